@@ -11,7 +11,7 @@ Output:
     ana: From which pier does the ferry leave?
     bot: The ferry leaves from pier 7 now.
     turns remembered: 4
-    tools: remember, recall, search, context, update, forget, history, entity, contradictions
+    tools: recall, search, context, history, entity, contradictions, recall_terms, terms_in_text, judge_text
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main() -> None:
             print("ana:", question)
             print("bot:", agent.ask(question))
         print("turns remembered:", memory.count("kind=conversation"))
-        print("tools:", ", ".join(memory.scoped(user="ana").tools().names))
+        print("tools:", ", ".join(memory.scoped(user="ana").tools(read_only=True).names))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from recollect.errors import StoreMissingError
 from recollect.memory import Memory
 from recollect.server.mcp.access import Access
 from recollect.server.mcp.protocol import Protocol
-from recollect.server.mcp.toolsets import TOOLSETS, tools_of
+from recollect.server.mcp.toolsets import DEFAULT_SETS, tools_of
 
 
 class Connected:
@@ -66,7 +66,7 @@ def texts(result: types.CallToolResult) -> list[str]:
 @contextmanager
 def in_process(
     memory: Memory | Callable[..., Memory],
-    sets: Iterable[str] = tuple(TOOLSETS),
+    sets: Iterable[str] = DEFAULT_SETS,
     *,
     mode: str = "legacy",
     **settings: Any,

@@ -17,7 +17,7 @@ from tests.examples import FULL
 from torture.mcp_client import HttpClient, HttpServer, Message, StdioClient, failed, request, text_of
 
 from recollect.server.mcp.stdio import MOST_BYTES, REQUESTS
-from recollect.server.mcp.toolsets import TOOLSETS
+from recollect.server.mcp.toolsets import DEFAULT_SETS, TOOLSETS
 
 #: A value of each JSON type.
 VALUES: dict[str, Any] = {
@@ -266,7 +266,7 @@ def test_subscriptions_that_stay_open_leave_room_for_requests(tmp_path: Path) ->
         for _ in range(2 * REQUESTS):
             client.send("subscriptions/listen", LISTEN)
         answer = client.wait(client.send("tools/list", META))
-        assert len(answer["result"]["tools"]) == sum(map(len, TOOLSETS.values()))
+        assert len(answer["result"]["tools"]) == sum(len(TOOLSETS[name]) for name in DEFAULT_SETS)
         assert all(answers == [answer] for answers in client.answers.values() if answers)
 
 

@@ -326,7 +326,12 @@ def test_a_client_that_only_reads_has_no_tool_that_writes(memory: recollect.Memo
 
 @pytest.mark.parametrize(
     ("sets", "has", "lacks"),
-    [(["recollect"], "remember", "read_graph"), (["reference"], "read_graph", "remember")],
+    [
+        (["recollect"], "remember", "read_graph"),
+        (["reference"], "read_graph", "remember"),
+        (["recollect", "glossary"], "define_term", "judge_text"),
+        (["recollect", "salience"], "judge_text", "define_term"),
+    ],
 )
 def test_sets_of_tools_are_chosen(memory: recollect.Memory, sets: list[str], has: str, lacks: str) -> None:
     with in_process(memory, sets) as server:

@@ -401,26 +401,29 @@ def memory_machine(
             self.model.update(staged)
             self._committed(before)
 
-        @rule(key=TERM_KEYS, text=texts, agent=AGENTS)
-        def memorize(self, key: str, text: str, agent: str) -> None:
-            """A term replaces the one with its key in any casing, and is no record of the memory."""
-            self.memory.glossary.memorize(key, f"means {text}", "", agent, aliases=["cup"])
-            self.terms[agent, key.lower()] = key, f"means {text}"
+        @rule(changes=st.lists(st.tuples(AGENTS, TERM_KEYS, st.none() | texts), min_size=1, max_size=6))
+        def change_the_glossary(self, changes: list[tuple[str, str, str | None]]) -> None:
+            """Terms are stored and, where there is no text, forgotten. Each answer is that of a new glossary."""
+            for agent, key, text in changes:
+                if text is None:
+                    known = self.terms.pop((agent, key.lower()), None) is not None
+                    assert self.memory.glossary.forget(key, agent) == known
+                else:
+                    self.memory.glossary.memorize(key, f"means {text}", "", agent, aliases=["cup"])
+                    self.terms[agent, key.lower()] = key, f"means {text}"
+                self._the_glossary_is_as_a_new_one(agent)
 
-        @rule(key=TERM_KEYS, agent=AGENTS)
-        def forget_a_term(self, key: str, agent: str) -> None:
-            known = self.terms.pop((agent, key.lower()), None) is not None
-            assert self.memory.glossary.forget(key, agent) == known
+        @rule(agent=AGENTS)
+        def ask_the_glossary(self, agent: str) -> None:
+            """Also after what other rules did: a restart, an erasure, a rollback of the records."""
+            self._the_glossary_is_as_a_new_one(agent)
 
-        @rule(question=texts, agent=AGENTS)
-        def recall_terms(self, question: str, agent: str) -> None:
-            """The glossary answers as one that never had other terms, nor those of another agent."""
+        def _the_glossary_is_as_a_new_one(self, agent: str) -> None:
             got, again = self.memory.glossary, memory_on(MemoryStore(), clock=TickingClock(self.clock.time))
             for (owner, _), (key, value) in self.terms.items():
                 if owner == agent:
                     again.glossary.memorize(key, value, "", agent, aliases=["cup"])
-            wanted = again.glossary
-            text = f"{question} a cup of tea in the LONG  boat"
+            wanted, text = again.glossary, "A cup of tea means a LONG  boat"
             assert got.list_all(agent) == wanted.list_all(agent)
             assert got.recall(text, agent) == wanted.recall(text, agent)
             assert got.annotate(text, agent) == wanted.annotate(text, agent)
