@@ -87,7 +87,7 @@ def test_a_power_cut_while_a_file_is_made_leaves_none_or_one_that_can_be_used(
                 if not FULL and len(seen) % 6:
                     continue
                 with power.left_by(cut, folder) as path, power.quiet():
-                    wrong.append(power.problem_in(path, recording.roots, acknowledged))
+                    wrong.append(power.problem_in(path, recording.states, acknowledged))
         disk.take(event)
     assert disk.acknowledged
     assert set(wrong) == {""}
@@ -130,7 +130,7 @@ def test_an_index_file_that_a_power_cut_tore_is_noticed_and_made_anew(
         zeroed = whole[:keep] + bytes(len(whole) - keep)
         for contents in (zeroed, whole[:keep]):
             with power.left_by({**left, torn: contents}, folder) as path:
-                assert power.problem_in(path, full.roots, disk.acknowledged) == ""
+                assert power.problem_in(path, full.states, disk.acknowledged) == ""
         assert "recall rebuilds it" in caplog.text
 
 
@@ -208,6 +208,22 @@ def test_the_faster_mode_passed_off_as_the_other_is_caught(
 @pytest.mark.parametrize("what", ["a commit's", "a checkpoint's"])
 def test_a_single_sync_that_is_dropped_is_caught(full: Recording, folder: Path, what: str) -> None:
     """Each of a few of them, by itself, cut where it matters: before the next sync of any file."""
+    # Most syncs of a checkpoint do not matter, as another repeats them; how threads met decides it: hence several runs.
+    caught = Counter[bool]()
+    for seed in range(SEED, SEED + 5):
+        caught += _caught(full if seed == SEED else _recorded(seed, folder), folder, what)
+        if caught[True] >= 3:
+            return
+    raise AssertionError(caught)
+
+
+def _recorded(seed: int, folder: Path) -> Recording:
+    with fast_folder(folder) as fast:
+        return power.record(seed, fast)
+
+
+def _caught(full: Recording, folder: Path, what: str) -> Counter[bool]:
+    """How many syncs were caught when they were dropped, and how many were not."""
     database = next(number for event in full.events for path, number in event.names if path == power.NAME)
     ends = [place for place in full.syncs() if full.events[place].kind == "sync"]
     caught = Counter[bool]()
@@ -218,10 +234,9 @@ def test_a_single_sync_that_is_dropped_is_caught(full: Recording, folder: Path, 
         told = any(event.kind == "acknowledge" for event in full.events[this:following])
         if of_database if what == "a checkpoint's" else (told and not of_database):
             end = following if what == "a commit's" else len(full.events)
-            dropped = Recording(full.without(this).events[:end], full.roots)
+            dropped = Recording(full.without(this).events[:end], full.states)
             caught[_is_caught(dropped, this, folder)] += 1
-    # Some of them do not matter: what they made durable had been carried over, or was written by nobody.
-    assert caught[True] >= 3, caught
+    return caught
 
 
 def _is_caught(recording: Recording, since: int, folder: Path) -> bool:
@@ -233,7 +248,7 @@ def _is_caught(recording: Recording, since: int, folder: Path) -> bool:
             disk.take(event)
         for mode in ("lost", "reordered"):
             with power.left_by(disk.cut(rng, mode), folder) as path, power.quiet():
-                if power.problem_in(path, recording.roots, disk.acknowledged):
+                if power.problem_in(path, recording.states, disk.acknowledged):
                     return True
     return False
 
@@ -278,7 +293,18 @@ def test_a_batch_that_is_there_in_part_is_caught(full: Recording, folder: Path) 
         connection = connect(str(path))
         connection.execute("DELETE FROM heads WHERE number = (SELECT max(number) FROM heads)")
         connection.close()
-        assert "do not have the root of the newest commit" in power.problem_in(path, full.roots, 0)
+        assert "do not have the root of the newest commit" in power.problem_in(path, full.states, 0)
+
+
+def test_terms_other_than_those_stored_are_caught(full: Recording, folder: Path) -> None:
+    disk = Disk()
+    for event in full.events:
+        disk.take(event)
+    assert full.states[-1].terms_seq
+    for field, other in (("terms_root", "00" * 32), ("terms_seq", full.states[-1].terms_seq + 1)):
+        wrong = [state._replace(**{field: other}) for state in full.states]  # type: ignore[arg-type]
+        with power.left_by(disk.cut(random.Random(0), "kept"), folder) as path:
+            assert "not the beginning of the logs" in power.problem_in(path, wrong, 0)
 
 
 # The disk itself

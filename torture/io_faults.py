@@ -29,7 +29,7 @@ from recollect.memory.opening import open as open_memory
 from recollect.stores.sqlite.store import SqliteStore
 from torture.power import NAME, answers, quiet, small
 from torture.recording import recorded
-from torture.script import Script, Step, failing_store, lead, play
+from torture.script import Script, Step, failing_store, lead, play, state_of
 from torture.trials import Trial, fast_folder
 
 #: What fails, and how. Asking for a file's size does not: SQLite can do without the answer in the middle of a commit,
@@ -105,7 +105,7 @@ class Run:
                 self._fault.over = True
                 if self._memory is not None:
                     self._memory.close()
-            self._look(self._folder, {self._model.root}, "at the end")
+            self._look(self._folder, {state_of(self._model).roots}, "at the end")
 
     def _open(self) -> Memory:
         if self._memory is None:
@@ -135,17 +135,20 @@ class Run:
         in_doubt = any(isinstance(error, CommitInDoubtError) for error in errors)
         # A step of several threads may be held in part: of those records that were told to be, or are in doubt.
         if not step.at_once and not in_doubt:
-            self._crash({self._model.root}, f"after {step.name} was refused: {errors[0]}")
+            self._crash({state_of(self._model).roots}, f"after {step.name} was refused: {errors[0]}")
         held = self._held()
         if step.at_once:
             self._problem_if(told, lambda each: each not in held, "was told to be held, and is not")
             sure = [each for each, error in refused.items() if not isinstance(error, CommitInDoubtError)]
             self._problem_if(sure, lambda each: each in held, "was refused, and is held")
             lead(step, self._model, held.__contains__)
-        elif in_doubt and self._open().root != self._model.root:
+        elif in_doubt and not self._as_the_model():
             lead(step, self._model)
-        if self._open().root != self._model.root:
+        if not self._as_the_model():
             self._found(f"{step.name} was refused, and is held, or is held in part: {errors[0]}")
+
+    def _as_the_model(self) -> bool:
+        return state_of(self._open()).roots == state_of(self._model).roots
 
     def _held(self) -> set[str]:
         """The ids of what is held, now that the fault is over."""
@@ -166,7 +169,7 @@ class Run:
         if error.unchanged and not stated:
             self._found(f"the message does not say what state things are in: {error}")
 
-    def _crash(self, allowed: set[str], when: str) -> None:
+    def _crash(self, allowed: set[tuple[str, str]], when: str) -> None:
         """Open the files as they lie there now, as after a crash: shared memory is gone, all else is there."""
         if not (self._folder / NAME).exists():
             return
@@ -178,13 +181,13 @@ class Run:
         self._look(copy, allowed, f"as after a crash, {when}")
         shutil.rmtree(copy)
 
-    def _look(self, folder: Path, allowed: set[str], when: str) -> None:
+    def _look(self, folder: Path, allowed: set[tuple[str, str]], when: str) -> None:
         """Look at the store in a folder: sound, one of these roots, and answering as from indexes made anew."""
         path = folder / NAME
         try:
             with open_memory(path, embedder="none") as memory:
                 problems: list[str] = memory.check()
-                if memory.root not in allowed:
+                if state_of(memory).roots not in allowed:
                     problems.append(f"its root is not the model's ({memory.seq} commits)")
                 given = answers(memory)
             shutil.rmtree(f"{path}.index", ignore_errors=True)

@@ -27,7 +27,7 @@ from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.faults import SteppedStore
 from torture.power import answers, quiet, small
 from torture.recording import recorded
-from torture.script import FAILING, Script, lead, play
+from torture.script import FAILING, Script, lead, play, state_of
 from torture.trials import Trial
 
 NAME = "killed.db"
@@ -193,12 +193,14 @@ def _problem(memory: Memory, script: Script, told: Told) -> str:
         for number, step in enumerate(script.steps[: told.done]):
             script.set_clock(number)
             lead(step, model)
-        allowed = {model.root}
+        allowed = {state_of(model).roots}
         if told.begun > told.done:
             script.set_clock(told.done)
             lead(script.steps[told.done], model, lambda record_id: memory.get(record_id) is not None)
-            allowed.add(model.root)
-    return "" if memory.root in allowed else f"its root is not the one after {told.done} steps, nor one more"
+            allowed.add(state_of(model).roots)
+    if state_of(memory).roots in allowed:
+        return ""
+    return f"its roots are not those after {told.done} steps, nor those after one more"
 
 
 def trials(seed: int, folder: Path) -> Iterator[Trial]:

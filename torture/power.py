@@ -30,9 +30,10 @@ from recollect.stores import old_roots
 from recollect.stores.sqlite import checkpoints as sqlite_checkpoints
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.values import Durability
+from recollect.testing.internals import beside
 from torture.disk import MODES, Disk, Event, write_out
 from torture.recording import recorded
-from torture.script import Script, failing_store, play
+from torture.script import AGENT, Script, State, failing_store, play, state_of
 from torture.trials import Trial, fast_folder
 
 NAME = "power.db"
@@ -46,13 +47,13 @@ SECOND_CUTS = 10
 class Recording:
     """A run that was recorded.
 
-    roots    of the store after each commit, by seq; before the first, the root of nothing
+    states   of the store after each commit, whether of records or of terms; before the first, that of nothing
     problem  in which way the run itself went wrong; "" for none
     begin    so many events tell only what was there before
     """
 
     events: list[Event]
-    roots: list[str]
+    states: list[State]
     problem: str = ""
     begin: int = 0
 
@@ -65,7 +66,7 @@ class Recording:
         events = list(self.events)
         for place in places:
             events[place] = Event("nothing")
-        return Recording(events, self.roots, self.problem, self.begin)
+        return Recording(events, self.states, self.problem, self.begin)
 
 
 @contextmanager
@@ -100,8 +101,8 @@ def record(seed: int, folder: Path, durability: Durability = "full") -> Recordin
     with small(), recorded(folder) as recorder:
         store = failing_store(SqliteStore(folder / NAME, durability=durability))
         problem = ""
-        ids: dict[str, int] = {}
         memory = script.memory(store)
+        marks: list[State] = []
         try:
             for number, step in enumerate(script.steps):
                 script.set_clock(number)
@@ -110,14 +111,13 @@ def record(seed: int, folder: Path, durability: Durability = "full") -> Recordin
                     memory = script.memory(failing_store(SqliteStore(folder / NAME, durability=durability)))
                 else:
                     play(step, memory, lambda record_id: recorder.acknowledge(record_id=record_id))
-                recorder.acknowledge(memory.seq)
-                if memory.root != expected[number + 1]:
+                marks.append(state_of(memory))
+                recorder.acknowledge(marks[-1].commits)
+                if marks[-1].roots != expected[number + 1]:
                     problem = problem or f"after step {number} ({step.name}) the root is not the model's"
-            log = memory.changes()
-            roots = [expected[0], *(commit.root.hash.hex() for commit in log)]
-            for commit in log:
-                for change in commit.changes:
-                    ids.setdefault(change.id, commit.seq)
+            states = _states(memory, [State(0, expected[0][0], 0, expected[0][1])], marks)
+            place = {state.seq: number for number, state in reversed([*enumerate(states)])}
+            ids = {change.id: place[commit.seq] for commit in reversed(memory.changes()) for change in commit.changes}
             problem = "; ".join(filter(None, (problem, *memory.check())))
         finally:
             memory.close()
@@ -125,7 +125,22 @@ def record(seed: int, folder: Path, durability: Durability = "full") -> Recordin
             event._replace(at=ids[event.path]) if event.kind == "acknowledge" and event.path else event
             for event in recorder.events
         ]
-    return Recording(events, roots, problem)
+    return Recording(events, states, problem)
+
+
+def _states(memory: Memory, known: list[State], marks: list[State]) -> list[State]:
+    """The states after each commit: those known, and those on the way from one mark to the next.
+
+    On one such way there are commits of the records alone, or of the terms alone.
+    """
+    states = known.copy()
+    records, terms = memory.changes(), beside(memory, "terms").changes()
+    for mark in marks:
+        for commit in records[states[-1].seq : mark.seq]:
+            states.append(states[-1]._replace(seq=commit.seq, root=commit.root.hash.hex()))
+        for commit in terms[states[-1].terms_seq : mark.terms_seq]:
+            states.append(states[-1]._replace(terms_seq=commit.seq, terms_root=commit.root.hash.hex()))
+    return states
 
 
 def record_again(recording: Recording, rng: random.Random, folder: Path) -> Recording:
@@ -140,11 +155,12 @@ def record_again(recording: Recording, rng: random.Random, folder: Path) -> Reco
         begin = len(recorder.events)
         with open_memory(folder / NAME, embedder="none") as memory:
             answers(memory)
+            known = recording.states[: state_of(memory).commits + 1]
             for number in range(3):
                 memory.remember(f"fact {number} of the harbour, again", id=f"again {number}")
-                recorder.acknowledge(memory.seq)
-            roots = [recording.roots[0], *(commit.root.hash.hex() for commit in memory.changes())]
-    return Recording(recorder.events, roots, begin=begin)
+                recorder.acknowledge(state_of(memory).commits)
+            states = _states(memory, known, [state_of(memory)])
+    return Recording(recorder.events, states, begin=begin)
 
 
 def moments(recording: Recording, rng: random.Random, count: int) -> list[int]:
@@ -183,7 +199,7 @@ def cuts(
                 disk.settle(rng)
         mode = rng.choice(modes)
         with left_by(disk.cut(rng, mode), folder) as path, quiet():
-            problem = problem_in(path, recording.roots, disk.acknowledged if full else 0)
+            problem = problem_in(path, recording.states, disk.acknowledged if full else 0)
         yield mode, problem and f"at event {moment} of {len(recording.events)}: {problem}"
 
 
@@ -199,13 +215,13 @@ def left_by(cut: dict[str, bytes | None], folder: Path) -> Iterator[Path]:
         shutil.rmtree(place)
 
 
-def problem_in(path: Path, roots: list[str], acknowledged: int) -> str:
+def problem_in(path: Path, states: list[State], acknowledged: int) -> str:
     """What is wrong with the store at a path; "" where nothing is. It must hold at least so many commits."""
     if not path.exists():
         return "the file is gone" if acknowledged else ""
     try:
         with open_memory(path, embedder="none") as memory:
-            problem = _problem(memory, roots, acknowledged)
+            problem = _problem(memory, states, acknowledged)
             if problem:
                 return problem
             given = answers(memory)
@@ -214,32 +230,33 @@ def problem_in(path: Path, roots: list[str], acknowledged: int) -> str:
             if answers(memory) != given:
                 return "recall or grep does not answer as from an index made anew"
             memory.remember("after the power came back", id="after")
-            seq, root = memory.seq, memory.root
+            memory.glossary.memorize("power", "came back", "", AGENT)
+            last = state_of(memory)
         with open_memory(path, embedder="none") as memory:
-            if (memory.seq, memory.root) != (seq, root) or memory.get("after") is None:
+            if state_of(memory) != last or memory.get("after") is None or memory.glossary.get("power", AGENT) is None:
                 return "what was written after the power came back is not held"
             return "; ".join(memory.check())
     except RecollectError as error:
         return f"{type(error).__name__}: {error}"
 
 
-def _problem(memory: Memory, roots: list[str], acknowledged: int) -> str:
-    seq = memory.seq
-    if seq < acknowledged:
-        return f"it holds {seq} commits, and {acknowledged} were acknowledged"
-    if [commit.root.hash.hex() for commit in memory.changes()] != roots[1 : seq + 1]:
-        return "its log is not the beginning of the log that was written"
-    if memory.root != roots[seq]:
-        return f"its root is not the one after {seq} commits"
+def _problem(memory: Memory, states: list[State], acknowledged: int) -> str:
+    now = state_of(memory)
+    if now.commits < acknowledged:
+        return f"it holds {now.commits} commits, and {acknowledged} were acknowledged"
+    if now not in states or _states(memory, states[:1], states[1 : now.commits + 1]) != states[: now.commits + 1]:
+        return "its logs are not the beginning of the logs that were written"
     return "; ".join(memory.check())
 
 
 def answers(memory: Memory) -> object:
-    """What a memory finds by recall and by grep, and whether the latter is what is held."""
+    """What a memory finds by recall, by grep and in its glossary, and whether what is grepped is what is held."""
     found = [(hit.record.id, hit.score) for hit in memory.recall("which fact is part of the harbour?", 20)]
     grepped = [record.id for record in memory.grep("fact")]
     held = [record.id for record in memory.find(order="id") if "fact" in record.text.split()]
-    return found, sorted(grepped), sorted(grepped) == held
+    glossary = memory.glossary
+    terms = glossary.recall("which fact is of pier 3?", AGENT), glossary.annotate("from pier 1 to Pier 4", AGENT)
+    return found, sorted(grepped), sorted(grepped) == held, terms
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
 The steps are writing calls of every kind: batches that are abandoned, texts larger than a transaction stages, threads
 that write at once (one of which fails after it has written, inside the transaction of the others), expiring records,
-recall and grep, so that indexes are built and saved, and closing and reopening. The clock stands still during a step,
-so that concurrent writes give the same root in any order.
+recall and grep, so that indexes are built and saved, terms of the glossary, which have a log of their own, and closing
+and reopening. The clock stands still during a step, so that concurrent writes give the same root in any order.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from recollect import filters as f
 from recollect.errors import RecollectError, StoreFullError
@@ -24,7 +25,7 @@ from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.faults import SteppedStore
-from recollect.testing.internals import core_of
+from recollect.testing.internals import beside, core_of
 from recollect.testing.machine import memory_on
 
 #: A thread of this name fails at the end of its transaction.
@@ -33,10 +34,37 @@ FAILING = "failing"
 _LARGE = 70_000
 _OPAQUE = "application/octet-stream"  # which no index takes long over
 _BEGIN = datetime(2026, 1, 3, tzinfo=UTC)
+#: Whose glossary it is.
+AGENT = "pilot"
 
 
 class _GivenUp(Exception):
     pass
+
+
+class State(NamedTuple):
+    """The commits and the root of a memory's records, and those of the terms of its glossary."""
+
+    seq: int
+    root: str
+    terms_seq: int
+    terms_root: str
+
+    @property
+    def commits(self) -> int:
+        """The number of commits of both."""
+        return self.seq + self.terms_seq
+
+    @property
+    def roots(self) -> tuple[str, str]:
+        """Both roots, which are those of equal contents."""
+        return self.root, self.terms_root
+
+
+def state_of(memory: Memory) -> State:
+    """What a memory has now."""
+    terms = beside(memory, "terms")
+    return State(memory.seq, memory.root, terms.seq, terms.root)
 
 
 @dataclass(frozen=True)
@@ -61,14 +89,14 @@ class Script:
         """A store in memory, to be led through the steps by `lead`."""
         return self.memory(MemoryStore())
 
-    def roots(self) -> list[str]:
-        """The root before the first step, and after each, as a store in memory has it."""
+    def roots(self) -> list[tuple[str, str]]:
+        """The roots before the first step, and after each, as a store in memory has them."""
         with self.model() as model:
-            roots = [model.root]
+            roots = [state_of(model).roots]
             for number, step in enumerate(self.steps):
                 self.set_clock(number)
                 lead(step, model)
-                roots.append(model.root)
+                roots.append(state_of(model).roots)
             return roots
 
     def set_clock(self, number: int) -> None:
@@ -86,7 +114,7 @@ class Script:
 
 def _step(rng: random.Random, number: int) -> Step:
     text, other = f"fact {rng.randrange(30)} of {number}", f"fact {rng.randrange(30)}"
-    match rng.randrange(22):
+    match rng.randrange(25):
         case 0 | 1:
             items = [
                 {"content": f"{text}, part {part} of the harbour", "tags": ["bulk"]}
@@ -128,11 +156,17 @@ def _step(rng: random.Random, number: int) -> Step:
         case 16:
             return Step("revert", _revert)
         case 17:
-            return Step("supersede", lambda memory: [memory.supersede(each.id, text) for each in memory.recent(1)])
+            return Step("supersede", lambda memory: _supersede(memory, text))
         case 18:
             return Step("compact", lambda memory: memory.compact())
         case 19 | 20:
             return Step("consolidate", lambda memory: memory.consolidate(min_count=3))
+        case 21 | 22:
+            key, alias = (f"pier {rng.randrange(6)}" for _ in range(2))
+            return Step("term", lambda memory: memory.glossary.memorize(key, text, "place", AGENT, aliases=[alias]))
+        case 23:
+            keys = [f"PIER {rng.randrange(6)}" for _ in range(3)]
+            return Step("forget terms", lambda memory: memory.glossary.forget_many(keys, AGENT))
         case _:
             return Step("remember", lambda memory: memory.remember(text, kind="conversation", conversation="c"))
 
@@ -155,6 +189,13 @@ def _revert(memory: Memory) -> None:
     """Take back the newest batch."""
     for commit in [each for each in memory.log(40) if each.reason == "batch"][:1]:
         memory.revert(commit.seq)
+
+
+def _supersede(memory: Memory, text: str) -> None:
+    """Replace the newest record, unless another has replaced it."""
+    for record in memory.recent(1):
+        if record.valid_to is None:
+            memory.supersede(record.id, text)
 
 
 def _given_up(memory: Memory, text: str) -> None:

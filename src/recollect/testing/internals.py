@@ -18,6 +18,11 @@ def core_of(memory: Memory) -> Core:
     return executor.core
 
 
+def beside(memory: Memory, what: str) -> Memory:
+    """Return what a facet stores beside the records of a memory, such as "terms", as a memory."""
+    return memory._beside(what)
+
+
 def full_text_of(memory: Memory) -> FullText:
     """Return the full-text index of a memory whose store is a file or in memory."""
     index = core_of(memory).fulltext
