@@ -51,6 +51,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
             NoMemoryError (MemoryError)
             StoreIOError
                 CommitInDoubtError
+            StoreServerError
 """
 
 from __future__ import annotations
@@ -806,4 +807,16 @@ class CommitInDoubtError(StoreIOError):
         return (
             f"a commit to {self.args[0]} could not be completed{self._detail}; it may or may not be stored: "
             "close the memory, open it again, and read before you repeat the write"
+        )
+
+
+class StoreServerError(StoreError):
+    """The server of a store cannot be reached, or refused what it was asked. The message never contains an API key."""
+
+    code = "store_server"
+
+    def __str__(self) -> str:
+        return (
+            f"the server at {self.args[0]} cannot be reached or refused{self._detail}{self._state}: "
+            "check that it runs, its address and the key; then try again"
         )

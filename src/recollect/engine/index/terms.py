@@ -61,7 +61,7 @@ class Terms:
 
     def __init__(self, key: TermsOf, records: Iterable[Record]) -> None:
         self._key = key
-        self.index = TermIndex(words if key.tokenizer is None else _checked(key.tokenizer))
+        self.index = TermIndex(words if key.tokenizer is None else checked_tokenizer(key.tokenizer))
         self.records: dict[str, Record] = {}
         self._expiries: dict[str, int] = {}
         for record in records:
@@ -140,7 +140,7 @@ class TermKeeper(Follower[TermsOf, Terms]):
                 self.drop(key)
 
 
-def _checked(tokenizer: Tokenizer) -> Tokenizer:
+def checked_tokenizer(tokenizer: Tokenizer) -> Tokenizer:
     """Return a tokenizer whose results are checked."""
 
     def tokens(text: str) -> Sequence[str]:

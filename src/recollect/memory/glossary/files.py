@@ -11,35 +11,16 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from recollect.errors import ImportFormatError, InvalidArgumentError
+from recollect.memory.glossary.values import Stated
 
 FIELDS = ("key", "value", "category", "aliases", "description", "expires")
 _REQUIRED = ("key", "value")
 #: What `Glossary.list_all` returns besides. It follows from the agent and the key, so it is not read.
 _DERIVED = frozenset({"agent_id", "entry_id"})
 _ALIASES = ";"
-
-
-class Stated(NamedTuple):
-    """A term as a file states it.
-
-    Attributes:
-        key: The term.
-        value: What it means.
-        category: Its category.
-        aliases: Its other names.
-        description: More about it.
-        expires: When it expires; None: never.
-    """
-
-    key: str
-    value: str
-    category: str
-    aliases: tuple[str, ...]
-    description: str
-    expires: datetime | None
 
 
 def to_csv(terms: Iterable[Stated]) -> str:

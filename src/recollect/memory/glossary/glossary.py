@@ -17,20 +17,22 @@ from recollect.arguments import all_named
 from recollect.engine.history_results import RecordVersion
 from recollect.engine.results import RecordList
 from recollect.engine.term_results import Annotation, FoundTerm, SharedName
-from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import AllOf, Is
 from recollect.memory.calls import stored
 from recollect.memory.glossary import files
-from recollect.memory.glossary.tokenizer import tokenizer_of
 from recollect.memory.glossary.values import (
     Listed,
     Occurrence,
     Recalled,
+    Stated,
     TermVersion,
+    checked_id,
     is_category,
     listed,
+    listed_texts,
     recalled,
     sorted_by_key,
+    stated,
 )
 from recollect.operations import (
     AnnotateTerms,
@@ -47,7 +49,8 @@ from recollect.operations import (
 )
 from recollect.operations.checks import check_seconds, check_text
 from recollect.records.record import Record
-from recollect.records.terms import TERM, entry_of, term_fields, term_id
+from recollect.records.terms import TERM, entry_of, term_fields
+from recollect.tokenizers import tokenizer_of
 
 #: Executes an operation on the namespace of the terms, with an actor and a reason as `Memory.execute` takes them.
 Execute = Callable[..., Any]
@@ -104,16 +107,13 @@ class Glossary:
             QuotaError: The term does not fit in the quota of the namespace.
             RejectedError: A policy of the namespace does not allow the text.
         """
-        for name, text in (("key", key), ("value", value), ("agent_id", agent_id)):
-            check_text(name, text)
-        check_text("category", category, blank=True)
-        check_text("description", description or "", blank=True)
-        term = files.Stated(key, value, category, _texts("aliases", aliases), description or "", None)
+        term = stated(key, value, category, aliases, description)
+        check_text("agent_id", agent_id)
         stored(self._execute(_remembered(term, agent_id, ttl)))
 
     def get(self, key: str, agent_id: str) -> Listed | None:
         """Return the term with a key, in any casing, or None if the agent knows none."""
-        record = self._execute(Get(id=_id(key, agent_id)))
+        record = self._execute(Get(id=checked_id(key, agent_id)))
         return None if record is None else listed(record)
 
     def recall(
@@ -192,10 +192,8 @@ class Glossary:
 
     def forget_many(self, keys: Iterable[str], agent_id: str) -> int:
         """Remove terms in one commit, and return how many there were."""
-        if isinstance(keys, str):
-            raise InvalidArgumentError("keys", keys, "must be a list of texts, not one text")
         check_text("agent_id", agent_id)
-        ids = tuple(dict.fromkeys(_id(key, agent_id) for key in keys))
+        ids = tuple(dict.fromkeys(checked_id(key, agent_id) for key in listed_texts("keys", keys)))
         return int(self._execute(ForgetWhere(where=Is("id", ids)))) if ids else 0
 
     def list_all(self, agent_id: str, category: str | None = None) -> list[Listed]:
@@ -213,7 +211,7 @@ class Glossary:
 
     def history(self, key: str, agent_id: str) -> list[TermVersion]:
         """Return every version of a term, oldest first; [] if the agent never knew it."""
-        versions: list[RecordVersion] = self._execute(History(id=_id(key, agent_id)))
+        versions: list[RecordVersion] = self._execute(History(id=checked_id(key, agent_id)))
         return [
             TermVersion(
                 each.commit.seq,
@@ -226,7 +224,7 @@ class Glossary:
 
     def expiry(self, key: str, agent_id: str) -> datetime | None:
         """Return when a term expires; None if it never does, or if the agent knows no such term."""
-        record = self._execute(Get(id=_id(key, agent_id)))
+        record = self._execute(Get(id=checked_id(key, agent_id)))
         return None if record is None else record.expires
 
     def set_expiry(self, key: str, agent_id: str, ttl: float | timedelta | None) -> bool:
@@ -242,10 +240,10 @@ class Glossary:
         """
         if ttl is not None:
             check_seconds("ttl", ttl.total_seconds() if isinstance(ttl, timedelta) else ttl)
-        record = self._execute(Get(id=_id(key, agent_id)))
+        record = self._execute(Get(id=checked_id(key, agent_id)))
         if record is None:
             return False
-        stored(self._execute(_remembered(_stated(record)._replace(expires=None), agent_id, ttl, expect=record.hash)))
+        stored(self._execute(_remembered(_of_record(record)._replace(expires=None), agent_id, ttl, expect=record.hash)))
         return True
 
     def to_csv(self, agent_id: str) -> str:
@@ -281,11 +279,11 @@ class Glossary:
         """
         return self._imported(files.from_json(text), agent_id)
 
-    def _exported(self, agent_id: str) -> list[files.Stated]:
+    def _exported(self, agent_id: str) -> list[Stated]:
         found: RecordList = self._execute(Find(where=_of(agent_id), order="id"))
-        return sorted(map(_stated, found), key=lambda term: (term.key.casefold(), term.key))
+        return sorted(map(_of_record, found), key=lambda term: (term.key.casefold(), term.key))
 
-    def _imported(self, terms: list[files.Stated], agent_id: str) -> int:
+    def _imported(self, terms: list[Stated], agent_id: str) -> int:
         check_text("agent_id", agent_id)
         items = tuple(_remembered(term, agent_id, None) for term in terms)
         if items:
@@ -298,9 +296,7 @@ class Glossary:
         return found
 
 
-def _remembered(
-    term: files.Stated, agent_id: str, ttl: float | timedelta | None, expect: str | None = None
-) -> Remember:
+def _remembered(term: Stated, agent_id: str, ttl: float | timedelta | None, expect: str | None = None) -> Remember:
     """Return the operation that stores a term. Without a `ttl` it expires as the term states."""
     fields = term_fields(agent_id, term.key, term.value, term.category, term.aliases, term.description)
     if ttl is None:
@@ -316,28 +312,13 @@ def _remembered(
     )
 
 
-def _stated(record: Record) -> files.Stated:
+def _of_record(record: Record) -> Stated:
     term = listed(record)
-    return files.Stated(
+    return Stated(
         term["key"], term["value"], term["category"], tuple(term["aliases"]), term["description"], record.expires
     )
-
-
-def _id(key: str, agent_id: str) -> str:
-    check_text("key", key)
-    check_text("agent_id", agent_id)
-    return term_id(agent_id, key)
 
 
 def _of(agent_id: str) -> AllOf:
     check_text("agent_id", agent_id)
     return AllOf((Is("kind", (TERM,)), Is("agent", (agent_id,))))
-
-
-def _texts(name: str, values: Sequence[str] | None) -> tuple[str, ...]:
-    if isinstance(values, str):
-        raise InvalidArgumentError(name, values, "must be a list of texts, not one text")
-    texts = () if values is None else tuple(values)
-    for text in texts:
-        check_text(name, text)
-    return texts

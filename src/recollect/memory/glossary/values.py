@@ -1,15 +1,16 @@
-"""What a glossary returns."""
+"""What a glossary takes and returns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
-from recollect.errors import DamagedStoreError
+from recollect.errors import DamagedStoreError, InvalidArgumentError
+from recollect.operations.checks import check_text
 from recollect.records.record import Record
-from recollect.records.terms import entry_of
+from recollect.records.terms import entry_of, term_id
 
 
 class Listed(TypedDict):
@@ -64,6 +65,58 @@ class Occurrence:
     text: str
     name: str
     terms: tuple[Listed, ...]
+
+
+class Stated(NamedTuple):
+    """A term as a caller or a file states it.
+
+    Attributes:
+        key: The term.
+        value: What it means.
+        category: Its category.
+        aliases: Its other names.
+        description: More about it.
+        expires: When it expires; None: never.
+    """
+
+    key: str
+    value: str
+    category: str
+    aliases: tuple[str, ...]
+    description: str
+    expires: datetime | None = None
+
+
+def stated(
+    key: str, value: str, category: str, aliases: Sequence[str] | None = None, description: str | None = None
+) -> Stated:
+    """Return a term, checked.
+
+    Raises:
+        InvalidArgumentError: A field is not text, or the key or the value is empty.
+    """
+    check_text("key", key)
+    check_text("value", value)
+    check_text("category", category, blank=True)
+    check_text("description", description or "", blank=True)
+    names = listed_texts("aliases", () if aliases is None else aliases)
+    for name in names:
+        check_text("aliases", name)
+    return Stated(key, value, category, names, description or "")
+
+
+def listed_texts(name: str, values: Iterable[str]) -> tuple[str, ...]:
+    """Return texts as a tuple. One text is no list of texts."""
+    if isinstance(values, str):
+        raise InvalidArgumentError(name, values, "must be a list of texts, not one text")
+    return tuple(values)
+
+
+def checked_id(key: str, agent_id: str) -> str:
+    """Return the id of a term, whose key and agent are checked."""
+    check_text("key", key)
+    check_text("agent_id", agent_id)
+    return term_id(agent_id, key)
 
 
 def listed(record: Record) -> Listed:
