@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 import pytest
 from click.testing import CliRunner
-from tests.examples import FULL
+from tests.examples import FULL, in_torture
 from torture.migrating import CHANGES, kill_once, look, make, problem_in, release, steps_of
 
 import recollect
@@ -168,6 +168,7 @@ def test_a_dry_run_does_all_of_it_to_a_copy_and_nothing_to_the_store(golden: Pat
 
 @pytest.mark.promise("migration.killed")
 @pytest.mark.parametrize(("change", "at"), [(change, at) for change, spread in SPREAD.items() for at in spread])
+@in_torture
 def test_a_migration_that_is_killed_leaves_the_old_or_the_new(tmp_path: Path, change: str, at: int) -> None:
     assert kill_once(tmp_path, 8, change, at) == ""
 

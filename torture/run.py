@@ -52,7 +52,7 @@ PARTS: dict[str, Part] = {
     "interrupt": Part("torture.interrupts", short=6, long=60),
     "concurrency": Part("torture.concurrency", short=1, long=10, alone=True),
     "damage": Part("torture.damage", short=2, long=16),
-    "migration": Part("torture.migrating", short=2, long=16),
+    "migration": Part("torture.migrating", short=5, long=16),
     "mcp-kill": Part("torture.mcp", short=2, long=36),
     "mcp-shared": Part("torture.mcp", short=1, long=4, alone=True, trials="shared"),
     "mcp-minute": Part("torture.mcp", short=0, long=1, alone=True, trials="minute"),
