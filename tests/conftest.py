@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -50,6 +51,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if OVER_LOOPBACK and item.get_closest_marker("in_process"):
             item.add_marker(pytest.mark.skip(reason="cannot be sent to another process"))
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays, so no full collection need look at it again: there are thousands of tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -32,3 +32,5 @@ def spread(*axes: Sequence[Any], every: int) -> list[Any]:
 
 #: For the tests that are a part of the torture by themselves, which `.ci/run` runs next.
 in_torture = pytest.mark.skipif(not FULL, reason="make torture-short and make test-all run it")
+#: For long tests of what no user's call depends on.
+in_full = pytest.mark.skipif(not FULL, reason="make test-all runs it")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.examples import FULL
+from tests.examples import FULL, in_torture
 from torture import fuzzing
 from torture.fuzz_targets import Target, targets
 from torture.fuzzing import mutated, tried
@@ -31,6 +31,7 @@ def traced() -> Iterator[None]:
 @pytest.mark.promise("input.bounds")
 @pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("name", targets())
+@in_torture
 def test_whatever_comes_in_an_error_of_ours_comes_out_or_a_result(tmp_path: Path, name: str) -> None:
     rng = random.Random(name)
     target = targets()[name]

@@ -33,7 +33,7 @@ from bench.plotting import latencies, plot
 from bench.recall import recalls
 from bench.sdrs import packed_rows, scanned
 from bench.sentences import sentences, sentences_of
-from tests.examples import FULL
+from tests.examples import FULL, in_full
 from torture.worst_cases import Case
 
 from recollect.indexes.scoring.scores import weighed
@@ -188,6 +188,7 @@ def test_the_feed_is_measured_with_the_listeners_that_were_asked_for(monkeypatch
     assert min(found[name]["p50_ms"] for name in ("commit_to_callback", "commit_of_another_process_to_callback")) > 0
 
 
+@in_full
 def test_poison_names_the_dearest_texts_and_compares_them_with_plain_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(poisoning, "cases", lambda: [Case("signs", "\ufdfa"), Case("one word", "a"), Case("nul", "\0")])
     found = poisoning.poison(3000)
@@ -199,6 +200,7 @@ def test_poison_names_the_dearest_texts_and_compares_them_with_plain_words(monke
     assert all(row["memory_ratio"] >= 0 and row["longest_hold_ms"] >= 0 for row in found["worst"])
 
 
+@in_full
 def test_sdr_prints_searching_beside_reading_all_rows_and_beside_a_scan(machine: dict[str, str]) -> None:
     found = printed(machine, "sdr", "--records", "300", "--questions", "5")
     assert found["records"] == 300
@@ -219,12 +221,14 @@ def test_the_scan_that_sdrs_are_set_beside_finds_the_same() -> None:
         assert scanned(packed_rows(found), row) == [(hit.number, hit.hamming) for hit in best]
 
 
+@in_full
 def test_kernels_prints_the_kernel_beside_reading_its_bytes(machine: dict[str, str]) -> None:
     found = printed(machine, "kernels", "--records", "300", "--questions", "5")
     assert set(found) >= {"bandwidth_gb_per_s", "bytes_p50", "kernel_us_p50", "ideal_us_p50", "ratio"}
     assert found["ratio"] > 0
 
 
+@in_full
 def test_vectors_prints_the_scan_beside_reading_and_how_much_it_finds(machine: dict[str, str]) -> None:
     found = printed(machine, "vectors", "--records", "300", "--questions", "5")
     assert found["ratio"] == found["scan_p50_ms"] / found["read_all_rows_ms"]

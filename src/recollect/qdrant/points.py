@@ -102,7 +102,7 @@ def token_number(token: str) -> int:
     """Return the number of a token, below 2**32.
 
     >>> token_number("tea")
-    1577246061
+    532194854
     """
     return int.from_bytes(hashlib.blake2b(token.encode("utf-8", "surrogatepass"), digest_size=4).digest(), "big")
 
