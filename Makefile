@@ -15,9 +15,9 @@ help:            ## show this
 demo: $(VENV)/.installed            ## install, and show a conversation remembered and questions answered
 	$(BIN)/recollect demo
 
-# Three workers for two cores, because many tests wait for disks and processes.
+# Four workers for two cores, because many tests wait for disks and processes.
 test: $(VENV)/.developing           ## install what the tests need, and run them
-	$(BIN)/python -m pytest -n 3 --dist loadgroup
+	$(BIN)/python -m pytest -n 4 --dist loadgroup
 
 test-all:                           ## the tests on every Python from 3.11 to 3.14 that is on this machine
 	@scripts/test-all

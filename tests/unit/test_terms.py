@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.examples import some
 
 from recollect.indexes.terms.index import EXACT, K1, B, TermIndex
+from recollect.indexes.terms.names import DEPTH, NameTrie
 from recollect.indexes.terms.occurrences import Names, tokens
 from recollect.text.words import terms as words_of
 
@@ -197,3 +198,44 @@ def test_words_beyond_the_number_of_the_first_surrogate_are_distinct() -> None:
     assert (
         Counter(each.name for each in known.find(" ".join(f"n{number}" for number in range(60_000)))).total() == 60_000
     )
+
+
+# The names in a question
+
+
+@given(data=st.data())
+def test_the_trie_finds_just_the_names_that_occur_whatever_was_removed(data: st.DataObject) -> None:
+    name = st.lists(st.sampled_from("ab"), min_size=1, max_size=2 * DEPTH).map(tuple)
+    trie, known = NameTrie(), set[tuple[str, ...]]()
+    for each in data.draw(st.lists(name, max_size=12)):
+        if each in known:
+            known.remove(each)
+            trie.remove(each)
+        else:
+            known.add(each)
+            trie.add(each)
+    said = data.draw(st.lists(st.sampled_from("abc"), max_size=4 * DEPTH))
+    wanted = {each for each in known if any(tuple(said[at : at + len(each)]) == each for at in range(len(said)))}
+    found = trie.within(said)
+    assert len(found) == len(set(found))
+    assert set(found) == wanted
+    for each in known:
+        trie.remove(each)
+    assert trie._root == {}
+
+
+def test_a_hostile_question_takes_few_steps_whatever_names_there_are() -> None:
+    class Counted(str):
+        __slots__ = ()
+        steps = 0
+
+        def __hash__(self) -> int:
+            Counted.steps += 1
+            return super().__hash__()
+
+    trie, word = NameTrie(), Counted("w")
+    for size in range(1, 100):
+        trie.add((word,) * size)
+    Counted.steps = 0
+    assert len(trie.within([word] * 3000)) == 99
+    assert Counted.steps <= 3000 * (DEPTH + 3)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.fixed_point import ONE, log_ratio
+from recollect.indexes.terms.names import NameTrie
 from recollect.indexes.terms.occurrences import Names, tokens
 from recollect.indexes.words.fuzzy import Vocabulary
 
@@ -95,7 +96,7 @@ class TermIndex:
         self._postings: dict[str, dict[int, int]] = {}  # token -> slot -> count
         self._arrays: dict[str, _Postings] = {}  # of the tokens that questions had
         self._named: dict[tuple[str, ...], dict[str, str]] = {}  # the tokens of a name -> the terms, and its spelling
-        self._sizes: Counter[int] = Counter()  # of the names, in tokens
+        self._trie = NameTrie()  # of the same names
         self._length = self._tokens = 0
         self._vocabulary = Vocabulary()
         self._names: tuple[Names, list[tuple[str, ...]]] | None = None
@@ -131,8 +132,9 @@ class TermIndex:
         for name in term.names:
             spelt = tuple(tokens(name))
             if spelt and term_id not in self._named.setdefault(spelt, {}):
+                if not self._named[spelt]:
+                    self._trie.add(spelt)
                 self._named[spelt][term_id] = name
-                self._sizes[len(spelt)] += 1
 
     def remove(self, term_id: str) -> None:
         """Remove a term, if it is there."""
@@ -150,9 +152,9 @@ class TermIndex:
                 del self._postings[token]
         for spelt in {tuple(tokens(name)) for name in term.names} - {()}:
             del self._named[spelt][term_id]
-            self._sizes[len(spelt)] -= 1
             if not self._named[spelt]:
                 del self._named[spelt]
+                self._trie.remove(spelt)
 
     def _new_slot(self, term_id: str) -> int:
         if self._free:
@@ -252,13 +254,11 @@ class TermIndex:
 
     def _exact(self, question: str) -> dict[str, list[str]]:
         """Return the names that a question contains, by the id of the term."""
-        said = tuple(tokens(question))
         found: dict[str, list[str]] = {}
-        for size in sorted(size for size, count in self._sizes.items() if count and size <= len(said)):
-            for start in range(len(said) - size + 1):
-                for term_id, name in self._named.get(said[start : start + size], {}).items():
-                    if name not in found.setdefault(term_id, []):
-                        found[term_id].append(name)
+        for spelt in sorted(self._trie.within(list(tokens(question))), key=len):
+            for term_id, name in self._named[spelt].items():
+                if name not in found.setdefault(term_id, []):
+                    found[term_id].append(name)
         return found
 
     def _shared(self, term_id: str, factors: dict[str, float]) -> tuple[str, ...]:
