@@ -588,7 +588,7 @@ def test_the_layout_names_what_is_made_of_records() -> None:
         ("我喜欢猫 and the two lighthouses", {"tags": ("standing:instruction",)}),
         ("I always went running yesterday with Tobias", {"metadata": {"caption": "a red boat", "n": 1, "x": [0.5]}}),
         ("The ferry leaves at nine", {"valid_from": "2026-01-02", "valid_to": "2026-02-01", "supersedes": ["r0"]}),
-        ("The boats are red", {"derived_from": ["r1", "x" * 70]}),
+        ("The boats are red", {"derived_from": ["r1", "x" * 70], "parent": "r2"}),
         ("# Tea", {"conversation": None, "metadata": {"title": "Our boats", "headings": ["Red boats", "Tea"]}}),
     ]
     builder = Builder()
@@ -599,4 +599,4 @@ def test_the_layout_names_what_is_made_of_records() -> None:
     digest = hashlib.sha256()
     for name, array in sorted(builder.segment().arrays.items()):
         digest.update(f"{name} {array.dtype.str} {array.shape} ".encode() + array.tobytes())
-    assert (_LAYOUT, digest.hexdigest()[:16]) == (9, "31f8a76860f7739e")
+    assert (_LAYOUT, digest.hexdigest()[:16]) == (10, "5408a0ccfdb9687e")

@@ -10,7 +10,7 @@ from tests.unit import strategies as own
 
 from recollect import filters as f
 from recollect.filters import Filter
-from recollect.filters.tree import LINK_FIELDS, OPTIONAL_FIELDS, TEXT_FIELDS
+from recollect.filters.tree import LINK_FIELDS, OPTIONAL_FIELDS, TEXT_FIELDS, links_of
 from recollect.records.record import Record
 
 NAMES = [
@@ -113,6 +113,7 @@ def records(draw: st.DrawFn) -> Record:
                 "importance": fractions,
                 "pinned": st.booleans(),
                 **dict.fromkeys(LINK_FIELDS, st.lists(names, max_size=2, unique=True)),
+                "parent": names,
             },
         )
     )
@@ -131,7 +132,7 @@ def true_of(record: Record) -> list[Filter]:
     for key, value in record.metadata.items():
         out += [f.meta(key), f.meta(key, value)]
     out += [f.has(name) for name in OPTIONAL_FIELDS if getattr(record, name)]
-    out += [getattr(f, name)(each) for name in LINK_FIELDS for each in getattr(record, name)]
+    out += [getattr(f, name)(each) for name in LINK_FIELDS for each in links_of(record, name)]
     if record.valid_from is not None and record.valid_from != record.valid_to:
         out.append(f.valid_at(record.valid_from))
     if record.importance is not None:

@@ -252,7 +252,8 @@ class TestErrors:
             ("  \n ", "is empty"),
             (
                 "zzz=ana",
-                r"the fields are tag, supersedes, derived_from, content, words, importance, time, valid_at, meta.KEY, ",
+                r"the fields are tag, under, supersedes, derived_from, parent, content, words, importance, "
+                r"time, valid_at, meta.KEY, ",
             ),
             ("importance=0.5", "only >= "),
             ("user~an", "only = or !="),

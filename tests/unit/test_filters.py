@@ -285,7 +285,8 @@ class TestShape:
             filters.append(getattr(f, name)(*values))
 
         def record_of(value: str) -> Record:
-            return make(**{"tags" if name == "tag" else name: value if name in TEXT_FIELDS else (value,)})
+            one = name in TEXT_FIELDS or name == "parent"
+            return make(**{"tags" if name == "tag" else name: value if one else (value,)})
 
         for where in filters:
             before = (repr(where), hash(where), None if where is filters[1] else pickle.dumps(where))

@@ -33,6 +33,7 @@ from recollect.filters.tree import (
     Nothing,
     Tag,
     Time,
+    Under,
     ValidAt,
     from_json,
     time_of,
@@ -62,6 +63,7 @@ __all__ = [
     "meta",
     "not_",
     "nothing",
+    "parent",
     "parse",
     "role",
     "session",
@@ -143,7 +145,7 @@ def has(field: str) -> Filter:
 
     Args:
         field: role, speaker, user, agent, conversation, session, entity, source, time, importance, expires, valid_from,
-            valid_to, supersedes, derived_from or pinned. A record has `pinned` if it is pinned.
+            valid_to, supersedes, derived_from, parent or pinned. A record has `pinned` if it is pinned.
     """
     return Has(field)
 
@@ -156,6 +158,19 @@ def supersedes(*ids: str) -> Filter:
 def derived_from(*ids: str) -> Filter:
     """Match records derived from one of these records: its id is in their `derived_from`."""
     return Links("derived_from", ids)
+
+
+def parent(*ids: str) -> Filter:
+    """Match the children of these records: one of them is their `parent`."""
+    return Links("parent", ids)
+
+
+def under(*ids: str) -> Filter:
+    """Match the records below these records: their children, the children of those, and so on.
+
+    Which they are is looked up when a memory reads, so the filter cannot be evaluated on a record alone.
+    """
+    return Under(ids)
 
 
 def tag(name: str) -> Filter:

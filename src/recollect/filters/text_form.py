@@ -2,11 +2,11 @@
 
     kind=user_fact and (user=ana or user=bob) and not tag=old and importance>=0.5 and time>=2026-01-01
 
-A condition is `key operator value`. Keys: the text fields of a record, `supersedes`, `derived_from`, `tag`,
-`importance`, `time`, `valid_at`, `content`, `words` and `meta.KEY`. Operators: `=` and `!=`; `~` (contains) for content
-and meta; `>=` for importance; `<`, `<=`, `>`, `>=` for time. `meta.KEY` alone tests whether the key exists; a field
-alone, whether the record has it (`not user`). Values with spaces, parentheses or quotes are written in double or single
-quotes, with a backslash before a quote or a backslash inside; so are keys of metadata: `meta."a.b c"=1`. A single quote
+A condition is `key operator value`. Keys: the text fields of a record, `supersedes`, `derived_from`, `parent`, `under`,
+`tag`, `importance`, `time`, `valid_at`, `content`, `words` and `meta.KEY`. Operators: `=` and `!=`; `~` (contains) for
+content and meta; `>=` for importance; `<`, `<=`, `>`, `>=` for time. `meta.KEY` alone tests whether the key exists; a
+field alone, whether the record has it (`not user`). Values with spaces, parentheses or quotes are written in double or
+single quotes, with a backslash before a quote or a backslash inside; so are keys of metadata: `meta."a.b c"=1`. A single quote
 inside a bare word is part of it: `user=O'Brien`. `not` binds tighter than `and`, and `and` tighter than `or`. Times are
 ISO 8601; times without an offset are in the zone that the caller passes.
 """
@@ -40,6 +40,7 @@ from recollect.filters.tree import (
     Nothing,
     Tag,
     Time,
+    Under,
     ValidAt,
 )
 
@@ -52,7 +53,7 @@ _TOKEN = re.compile(
 )
 #: The operators of each key. The text fields of a record take "= or !=".
 _OPERATORS = {
-    **dict.fromkeys(("tag", *LINK_FIELDS), "= or !="),
+    **dict.fromkeys(("tag", "under", *LINK_FIELDS), "= or !="),
     "content": "~ (or not content~...)",
     "words": "=, ~ or !=",
     "importance": ">= (or not importance>=...)",
@@ -201,6 +202,8 @@ class _Reader:
             return Is(name, (text,))
         if name in LINK_FIELDS and operator == "=":
             return Links(name, (text,))
+        if name == "under" and operator == "=":
+            return Under((text,))
         if name == "tag" and operator == "=":
             return Tag(text)
         if name == "content" and operator == "~":

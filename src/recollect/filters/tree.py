@@ -7,7 +7,8 @@ JSON form that round-trips; only a custom predicate has none, and raises Unsuppo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -25,7 +26,7 @@ _MANY = 8
 #: Fields that a filter can compare with a text for equality.
 TEXT_FIELDS = ("id", "kind", "role", "speaker", "user", "agent", "conversation", "session", "entity", "source")
 #: Fields with the ids of other records.
-LINK_FIELDS = ("supersedes", "derived_from")
+LINK_FIELDS = ("supersedes", "derived_from", "parent")
 #: Fields that a record may lack, or have as false (`pinned`) or as an empty list.
 OPTIONAL_FIELDS = (*TEXT_FIELDS[2:], "time", "importance", "expires", "pinned", "valid_from", "valid_to", *LINK_FIELDS)
 
@@ -141,7 +142,7 @@ class Has(Filter):
 
 @dataclass(frozen=True)
 class Links(Filter):
-    """A field with ids of other records has one of some ids."""
+    """A field with the id or the ids of other records has one of some ids."""
 
     name: str
     ids: tuple[str, ...]
@@ -160,10 +161,58 @@ class Links(Filter):
         return frozenset(self.ids)
 
     def matches(self, record: Record) -> bool:
-        return not self._set.isdisjoint(getattr(record, self.name))
+        return not self._set.isdisjoint(links_of(record, self.name))
 
     def to_json(self) -> dict[str, Any]:
         return {self.name: self.ids[0] if len(self.ids) == 1 else list(self.ids)}
+
+
+def links_of(record: Record, field: str) -> tuple[str, ...]:
+    """Return the ids in a field of LINK_FIELDS: the parent is one id, and the others are lists."""
+    value: str | tuple[str, ...] | None = getattr(record, field)
+    return (value,) if isinstance(value, str) else value or ()
+
+
+@dataclass(frozen=True)
+class Under(Filter):
+    """A record lies below one of some records in a tree: it is a child of it, or of one that lies below it.
+
+    A record names its parent only, so a memory replaces this by the parents that count (`resolved`).
+    """
+
+    ids: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.ids:
+            raise InvalidFilterError("under", "needs at least one value")
+        for value in self.ids:
+            _checked_text("under", value)
+        object.__setattr__(self, "ids", tuple(map(nfc, self.ids)))
+
+    def matches(self, record: Record) -> bool:
+        raise UnsupportedError("the filter `under`", "a record alone does not say what is above its parent")
+
+    def to_json(self) -> dict[str, Any]:
+        return {"under": self.ids[0] if len(self.ids) == 1 else list(self.ids)}
+
+
+def resolved(where: Filter, below: Callable[[tuple[str, ...]], Iterable[str]]) -> Filter:
+    """Return a filter without `Under`.
+
+    Args:
+        where: The filter.
+        below: Returns the ids of all records that lie below some records.
+    """
+    match where:
+        case Under():
+            return Links("parent", tuple(dict.fromkeys((*where.ids, *below(where.ids)))))
+        case AllOf() | AnyOf():
+            parts = tuple(resolved(part, below) for part in where.parts)
+            return where if all(map(operator.is_, parts, where.parts)) else type(where)(parts)
+        case Not():
+            part = resolved(where.part, below)
+            return where if part is where.part else Not(part)
+    return where
 
 
 @dataclass(frozen=True)
@@ -543,6 +592,8 @@ def from_json(data: object, depth: int = 0) -> Filter:
         return Is(name, tuple(value) if isinstance(value, list) else (value,))
     if name in LINK_FIELDS:
         return Links(name, tuple(value) if isinstance(value, list) else (value,))
+    if name == "under":
+        return Under(tuple(value) if isinstance(value, list) else (value,))
     if name == "has":
         return Has(value)
     if name == "tag":

@@ -10,7 +10,7 @@ import struct
 from hashlib import blake2b
 from zlib import crc32
 
-from recollect.filters.tree import LINK_FIELDS
+from recollect.filters.tree import LINK_FIELDS, links_of
 from recollect.records.record import Record
 
 #: Number of terms that the values of a metadata key are hashed to, so that a key with a different value in every record
@@ -23,7 +23,7 @@ _MAX_TEXT = 64
 #: The term of pinned records.
 PINNED_TERM = "\0p"
 #: The kinds of the terms for the ids in a field.
-_LINKS = {"supersedes": "r", "derived_from": "d"}
+_LINKS = {"supersedes": "r", "derived_from": "d", "parent": "c"}
 
 
 def tag_term(tag: str) -> str:
@@ -87,7 +87,7 @@ def filter_terms_of(record: Record) -> tuple[str, ...]:
     if record.session is not None:
         terms.append(session_term(record.session))
     for field in LINK_FIELDS:
-        if ids := getattr(record, field):
+        if ids := links_of(record, field):
             terms.append(links_term(field))
             terms += [link_term(field, each) for each in ids]
     for key, value in record.metadata.items():

@@ -38,6 +38,7 @@ from recollect.filters.tree import (
     Nothing,
     Tag,
     Time,
+    Under,
     ValidAt,
 )
 from recollect.indexes.documents.columns import FIELDS, NEVER, NO_TIME, NONE, Flags
@@ -66,6 +67,8 @@ class Bounds(NamedTuple):
 
 #: Maximum number of records that are read from a store by their ids.
 MAX_IDS = 200
+#: Reading a record by its id takes as long as reading so many in their order.
+_SCAN = 4
 #: Maximum number of ties that are ordered by their ids.
 _MAX_TIES = 10_000
 #: Fields that stores have an index on, and whose values usually match few records.
@@ -111,7 +114,7 @@ def index_helps(where: Filter) -> bool:
             return index_helps(where.part)
         case Has():
             return where.name in FIELDS_WITHOUT_COLUMN
-    return isinstance(where, (Links, Meta, Tag, ValidAt))
+    return isinstance(where, (Links, Meta, Tag, Under, ValidAt))
 
 
 def selective(where: Filter) -> bool:
@@ -170,6 +173,22 @@ def as_ids(where: Filter, limits: Bounds, view: WordView) -> Filter:
         return where
     # The filter itself becomes a Custom condition, so that stores search by the ids only.
     return AllOf.of(Is("id", tuple(map(view.table.id, numbers.tolist()))), Custom(where.matches))
+
+
+def in_parts(where: Filter, limits: Bounds, view: WordView) -> list[Filter]:
+    """Return filters that together match the same live records, each of few candidate ids; `where` if there are many.
+
+    Cost:
+        O(documents) bytes.
+    """
+    if limits.upper is not None:
+        numbers = np.flatnonzero(_live(limits.upper, view)).tolist()
+        if MAX_IDS < len(numbers) < view.table.count // _SCAN:
+            ids = list(map(view.table.id, numbers))
+            custom = Custom(where.matches)
+            parts = (tuple(ids[start : start + MAX_IDS]) for start in range(0, len(ids), MAX_IDS))
+            return [AllOf.of(Is("id", part), custom) for part in parts]
+    return [as_ids(where, limits, view)]
 
 
 def _live(flags: Flags, view: WordView) -> Flags:

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from typing import Any
 
 from recollect.engine.cursors import Cursors
@@ -15,15 +15,16 @@ from recollect.engine.index.terms import TermsOf, terms_at
 from recollect.engine.index.vectors import QuestionVector
 from recollect.engine.policies import Policies, policies_of
 from recollect.engine.quota import Quota, quota_of
+from recollect.engine.read.below import Below
 from recollect.engine.read.entities import Mentions
-from recollect.engine.read.filter_bounds import MAX_IDS, as_ids, bounds, exact_count, most_important
+from recollect.engine.read.filter_bounds import MAX_IDS, as_ids, bounds, exact_count, in_parts, most_important
 from recollect.engine.read.recall import recall
 from recollect.engine.read.record_loader import Records
 from recollect.engine.read.terms import Glossary
 from recollect.engine.results import Hits, NamespaceHead, RecordList
 from recollect.engine.scope import Scope
 from recollect.errors import ScopeError
-from recollect.filters.tree import AllOf, Everything, Filter
+from recollect.filters.tree import AllOf, Everything, Filter, resolved
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Change, Commit, ScopedCommit
 from recollect.ledger.merkle import Root
@@ -96,12 +97,18 @@ class Reading:
             limits = bounds(where, index_view)
             if count := importance_limit(operation):
                 limits = most_important(limits, index_view, count)
-            where = as_ids(where, limits, index_view)
-        if scope.fixed and order == "id":  # order by the ids that the scope shows
-            all_found = map(scope.shown, view.select(branch, where, order="id", now=now))
-            keyed = found = in_order(all_found, "id", after)[:limit]
+            parts = in_parts(where, limits, index_view)
         else:
-            keyed = list(view.select(branch, where, order=order, limit=limit, after=after, now=now))
+            parts = [where]
+        if scope.fixed and order == "id":  # order by the ids that the scope shows
+            all_found = chain.from_iterable(view.select(branch, part, order="id", now=now) for part in parts)
+            keyed = found = in_order(map(scope.shown, all_found), "id", after)[:limit]
+        elif len(parts) > 1:
+            each = (view.select(branch, part, order=order, limit=limit, after=after, now=now) for part in parts)
+            keyed = in_order(chain.from_iterable(each), order, None)[:limit]
+            found = list(map(scope.shown, keyed))
+        else:
+            keyed = list(view.select(branch, parts[0], order=order, limit=limit, after=after, now=now))
             found = list(map(scope.shown, keyed))
         # Whether there are more is not looked up: to find the next one, a store may have to read all records.
         full = bool(keyed) and len(keyed) == limit
@@ -121,8 +128,7 @@ class Reading:
     def recall(self, operation: Recall) -> Hits:
         """Return the hits of a question."""
         assert self.words is not None
-        if self.scope.fixed:
-            operation = replace(operation, where=self._stored_form(operation.where))
+        operation = replace(operation, where=self._stored_form(operation.where))
         cursor = partial(self.cursors.at, branch=self.branch, scope=self.scope)
         return recall(
             operation,
@@ -221,11 +227,12 @@ class Reading:
             raise ScopeError(what, str(self.scope))
 
     def _stored_form(self, where: Filter) -> Filter:
+        where = resolved(where, Below(self.view, self.branch, self.scope, self.words, self.now))
         return self.scope.stored_form(where, partial(self.view.known, self.branch))
 
     def _where(self, where: Filter) -> Filter:
         """Return the filter of the scope and of the operation, for records as they are stored."""
-        return AllOf.of(self.scope.filter, self._stored_form(where) if self.scope.fixed else where)
+        return AllOf.of(self.scope.filter, self._stored_form(where))
 
 
 def stored_record(

@@ -10,6 +10,7 @@ from recollect.engine.cursors import Cursors
 from recollect.engine.history_results import Restored
 from recollect.engine.index.keeper import IndexKeeper, apply_written, read_back
 from recollect.engine.index.vectors import IN_BATCH
+from recollect.engine.read.below import Below
 from recollect.engine.read.filter_bounds import as_ids, bounds, index_helps
 from recollect.engine.read.full_text import grep
 from recollect.engine.read.queries import Reading
@@ -34,7 +35,7 @@ from recollect.errors import (
     StoreIOError,
     UnsupportedError,
 )
-from recollect.filters.tree import Everything, Filter
+from recollect.filters.tree import Everything, Filter, resolved
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.ledger.commits import Branch
 from recollect.operations import (
@@ -262,8 +263,13 @@ class Writing:
 
     def forget_where(self, operation: ForgetWhere) -> int:
         """Forget the records that match and return how many."""
-        where = self._stored_form(operation.where)
-        return self.writer.forget_where(where, self._prefiltered(where))
+        words = self._committed_words() if index_helps(operation.where) else None
+        below = Below(self.transaction, self._branch, self._scope, words, self._reads_at)
+        where = self._stored_form(resolved(operation.where, below))
+        if words is None:
+            return self.writer.forget_where(where)
+        index_view = words.at(self._reads_at)
+        return self.writer.forget_where(where, as_ids(where, bounds(where, index_view), index_view))
 
     def clear(self, operation: Clear) -> int:
         """Forget all records in the scope and return how many."""
@@ -328,16 +334,12 @@ class Writing:
     def _stored_form(self, where: Filter) -> Filter:
         return self._scope.stored_form(where, lambda each: self.transaction.known(self._branch, each))
 
-    def _prefiltered(self, where: Filter) -> Filter:
-        """Return a filter that matches the same live records, by their ids if the index is loaded and useful."""
-        if self.writer.touched or not index_helps(where):  # the index lacks uncommitted records
-            return where
+    def _committed_words(self) -> WordView | None:
+        """Return the index if it is loaded and has all records: it lacks uncommitted ones."""
+        if self.writer.touched:
+            return None
         with self._services.store.read() as committed:  # no other writer can commit meanwhile
-            words = self._services.keeper.loaded(committed, self._branch, in_file=False)
-        if words is None:
-            return where
-        index_view = words.at(self._reads_at)
-        return as_ids(where, bounds(where, index_view), index_view)
+            return self._services.keeper.loaded(committed, self._branch, in_file=False)
 
     def remember_draft(self, item: Draft, repeated: Repeated | None = None) -> Outcome:
         """Store a draft; `repeated` is the turn that it repeats, if `Writer.find_replay` found one."""

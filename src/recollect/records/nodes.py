@@ -1,0 +1,84 @@
+"""The nodes of an outline as records: parent and order are fields, and the attributes are metadata.
+
+The content is the title, a line break and the text. A node without either is bytes of a media type of its own, as text
+must not be empty. `NODE`, in the metadata, has what no other field says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from recollect.errors import InvalidRecordError
+from recollect.records.record import Record
+from recollect.text.outlines.nodes import ID, TITLE, Node
+from recollect.text.unicode import fold
+
+#: The metadata key of what is no attribute.
+NODE = "@node"
+_TAGS = "TAGS"
+_NO_TEXT = "application/x-recollect-node"
+
+
+def node_fields(node: Node, node_id: str, parent: str | None, order: int) -> dict[str, Any]:
+    """Return the fields of a node's record, `content` and `id` among them. Its children are not part of it.
+
+    Raises:
+        InvalidRecordError: It has a property that the record needs for itself.
+    """
+    if NODE in node.properties:
+        raise InvalidRecordError("metadata", NODE, "is the name of no property of a node")
+    about: dict[str, Any] = {"names": list(node.properties)}
+    if fold(node.type) != node.type:
+        about["type"] = node.type
+    properties = {name: value for name, value in node.properties.items() if name != ID}
+    content, media_type = node.content, None
+    if content is None or not content.strip():
+        about["text"] = node.raw_content
+        content, media_type = None, _NO_TEXT
+    elif node.raw_content is not None and node.title is not None:
+        about["split"] = True
+    tags = properties.get(_TAGS)
+    return {
+        "id": node_id,
+        "kind": node.type,
+        "content": b"" if content is None else content,
+        "media_type": media_type,
+        "parent": parent,
+        "order": order,
+        "tags": [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, (list, tuple)) else [],
+        "metadata": {**properties, NODE: about},
+    }
+
+
+def is_node(record: Record) -> bool:
+    """Return whether a record is that of a node."""
+    return isinstance(record.metadata.get(NODE), Mapping)
+
+
+def node_of(record: Record) -> Node:
+    """Return the node of a record, without its children. One that was given no id has none."""
+    about = record.metadata[NODE]
+    known = {**record.metadata, ID: record.id}
+    node = Node(about.get("type", record.kind), {name: _plain(known[name]) for name in about["names"] if name in known})
+    if isinstance(record.content, bytes):
+        node.raw_content = about.get("text")
+    elif node.title is None:
+        node.raw_content = record.content
+    elif about.get("split"):
+        # A policy may have redacted the content after its parts were joined.
+        whole = record.content.startswith(f"{node.title}\n")
+        node.raw_content = record.content[len(node.title) + 1 :] if whole else record.content.partition("\n")[2]
+    return node
+
+
+def attributes_of(record: Record) -> dict[str, Any]:
+    """Return the attributes of a node: its properties other than id and title."""
+    return {name: _plain(value) for name, value in record.metadata.items() if name not in (NODE, TITLE)}
+
+
+def _plain(value: Any) -> Any:
+    """Return a JSON value as lists and dictionaries."""
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,1 @@
+"""Outlines: trees of nodes, and their forms as JSON, Org-mode and Markdown."""

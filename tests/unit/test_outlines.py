@@ -1,0 +1,253 @@
+"""Outlines: nodes as JSON, Org and Markdown, the hash of a subtree, and nodes as records."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.examples import some
+
+from recollect.errors import ImportFormatError, InvalidRecordError
+from recollect.records.nodes import NODE, attributes_of, is_node, node_fields, node_of
+from recollect.records.record import Record
+from recollect.text.outlines import markdown, org
+from recollect.text.outlines.nodes import MAX_DEPTH, Node, from_json, node_hash, own_digest
+
+texts = st.text(st.sampled_from("ab*:#[] \t\n-<>|\u00e9\u732b\\TODO"), max_size=40)
+names = st.sampled_from(["ID", "TITLE", "TAGS", "Effort", "x"])
+values = st.none() | st.integers(-5, 5) | texts | st.lists(st.sampled_from("ab"), max_size=2)
+
+
+@st.composite
+def nodes(draw: st.DrawFn, depth: int = 3) -> Node:
+    properties = draw(st.dictionaries(names, values, max_size=3))
+    properties |= {name: draw(texts) for name in ("ID", "TITLE") if name in properties}
+    contents = draw(st.lists(nodes(depth - 1), max_size=2)) if depth else []
+    return Node(draw(st.sampled_from(["HEADLINE", "section"])), properties, draw(st.none() | texts), contents)
+
+
+# JSON
+
+
+@given(nodes())
+@settings(max_examples=some(100))
+def test_a_tree_comes_back_from_json_as_it_was(tree: Node) -> None:
+    assert from_json(tree.to_json()) == tree
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (None, "the root: is not an object"),
+        ({}, "has no type"),
+        ({"type": " "}, "has no type"),
+        ({"type": "A", "properties": []}, "properties that are not an object"),
+        ({"type": "A", "properties": {"ID": 1}}, "property ID"),
+        ({"type": "A", "properties": {"TITLE": None}}, "property TITLE"),
+        ({"type": "A", "raw_content": 1}, "raw_content"),
+        ({"type": "A", "contents": "x"}, "contents that are not a list"),
+        (
+            {"type": "A", "contents": [{"type": "B"}, {"type": "B", "contents": [3]}]},
+            "the root, 2, 1: is not an object",
+        ),
+        ({"type": "A", "content": []}, "unknown field 'content'"),
+    ],
+)
+def test_what_is_no_tree_is_an_error_that_says_where(data: Any, why: str) -> None:
+    with pytest.raises(ImportFormatError) as raised:
+        from_json(data)
+    assert why in str(raised.value)
+
+
+def test_a_tree_that_is_too_deep_is_refused_and_one_below_that_is_read() -> None:
+    def chain(depth: int) -> dict[str, Any]:
+        data: dict[str, Any] = {"type": "A"}
+        for _ in range(depth - 1):
+            data = {"type": "A", "contents": [data]}
+        return data
+
+    assert len(list(from_json(chain(MAX_DEPTH)).walk())) == MAX_DEPTH
+    with pytest.raises(ImportFormatError, match="deeper than"):
+        from_json(chain(MAX_DEPTH + 1))
+
+
+# The hash
+
+
+def test_the_digest_of_a_node_is_that_of_its_parts_each_with_its_length() -> None:
+    parts = [b"a", b"HEADLINE", b'{"x":1,"y":"\xc3\xa9"}', b"Title\nbody"]
+    expected = hashlib.sha256(b"recollect.node.1\0" + b"".join(b"\1" + len(p).to_bytes(8, "big") + p for p in parts))
+    assert own_digest("a", "HEADLINE", {"y": "\u00e9", "x": 1}, "Title\nbody") == expected.digest()
+    children = [b"1" * 32, b"2" * 32]
+    whole = hashlib.sha256(b"recollect.node.1\0" + expected.digest() + (2).to_bytes(8, "big") + b"".join(children))
+    assert node_hash(expected.digest(), children) == whole.digest()
+
+
+def test_nothing_can_stand_for_another_node() -> None:
+    digests = [
+        own_digest("a", "b", {}, None),
+        own_digest("a", "b", {}, ""),
+        own_digest("a|b", "", {}, ""),
+        own_digest("a", "b|", {}, ""),
+        own_digest("ab", "", {}, ""),
+        own_digest("a", "b", {"x": ""}, ""),
+        own_digest("a", "b", {"x": None}, ""),
+    ]
+    assert len(set(digests)) == len(digests)
+    own = digests[0]
+    assert len({node_hash(own, []), node_hash(own, [own]), node_hash(own, [own, own]), own}) == 4
+    assert node_hash(own, [digests[1], digests[2]]) != node_hash(own, [digests[2], digests[1]])
+
+
+# Org
+
+ORG = """#+TITLE: Boats
+:PROPERTIES:
+intro
+* TODO [#A] Call *Bob* :work:boat:
+CLOSED: [2026-01-02 Fri 10:00] SCHEDULED: <2026-01-01 Thu +1w>
+:PROPERTIES:
+:ID: b1
+:Effort: 1:00
+:END:
+- a list
+  :LOGBOOK:
+  CLOCK: [2026-01-01 Thu 10:00]--[2026-01-01 Thu 11:00] =>  1:00
+  :END:
+#+BEGIN_SRC
+x
+#+END_SRC
+*** Deep
+** Child
+* DONE
+* Last"""
+
+
+def test_org_is_read_as_its_syntax_says() -> None:
+    root = org.parse(ORG)
+    assert root.raw_content == "#+TITLE: Boats\n:PROPERTIES:\nintro\n"
+    call, done, last = root.contents
+    assert call.properties == {
+        "TODO": "TODO",
+        "PRIORITY": "A",
+        "TAGS": ["work", "boat"],
+        "TITLE": "Call *Bob*",
+        "CLOSED": "[2026-01-02 Fri 10:00]",
+        "SCHEDULED": "<2026-01-01 Thu +1w>",
+        "ID": "b1",
+        "Effort": "1:00",
+    }
+    assert call.raw_content is not None
+    assert call.raw_content.startswith("- a list\n  :LOGBOOK:\n")
+    assert call.content == f"Call *Bob*\n{call.raw_content}"
+    assert [(child.title, child.properties.get("LEVEL")) for child in call.contents] == [("Deep", 3), ("Child", None)]
+    assert done.properties == {"TODO": "DONE", "TITLE": ""}
+    assert (last.title, last.raw_content) == ("Last", None)
+    assert org.write(root) == ORG
+
+
+@pytest.mark.parametrize(
+    ("text", "properties", "body"),
+    [
+        ("* a\n:PROPERTIES:\n:X: 1\n:x: 2\n:END:\n", {"TITLE": "a"}, ":PROPERTIES:\n:X: 1\n:x: 2\n:END:\n"),
+        ("* a\n:PROPERTIES:\n:X+: 1\n:END:\n", {"TITLE": "a"}, ":PROPERTIES:\n:X+: 1\n:END:\n"),
+        ("* a\n:PROPERTIES:\n:TODO: 1\n:END:\n", {"TITLE": "a"}, ":PROPERTIES:\n:TODO: 1\n:END:\n"),
+        ("* a\n:PROPERTIES:\n:X: 1\n", {"TITLE": "a"}, ":PROPERTIES:\n:X: 1\n"),
+        ("* a\n\n:PROPERTIES:\n:X: 1\n:END:\n", {"TITLE": "a"}, "\n:PROPERTIES:\n:X: 1\n:END:\n"),
+        ("* a\n:PROPERTIES:\n:id:  7 \n:END:\n", {"TITLE": "a", "ID": "7"}, ""),
+        ("* a\nDEADLINE: <x> DEADLINE: <y>\n", {"TITLE": "a"}, "DEADLINE: <x> DEADLINE: <y>\n"),
+        ("* TODOs :\n", {"TITLE": "TODOs :"}, ""),
+        ("* a :b c:\n", {"TITLE": "a :b c:"}, ""),
+        ("* [#A]\n", {"TITLE": "", "PRIORITY": "A"}, ""),
+    ],
+)
+def test_what_cannot_be_written_from_properties_stays_text(text: str, properties: dict[str, Any], body: str) -> None:
+    (node,) = org.parse(text).contents
+    assert (node.properties, node.raw_content) == (properties, body)
+    assert org.parse(org.write(org.parse(text))) == org.parse(text)
+
+
+def test_a_file_may_have_states_of_its_own() -> None:
+    root = org.parse("#+TODO: NEXT(n) WAIT | OLD(o@)\n* NEXT a\n* OLD b\n* TODO c\n")
+    assert [(node.properties.get("TODO"), node.title) for node in root.contents] == [
+        ("NEXT", "a"),
+        ("OLD", "b"),
+        (None, "TODO c"),
+    ]
+
+
+_LINES = [
+    "* a", "** TODO b :t:", "*** [#B] c", "* ", "**", "*x", ":PROPERTIES:", ":ID: 1", ":K: v", ":END:", "", "text",
+    "SCHEDULED: <2026-01-01>", "CLOSED: [x] DEADLINE: <y>--<z>", "  :PROPERTIES:", "* TODO", "* DONE :a:b:",
+    "#+TODO: X",    "* X y", "\ttab", "* a\r", "\u2028* b", "* [#A] [#B] d", "* :t: e",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(_LINES), max_size=12).map("\n".join) | texts)
+@settings(max_examples=some(400))
+def test_org_that_is_written_reads_back_to_the_same_tree(text: str) -> None:
+    tree = org.parse(text)
+    written = org.write(tree)
+    assert org.parse(written) == tree
+    assert org.write(org.parse(written)) == written
+
+
+# Markdown
+
+
+def test_markdown_is_read_by_its_headings() -> None:
+    text = "---\ntags: [a]\n---\nintro\n\n# A *b*\n\n- list\n\n```\n# no heading\n```\n\nSet\n===\n#### Deep\nend"
+    root = markdown.parse(text)
+    assert root.properties == {"FRONT_MATTER": "---\ntags: [a]\n---\n"}
+    assert root.raw_content == "intro\n\n"
+    first, second = root.contents
+    assert (first.title, first.properties["HEADING"]) == ("A b", "# A *b*\n")
+    assert first.raw_content == "\n- list\n\n```\n# no heading\n```\n\n"
+    assert (second.title, second.properties["HEADING"]) == ("Set", "Set\n===\n")
+    assert [(node.title, node.properties, node.raw_content) for node in second.contents] == [
+        ("Deep", {"TITLE": "Deep", "LEVEL": 4}, "end")
+    ]
+    assert markdown.write(root) == text
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["# a", "## b ##", "###### c", "#d", "x", "===", "---", "", "- # e", "```", "> # q", "\u00e9\r"]
+        ),
+        max_size=10,
+    ).map("\n".join)
+    | texts
+)
+@settings(max_examples=some(400))
+def test_markdown_is_written_to_the_byte(text: str) -> None:
+    tree = markdown.parse(text)
+    assert markdown.write(tree) == text
+    assert markdown.parse(markdown.write(tree)) == tree
+
+
+# Records
+
+
+@given(nodes(0))
+@settings(max_examples=some(200))
+def test_a_node_comes_back_from_its_record(node: Node) -> None:
+    node_id = node.id if node.id and node.id.strip() and "\n" not in node.id and "\t" not in node.id else "n1"
+    if "ID" in node.properties:
+        node.properties["ID"] = node_id
+    fields = node_fields(node, node_id, "p", 7)
+    record = Record.load(Record(**{name: value for name, value in fields.items() if value is not None}).to_bytes())
+    assert is_node(record)
+    assert (record.id, record.parent, record.order) == (node_id, "p", 7)
+    back = node_of(record)
+    assert back == node
+    assert list(back.properties) == list(node.properties)
+    assert attributes_of(record) == node.attributes
+
+
+def test_a_property_of_the_records_own_is_refused() -> None:
+    with pytest.raises(InvalidRecordError, match=NODE):
+        node_fields(Node("A", {NODE: 1}), "a", None, 0)
