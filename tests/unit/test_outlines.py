@@ -14,7 +14,7 @@ from recollect.errors import ImportFormatError, InvalidRecordError
 from recollect.records.nodes import NODE, attributes_of, is_node, node_fields, node_of
 from recollect.records.record import Record
 from recollect.text.outlines import markdown, org
-from recollect.text.outlines.nodes import MAX_DEPTH, Node, from_json, node_hash, own_digest
+from recollect.text.outlines.nodes import MAX_DEPTH, Node, from_json, node_hash, said_digest
 
 texts = st.text(st.sampled_from("ab*:#[] \t\n-<>|\u00e9\u732b\\TODO"), max_size=40)
 names = st.sampled_from(["ID", "TITLE", "TAGS", "Effort", "x"])
@@ -77,29 +77,32 @@ def test_a_tree_that_is_too_deep_is_refused_and_one_below_that_is_read() -> None
 # The hash
 
 
-def test_the_digest_of_a_node_is_that_of_its_parts_each_with_its_length() -> None:
-    parts = [b"a", b"HEADLINE", b'{"x":1,"y":"\xc3\xa9"}', b"Title\nbody"]
-    expected = hashlib.sha256(b"recollect.node.1\0" + b"".join(b"\1" + len(p).to_bytes(8, "big") + p for p in parts))
-    assert own_digest("a", "HEADLINE", {"y": "\u00e9", "x": 1}, "Title\nbody") == expected.digest()
+def test_the_hash_of_a_node_is_that_of_its_parts_each_with_its_length() -> None:
+    def long(data: bytes) -> bytes:
+        return len(data).to_bytes(8, "big") + data
+
+    parts = [b"HEADLINE", b'{"x":1,"y":"\xc3\xa9"}', b"Title\nbody"]
+    said = hashlib.sha256(b"recollect.node.1\0" + b"".join(b"\1" + long(part) for part in parts)).digest()
+    assert said_digest("HEADLINE", {"y": "\u00e9", "x": 1}, "Title\nbody") == said
     children = [b"1" * 32, b"2" * 32]
-    whole = hashlib.sha256(b"recollect.node.1\0" + expected.digest() + (2).to_bytes(8, "big") + b"".join(children))
-    assert node_hash(expected.digest(), children) == whole.digest()
+    whole = hashlib.sha256(b"recollect.node.1\0" + long(b"a") + said + (2).to_bytes(8, "big") + b"".join(children))
+    assert node_hash("a", said, children) == whole.digest()
 
 
 def test_nothing_can_stand_for_another_node() -> None:
     digests = [
-        own_digest("a", "b", {}, None),
-        own_digest("a", "b", {}, ""),
-        own_digest("a|b", "", {}, ""),
-        own_digest("a", "b|", {}, ""),
-        own_digest("ab", "", {}, ""),
-        own_digest("a", "b", {"x": ""}, ""),
-        own_digest("a", "b", {"x": None}, ""),
+        said_digest("b", {}, None),
+        said_digest("b", {}, ""),
+        said_digest("b|", {}, ""),
+        said_digest("", {}, "b"),
+        said_digest("b", {"x": ""}, ""),
+        said_digest("b", {"x": None}, ""),
     ]
     assert len(set(digests)) == len(digests)
-    own = digests[0]
-    assert len({node_hash(own, []), node_hash(own, [own]), node_hash(own, [own, own]), own}) == 4
-    assert node_hash(own, [digests[1], digests[2]]) != node_hash(own, [digests[2], digests[1]])
+    said, other = digests[:2]
+    hashes = [node_hash("a", said, []), node_hash("a", said, [said]), node_hash("a", said, [said, said])]
+    hashes += [node_hash("", said, []), node_hash("a", said, [said, other]), node_hash("a", said, [other, said])]
+    assert len(set(hashes)) == len(hashes)
 
 
 # Org

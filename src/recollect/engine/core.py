@@ -22,6 +22,7 @@ from recollect.engine.feed import Feed, StoreWatch
 from recollect.engine.follower import Follower
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.mentions import MentionKeeper
+from recollect.engine.index.outlines import OutlineKeeper
 from recollect.engine.index.past import PastIndexes
 from recollect.engine.index.terms import TermKeeper
 from recollect.engine.index.vectors import VECTOR_BYTES, QuestionVector, VectorKeeper
@@ -66,6 +67,7 @@ class Core:
         past: The word indexes of past moments.
         mentions: The indexes of mentions.
         terms: The terms of glossaries.
+        outlines: The trees of outlines.
         fulltext: The full-text index.
         uses: When records were last used.
         vectors: The vectors and the embedder; None without one.
@@ -103,6 +105,7 @@ class Core:
         self._turns = TurnCache()
         self.mentions = MentionKeeper()
         self.terms = TermKeeper()
+        self.outlines = OutlineKeeper()
         self._exports: WeakSet[Export] = WeakSet()
         self.fulltext = derived.full_text()
         self.log_trees = LogTrees(derived.log_tiles(), store.path, store.key)
@@ -118,7 +121,7 @@ class Core:
             self.uses,
             self._vector_store,
             self.vectors,
-            _Caches(self._usage_totals, self._turns, self.mentions, self.terms).drop,
+            _Caches(self._usage_totals, self._turns, self.mentions, self.terms, self.outlines).drop,
         )
         self.erasures.begin()
 
@@ -336,12 +339,14 @@ class _Caches(NamedTuple):
     turns: TurnCache
     mentions: MentionKeeper
     terms: TermKeeper
+    outlines: OutlineKeeper
 
     def drop(self, branch: Branch) -> None:
         """Discard what is cached of a branch."""
         self.usage_totals.drop(branch)
         self.mentions.drop(branch)
         self.terms.drop_of(branch)
+        self.outlines.drop_of(branch)
         self.turns.entries.clear()
 
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from recollect.engine.budget import Budget
 from recollect.ledger.commits import Branch, Head
 from recollect.ledger.merkle import EMPTY, is_redacted
+from recollect.records.record import Record
 from recollect.stores.base import ReadView, View
 
 K = TypeVar("K", bound=Hashable)
@@ -50,6 +51,31 @@ def changed_since(view: View, branch: Branch, seq: int, root: bytes) -> list[str
         return None
     changed = view.changed(branch, seq) if view.head(branch).seq > seq else []
     return None if any(map(is_redacted, changed)) else changed
+
+
+class OfRecords(Protocol):
+    """What is derived from records one by one."""
+
+    def put(self, record: Record) -> object:
+        """Insert a record, or replace it."""
+
+    def remove(self, record_id: str) -> object:
+        """Remove a record, if it is there."""
+
+
+def caught_up(value: OfRecords, view: View, branch: Branch, tag: tuple[int, bytes]) -> bool:
+    """Read the records that were changed since a commit; False: the value must be started over."""
+    changed = changed_since(view, branch, *tag)
+    if changed is None:
+        return False
+    live = view.several(branch, changed)
+    for record_id in changed:
+        stored = live.get(record_id)
+        if stored is None:
+            value.remove(record_id)
+        else:
+            value.put(Record.load(stored.payload))
+    return True
 
 
 class Tagged(Generic[V]):

@@ -11,8 +11,10 @@ from recollect.engine import history, past, receipts, replaying
 from recollect.engine.core import Core
 from recollect.engine.erasing import erase
 from recollect.engine.index.mentions import MentionIndex
+from recollect.engine.index.outlines import OutlineOf, Outlines
 from recollect.engine.index.terms import Terms, TermsOf
 from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, needs_embedder, no_embedder
+from recollect.engine.outline_results import TreeEntry
 from recollect.engine.policies import NONE, Policies, policies_of, set_policies
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
 from recollect.engine.read.entities import Mentions
@@ -76,6 +78,7 @@ from recollect.operations import (
     Probe,
     Prove,
     ProveLog,
+    ReadTree,
     Recall,
     RecallTerms,
     Receipt,
@@ -393,6 +396,16 @@ def _about_terms(query: Callable[[Glossary, Any], Any]) -> Handler:
     return Handler(run, in_batch, atomic=False)
 
 
+def _read_tree(core: Core, request: Request) -> list[TreeEntry]:
+    core.now()
+    key = OutlineOf(request.branch, request.scope)
+
+    def read(view: View, outlines: Outlines) -> list[TreeEntry]:
+        return outlines.at(core.reads_at(view, request.branch)).entries(request.operation.id, request.operation.depth)
+
+    return core.followed(core.outlines, request.branch, key, read)
+
+
 def _get(core: Core, request: Request) -> Record | None:
     core.now()
     with core.read(request.branch) as view:
@@ -579,6 +592,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     RecallTerms: _about_terms(Glossary.recall),
     AnnotateTerms: _about_terms(Glossary.annotate),
     SharedNames: _about_terms(Glossary.shared_names),
+    ReadTree: Handler(_read_tree, lambda writing, operation: writing.reading().tree(operation), atomic=False),
     Head: _read(Reading.head),
     Stats: _read(Reading.stats),
     GetQuota: _read(Reading.quota),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from recollect.engine.entity_results import EntityGraph, EntitySummary, EntityView
 from recollect.engine.history_results import Difference, Erased, RecordVersion, Replayed, Restored
+from recollect.engine.outline_results import TreeEntry
 from recollect.engine.policies import Policies
 from recollect.engine.quota import Quota
 from recollect.engine.results import (
@@ -59,6 +60,7 @@ from recollect.operations import (
     Probe,
     Prove,
     ProveLog,
+    ReadTree,
     Recall,
     RecallTerms,
     Receipt,
@@ -133,6 +135,7 @@ _FORMS: dict[type[Operation], _Form] = {
     RecallTerms: _list_of(_Form(FoundTerm.to_json, FoundTerm.from_json)),
     AnnotateTerms: _list_of(_Form(Annotation.to_json, Annotation.from_json)),
     SharedNames: _list_of(_Form(SharedName.to_json, SharedName.from_json)),
+    ReadTree: _list_of(_Form(TreeEntry.to_json, TreeEntry.from_json)),
     Head: _Form(NamespaceHead.to_json, NamespaceHead.from_json),
     Stats: _PLAIN,
     GetPolicies: _Form(Policies.to_json, Policies.from_json),

@@ -34,6 +34,7 @@ from recollect.memory.glossary.glossary import Glossary
 from recollect.memory.history import Histories
 from recollect.memory.manager.consolidation import Consolidation
 from recollect.memory.manager.echoes import EchoExecutor
+from recollect.memory.outline.outline import Outline
 from recollect.memory.past import PastExecutor, Target, pin_of
 from recollect.memory.tools import ToolSet
 from recollect.memory.upkeep import Upkeep
@@ -400,6 +401,15 @@ class Memory(Histories, Upkeep, Consolidation, Facets):
         count towards its quota.
         """
         return Glossary(self._beside("terms").execute)
+
+    @property
+    def outline(self) -> Outline:
+        """Trees of headlines and texts: `ingest`, `get`, `children`, `tree`, `hash` and more.
+
+        They belong to this namespace and lie beside its records: `recall` of the memory does not find them, and they
+        count towards its quota.
+        """
+        return Outline(self._beside("nodes"))
 
     def _beside(self, what: str) -> Memory:
         """Return what a facet stores beside the records of this namespace, as a memory with the same scope."""

@@ -29,6 +29,7 @@ from recollect.operations.history import (
     Snapshots,
     TakeSnapshot,
 )
+from recollect.operations.outlines import ReadTree
 from recollect.operations.past import At, Pin, target_of
 from recollect.operations.reads import (
     MONTH_S,
@@ -141,6 +142,7 @@ __all__ = [
     "Probe",
     "Prove",
     "ProveLog",
+    "ReadTree",
     "Recall",
     "RecallTerms",
     "Receipt",

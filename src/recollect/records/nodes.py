@@ -31,6 +31,8 @@ def node_fields(node: Node, node_id: str, parent: str | None, order: int) -> dic
     about: dict[str, Any] = {"names": list(node.properties)}
     if fold(node.type) != node.type:
         about["type"] = node.type
+    if node.properties.get(ID, node_id) != node_id:
+        about["id"] = node.properties[ID]  # it is empty, or not in the form that ids have
     properties = {name: value for name, value in node.properties.items() if name != ID}
     content, media_type = node.content, None
     if content is None or not content.strip():
@@ -59,7 +61,7 @@ def is_node(record: Record) -> bool:
 def node_of(record: Record) -> Node:
     """Return the node of a record, without its children. One that was given no id has none."""
     about = record.metadata[NODE]
-    known = {**record.metadata, ID: record.id}
+    known = {**record.metadata, ID: about.get("id", record.id)}
     node = Node(about.get("type", record.kind), {name: _plain(known[name]) for name in about["names"] if name in known})
     if isinstance(record.content, bytes):
         node.raw_content = about.get("text")

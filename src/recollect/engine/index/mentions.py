@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from recollect.engine.follower import Follower, changed_since
+from recollect.engine.follower import Follower, caught_up
 from recollect.ledger.commits import Branch
 from recollect.records.codec import microseconds
 from recollect.records.graph import NODE, RELATION, SAME_AS, Relation, entity_id, relation_of
@@ -153,17 +153,7 @@ class MentionKeeper(Follower[Branch, MentionIndex]):
         self, value: MentionIndex, view: View, branch: Branch, key: Branch, tag: tuple[int, bytes]
     ) -> MentionIndex | None:
         """Read the records that were changed."""
-        changed = changed_since(view, branch, *tag)
-        if changed is None:
-            return None
-        live = view.several(branch, changed)
-        for record_id in changed:
-            stored = live.get(record_id)
-            if stored is None:
-                value.remove(record_id)
-            else:
-                value.put(Record.load(stored.payload))
-        return value
+        return value if caught_up(value, view, branch, tag) else None
 
     def nbytes(self, value: MentionIndex) -> int:
         """Return the approximate memory of an index, in bytes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from recollect.engine.follower import Follower, changed_since
+from recollect.engine.follower import Follower, caught_up
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import AllOf, Is
@@ -117,17 +117,7 @@ class TermKeeper(Follower[TermsOf, Terms]):
 
     def catch_up(self, value: Terms, view: View, branch: Branch, key: TermsOf, tag: tuple[int, bytes]) -> Terms | None:
         """Read the records that were changed."""
-        changed = changed_since(view, branch, *tag)
-        if changed is None:
-            return None
-        live = view.several(branch, changed)
-        for record_id in changed:
-            stored = live.get(record_id)
-            if stored is None:
-                value.remove(record_id)
-            else:
-                value.put(Record.load(stored.payload))
-        return value
+        return value if caught_up(value, view, branch, tag) else None
 
     def nbytes(self, value: Terms) -> int:
         """Return the approximate memory of terms, in bytes."""

@@ -11,8 +11,10 @@ from typing import Any
 
 from recollect.engine.cursors import Cursors
 from recollect.engine.index.mentions import MentionIndex
+from recollect.engine.index.outlines import OutlineOf, outlines_at
 from recollect.engine.index.terms import TermsOf, terms_at
 from recollect.engine.index.vectors import QuestionVector
+from recollect.engine.outline_results import TreeEntry
 from recollect.engine.policies import Policies, policies_of
 from recollect.engine.quota import Quota, quota_of
 from recollect.engine.read.below import Below
@@ -38,6 +40,7 @@ from recollect.operations import (
     GetQuota,
     Head,
     Namespaces,
+    ReadTree,
     Recall,
     RecallTerms,
     SharedNames,
@@ -210,6 +213,12 @@ class Reading:
         tokenizer = operation.tokenizer if isinstance(operation, RecallTerms) else None
         terms = terms_at(self.view, TermsOf(self.branch, self.scope, operation.agent, tokenizer), self.now)
         return Glossary(terms, self.now)
+
+    def tree(self, operation: ReadTree) -> list[TreeEntry]:
+        """Return a node and all below it, read from the records of all nodes."""
+        return outlines_at(self.view, OutlineOf(self.branch, self.scope), self.now).entries(
+            operation.id, operation.depth
+        )
 
     def policies(self, operation: GetPolicies) -> Policies:
         """Return the policies of the namespace."""

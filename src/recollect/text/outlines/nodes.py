@@ -1,8 +1,8 @@
 """A node of an outline, as an editor sends it: type, properties, text, children; and the hash of a subtree.
 
-The hash is SHA-256 over a canonical encoding of the id, the type, the properties (in any order), the content and the
-hashes of the children in their order. Each part is preceded by its length, so no text can stand for another node, and
-a missing text differs from an empty one.
+The hash is SHA-256 over a canonical encoding of the id, of what the node says (type, attributes in any order, content)
+and of the hashes of its children in their order. Each part is preceded by its length, so no text can stand for another
+node, and a missing text differs from an empty one.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Node:
 
     @property
     def id(self) -> str | None:
-        """Its id, or None."""
+        """Its id, or None; an ID of white space is none."""
         value = self.properties.get(ID)
-        return value if isinstance(value, str) else None
+        return value if isinstance(value, str) and value.strip() else None
 
     @property
     def title(self) -> str | None:
@@ -141,26 +141,35 @@ def lines_of(text: str) -> list[str]:
     return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
-def own_digest(record_id: str, kind: str, attributes: Mapping[str, Any], content: str | None) -> bytes:
-    """Return the digest of what a node itself says.
+def said_digest(kind: str, attributes: Mapping[str, Any], content: str | None) -> bytes:
+    """Return the digest of what a node says.
 
     Args:
-        record_id: Its id.
         kind: Its type.
         attributes: Its attributes.
         content: Its title and text; None if it has neither.
     """
     canonical = json.dumps(attributes, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     sha = hashlib.sha256(_DOMAIN)
-    for part in (record_id, kind, canonical, content):
-        data = b"" if part is None else part.encode("utf-8", "surrogatepass")
-        sha.update((b"\0" if part is None else b"\1") + len(data).to_bytes(8, "big") + data)
+    for part in (kind, canonical, content):
+        sha.update(b"\0" if part is None else b"\1" + _with_length(part))
     return sha.digest()
 
 
-def node_hash(own: bytes, children: Sequence[bytes]) -> bytes:
-    """Return the hash of a node, from its own digest and the hashes of its children in their order."""
-    sha = hashlib.sha256(_DOMAIN + own + len(children).to_bytes(8, "big"))
+def node_hash(node_id: str, said: bytes, children: Sequence[bytes]) -> bytes:
+    """Return the hash of a node.
+
+    Args:
+        node_id: Its id.
+        said: The digest of what it says.
+        children: The hashes of its children in their order.
+    """
+    sha = hashlib.sha256(_DOMAIN + _with_length(node_id) + said + len(children).to_bytes(8, "big"))
     for each in children:
         sha.update(each)
     return sha.digest()
+
+
+def _with_length(text: str) -> bytes:
+    data = text.encode("utf-8", "surrogatepass")
+    return len(data).to_bytes(8, "big") + data

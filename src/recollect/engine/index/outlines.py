@@ -1,0 +1,176 @@
+"""The trees of outlines, derived from the records of their nodes like every other index; the hashes are cached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from recollect.engine.follower import Follower, caught_up
+from recollect.engine.outline_results import TreeEntry
+from recollect.engine.scope import Scope
+from recollect.ledger.commits import Branch
+from recollect.records.codec import microseconds
+from recollect.records.nodes import attributes_of, is_node, node_of
+from recollect.records.record import Record
+from recollect.stores.base import ReadView, View
+from recollect.text.outlines.nodes import node_hash, said_digest
+
+#: Limit on the memory of the trees of all outlines together, in bytes.
+_MOST_BYTES = 2**28
+#: Approximate memory of a node in a tree.
+_NODE_BYTES = 1200
+#: Every record is valid at this time.
+_NO_TIME = -(2**63)
+
+
+class OutlineOf(NamedTuple):
+    """What decides which nodes a tree has.
+
+    Attributes:
+        branch: The branch of the outlines.
+        scope: The scope of the caller.
+    """
+
+    branch: Branch
+    scope: Scope
+
+
+class _Node(NamedTuple):
+    parent: str | None
+    order: int
+    kind: str
+    title: str | None
+    said: bytes
+
+
+class Outlines:
+    """All outlines of a namespace as a scope sees them. Changed in place: a caller locks it.
+
+    Args:
+        key: What decides which nodes these are.
+        records: Records, of which the nodes are taken.
+    """
+
+    def __init__(self, key: OutlineOf, records: Iterable[Record]) -> None:
+        self._key = key
+        self._nodes: dict[str, _Node] = {}
+        self._children: dict[str | None, set[str]] = {}
+        self._hashes: dict[str, bytes] = {}
+        self._shown: dict[str, str] = {}  # stored id -> id
+        self._expiries: dict[str, int] = {}
+        for record in records:
+            self.put(record)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def put(self, record: Record) -> None:
+        """Insert the node of a record, or replace it."""
+        self.remove(record.id)
+        if not is_node(record) or not self._key.scope.admits(record):
+            return
+        if record.expires is not None:
+            self._expiries[record.id] = microseconds(record.expires)
+        node, node_id = node_of(record), self._key.scope.shown_id(record.id)
+        self._shown[record.id] = node_id
+        said = said_digest(node.type, attributes_of(record), node.content)
+        self._nodes[node_id] = _Node(record.parent, record.order or 0, record.kind, node.title, said)
+        self._children.setdefault(record.parent, set()).add(node_id)
+        self._forget_hashes(node_id)
+
+    def remove(self, record_id: str) -> None:
+        """Remove the node of a record, if it is there."""
+        self._expiries.pop(record_id, None)
+        node_id = self._shown.pop(record_id, None)
+        if node_id is None:
+            return
+        self._forget_hashes(node_id)
+        node = self._nodes.pop(node_id)
+        siblings = self._children[node.parent]
+        siblings.discard(node_id)
+        if not siblings:
+            del self._children[node.parent]
+
+    def at(self, now: int) -> Outlines:
+        """Return the outlines without the nodes that have expired at a time, in microseconds since 1970."""
+        for record_id in [each for each, expiry in self._expiries.items() if expiry <= now]:
+            self.remove(record_id)
+        return self
+
+    def children(self, node_id: str | None) -> list[str]:
+        """Return the children of a node in their order; of None the roots."""
+        return sorted(self._children.get(node_id, ()), key=lambda each: (self._nodes[each].order, each))
+
+    def entries(self, node_id: str | None, depth: int | None = None) -> list[TreeEntry]:
+        """Return a node and what is below it, each before its children; of None all outlines."""
+        level = self.children(None) if node_id is None else [node_id] if node_id in self._nodes else []
+        waiting = [(each, 0) for each in reversed(level)]
+        out: dict[str, TreeEntry] = {}
+        while waiting:
+            at, below = waiting.pop()
+            if at not in out:  # two moves at once can make a circle
+                out[at] = self._entry(at)
+                if depth is None or below < depth:
+                    waiting += [(child, below + 1) for child in reversed(self.children(at))]
+        return list(out.values())
+
+    def _hash(self, node_id: str) -> bytes:
+        """Return the hash of a subtree. Only what has changed is computed."""
+        waiting, seen = [node_id], {node_id}
+        while waiting:
+            at = waiting[-1]
+            missing = [child for child in self.children(at) if child not in self._hashes and child not in seen]
+            if at in self._hashes or not missing:
+                if at not in self._hashes:
+                    below = [self._hashes[child] for child in self.children(at) if child in self._hashes]
+                    self._hashes[at] = node_hash(at, self._nodes[at].said, below)
+                waiting.pop()
+            else:
+                waiting += missing
+                seen.update(missing)
+        return self._hashes[node_id]
+
+    def _entry(self, node_id: str) -> TreeEntry:
+        node = self._nodes[node_id]
+        digests = node.said.hex(), self._hash(node_id).hex()
+        return TreeEntry(node_id, node.parent, node.order, node.kind, node.title, *digests)
+
+    def _forget_hashes(self, node_id: str) -> None:
+        """Discard the hashes of a node and of those above it."""
+        at: str | None = node_id
+        while at is not None and (node := self._nodes.get(at)) is not None:
+            if self._hashes.pop(at, None) is None and at != node_id:
+                return  # nothing above it has one
+            at = node.parent
+
+
+def outlines_at(view: ReadView, key: OutlineOf, now: int) -> Outlines:
+    """Return the outlines, read from all of their records."""
+    return Outlines(key, view.select(key.branch, key.scope.filter, order="id", now=now))
+
+
+class OutlineKeeper(Follower[OutlineOf, Outlines]):
+    """The trees of the outlines of a store, caught up by the log. A query must lock the entry."""
+
+    def __init__(self) -> None:
+        super().__init__(_MOST_BYTES)
+
+    def start(self, view: View, branch: Branch, key: OutlineOf) -> Outlines:
+        """Read the records of the nodes."""
+        return outlines_at(view, key, _NO_TIME)
+
+    def catch_up(
+        self, value: Outlines, view: View, branch: Branch, key: OutlineOf, tag: tuple[int, bytes]
+    ) -> Outlines | None:
+        """Read the records that were changed."""
+        return value if caught_up(value, view, branch, tag) else None
+
+    def nbytes(self, value: Outlines) -> int:
+        """Return the approximate memory of the trees, in bytes."""
+        return _NODE_BYTES * len(value)
+
+    def drop_of(self, branch: Branch) -> None:
+        """Discard what is cached of a branch."""
+        for key in list(self.entries):
+            if key.branch == branch:
+                self.drop(key)
