@@ -26,8 +26,9 @@ from recollect.errors import InvalidArgumentError, InvalidOperationError, Recoll
 from recollect.ledger.commits import Snapshot
 from recollect.ledger.merkle import EMPTY
 from recollect.memory import Batch, Memory
-from recollect.memory.awaited import AsyncBatch, AsyncGlossary, AsyncMemory
+from recollect.memory.awaited import AsyncBatch, AsyncGlossary, AsyncMemory, AsyncOutline
 from recollect.memory.glossary.glossary import Glossary
+from recollect.memory.outline.outline import Outline
 from recollect.messages import Turn
 from recollect.operations.base import REGISTRY
 from recollect.records.record import Fields, Record
@@ -157,6 +158,7 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.RecallTerms: st.builds(ops.RecallTerms, agent=names, question=texts, typos=st.booleans()),
     ops.AnnotateTerms: st.builds(ops.AnnotateTerms, agent=names, text=texts),
     ops.SharedNames: st.builds(ops.SharedNames, agent=names),
+    ops.ReadTree: st.builds(ops.ReadTree, id=st.none() | IDS, depth=st.none() | st.integers(0, 2)),
     ops.EntityOf: st.builds(ops.EntityOf, entity=names),
     ops.Neighbours: st.builds(ops.Neighbours, entity=names, depth=st.integers(1, 2)),
     ops.Paths: st.builds(ops.Paths, source=names, target=names),
@@ -235,7 +237,7 @@ class TestEveryCallIsAnOperation:
             assert (handler.in_batch is not None) is kind.in_batch, kind.name
 
     def test_each_operation_has_a_method_on_both_memories(self) -> None:
-        for name in REGISTRY.keys() - OF_THE_GLOSSARY.keys():
+        for name in REGISTRY.keys() - OF_THE_GLOSSARY.keys() - {"read_tree"}:  # of an outline
             assert callable(getattr(Memory, METHODS.get(name, name)))
             assert callable(getattr(AsyncMemory, METHODS.get(name, name)))
         for name in OF_THE_GLOSSARY.values():
@@ -251,6 +253,10 @@ class TestEveryCallIsAnOperation:
         for name in public(Glossary) - {"by"}:  # executes nothing
             assert inspect.signature(getattr(AsyncGlossary, name)) == inspect.signature(getattr(Glossary, name))
             assert inspect.iscoroutinefunction(getattr(AsyncGlossary, name))
+        assert public(AsyncOutline) == public(Outline)
+        for name in public(Outline):
+            assert inspect.signature(getattr(AsyncOutline, name)) == inspect.signature(getattr(Outline, name))
+            assert inspect.iscoroutinefunction(getattr(AsyncOutline, name))
 
     def test_each_public_call_executes_only_operations(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """With an executor that can do nothing else, every call works."""
@@ -336,9 +342,20 @@ class TestEveryCallIsAnOperation:
             spy.executed.clear()
             getattr(memory.glossary, name)(*of_terms.get(name, ("a",)))
             assert len(spy.executed) == 1, name
-        for name in sorted(
-            public(Memory) - LOCAL - {"resolve", "glossary"}
-        ):  # two updates: manager/test_contradictions.py
+        tree = {"type": "DOCUMENT", "properties": {"ID": "a"}, "raw_content": ""}
+        of_nodes: dict[str, tuple[Any, ...]] = {
+            "ingest": (tree,),
+            "ingest_text": ("* a", "org", "s"),
+            "at_path": (["a"],),
+            "to_text": ("a", "org"),
+        }
+        for name in sorted(public(Outline), key=lambda name: (name == "remove", name != "ingest", name)):
+            spy.executed.clear()
+            no_arguments = {"roots", "find", "without_id"}
+            getattr(memory.outline, name)(*of_nodes.get(name, () if name in no_arguments else ("a",)))
+            assert spy.executed, name
+        # resolve: two updates, tests/manager/test_contradictions.py
+        for name in sorted(public(Memory) - LOCAL - {"resolve", "glossary", "outline"}):
             spy.executed.clear()
             try:
                 called = getattr(memory, name)

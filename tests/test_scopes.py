@@ -328,6 +328,17 @@ does("relate", lambda m, one, two: m.relate(one, "knows", two), one=texts, two=t
 does("merge_entities", lambda m, one, two: m.merge_entities(one, two), one=texts, two=texts)
 does("extract_entities", lambda m: m.extract_entities("Ana likes Oslo").results)
 does("glossary: memorize", lambda m, key, text: m.glossary.memorize(key, f"v {text}", "", "a"), key=words, text=texts)
+does(
+    "outline: ingest",
+    lambda m, key, text: m.outline.ingest(
+        {"type": "A", "properties": {"ID": key}, "contents": [{"type": "B", "raw_content": text}]}
+    ),
+    key=words,
+    text=texts,
+)
+does("outline: remove", lambda m, key: m.outline.remove(key), key=words)
+does("outline: get", lambda m, key: (m.outline.get(key), m.outline.children(key), m.outline.ancestors(key)), key=words)
+does("outline: all", lambda m: ([m.outline.hash(each.id) for each in m.outline.roots()], m.outline.find(kind="b")))
 does("glossary: forget", lambda m, key: m.glossary.forget(key, "a"), key=words)
 does("glossary: recall", lambda m, text: m.glossary.recall(text, "a"), text=texts)
 does("glossary: annotate", lambda m, text: m.glossary.annotate(text, "a"), text=texts)

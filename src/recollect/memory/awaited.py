@@ -28,6 +28,7 @@ from recollect.ledger.commits import Commit
 from recollect.memory.batch import Batch
 from recollect.memory.glossary.glossary import Glossary
 from recollect.memory.memory import Memory
+from recollect.memory.outline.outline import Outline
 from recollect.memory.past import Target
 from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
 from recollect.memory.tools import ToolSet
@@ -109,6 +110,43 @@ class AsyncGlossary:
     """Store the terms of a JSON array of objects, as `from_csv` does, and return how many there are."""
     shared_names = _awaited(Glossary.shared_names)
     """Return the keys and aliases that several terms of an agent have, so that a text can mean each of them."""
+
+
+class AsyncOutline:
+    """The calls of an `Outline`, as coroutines. Returned by `AsyncMemory.outline`."""
+
+    def __init__(self, outline: Outline, pool: ThreadPoolExecutor) -> None:
+        self._wrapped = outline
+        self._pool = pool
+
+    ingest = _awaited(Outline.ingest)
+    """Store a tree in one commit; of one that is stored already, only what differs."""
+    ingest_text = _awaited(Outline.ingest_text)
+    """Store the tree of a text in Org or Markdown. See `ingest`."""
+    remove = _awaited(Outline.remove)
+    """Remove a node and all below it in one commit, and return how many nodes there were. Their history stays."""
+    get = _awaited(Outline.get)
+    """Return a node, or None."""
+    roots = _awaited(Outline.roots)
+    """Return the roots of all outlines, in their order."""
+    children = _awaited(Outline.children)
+    """Return the children of a node in their order."""
+    ancestors = _awaited(Outline.ancestors)
+    """Return the nodes above a node, the root first."""
+    path = _awaited(Outline.path)
+    """Return the titles from the root to a node; "" for a node without one."""
+    at_path = _awaited(Outline.at_path)
+    """Return the first node with a path of titles below a node, or below any root; None if there is none."""
+    find = _awaited(Outline.find)
+    """Return the nodes of a type, with an attribute, or with a value of it, in the order of their ids."""
+    without_id = _awaited(Outline.without_id)
+    """Return the nodes whose source gives them no ID, below a node or in all outlines, parents first."""
+    tree = _awaited(Outline.tree)
+    """Return a node with all below it. A node that was stored without an ID has none."""
+    to_text = _awaited(Outline.to_text)
+    """Return a subtree as Org or Markdown, from which the same tree is read."""
+    hash = _awaited(Outline.hash)
+    """Return the hash of a subtree, as 64 hex digits: it changes with anything in it (`text.outlines.nodes`)."""
 
 
 class AsyncBatch:
@@ -459,6 +497,11 @@ class AsyncMemory:
     def tools(self, prefix: str = "", *, only: Collection[str] | None = None, read_only: bool = False) -> ToolSet:
         """Return function tools for a model. See `Memory.tools`. `call` and `answer` block: run them in a thread."""
         return self._wrapped.tools(prefix, only=only, read_only=read_only)
+
+    @property
+    def outline(self) -> AsyncOutline:
+        """Trees of headlines and texts. See `Memory.outline`."""
+        return AsyncOutline(self._wrapped.outline, self._pool)
 
     @property
     def glossary(self) -> AsyncGlossary:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
-from recollect.errors import InvalidArgumentError, InvalidOperationError
+from recollect.errors import InvalidArgumentError, InvalidOperationError, ReadOnlyMemoryError
 from recollect.operations.base import Operation
 from recollect.operations.checks import check_instant, check_text
 
@@ -87,3 +87,5 @@ class At(Operation, name="at", in_batch=False):
         check_text("moment", self.moment)
         if not isinstance(self.operation, Operation) or isinstance(self.operation, (At, Pin)):
             raise InvalidOperationError(self.operation, "cannot be executed as of a moment")
+        if self.operation.name == "batch":  # nested too deeply for its JSON form, and it writes
+            raise ReadOnlyMemoryError(self.operation.name)

@@ -18,7 +18,7 @@ from recollect.engine.outline_results import TreeEntry
 from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError, UnsupportedError
 from recollect.filters.tree import EVERYTHING, AllOf, Filter, Is, Meta, Under
 from recollect.memory.outline.aligning import Placed, placed
-from recollect.operations import ABSENT, Forget, Get, ReadTree, Remember, RememberAll
+from recollect.operations import ABSENT, Batch, Forget, Get, ReadTree, Remember, RememberAll
 from recollect.operations.checks import check_text
 from recollect.records.nodes import attributes_of, is_node, node_fields, node_of
 from recollect.records.record import Record
@@ -166,17 +166,28 @@ class Outline:
                     raise
         raise AssertionError
 
-    def ingest_text(self, text: str, format: str, source: str | None = None, **options: Any) -> Ingested:  # noqa: A002
+    def ingest_text(
+        self,
+        text: str,
+        format: str,  # noqa: A002
+        source: str | None = None,
+        *,
+        snapshot: bool = False,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Ingested:
         """Store the tree of a text in Org or Markdown. See `ingest`.
 
         Args:
             text: The text.
             format: "org" or "markdown".
             source: The name of the outline, such as the path of the file.
-            **options: Those of `ingest`.
+            snapshot: As for `ingest`.
+            actor: As for `ingest`.
+            reason: As for `ingest`.
         """
         check_text("text", text, blank=True)
-        return self.ingest(_format(format)[0](text), source, **options)
+        return self.ingest(_format(format)[0](text), source, snapshot=snapshot, actor=actor, reason=reason)
 
     def _ingest(self, root: Node, root_id: str, actor: str | None, reason: str) -> Ingested:
         stored = {entry.id: entry for entry in self._entries(root_id)}
@@ -210,17 +221,15 @@ class Outline:
         before = {entry.id: entry for entry in (*(each.before for each in written), *removed) if entry is not None}
         # One that was changed or removed since has another hash, or none: then the write is a conflict.
         hashes = {record.id: record.hash for record in self._several(list(before)) if _is(record, before[record.id])}
-        items = []
+        items: list[Remember] = []
         for each in written:
             fields = node_fields(each.node, each.id, each.parent, each.order)
             content, node_id = fields.pop("content"), fields.pop("id")
             expect = ABSENT if each.before is None else hashes.get(each.id, _GONE)
             items.append(Remember(content=content, id=node_id, fields=fields, if_exists="update", expect=expect))
-        with self._nodes.batch(actor=actor, reason=reason) as batch:
-            if items:
-                batch.execute(RememberAll(items=tuple(items), on_error="raise"))
-            for entry in removed:
-                batch.execute(Forget(id=entry.id, expect=hashes.get(entry.id, _GONE)))
+        stored = [RememberAll(items=tuple(items), on_error="raise")] if items else []
+        gone = [Forget(id=entry.id, expect=hashes.get(entry.id, _GONE)) for entry in removed]
+        self._nodes.execute(Batch(operations=(*stored, *gone), actor=actor, reason=reason))
 
     def remove(self, node_id: str, *, actor: str | None = None, reason: str | None = None) -> int:
         """Remove a node and all below it in one commit, and return how many nodes there were. Their history stays."""
