@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import threading
 from collections.abc import Iterator
 from itertools import pairwise
@@ -10,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import some
 
 import recollect
 from recollect import Memory
+from recollect.cli.app import app
 from recollect.errors import (
     ConflictError,
     ImportFormatError,
@@ -263,6 +266,25 @@ def test_nodes_are_found_by_path_kind_attribute_and_place(outline: Outline) -> N
             wrong()
 
 
+def test_a_view_has_the_nodes_of_one_moment(outline: Outline) -> None:
+    root = outline.ingest_text(ORG, "org", source="house.org").root
+    view = outline.view()
+    outline.ingest_text("* Other\n", "org", source="house.org")
+    assert titles(view) == [None, "Boats", "Sails", "Oars", "Left", "Houses"]
+    assert (len(view), titles(view.children()), titles(view.children(root))) == (6, [None], ["Boats", "Houses"])
+    sails = view.get("s1")
+    assert sails is not None
+    assert (view.path("s1"), titles(view.ancestors("s1"))) == (["", "Boats", "Sails"], [None, "Boats"])
+    assert titles(view.find(attribute="Made", value="cotton")) == ["Sails"]
+    assert titles(view.find(kind="document")) == [None]
+    assert view.find(attribute="Made", value="hemp") == view.ancestors("absent") == []
+    assert view.get("absent") is None
+    with pytest.raises(UnknownRecordError):
+        view.path("absent")
+    assert len(outline.view("absent")) == 0
+    assert titles(outline.view(root)) == [None, "Other"]
+
+
 # The hash
 
 
@@ -463,3 +485,65 @@ def test_whatever_was_stored_before_the_tree_is_the_last_one_ingested(trees: lis
             assert (differences(again), again.unchanged) == ((0, 0, 0, 0), len(list(from_json(tree).walk())))
             assert memory.outline.find() == sorted(memory.outline.find(), key=lambda each: each.id)
             assert len(memory.outline.find()) == again.unchanged
+
+
+# The command line
+
+
+def run(*arguments: str, text: str | None = None, code: int = 0) -> str:
+    done = CliRunner().invoke(app, ["outline", *arguments], input=text)
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def test_the_commands_import_show_export_and_remove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RECOLLECT_DB", "o.db")
+    Path("house.org").write_text(ORG)
+    assert "added: 6, changed: 0, moved: 0, removed: 0, unchanged: 0" in run("import", "house.org")
+    again = json.loads(run("import", "house.org", "--json", "--snapshot"))
+    assert (again["added"], again["unchanged"]) == (0, 6)
+    shown = run("show", "house.org", "--depth", "1")
+    assert ("Boats" in shown, "Sails" in shown, "nodes: 6" in shown) == (True, False, True)
+    (tree,) = json.loads(run("show", "--json"))
+    assert tree.pop("id") == again["root"]
+    assert from_json(tree) == org.parse(ORG)
+    assert run("export", "house.org") == ORG
+    run("export", again["root"], "copy.org")
+    assert Path("copy.org").read_text() == ORG
+    run("export", "house.org", "copy.json")
+    assert from_json(json.loads(Path("copy.json").read_text())) == org.parse(ORG)
+    other = run("import", "-", "--format", "json", "--source", "other", text=Path("copy.json").read_text())
+    assert "added: 5, changed: 0, moved: 1, removed: 0, unchanged: 0" in other  # the node with an ID is one
+    assert run("remove", "s1") == "removed: 1\n"
+    assert run("remove", "house.org") == "removed: 5\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("import", "absent.org"), 2, "does not exist"),
+        (("import", "notes.txt"), 2, "--format"),
+        (("import", "-", "--format", "org"), 2, "--source"),
+        (("import", "bad.json"), 1, "is not JSON"),
+        (("import", "bytes.org"), 1, "UTF-8"),
+        (("show", "absent"), 1, "no record"),
+        (("export", "absent"), 1, "no record"),
+        (("export", "notes.org", "notes.txt", "--format", "json"), 1, "is not an outline"),
+        (("export", "notes.org", "o.db", "--format", "org"), 1, "the store itself"),
+        (("remove", "absent"), 1, "no record"),
+    ],
+)
+def test_wrong_commands_say_what_is_wrong_and_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RECOLLECT_DB", "o.db")
+    Path("notes.org").write_text(ORG)
+    Path("notes.txt").write_text("keep me")
+    Path("bad.json").write_text("{")
+    Path("bytes.org").write_bytes(b"\xff")
+    run("import", "notes.org")
+    assert said in run(*arguments, text="", code=code)
+    assert Path("notes.txt").read_text() == "keep me"
+    assert run("export", "notes.org") == ORG

@@ -132,6 +132,7 @@ COMMANDS = {
         "keeping": "backup compact migrate rescue restore",
         "managing": "consolidate contradictions duplicates entities entity",
         "moving": "export import",
+        "outline": "outline",
         "proving": "prove replay verify",
         "policies": "policies redact salience",
         "serving": "mcp",

@@ -139,8 +139,10 @@ class AsyncOutline:
     """Return the first node with a path of titles below a node, or below any root; None if there is none."""
     find = _awaited(Outline.find)
     """Return the nodes of a type, with an attribute, or with a value of it, in the order of their ids."""
+    view = _awaited(Outline.view)
+    """Return a node with all below it, or all outlines, as they are now, for many look-ups."""
     without_id = _awaited(Outline.without_id)
-    """Return the nodes whose source gives them no ID, below a node or in all outlines, parents first."""
+    """Return the nodes whose source gives them no ID, of a node and below it, or of all outlines, parents first."""
     tree = _awaited(Outline.tree)
     """Return a node with all below it. A node that was stored without an ID has none."""
     to_text = _awaited(Outline.to_text)

@@ -9,107 +9,34 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from recollect.arguments import all_named
 from recollect.engine.outline_results import TreeEntry
 from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError, UnsupportedError
-from recollect.filters.tree import EVERYTHING, AllOf, Filter, Is, Meta, Under
+from recollect.filters.tree import EVERYTHING, AllOf, Filter, Is, Meta
 from recollect.memory.outline.aligning import Placed, placed
+from recollect.memory.outline.formats import SOURCES, format_named, source_id
+from recollect.memory.outline.values import ANY, PLACE, Ingested, OutlineNode, OutlineView, outline_node
 from recollect.operations import ABSENT, Batch, Forget, Get, ReadTree, Remember, RememberAll
 from recollect.operations.checks import check_text
 from recollect.records.nodes import attributes_of, is_node, node_fields, node_of
 from recollect.records.record import Record
-from recollect.text.outlines import markdown, org
 from recollect.text.outlines.nodes import Node, from_json, said_digest
 from recollect.text.unicode import nfc
 
 if TYPE_CHECKING:
     from recollect.memory.memory import Memory
 
-#: How a text is read and written, by the name of its format.
-_FORMATS: dict[str, tuple[Callable[[str], Node], Callable[[Node], str]]] = {
-    "org": (org.parse, org.write),
-    "markdown": (markdown.parse, markdown.write),
-}
-_SOURCES = uuid.uuid5(uuid.NAMESPACE_DNS, "outlines.recollect")
 #: How often an ingest is tried again if others change the outline meanwhile.
 _TRIES = 5
 #: Maximum number of ids in one filter. For more nodes than `_MANY`, all are read.
 _IDS, _MANY = 200, 5000
 
 
-#: Where nodes are, for messages.
-_PLACE = "the outlines"
-#: Stands for any value.
-_ANY: Any = object()
 #: The hash of no record.
 _GONE = "0" * 64
-
-
-class Ingested(NamedTuple):
-    """What an ingest changed, as ids of nodes in the order of the tree.
-
-    Attributes:
-        root: The id of the outline's root.
-        added: Nodes that are new.
-        changed: Nodes that say something else.
-        moved: Nodes that have another parent or another place among their siblings.
-        removed: Nodes that are in the tree no more.
-        unchanged: The number of the others.
-    """
-
-    root: str
-    added: tuple[str, ...]
-    changed: tuple[str, ...]
-    moved: tuple[str, ...]
-    removed: tuple[str, ...]
-    unchanged: int
-
-
-@dataclass(frozen=True, slots=True)
-class OutlineNode:
-    """A node as it is stored, without its children.
-
-    Attributes:
-        id: Its id.
-        parent: The id of its parent; None for a root.
-        type: What it is, such as "HEADLINE".
-        title: Its title, or None.
-        text: Its text without the title, or None.
-        attributes: Its properties other than id and title.
-        order: Its rank among its siblings.
-        named: Whether its source gives its ID.
-        version: The hash of its record.
-    """
-
-    id: str
-    parent: str | None
-    type: str
-    title: str | None
-    text: str | None
-    attributes: Mapping[str, Any]
-    order: int
-    named: bool
-    version: str
-
-
-def outline_node(record: Record) -> OutlineNode:
-    """Return the node of a record."""
-    node = node_of(record)
-    return OutlineNode(
-        record.id,
-        record.parent,
-        node.type,
-        node.title,
-        node.raw_content,
-        node.attributes,
-        record.order or 0,
-        node.id is not None,
-        record.hash,
-    )
 
 
 @all_named
@@ -176,18 +103,18 @@ class Outline:
         actor: str | None = None,
         reason: str | None = None,
     ) -> Ingested:
-        """Store the tree of a text in Org or Markdown. See `ingest`.
+        """Store the tree of a text in Org, Markdown or JSON. See `ingest`.
 
         Args:
             text: The text.
-            format: "org" or "markdown".
+            format: "org", "markdown" or "json".
             source: The name of the outline, such as the path of the file.
             snapshot: As for `ingest`.
             actor: As for `ingest`.
             reason: As for `ingest`.
         """
         check_text("text", text, blank=True)
-        return self.ingest(_format(format)[0](text), source, snapshot=snapshot, actor=actor, reason=reason)
+        return self.ingest(format_named(format)[0](text), source, snapshot=snapshot, actor=actor, reason=reason)
 
     def _ingest(self, root: Node, root_id: str, actor: str | None, reason: str) -> Ingested:
         stored = {entry.id: entry for entry in self._entries(root_id)}
@@ -290,7 +217,7 @@ class Outline:
         return found[0] if found else None
 
     def find(
-        self, *, kind: str | None = None, attribute: str | None = None, value: Any = _ANY, under: str | None = None
+        self, *, kind: str | None = None, attribute: str | None = None, value: Any = ANY, under: str | None = None
     ) -> list[OutlineNode]:
         """Return the nodes of a type, with an attribute, or with a value of it, in the order of their ids.
 
@@ -300,22 +227,29 @@ class Outline:
             value: Its value; default: any.
             under: Only nodes below this one.
         """
-        parts: list[Filter] = [] if kind is None else [Is("kind", (kind,))]
-        if attribute is not None:
-            parts.append(Meta(attribute, "has") if value is _ANY else Meta(attribute, "equals", value))
-        elif value is not _ANY:
+        if attribute is None and value is not ANY:
             raise InvalidArgumentError("value", value, "requires an attribute")
         if under is not None:
-            parts.append(Under((_checked(under),)))
-        found = self._nodes.find(AllOf.of(*parts), order="id")
-        return [outline_node(record) for record in found if is_node(record)]
+            found = self.view(under).find(kind=kind, attribute=attribute, value=value)
+            return sorted((node for node in found if node.id != under), key=lambda node: node.id)
+        parts: list[Filter] = [] if kind is None else [Is("kind", (kind,))]
+        if attribute is not None:
+            parts.append(Meta(attribute, "has") if value is ANY else Meta(attribute, "equals", value))
+        records = self._nodes.find(AllOf.of(*parts), order="id")
+        return [outline_node(record) for record in records if is_node(record)]
+
+    def view(self, under: str | None = None) -> OutlineView:
+        """Return a node with all below it, or all outlines, as they are now, for many look-ups.
+
+        Cost:
+            All of their records are read.
+        """
+        entries = self._entries(None if under is None else _checked(under))
+        return OutlineView(map(outline_node, self._several([entry.id for entry in entries])))
 
     def without_id(self, under: str | None = None) -> list[OutlineNode]:
-        """Return the nodes whose source gives them no ID, below a node or in all outlines, parents first."""
-        entries = self._entries(None if under is None else _checked(under))
-        known = {record.id: record for record in self._several([entry.id for entry in entries])}
-        nodes = [outline_node(known[entry.id]) for entry in entries if entry.id in known]
-        return [node for node in nodes if not node.named]
+        """Return the nodes whose source gives them no ID, of a node and below it, or of all outlines, parents first."""
+        return [node for node in self.view(under) if not node.named]
 
     def tree(self, node_id: str) -> Node:
         """Return a node with all below it. A node that was stored without an ID has none.
@@ -333,21 +267,21 @@ class Outline:
             if entry.id != node_id and entry.parent in made:
                 made[entry.parent].contents.append(made[entry.id])
         if node_id not in made:
-            raise UnknownRecordError(node_id, _PLACE)
+            raise UnknownRecordError(node_id, PLACE)
         return made[node_id]
 
     def to_text(self, node_id: str, format: str) -> str:  # noqa: A002
-        """Return a subtree as Org or Markdown, from which the same tree is read.
+        """Return a subtree as Org, Markdown or JSON, from which the same tree is read.
 
         Args:
             node_id: The node.
-            format: "org" or "markdown".
+            format: "org", "markdown" or "json".
 
         Raises:
             UnknownRecordError: There is no such node.
             UnsupportedError: The format cannot say what the tree says.
         """
-        read, write = _format(format)
+        read, write = format_named(format)
         tree = self.tree(node_id)
         text = write(tree)
         if read(text) != tree:
@@ -365,13 +299,13 @@ class Outline:
         """
         entries = self._entries(_checked(node_id))
         if not entries:
-            raise UnknownRecordError(node_id, _PLACE)
+            raise UnknownRecordError(node_id, PLACE)
         return entries[0].hash
 
     def _known(self, node_id: str) -> OutlineNode:
         node = self.get(node_id)
         if node is None:
-            raise UnknownRecordError(node_id, _PLACE)
+            raise UnknownRecordError(node_id, PLACE)
         return node
 
     def _entries(self, node_id: str | None, depth: int | None = None) -> list[TreeEntry]:
@@ -402,12 +336,6 @@ def _root_id(root: Node, source: str | None) -> str:
     """Return the id of a root without one: that of the source, else one that only the same tree has."""
     if source is not None:
         check_text("source", source)
-        return str(uuid.uuid5(_SOURCES, source))
+        return source_id(source)
     data = json.dumps(root.to_json(), sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    return str(uuid.uuid5(_SOURCES, "\0" + hashlib.sha256(data).hexdigest()))
-
-
-def _format(name: str) -> tuple[Callable[[str], Node], Callable[[Node], str]]:
-    if name not in _FORMATS:
-        raise InvalidArgumentError("format", name, f"must be one of {', '.join(_FORMATS)}")
-    return _FORMATS[name]
+    return str(uuid.uuid5(SOURCES, "\0" + hashlib.sha256(data).hexdigest()))

@@ -1,0 +1,129 @@
+"""The commands of outlines: outline import, show, export, remove."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from recollect.cli import render
+from recollect.cli.app import Settings, app, common, print_json
+from recollect.cli.output import write_file
+from recollect.cli.texts import text_of
+from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError, UnknownRecordError
+from recollect.memory.outline.formats import FORMATS, format_named, source_id
+from recollect.memory.outline.outline import Outline
+
+_SUFFIXES = {".org": "org", ".md": "markdown", ".markdown": "markdown", ".json": "json"}
+_FORMAT = click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: by the name of FILE.")
+_FILE = click.Path(path_type=Path, allow_dash=True, dir_okay=False)
+
+
+@app.group()
+def outline() -> None:
+    """Store, show and export outlines: trees of headlines and texts."""
+
+
+@outline.command("import")
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False))
+@_FORMAT
+@click.option("--source", metavar="NAME", help="The name of the outline. Default: FILE as it is written here.")
+@click.option("--snapshot", is_flag=True, help="Take a snapshot of the outlines before.")
+@common
+def import_(settings: Settings, path: Path, form: str | None, source: str | None, snapshot: bool) -> None:
+    """Store an outline in Org, Markdown or JSON. Of one that was imported before, only what differs is written."""
+    form, text = _form(path, form), text_of(path)
+    if source is None and str(path) == "-":
+        raise click.UsageError("standard input has no name: pass --source NAME")
+    with settings.open(create=True) as memory:
+        done = memory.outline.ingest_text(text, form, source or str(path), snapshot=snapshot)
+    counts = {name: len(ids) for name, ids in zip(done._fields[1:5], done[1:5], strict=True)}
+    if settings.as_json:
+        print_json({"root": done.root, **counts, "unchanged": done.unchanged})
+    else:
+        said = ", ".join(f"{name}: {count}" for name, count in {**counts, "unchanged": done.unchanged}.items())
+        click.echo(f"outline {done.root}\n{said}")
+
+
+@outline.command()
+@click.argument("node", required=False)
+@click.option("--depth", type=click.IntRange(0), metavar="N", help="Show at most N levels below. Default: all.")
+@common
+def show(settings: Settings, node: str | None, depth: int | None) -> None:
+    """Show the titles below NODE, an id or the name of an outline; default: the outlines."""
+    with settings.open() as memory:
+        top = None if node is None else _id(memory.outline, node)
+        view = memory.outline.view(top)
+        if settings.as_json:
+            tops = [each.id for each in memory.outline.roots()] if top is None else [top]
+            print_json([{"id": each, **memory.outline.tree(each).to_json()} for each in tops])
+            return
+    rows = []
+    for each in view:
+        level = len(view.ancestors(each.id))
+        if depth is None or level <= depth:
+            title = each.title if each.title is not None else f"({each.type.lower()})"
+            rows.append((each.id, f"{'  ' * level}{title}", str(each.attributes.get("TODO", ""))))
+    render.show_rows(("id", "title", "state"), rows)
+    click.echo(f"nodes: {len(view)}")
+
+
+@outline.command()
+@click.argument("node")
+@click.argument("path", metavar="FILE", type=_FILE, default="-")
+@_FORMAT
+@common
+def export(settings: Settings, node: str, path: Path, form: str | None) -> None:
+    """Write the subtree of NODE, an id or the name of an outline, to FILE ("-": standard output, as Org)."""
+    form = _form(path, form or ("org" if str(path) == "-" else None))
+    with settings.open() as memory:
+        store = memory.stats()["store"]["path"]
+        text = memory.outline.to_text(_id(memory.outline, node), form)
+    if str(path) == "-":
+        click.echo(text, nl=False)
+        return
+    replaces = partial(_is_outline, form=form)
+    write_file(path, lambda file: file.write(text), store, replaces=replaces, kind=f"an outline in {form}")
+    if settings.as_json:
+        print_json({"written": str(path)})
+    else:
+        click.echo(f"written: {render.plain(str(path))}")
+
+
+@outline.command()
+@click.argument("node")
+@common
+def remove(settings: Settings, node: str) -> None:
+    """Remove NODE, an id or the name of an outline, with all below it. The history stays."""
+    with settings.open() as memory:
+        count = memory.outline.remove(_id(memory.outline, node), reason="removed on the command line")
+    if settings.as_json:
+        print_json({"removed": count})
+    else:
+        click.echo(f"removed: {count}")
+
+
+def _id(outline: Outline, node: str) -> str:
+    """Return the id of a node that is named by it, or by the name of its outline."""
+    for each in (node, source_id(node)):
+        if outline.get(each) is not None:
+            return each
+    raise UnknownRecordError(node, "the outlines")
+
+
+def _is_outline(path: Path, form: str) -> bool:
+    """Return whether a file has an outline, so that an export may replace it."""
+    try:
+        format_named(form)[0](text_of(path))
+    except (ImportFormatError, InvalidArgumentError, StoreIOError):
+        return False
+    return True
+
+
+def _form(path: Path, form: str | None) -> str:
+    """Return the format that was chosen, or that the name of a file has."""
+    form = form or _SUFFIXES.get(path.suffix.lower())
+    if form is None:
+        raise click.UsageError("the name of FILE does not say its format: pass --format org, markdown or json")
+    return form
