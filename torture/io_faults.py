@@ -169,7 +169,7 @@ class Run:
         if error.unchanged and not stated:
             self._found(f"the message does not say what state things are in: {error}")
 
-    def _crash(self, allowed: set[tuple[str, str]], when: str) -> None:
+    def _crash(self, allowed: set[tuple[str, ...]], when: str) -> None:
         """Open the files as they lie there now, as after a crash: shared memory is gone, all else is there."""
         if not (self._folder / NAME).exists():
             return
@@ -181,7 +181,7 @@ class Run:
         self._look(copy, allowed, f"as after a crash, {when}")
         shutil.rmtree(copy)
 
-    def _look(self, folder: Path, allowed: set[tuple[str, str]], when: str) -> None:
+    def _look(self, folder: Path, allowed: set[tuple[str, ...]], when: str) -> None:
         """Look at the store in a folder: sound, one of these roots, and answering as from indexes made anew."""
         path = folder / NAME
         try:

@@ -30,10 +30,9 @@ from recollect.stores import old_roots
 from recollect.stores.sqlite import checkpoints as sqlite_checkpoints
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.values import Durability
-from recollect.testing.internals import beside
 from torture.disk import MODES, Disk, Event, write_out
 from torture.recording import recorded
-from torture.script import AGENT, Script, State, failing_store, play, state_of
+from torture.script import AGENT, Script, State, failing_store, parts_of, play, state_of
 from torture.trials import Trial, fast_folder
 
 NAME = "power.db"
@@ -47,7 +46,7 @@ SECOND_CUTS = 10
 class Recording:
     """A run that was recorded.
 
-    states   of the store after each commit, whether of records or of terms; before the first, that of nothing
+    states   of the store after each commit, whether of records, terms or outlines; before the first, that of nothing
     problem  in which way the run itself went wrong; "" for none
     begin    so many events tell only what was there before
     """
@@ -115,8 +114,8 @@ def record(seed: int, folder: Path, durability: Durability = "full") -> Recordin
                 recorder.acknowledge(marks[-1].commits)
                 if marks[-1].roots != expected[number + 1]:
                     problem = problem or f"after step {number} ({step.name}) the root is not the model's"
-            states = _states(memory, [State(0, expected[0][0], 0, expected[0][1])], marks)
-            place = {state.seq: number for number, state in reversed([*enumerate(states)])}
+            states = _states(memory, [State((0,) * len(expected[0]), expected[0])], marks)
+            place = {state.seqs[0]: number for number, state in reversed([*enumerate(states)])}
             ids = {change.id: place[commit.seq] for commit in reversed(memory.changes()) for change in commit.changes}
             problem = "; ".join(filter(None, (problem, *memory.check())))
         finally:
@@ -131,15 +130,14 @@ def record(seed: int, folder: Path, durability: Durability = "full") -> Recordin
 def _states(memory: Memory, known: list[State], marks: list[State]) -> list[State]:
     """The states after each commit: those known, and those on the way from one mark to the next.
 
-    On one such way there are commits of the records alone, or of the terms alone.
+    On one such way there are commits of the records alone, or of one of what lies beside them.
     """
     states = known.copy()
-    records, terms = memory.changes(), beside(memory, "terms").changes()
+    logs = [part.changes() for part in parts_of(memory)]
     for mark in marks:
-        for commit in records[states[-1].seq : mark.seq]:
-            states.append(states[-1]._replace(seq=commit.seq, root=commit.root.hash.hex()))
-        for commit in terms[states[-1].terms_seq : mark.terms_seq]:
-            states.append(states[-1]._replace(terms_seq=commit.seq, terms_root=commit.root.hash.hex()))
+        for at, log in enumerate(logs):
+            for commit in log[states[-1].seqs[at] : mark.seqs[at]]:
+                states.append(states[-1].after(at, commit.seq, commit.root.hash.hex()))
     return states
 
 
@@ -231,9 +229,11 @@ def problem_in(path: Path, states: list[State], acknowledged: int) -> str:
                 return "recall or grep does not answer as from an index made anew"
             memory.remember("after the power came back", id="after")
             memory.glossary.memorize("power", "came back", "", AGENT)
+            lit = memory.outline.ingest_text("* power\n", "org", "after.org").root
             last = state_of(memory)
         with open_memory(path, embedder="none") as memory:
-            if state_of(memory) != last or memory.get("after") is None or memory.glossary.get("power", AGENT) is None:
+            held = memory.get("after"), memory.glossary.get("power", AGENT), memory.outline.get(lit)
+            if state_of(memory) != last or None in held:
                 return "what was written after the power came back is not held"
             return "; ".join(memory.check())
     except RecollectError as error:
@@ -250,13 +250,14 @@ def _problem(memory: Memory, states: list[State], acknowledged: int) -> str:
 
 
 def answers(memory: Memory) -> object:
-    """What a memory finds by recall, by grep and in its glossary, and whether what is grepped is what is held."""
+    """What a memory finds by recall, by grep, in its glossary and outlines; whether what is grepped is what is held."""
     found = [(hit.record.id, hit.score) for hit in memory.recall("which fact is part of the harbour?", 20)]
     grepped = [record.id for record in memory.grep("fact")]
     held = [record.id for record in memory.find(order="id") if "fact" in record.text.split()]
     glossary = memory.glossary
     terms = glossary.recall("which fact is of pier 3?", AGENT), glossary.annotate("from pier 1 to Pier 4", AGENT)
-    return found, sorted(grepped), sorted(grepped) == held, terms
+    nodes = [(memory.outline.hash(root.id), memory.outline.to_text(root.id, "org")) for root in memory.outline.roots()]
+    return found, sorted(grepped), sorted(grepped) == held, terms, nodes
 
 
 @contextmanager

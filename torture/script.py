@@ -2,8 +2,9 @@
 
 The steps are writing calls of every kind: batches that are abandoned, texts larger than a transaction stages, threads
 that write at once (one of which fails after it has written, inside the transaction of the others), expiring records,
-recall and grep, so that indexes are built and saved, terms of the glossary, which have a log of their own, and closing
-and reopening. The clock stands still during a step, so that concurrent writes give the same root in any order.
+recall and grep, so that indexes are built and saved, terms of the glossary and outlines, which have logs of their own,
+and closing and reopening. The clock stands still during a step, so that concurrent writes give the same root in any
+order.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ _OPAQUE = "application/octet-stream"  # which no index takes long over
 _BEGIN = datetime(2026, 1, 3, tzinfo=UTC)
 #: Whose glossary it is.
 AGENT = "pilot"
+#: What lies beside the records, each with a log of its own.
+BESIDE = ("terms", "nodes")
 
 
 class _GivenUp(Exception):
@@ -43,28 +46,32 @@ class _GivenUp(Exception):
 
 
 class State(NamedTuple):
-    """The commits and the root of a memory's records, and those of the terms of its glossary."""
+    """The numbers of commits and the roots of a memory's records, of the terms of its glossary, and of its outlines."""
 
-    seq: int
-    root: str
-    terms_seq: int
-    terms_root: str
+    seqs: tuple[int, ...]
+    roots: tuple[str, ...]
 
     @property
     def commits(self) -> int:
-        """The number of commits of both."""
-        return self.seq + self.terms_seq
+        """The number of commits of all."""
+        return sum(self.seqs)
 
-    @property
-    def roots(self) -> tuple[str, str]:
-        """Both roots, which are those of equal contents."""
-        return self.root, self.terms_root
+    def after(self, at: int, seq: int, root: str) -> State:
+        """The state after a commit of one of them."""
+        seqs, roots = list(self.seqs), list(self.roots)
+        seqs[at], roots[at] = seq, root
+        return State(tuple(seqs), tuple(roots))
+
+
+def parts_of(memory: Memory) -> list[Memory]:
+    """The records of a memory, and what lies beside them."""
+    return [memory, *(beside(memory, what) for what in BESIDE)]
 
 
 def state_of(memory: Memory) -> State:
     """What a memory has now."""
-    terms = beside(memory, "terms")
-    return State(memory.seq, memory.root, terms.seq, terms.root)
+    parts = parts_of(memory)
+    return State(tuple(each.seq for each in parts), tuple(each.root for each in parts))
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,7 @@ class Script:
         """A store in memory, to be led through the steps by `lead`."""
         return self.memory(MemoryStore())
 
-    def roots(self) -> list[tuple[str, str]]:
+    def roots(self) -> list[tuple[str, ...]]:
         """The roots before the first step, and after each, as a store in memory has them."""
         with self.model() as model:
             roots = [state_of(model).roots]
@@ -114,7 +121,7 @@ class Script:
 
 def _step(rng: random.Random, number: int) -> Step:
     text, other = f"fact {rng.randrange(30)} of {number}", f"fact {rng.randrange(30)}"
-    match rng.randrange(25):
+    match rng.randrange(27):
         case 0 | 1:
             items = [
                 {"content": f"{text}, part {part} of the harbour", "tags": ["bulk"]}
@@ -167,6 +174,10 @@ def _step(rng: random.Random, number: int) -> Step:
         case 23:
             keys = [f"PIER {rng.randrange(6)}" for _ in range(3)]
             return Step("forget terms", lambda memory: memory.glossary.forget_many(keys, AGENT))
+        case 24 | 25:
+            lines = [f"{'*' * rng.randrange(1, 4)} quay {rng.randrange(5)}\n{text}\n" for _ in range(rng.randrange(6))]
+            org = "".join(lines)
+            return Step("outline", lambda memory: memory.outline.ingest_text(org, "org", "harbour.org"))
         case _:
             return Step("remember", lambda memory: memory.remember(text, kind="conversation", conversation="c"))
 
