@@ -38,6 +38,7 @@ from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.testing.loopback import Loopback
 from recollect.testing.strategies import filters, names, records, texts, times
+from recollect.text.outlines.nodes import from_json, node_hash, said_digest
 
 
 class TickingClock:
@@ -74,7 +75,32 @@ def memory_on(
 
 TERM_KEYS = st.sampled_from(["Tea", "TEA", "boat", "long boat", "\u732b"])
 AGENTS = st.sampled_from(["a", "b"])
+#: The nodes of an outline: name, text, and whether it is below the one before it.
+NODES = st.lists(
+    st.tuples(st.sampled_from("abcd"), st.none() | st.sampled_from(["", "tea", "boat"]), st.booleans()),
+    max_size=4,
+    unique_by=lambda node: node[0],
+)
 IDS = st.sampled_from([f"r{number}" for number in range(6)])
+
+
+def outline_of(source: str, nodes: list[tuple[str, str | None, bool]], *, named: bool) -> dict[str, Any]:
+    """Return the tree of some nodes, with an ID for each if they are named."""
+    made = []
+    for name, text, _ in [(source, None, False), *nodes]:
+        properties = {"TITLE": name, **({"ID": f"{source} {name}"} if named else {})}
+        said = {} if text is None else {"raw_content": text}
+        made.append({"type": "HEADLINE", "properties": properties, **said, "contents": []})
+    for at, (*_, below) in enumerate(nodes):
+        made[at if below else 0]["contents"].append(made[at + 1])  # type: ignore[attr-defined]
+    return made[0]
+
+
+def defined_hash(tree: dict[str, Any]) -> bytes:
+    """Return the hash of a tree whose nodes have IDs, by its definition."""
+    node = from_json(tree)
+    said = said_digest(node.type, node.attributes, node.content)
+    return node_hash(node.id or "", said, [defined_hash(child) for child in tree["contents"]])
 
 
 def memory_machine(
@@ -103,6 +129,7 @@ def memory_machine(
             self.erasing: set[int] = set()  # commits that erased something
             self.snapshots: list[tuple[str | None, int]] = []  # name and seq, newest first
             self.terms: dict[tuple[str, str], tuple[str, str]] = {}  # agent and key in lower case -> key and value
+            self.outlines: dict[str, dict[str, Any]] = {}  # source -> tree
 
         def _committed(self, before: dict[str, Record]) -> None:
             """A commit removes expired records, except those that it wrote."""
@@ -412,6 +439,27 @@ def memory_machine(
                     self.memory.glossary.memorize(key, f"means {text}", "", agent, aliases=["cup"])
                     self.terms[agent, key.lower()] = key, f"means {text}"
                 self._the_glossary_is_as_a_new_one(agent)
+
+        @rule(source=AGENTS, nodes=NODES, named=st.booleans())
+        def ingest(self, source: str, nodes: list[tuple[str, str | None, bool]], named: bool) -> None:
+            """A tree replaces that of its source, whatever was there before."""
+            source += "!" if named else ""
+            root = outline_of(source, nodes, named=named)
+            self.memory.outline.ingest(root, source=source)
+            self.outlines[source] = root
+            self.outlines_are_those_ingested()
+            assert self.memory.outline.ingest(root, source=source).unchanged == len(nodes) + 1
+
+        @rule()
+        def outlines_are_those_ingested(self) -> None:
+            """Also after what other rules did: a restart, an erasure, a rollback of the records."""
+            outline = self.memory.outline
+            roots = {root.title: root.id for root in outline.roots()}
+            trees = {title: outline.tree(node_id).to_json() for title, node_id in roots.items()}
+            assert trees == self.outlines
+            for tree in trees.values():
+                if "ID" in tree["properties"]:  # the ids of all of its nodes are known, and so is the hash
+                    assert outline.hash(tree["properties"]["ID"]) == defined_hash(tree).hex()
 
         @rule(agent=AGENTS)
         def ask_the_glossary(self, agent: str) -> None:
