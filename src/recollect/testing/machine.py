@@ -440,15 +440,16 @@ def memory_machine(
                     self.terms[agent, key.lower()] = key, f"means {text}"
                 self._the_glossary_is_as_a_new_one(agent)
 
-        @rule(source=AGENTS, nodes=NODES, named=st.booleans())
-        def ingest(self, source: str, nodes: list[tuple[str, str | None, bool]], named: bool) -> None:
+        @rule(trees=st.lists(st.tuples(NODES, st.booleans()), min_size=1, max_size=5))
+        def ingest(self, trees: list[tuple[list[tuple[str, str | None, bool]], bool]]) -> None:
             """A tree replaces that of its source, whatever was there before."""
-            source += "!" if named else ""
-            root = outline_of(source, nodes, named=named)
-            self.memory.outline.ingest(root, source=source)
-            self.outlines[source] = root
-            self.outlines_are_those_ingested()
-            assert self.memory.outline.ingest(root, source=source).unchanged == len(nodes) + 1
+            for nodes, named in trees:
+                source = "named" if named else "plain"
+                root = outline_of(source, nodes, named=named)
+                self.memory.outline.ingest(root, source=source)
+                self.outlines[source] = root
+                self.outlines_are_those_ingested()
+                assert self.memory.outline.ingest(root, source=source).unchanged == len(nodes) + 1
 
         @rule()
         def outlines_are_those_ingested(self) -> None:
