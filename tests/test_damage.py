@@ -54,7 +54,7 @@ def small() -> Iterator[None]:
 
 
 @pytest.mark.promise("damage.trials")
-@pytest.mark.parametrize("seed", range(28) if FULL else range(0, 28, 14))
+@pytest.mark.parametrize("seed", range(28) if FULL else [14])
 def test_a_hurt_store_is_told_of_read_and_rescued_rightly(tmp_path: Path, small: None, seed: int) -> None:
     assert [trial.problem for trial in damage.trials(seed, tmp_path)] == [""]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.examples import some
+from tests.examples import in_full, some
 
 import recollect
 from recollect import Memory
@@ -184,14 +184,15 @@ def test_relations_and_what_facets_store_are_not_judged(memory: Memory) -> None:
 
 
 @pytest.mark.skipif(DATA is None, reason="RECOLLECT_DATA is not set")
-def test_evidence_of_the_development_conversations_is_accepted() -> None:
+@pytest.mark.parametrize("name", ["locomo", pytest.param("beam", marks=in_full)])  # whose turns are long
+def test_evidence_of_the_development_conversations_is_accepted(name: str) -> None:
     from bench.salience import measured
 
     from recollect.evaluation.datasets import beam, locomo
 
     assert DATA is not None
-    for data in (locomo(Path(DATA, "locomo", "locomo5-dev.json")), beam(Path(DATA, "beam", "100K"))):
-        found = measured(data, "normal")
-        assert found.evidence > 400
-        assert found.lost <= 0.02 * found.evidence
-        assert measured(data, "strict").lost > found.lost  # the measure is able to find lost evidence
+    data = beam(Path(DATA, "beam", "100K")) if name == "beam" else locomo(Path(DATA, "locomo", "locomo5-dev.json"))
+    found = measured(data, "normal")
+    assert found.evidence > 400
+    assert found.lost <= 0.02 * found.evidence
+    assert measured(data, "strict").lost > found.lost  # the measure is able to find lost evidence
