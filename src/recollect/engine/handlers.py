@@ -13,7 +13,7 @@ from recollect.engine.erasing import erase
 from recollect.engine.index.mentions import MentionIndex
 from recollect.engine.index.outlines import OutlineOf, Outlines
 from recollect.engine.index.terms import Terms, TermsOf
-from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, needs_embedder, no_embedder
+from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, VectorKeeper, needs_embedder, no_embedder
 from recollect.engine.outline_results import TreeEntry
 from recollect.engine.policies import NONE, Policies, policies_of, set_policies
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
@@ -25,6 +25,7 @@ from recollect.engine.read.queries import Reading, importance_limit, stored_reco
 from recollect.engine.read.terms import Glossary
 from recollect.engine.results import Export, Failed, Hits, Outcome, RecordList, Report
 from recollect.engine.scope import Scope
+from recollect.engine.similar_results import Similar
 from recollect.engine.streams import CommitStream
 from recollect.engine.write.admission import Admission
 from recollect.engine.write.batch import Writing, drafts_of
@@ -38,7 +39,7 @@ from recollect.errors import (
     ScopeError,
     StoreError,
 )
-from recollect.filters.tree import AllOf
+from recollect.filters.tree import AllOf, Filter
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch
 from recollect.ledger.proofs import Proof
@@ -60,6 +61,7 @@ from recollect.operations import (
     EntityOf,
     Erase,
     Find,
+    FindSimilar,
     Forget,
     ForgetWhere,
     Get,
@@ -424,9 +426,7 @@ def _recall(core: Core, request: Request) -> Hits:
         operation = operation.with_reference(now)  # with the clock's UTC offset, which decides what "today" is
     notes: tuple[str, ...] = ()
     if operation.wait_for_vectors:
-        failed = _embed_missing(core, request, EMBEDDED_AT_A_TIME, None).failed
-        if failed:
-            notes = (f"{len(failed)} texts could not be embedded, the first because {failed[0]}",)
+        notes = _note_of_failed(_embed_missing(core, request, EMBEDDED_AT_A_TIME, None))
     vector: QuestionVector | None = None
     if core.vectors is not None:
         with core.store.read():  # raises if the memory is closed, before the model is called
@@ -443,6 +443,48 @@ def _recall(core: Core, request: Request) -> Hits:
         return replace(hits, plan=replace(hits.plan, notes=(*hits.plan.notes, *notes))) if notes else hits
 
     return core.on_index(request.branch, read)
+
+
+def _find_similar(core: Core, request: Request) -> Similar:
+    operation: FindSimilar = request.operation
+    core.now()
+    core.intake.limits.check_question(operation.text)
+    notes: tuple[str, ...] = ()
+    vector: QuestionVector | None = None
+    if core.vectors is not None:
+        if operation.embed:
+            notes = _embed_candidates(core, core.vectors, request, operation.where)
+        vector = core.vectors.embed_question(operation.text, request.branch)
+
+    def read(view: View, words: WordView) -> Similar:
+        reading = core.reading(view, request.branch, request.scope, words, vector)
+        found = reading.similar(operation)
+        _note_uses(core, reading, [each.record.id for each in found.found])
+        core.keeper.recount(request.branch)
+        return replace(found, notes=(*notes, *found.notes))
+
+    return core.on_index(request.branch, read)
+
+
+def _embed_candidates(core: Core, vectors: VectorKeeper, request: Request, where: Filter) -> tuple[str, ...]:
+    """Embed the texts without a vector of the records that match. Return a note if some still have none."""
+
+    def read(view: View, words: WordView) -> list[Record]:
+        candidates = core.reading(view, request.branch, request.scope, words).candidates(where)
+        return list(candidates.without_vector(vectors.has_vector(request.branch, candidates.table)))
+
+    try:
+        missing = core.on_index(request.branch, read)
+        done = vectors.embed_records(core.store, request.branch, missing, EMBEDDED_AT_A_TIME)
+    except RecollectError as error:
+        return (f"texts could not be embedded: {error}",)
+    return _note_of_failed(done)
+
+
+def _note_of_failed(done: Embedded) -> tuple[str, ...]:
+    if not done.failed:
+        return ()
+    return (f"{len(done.failed)} texts could not be embedded, the first because {done.failed[0]}",)
 
 
 def _note_uses(core: Core, reading: Reading, record_ids: list[str]) -> None:
@@ -584,6 +626,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     Find: _filtered(Reading.find),
     Count: _filtered(Reading.count),
     Recall: Handler(_recall, Writing.recall, atomic=False),
+    FindSimilar: Handler(_find_similar, Writing.find_similar, atomic=False),
     Grep: Handler(_grep, Writing.grep, atomic=False),
     Entities: _about_entities(Mentions.entities),
     EntityOf: _about_entities(Mentions.entity),

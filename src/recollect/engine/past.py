@@ -21,6 +21,7 @@ from recollect.engine.read.targets import Point, point_of, resolve
 from recollect.engine.receipts import receipt
 from recollect.engine.results import Export, Hits, Moment, RecordList
 from recollect.engine.scope import Scope
+from recollect.engine.similar_results import Similar
 from recollect.errors import ReadOnlyMemoryError, ScopeError
 from recollect.indexes.words.index import WordView
 from recollect.ledger import receipts
@@ -35,6 +36,7 @@ from recollect.operations import (
     Entities,
     EntityOf,
     Find,
+    FindSimilar,
     Get,
     GetPolicies,
     GetQuota,
@@ -156,18 +158,39 @@ def _recall(past: _Past, operation: Recall, *, dense: bool = True) -> Hits:
         raise ReadOnlyMemoryError("waiting for vectors")
     if operation.reference is None:
         operation = operation.with_reference(datetime_of(past.point.now).astimezone(core.now().tzinfo))
-    vector = None if core.vectors is None or not dense else core.vectors.embed_question(operation.question, past.branch)
 
-    def read(view: View, words: WordView) -> Hits:
+    def read(reading: Reading, notes: tuple[str, ...]) -> Hits:
+        hits = reading.recall(operation)
+        return replace(hits, plan=replace(hits.plan, notes=(*hits.plan.notes, *notes))) if notes else hits
+
+    return _with_vectors(past, operation.question if dense else None, read)
+
+
+def _similar(past: _Past, operation: FindSimilar) -> Similar:
+    past.core.intake.limits.check_question(operation.text)
+    more = ("nothing is embedded at a past moment",) if operation.embed and past.core.vectors is not None else ()
+
+    def read(reading: Reading, notes: tuple[str, ...]) -> Similar:
+        found = reading.similar(operation)
+        return replace(found, notes=(*found.notes, *notes, *more))
+
+    return _with_vectors(past, operation.text, read)
+
+
+def _with_vectors(past: _Past, question: str | None, read: Callable[[Reading, tuple[str, ...]], T]) -> T:
+    """Call `read` with the records of a moment and the vectors that are stored now, and a note if there are any."""
+    core = past.core
+    vector = None if core.vectors is None or question is None else core.vectors.embed_question(question, past.branch)
+
+    def on_index(view: View, words: WordView) -> T:
         reading = past.reading(view, words)
         if core.vectors is None or vector is None or vector.keeper is None:
-            return replace(reading, question_vector=vector).recall(operation)
+            return read(replace(reading, question_vector=vector), ())
         stored_now = vector._replace(keeper=PastVectors(core.vectors, view, past.point.seq))
-        hits = replace(reading, question_vector=stored_now).recall(operation)
-        notes = (*hits.plan.notes, "the dense signal uses the vectors that are stored now")
-        return replace(hits, plan=replace(hits.plan, notes=notes))
+        note = "the dense signal uses the vectors that are stored now"
+        return read(replace(reading, question_vector=stored_now), (note,))
 
-    return past.on_index(read)
+    return past.on_index(on_index)
 
 
 def _receipt(past: _Past, operation: Receipt) -> receipts.Receipt:
@@ -231,6 +254,7 @@ _READS: dict[type[Operation], Callable[[_Past, Any], Any]] = {
     Find: _on_index(Reading.find),
     Count: _on_index(Reading.count),
     Recall: _recall,
+    FindSimilar: _similar,
     Receipt: _receipt,
     Grep: _grep,
     Stats: _on_index(Reading.stats),

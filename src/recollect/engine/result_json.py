@@ -22,6 +22,7 @@ from recollect.engine.results import (
     record_from_json,
     record_json,
 )
+from recollect.engine.similar_results import Similar
 from recollect.engine.term_results import Annotation, FoundTerm, SharedName
 from recollect.ledger.commits import Commit, Snapshot
 from recollect.operations import (
@@ -42,6 +43,7 @@ from recollect.operations import (
     EntityOf,
     Erase,
     Find,
+    FindSimilar,
     Forget,
     ForgetWhere,
     Get,
@@ -127,6 +129,7 @@ _FORMS: dict[type[Operation], _Form] = {
     Find: _RECORDS,
     Count: _PLAIN,
     Recall: _Form(Hits.to_json, Hits.from_json),
+    FindSimilar: _Form(Similar.to_json, Similar.from_json),
     Grep: _RECORDS,
     Entities: _list_of(_Form(EntitySummary.to_json, EntitySummary.from_json)),
     EntityOf: _optional(_Form(EntityView.to_json, EntityView.from_json)),

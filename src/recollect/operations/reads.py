@@ -132,6 +132,33 @@ class Recall(Operation, name="recall"):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FindSimilar(Operation, name="find_similar"):
+    """Find the records that are most similar to a text, from a minimum similarity on. The result is `Similar`.
+
+    Attributes:
+        text: The text.
+        k: Maximum number of records.
+        minimum: The least similarity, inclusive; 0 to 1.
+        where: Only records that match are found.
+        embed: Embed those texts of them that have no vector first.
+    """
+
+    text: str
+    k: int = 10
+    minimum: float = 0.0
+    where: Filter = field(default_factory=Everything)
+    embed: bool = False
+
+    def __post_init__(self) -> None:
+        check_text("text", self.text)
+        check_count("k", self.k)
+        check_share("minimum", self.minimum)
+        check_filter(self.where)
+        if not isinstance(self.embed, bool):
+            raise InvalidArgumentError("embed", self.embed, "must be true or false")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Grep(Operation, name="grep"):
     """Find the records whose text matches a full-text query, newest first. The result is a `RecordList`.
 

@@ -14,7 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from recollect.embedding.base import Embedder, Floats, Supplied, Unusable, embedded, floors_of
+import numpy as np
+
+from recollect.embedding.base import Embedder, Floats, Floors, Supplied, Unusable, embedded, floors_of
 from recollect.engine.budget import Budget
 from recollect.engine.follower import changed_since, in_history
 from recollect.engine.index.document_of import digest_of, text_of
@@ -27,9 +29,10 @@ from recollect.errors import (
     StoreError,
     UnsupportedError,
 )
+from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.documents.row_data import Rows
 from recollect.indexes.documents.table import Table
-from recollect.indexes.scoring.dense import Dense, DenseIndex, Quantised, quantised
+from recollect.indexes.scoring.dense import Dense, DenseIndex, DenseView, Quantised, quantised
 from recollect.ledger.commits import Branch, Head
 from recollect.records.record import Record
 from recollect.stores.base import ReadView, Store, View
@@ -48,11 +51,16 @@ _GIVE_UP = 3
 _NO_VECTOR = "has made no vector yet: call embed_all()"
 
 
-class Scorer(Protocol):
+class VectorSource(Protocol):
     """Vectors that questions are compared with: those of the present (`VectorKeeper`), or of a past moment."""
 
-    def score(self, model: Model, question: Quantised, branch: Branch, table: Table) -> tuple[Dense | None, str]:
-        """Return the dense signal of each document of a table, and a note; None and the reason if there is none."""
+    @property
+    def floors(self) -> Floors:
+        """The floors of the model."""
+        ...
+
+    def vectors_of(self, model: Model, branch: Branch, table: Table) -> tuple[DenseView | None, str]:
+        """Return the vectors of the documents of a table; None and the reason if there are none."""
         ...
 
     def reached(self, view: ReadView, branch: Branch, model: Model) -> int:
@@ -70,7 +78,7 @@ class QuestionVector(NamedTuple):
         note: The reason for the notes of the hits; "" if there is a vector.
     """
 
-    keeper: Scorer | None
+    keeper: VectorSource | None
     model: Model | None = None
     vector: Quantised | None = None
     note: str = ""
@@ -79,7 +87,15 @@ class QuestionVector(NamedTuple):
         """Return the dense signal of each document, and a note; None and the reason if there is no signal."""
         if self.keeper is None or self.model is None or self.vector is None:
             return None, self.note
-        return self.keeper.score(self.model, self.vector, branch, table)
+        view, note = self.keeper.vectors_of(self.model, branch, table)
+        return None if view is None else view.score(self.vector, table, *self.keeper.floors), note
+
+    def cosines(self, branch: Branch, table: Table) -> tuple[Ints | None, str]:
+        """Return the cosine of each document (`DenseView.cosines`); None and the reason if there are none."""
+        if self.keeper is None or self.model is None or self.vector is None:
+            return None, self.note
+        view, note = self.keeper.vectors_of(self.model, branch, table)
+        return None if view is None else view.cosines(self.vector), note
 
     def reached(self, view: ReadView, branch: Branch) -> int | None:
         """Return the seq up to which every text has a vector; None if there is no vector or it cannot be read."""
@@ -114,9 +130,14 @@ class PastVectors(NamedTuple):
     present: View
     seq: int
 
-    def score(self, model: Model, question: Quantised, branch: Branch, table: Table) -> tuple[Dense | None, str]:
-        """Return the dense signal of each document of a table. See `Scorer.score`."""
-        return self.keeper.score(model, question, branch, table, past=True)
+    @property
+    def floors(self) -> Floors:
+        """The floors of the model."""
+        return self.keeper.floors
+
+    def vectors_of(self, model: Model, branch: Branch, table: Table) -> tuple[DenseView | None, str]:
+        """Return the vectors of the documents of a table. See `VectorSource`."""
+        return self.keeper.vectors_of(model, branch, table, past=True)
 
     def reached(self, view: ReadView, branch: Branch, model: Model) -> int:
         """Return the seq up to which every text of the moment has a vector."""
@@ -152,7 +173,7 @@ class VectorKeeper:
     def __init__(self, embedder: Embedder, store: Vectors, *, budget_bytes: int = VECTOR_BYTES) -> None:
         self.embedder = embedder
         self.store = store
-        self._floors = floors_of(embedder)
+        self.floors = floors_of(embedder)
         self._lock = threading.Lock()
         self._cached: Budget[tuple[Branch, Model], _CachedVectors] = Budget(budget_bytes)
         self._questions: dict[str, tuple[Model, Quantised]] = {}
@@ -210,14 +231,13 @@ class VectorKeeper:
                     del self._questions[next(iter(self._questions))]
         return QuestionVector(self, *cached)
 
-    def score(
-        self, model: Model, question: Quantised, branch: Branch, table: Table, *, past: bool = False
-    ) -> tuple[Dense | None, str]:
-        """Return the dense signal of each document of a table, and a note; None and the reason if there is none.
+    def vectors_of(
+        self, model: Model, branch: Branch, table: Table, *, past: bool = False
+    ) -> tuple[DenseView | None, str]:
+        """Return the vectors of the documents of a table, and ""; None and the reason if there are none.
 
         Args:
-            model: The model of the vector.
-            question: The vector of the question.
+            model: The model of the vectors.
             branch: The branch.
             table: The documents.
             past: They are those of a past moment. They use the vectors that are cached for the present, and replace
@@ -243,7 +263,7 @@ class VectorKeeper:
                 self._cached.count((branch, model), cached)
         if view is None:
             return None, f"the dense signal is not used: {model.name} {_NO_VECTOR}"
-        return view.score(question, table, *self._floors), ""
+        return view, ""
 
     def reached(self, view: ReadView, branch: Branch, model: Model) -> int:
         """Return the seq up to which every text has a vector; 0 if it belongs to another history (a restored copy)."""
@@ -251,6 +271,30 @@ class VectorKeeper:
         return seq if in_history(view, branch, seq, root) else 0
 
     # The worker
+
+    def has_vector(self, branch: Branch, table: Table) -> Flags:
+        """Return which documents of a table have a vector of the embedder.
+
+        Raises:
+            StoreError: The vectors cannot be read.
+        """
+        model = next((each for each, _ in self.store.models(branch.namespace) if each.name == self.embedder.name), None)
+        view = None if model is None else self.vectors_of(model, branch, table)[0]
+        return np.zeros(table.count, dtype=np.bool_) if view is None else view.known
+
+    def embed_records(self, store: Store, branch: Branch, records: Sequence[Record], batch_size: int) -> Embedded:
+        """Embed the texts of some records, those that have no vector yet. See `embed_all`."""
+        if not records:
+            return Embedded(0, [])
+        with store.read() as view:
+            seq = view.head(branch).seq
+        run = _Run(self, self._model(), branch, store, seq)
+        texts = [_Text(record.id, digest, text_of(record)) for record in records if (digest := digest_of(record))]
+        for start in range(0, len(texts), _PAGE):
+            run.look(texts[start : start + _PAGE])
+            while run.pending:
+                run.batch(batch_size)
+        return self._embedded(run)
 
     def embed_all(
         self, store: Store, branch: Branch, scope: Scope, now: int, batch_size: int, progress: Progress | None
@@ -277,8 +321,11 @@ class VectorKeeper:
             report(looked_at - len(run.pending), len(ids))
         if not scope.fixed and not run.failed and not run.saw_erasure():
             self.store.reach(model, branch, head.seq, head.root.hash)
+        return self._embedded(run)
+
+    def _embedded(self, run: _Run) -> Embedded:
         with self._lock:
-            reasons = [self._failed.get((branch.namespace, digest), "its text was erased") for digest in run.failed]
+            reasons = [self._failed.get((run.namespace, digest), "its text was erased") for digest in run.failed]
         return Embedded(run.done, reasons)
 
     def _model(self) -> Model:
@@ -412,7 +459,7 @@ class _Run:
         self._keeper = keeper
         self._model = model
         self._branch = branch
-        self._namespace = branch.namespace
+        self.namespace = branch.namespace
         self._store = store
         self._seq = seq
         self._owners: dict[bytes, list[str]] = {}  # the records of the texts that wait
@@ -424,7 +471,7 @@ class _Run:
     def look(self, texts: list[_Text]) -> None:
         """Add those texts that have no vector."""
         known = {each.digest: each.text for each in texts}
-        for digest in self._keeper.store.absent(self._model, self._namespace, known):
+        for digest in self._keeper.store.absent(self._model, self.namespace, known):
             if digest not in self.failed:
                 self.pending[digest] = known[digest]
         for each in texts:
@@ -457,7 +504,7 @@ class _Run:
         vectors: dict[bytes, Floats] = {}
         failed: dict[bytes, str] = {}
         error = self._embed(digests, vectors, failed)
-        self._keeper.keep(self._model, self._namespace, vectors, failed, lambda: self._wanted(digests))
+        self._keeper.keep(self._model, self.namespace, vectors, failed, lambda: self._wanted(digests))
         for digest in digests:
             del self.pending[digest]
             del self._owners[digest]

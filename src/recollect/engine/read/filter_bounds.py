@@ -134,7 +134,7 @@ def most_important(limits: Bounds, view: WordView, count: int) -> Bounds:
     """
     if limits.upper is None or not limits.exact:
         return limits
-    numbers = np.flatnonzero(_live(limits.upper, view))
+    numbers = np.flatnonzero(live(limits, view))
     if len(numbers) <= count:
         return limits
     importance = view.table.importance[numbers]
@@ -155,7 +155,7 @@ def exact_count(limits: Bounds, view: WordView) -> int | None:
     Cost:
         O(documents).
     """
-    return int(np.count_nonzero(_live(limits.upper, view))) if limits.exact and limits.upper is not None else None
+    return int(np.count_nonzero(live(limits, view))) if limits.exact and limits.upper is not None else None
 
 
 def as_ids(where: Filter, limits: Bounds, view: WordView) -> Filter:
@@ -166,13 +166,19 @@ def as_ids(where: Filter, limits: Bounds, view: WordView) -> Filter:
     """
     if limits.upper is None:
         return where
-    numbers = np.flatnonzero(_live(limits.upper, view))
+    numbers = np.flatnonzero(live(limits, view))
     if not len(numbers):
         return Nothing()
     if len(numbers) > MAX_IDS:
         return where
     # The filter itself becomes a Custom condition, so that stores search by the ids only.
     return AllOf.of(Is("id", tuple(map(view.table.id, numbers.tolist()))), Custom(where.matches))
+
+
+def live(limits: Bounds, view: WordView) -> Flags:
+    """Return the live documents that a filter may match."""
+    alive = view.table.alive[: view.table.count]
+    return alive if limits.upper is None else limits.upper & alive
 
 
 def in_parts(where: Filter, limits: Bounds, view: WordView) -> list[Filter]:
@@ -182,18 +188,13 @@ def in_parts(where: Filter, limits: Bounds, view: WordView) -> list[Filter]:
         O(documents) bytes.
     """
     if limits.upper is not None:
-        numbers = np.flatnonzero(_live(limits.upper, view)).tolist()
+        numbers = np.flatnonzero(live(limits, view)).tolist()
         if MAX_IDS < len(numbers) < view.table.count // _SCAN:
             ids = list(map(view.table.id, numbers))
             custom = Custom(where.matches)
             parts = (tuple(ids[start : start + MAX_IDS]) for start in range(0, len(ids), MAX_IDS))
             return [AllOf.of(Is("id", part), custom) for part in parts]
     return [as_ids(where, limits, view)]
-
-
-def _live(flags: Flags, view: WordView) -> Flags:
-    out: Flags = flags & view.table.alive[: view.table.count]
-    return out
 
 
 def _exactly(flags: Flags | None) -> Bounds:

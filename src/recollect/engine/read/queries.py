@@ -22,9 +22,11 @@ from recollect.engine.read.entities import Mentions
 from recollect.engine.read.filter_bounds import MAX_IDS, as_ids, bounds, exact_count, in_parts, most_important
 from recollect.engine.read.recall import recall
 from recollect.engine.read.record_loader import Records
+from recollect.engine.read.similar import Candidates, by_cosine
 from recollect.engine.read.terms import Glossary
 from recollect.engine.results import Hits, NamespaceHead, RecordList
 from recollect.engine.scope import Scope
+from recollect.engine.similar_results import Similar, SimilarRecord
 from recollect.errors import ScopeError
 from recollect.filters.tree import AllOf, Everything, Filter, resolved
 from recollect.indexes.words.index import WordView
@@ -35,6 +37,7 @@ from recollect.operations import (
     Changes,
     Count,
     Find,
+    FindSimilar,
     Get,
     GetPolicies,
     GetQuota,
@@ -143,6 +146,27 @@ class Reading:
             self.language,
             cursor,
             self.question_vector,
+        )
+
+    def candidates(self, where: Filter) -> Candidates:
+        """Return the records that a filter admits, for a search by similarity."""
+        assert self.words is not None
+        return Candidates(self._stored_form(where), self.view, self.branch, self.words, self.scope, self.now)
+
+    def similar(self, operation: FindSimilar) -> Similar:
+        """Return what is most similar to a text: by the vectors, or, without any, by the confidence of recall."""
+        note = ""
+        if self.question_vector is not None:
+            candidates = self.candidates(operation.where)
+            found, note = by_cosine(operation, candidates, self.branch, self.scope, self.question_vector)
+            if found is not None:
+                return found
+        asked = Recall(question=operation.text, k=operation.k, where=operation.where, min_confidence=operation.minimum)
+        hits = replace(self, question_vector=None).recall(asked.with_reference(datetime_of(self.now)))
+        return Similar(
+            "confidence",
+            tuple(SimilarRecord(hit.record, hit.confidence) for hit in hits),
+            (note,) if note else (),
         )
 
     def changes(self, operation: Changes) -> list[Commit]:

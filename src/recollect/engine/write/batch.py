@@ -17,6 +17,7 @@ from recollect.engine.read.queries import Reading
 from recollect.engine.read.targets import Point
 from recollect.engine.results import Failed, Hits, Outcome, RecordList, Report
 from recollect.engine.scope import Scope
+from recollect.engine.similar_results import Similar
 from recollect.engine.write.admission import Admission
 from recollect.engine.write.drafts import Draft, Intake, draft
 from recollect.engine.write.merging import merge
@@ -41,6 +42,7 @@ from recollect.ledger.commits import Branch
 from recollect.operations import (
     AddMessages,
     Clear,
+    FindSimilar,
     Forget,
     ForgetWhere,
     Grep,
@@ -320,6 +322,13 @@ class Writing:
         if operation.reference is None:
             operation = operation.with_reference(self._now)
         return self.reading(self._words()).recall(operation)
+
+    def find_similar(self, operation: FindSimilar) -> Similar:
+        """Return what is most similar to a text, as the transaction sees the records: by the words."""
+        self._services.intake.limits.check_question(operation.text)
+        if operation.embed:
+            raise UnsupportedError("embedding texts", "a batch holds the write lock: search with the memory")
+        return self.reading(self._words()).similar(operation)
 
     def grep(self, operation: Grep) -> RecordList:
         """Return the records that match a full-text query, as the transaction sees them."""

@@ -110,6 +110,12 @@ class DenseView:
         self._products_of = products_of
         self._rows = rows
 
+    @property
+    def known(self) -> Flags:
+        """Whether each document has a vector."""
+        out: Flags = self._rows != NONE
+        return out
+
     def cosines(self, question: Quantised) -> Ints:
         """Return the cosine of each document with a question's vector, with COSINE_BITS of fraction.
 
@@ -136,7 +142,7 @@ class DenseView:
             alone: The cosine from which a document is a hit without any other signal.
         """
         cosines = self.cosines(question)
-        seen = table.alive[: table.count] & (self._rows != NONE)
+        seen = table.alive[: table.count] & self.known
         above = np.maximum(cosines - _fixed(share), 0)
         shares = np.where(seen, (above * DENSE_SHARE << SHARE_BITS - COSINE_BITS) // 100, 0)
         return Dense(shares, seen & (cosines >= _fixed(alone)) & (above > 0))
