@@ -158,6 +158,9 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.RecallTerms: st.builds(ops.RecallTerms, agent=names, question=texts, typos=st.booleans()),
     ops.AnnotateTerms: st.builds(ops.AnnotateTerms, agent=names, text=texts),
     ops.SharedNames: st.builds(ops.SharedNames, agent=names),
+    ops.FindSimilar: st.builds(
+        ops.FindSimilar, text=texts, k=st.integers(1, 5), minimum=st.floats(0, 1), where=WHERE, embed=st.booleans()
+    ),
     ops.ReadTree: st.builds(ops.ReadTree, id=st.none() | IDS, depth=st.none() | st.integers(0, 2)),
     ops.EntityOf: st.builds(ops.EntityOf, entity=names),
     ops.Neighbours: st.builds(ops.Neighbours, entity=names, depth=st.integers(1, 2)),
@@ -237,7 +240,7 @@ class TestEveryCallIsAnOperation:
             assert (handler.in_batch is not None) is kind.in_batch, kind.name
 
     def test_each_operation_has_a_method_on_both_memories(self) -> None:
-        for name in REGISTRY.keys() - OF_THE_GLOSSARY.keys() - {"read_tree"}:  # of an outline
+        for name in REGISTRY.keys() - OF_THE_GLOSSARY.keys() - {"read_tree", "find_similar"}:  # of an outline
             assert callable(getattr(Memory, METHODS.get(name, name)))
             assert callable(getattr(AsyncMemory, METHODS.get(name, name)))
         for name in OF_THE_GLOSSARY.values():

@@ -338,6 +338,15 @@ does(
 )
 does("outline: remove", lambda m, key: m.outline.remove(key), key=words)
 does("outline: get", lambda m, key: (m.outline.get(key), m.outline.children(key), m.outline.ancestors(key)), key=words)
+does(
+    "outline: search",
+    lambda m, key, text: (
+        [(each.node.id, each.similarity) for each in m.outline.search(text, private=("x",))],
+        [str(m.outline.focus(each.id, 50)) for each in m.outline.roots()],
+    ),
+    key=words,
+    text=words,
+)
 does("outline: all", lambda m: ([m.outline.hash(each.id) for each in m.outline.roots()], m.outline.find(kind="b")))
 does("glossary: forget", lambda m, key: m.glossary.forget(key, "a"), key=words)
 does("glossary: recall", lambda m, text: m.glossary.recall(text, "a"), text=texts)

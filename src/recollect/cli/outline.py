@@ -1,4 +1,4 @@
-"""The commands of outlines: outline import, show, export, remove."""
+"""The commands of outlines: outline import, show, search, focus, export, remove."""
 
 from __future__ import annotations
 
@@ -89,6 +89,53 @@ def export(settings: Settings, node: str, path: Path, form: str | None) -> None:
         print_json({"written": str(path)})
     else:
         click.echo(f"written: {render.plain(str(path))}")
+
+
+@outline.command()
+@click.argument("query")
+@click.option("--under", metavar="NODE", help="Search NODE, an id or the name of an outline, and what is below it.")
+@click.option("-k", "--limit", type=click.IntRange(1), default=10, show_default=True, help="Maximum number of nodes.")
+@click.option("--minimum", type=click.FloatRange(0, 1), default=0.0, help="The least similarity, inclusive.")
+@click.option("--all", "every", is_flag=True, help="Search all nodes, also where some are marked with EMBED.")
+@common
+def search(settings: Settings, query: str, under: str | None, limit: int, minimum: float, every: bool) -> None:
+    """Show the nodes that are most similar to QUERY: by the embedder's vectors, or else by their words."""
+    with settings.open() as memory:
+        top = None if under is None else _id(memory.outline, under)
+        found = memory.outline.search(query, limit, under=top, minimum=minimum, marked=False if every else None)
+        paths = [" / ".join(filter(None, memory.outline.path(each.node.id))) for each in found]
+    for note in found.notes:
+        click.echo(f"note: {note}", err=True)
+    if settings.as_json:
+        nodes = [
+            {"id": node.id, "path": path, "text": node.text, "similarity": similarity}
+            for (node, similarity), path in zip(found, paths, strict=True)
+        ]
+        print_json({"measure": found.measure, "nodes": nodes})
+    else:
+        rows = [(f"{each.similarity:.3f}", each.node.id, path) for each, path in zip(found, paths, strict=True)]
+        render.show_rows((found.measure, "id", "path"), rows)
+
+
+@outline.command()
+@click.argument("node")
+@click.option("--max-tokens", type=click.IntRange(1), default=2000, show_default=True, help="Size of the text.")
+@click.option("--question", metavar="TEXT", help="What other nodes are compared with. Default: the text of NODE.")
+@click.option(
+    "--private", metavar="TAG", multiple=True, default=("private",), show_default=True, help="Leave these tags out."
+)
+@common
+def focus(settings: Settings, node: str, max_tokens: int, question: str | None, private: tuple[str, ...]) -> None:
+    """Write the outline of NODE for a prompt: NODE and what is similar to it in full, the rest by title."""
+    with settings.open() as memory:
+        text = memory.outline.focus(_id(memory.outline, node), max_tokens, question=question, private=private)
+    for note in text.notes:
+        click.echo(f"note: {note}", err=True)
+    if settings.as_json:
+        about = {name: getattr(text, name) for name in ("tokens", "full", "titles", "omitted", "private", "measure")}
+        print_json({"text": str(text), **about})
+    else:
+        click.echo(text)
 
 
 @outline.command()

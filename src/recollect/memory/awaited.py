@@ -141,6 +141,10 @@ class AsyncOutline:
     """Return the nodes of a type, with an attribute, or with a value of it, in the order of their ids."""
     view = _awaited(Outline.view)
     """Return a node with all below it, or all outlines, as they are now, for many look-ups."""
+    search = _awaited(Outline.search)
+    """Return the nodes that are most similar to a text, most similar first."""
+    focus = _awaited(Outline.focus)
+    """Return an outline as text for a prompt: a node and what is similar to it in full, the rest by title."""
     without_id = _awaited(Outline.without_id)
     """Return the nodes whose source gives them no ID, of a node and below it, or of all outlines, parents first."""
     tree = _awaited(Outline.tree)

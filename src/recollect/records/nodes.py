@@ -6,6 +6,7 @@ must not be empty. `NODE`, in the metadata, has what no other field says.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +17,11 @@ from recollect.text.unicode import fold
 
 #: The metadata key of what is no attribute.
 NODE = "@node"
-_TAGS = "TAGS"
+#: The tag of the records of nodes that are marked for search, and the attribute that marks them.
+MARKED, MARK = "@embed", "EMBED"
+_TAGS = "tags"
+_NOT_MARKED = frozenset(("", "nil", "no", "false", "0"))
+_FILE_TAGS = re.compile(r"^#\+filetags:(.*)$", re.IGNORECASE | re.MULTILINE)
 _NO_TEXT = "application/x-recollect-node"
 
 
@@ -40,7 +45,6 @@ def node_fields(node: Node, node_id: str, parent: str | None, order: int) -> dic
         content, media_type = None, _NO_TEXT
     elif node.raw_content is not None and node.title is not None:
         about["split"] = True
-    tags = properties.get(_TAGS)
     return {
         "id": node_id,
         "kind": node.type,
@@ -48,7 +52,7 @@ def node_fields(node: Node, node_id: str, parent: str | None, order: int) -> dic
         "media_type": media_type,
         "parent": parent,
         "order": order,
-        "tags": [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, (list, tuple)) else [],
+        "tags": _tags(node),
         "metadata": {**properties, NODE: about},
     }
 
@@ -77,6 +81,32 @@ def node_of(record: Record) -> Node:
 def attributes_of(record: Record) -> dict[str, Any]:
     """Return the attributes of a node: its properties other than id and title."""
     return {name: _plain(value) for name, value in record.metadata.items() if name not in (NODE, TITLE)}
+
+
+def _tags(node: Node) -> list[str]:
+    """Return the tags of a node's record: its own, also in folded case, those of its file, and `MARKED`.
+
+    They are what filters match; the node itself is read from the properties.
+    """
+    tags: set[str] = set()
+    for name, value in node.properties.items():
+        if fold(name) == _TAGS:
+            several = _words(value) if isinstance(value, str) else value
+            tags.update(filter(_is_text, several if isinstance(several, (list, tuple)) else ()))
+        elif fold(name) == fold(MARK) and value and not (_is_text(value) and fold(value.strip()) in _NOT_MARKED):
+            tags.add(MARKED)
+    for found in _FILE_TAGS.findall(node.raw_content or ""):
+        tags.update(_words(found))
+    return sorted({*tags, *map(fold, tags)} - {""})
+
+
+def _words(text: str) -> list[str]:
+    """Return the tags of a text such as ":work:private:"."""
+    return re.split(r"[:\s]+", text)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def _plain(value: Any) -> Any:

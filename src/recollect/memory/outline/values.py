@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
+from recollect.engine.similar_results import Measure
 from recollect.errors import UnknownRecordError
 from recollect.records.nodes import node_of
 from recollect.records.record import Record
@@ -63,6 +64,12 @@ class OutlineNode:
     named: bool
     version: str
 
+    @property
+    def content(self) -> str | None:
+        """The title, a line break and the text; of what is missing, nothing."""
+        parts = [part for part in (self.title, self.text) if part is not None]
+        return "\n".join(parts) if parts else None
+
 
 def outline_node(record: Record) -> OutlineNode:
     """Return the node of a record."""
@@ -79,6 +86,62 @@ def outline_node(record: Record) -> OutlineNode:
         named,
         record.hash,
     )
+
+
+class OutlineMatch(NamedTuple):
+    """A node and how similar it is to what was searched for, 0 to 1."""
+
+    node: OutlineNode
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineMatches(Sequence[OutlineMatch]):
+    """Nodes that are similar to a text, most similar first. A sequence of `OutlineMatch`.
+
+    Attributes:
+        matches: The nodes.
+        measure: What the similarities are: "cosine" of an embedder's vectors, or "confidence" of the words.
+        notes: Why vectors are missing or not used.
+    """
+
+    matches: tuple[OutlineMatch, ...]
+    measure: Measure
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.matches)
+
+    @overload
+    def __getitem__(self, index: int) -> OutlineMatch: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[OutlineMatch, ...]: ...
+    def __getitem__(self, index: int | slice) -> OutlineMatch | tuple[OutlineMatch, ...]:
+        return self.matches[index]
+
+
+class FocusedText(str):
+    """An outline for a prompt, with a node in focus. A `str` that knows what it consists of.
+
+    Attributes:
+        full: The ids of the nodes whose text is in it: the focused one, and the similar ones, most similar first.
+        titles: The ids of the nodes of which it has only the title, nearest to the focus first.
+        omitted: The number of nodes for which there was no room.
+        private: The number of nodes that were left out as private.
+        tokens: The number of its tokens.
+        measure: What the similarities are. See `OutlineMatches`.
+        notes: Why vectors are missing or not used.
+    """
+
+    full: tuple[str, ...]
+    titles: tuple[str, ...]
+    omitted: int
+    private: int
+    tokens: int
+    measure: Measure
+    notes: tuple[str, ...]
+
+    __slots__ = ("full", "measure", "notes", "omitted", "private", "titles", "tokens")
 
 
 class OutlineView:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from recollect.errors import InvalidArgumentError
-from recollect.server.mcp import glossary, history, reading, reference, writing
+from recollect.server.mcp import glossary, history, outline, reading, reference, writing
 from recollect.server.mcp.tools import Tool
 
 #: Name of a set -> its tools.
@@ -14,6 +14,7 @@ TOOLSETS: Mapping[str, tuple[Tool, ...]] = {
     "reference": reference.TOOLS,
     "glossary": glossary.TOOLS,
     "salience": glossary.JUDGE,
+    "outline": outline.TOOLS,
 }
 #: The sets that a server offers unless others are named: each further tool costs every client some of its context.
 DEFAULT_SETS = ("recollect", "reference")

@@ -1,0 +1,371 @@
+"""Nodes are found by similarity, and an outline is written for a prompt with one node in focus."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.examples import some
+from tests.mcp.clients import in_process
+
+import recollect
+from recollect import Memory
+from recollect.cli.app import app
+from recollect.compat.opencortex import find_headline_missing_id, memory_path
+from recollect.embedding.base import Supplied
+from recollect.embedding.similarity import cosine
+from recollect.errors import InvalidArgumentError, UnknownRecordError
+from recollect.stores.memory import MemoryStore
+from recollect.stores.sqlite.store import SqliteStore
+from recollect.testing import memory_on
+from recollect.testing.internals import beside
+
+ORG = """* Boats
+** TODO Sails :sea:
+:PROPERTIES:
+:ID: sails
+:END:
+They are of cotton.
+** Oars
+:PROPERTIES:
+:ID: oars
+:END:
+They are of ash.
+* Houses
+** Roof
+* Diary :private:
+:PROPERTIES:
+:ID: diary
+:END:
+Cotton sails, in secret.
+** Deep
+:PROPERTIES:
+:ID: deep
+:END:
+Cotton sails, deeper.
+"""
+
+
+class Counting(Supplied):
+    """An embedder that notes the texts that it embeds."""
+
+    def __init__(self, vectors: dict[str, list[float]]) -> None:
+        super().__init__("counting/1", 2, vectors)
+        self.embedded: list[str] = []
+        self.fails = False
+        self.missing: set[str] = set()
+
+    def embed(self, texts: Sequence[str], *, asking: bool = False) -> list[Any]:
+        if self.fails:
+            raise RuntimeError("no connection")
+        self.embedded += [] if asking else texts
+        return [
+            None if each in self.missing else vector for each, vector in zip(texts, super().embed(texts), strict=True)
+        ]
+
+
+def nodes(*texts: str, **attributes: Any) -> dict[str, Any]:
+    """Return a tree of nodes that have their text as id."""
+    below = [{"type": "HEADLINE", "properties": {"ID": each, "TITLE": each, **attributes}} for each in texts]
+    return {"type": "DOCUMENT", "properties": {"ID": "root"}, "contents": below}
+
+
+@pytest.fixture(params=["memory", "sqlite", "loopback"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+    store = SqliteStore(tmp_path / "a.db") if request.param == "sqlite" else MemoryStore()
+    with memory_on(store, loopback=request.param == "loopback") as opened:
+        yield opened
+
+
+@pytest.fixture
+def model() -> Counting:
+    # Angles whose cosines to "east" are 1, 0.8, 0.6 and 0.
+    return Counting({"east": [1, 0], "near": [4, 3], "far": [3, 4], "north": [0, 1], "asked": [1, 0]})
+
+
+def ids(found: Sequence[Any]) -> list[str]:
+    return [each.node.id for each in found]
+
+
+class TestSearch:
+    def test_without_an_embedder_it_is_the_confidence_of_the_words(self, memory: Memory) -> None:
+        memory.outline.ingest_text(ORG, "org", "a.org")
+        found = memory.outline.search("cotton sails")
+        assert found.measure == "confidence"
+        assert not found.notes
+        assert ids(found)[0] in {"sails", "diary", "deep"}
+        hits = beside(memory, "nodes").recall("cotton sails")
+        assert [(each.node.id, each.similarity) for each in found] == [(hit.record.id, hit.confidence) for hit in hits]
+        least = found[1].similarity
+        assert ids(memory.outline.search("cotton sails", minimum=least))[:2] == ids(found)[:2]  # inclusive
+
+    def test_with_an_embedder_it_is_the_cosine_and_the_minimum_is_inclusive(self, model: Counting) -> None:
+        with recollect.open(":memory:", embedder=model) as memory:
+            memory.outline.ingest(nodes("east", "near", "far", "north"))
+            found = memory.outline.search("asked")
+            assert found.measure == "cosine"
+            assert not found.notes
+            assert [(each.node.id, each.similarity) for each in found] == [
+                ("east", 1.0), ("near", 0.8), ("far", 0.6), ("north", 0.0)
+            ]  # fmt: skip
+            assert ids(memory.outline.search("asked", minimum=0.6)) == ["east", "near", "far"]
+            assert ids(memory.outline.search("asked", minimum=0.601)) == ["east", "near"]
+            assert ids(memory.outline.search("asked", minimum=1.0)) == ["east"]
+            assert ids(memory.outline.search("asked", 2)) == ["east", "near"]
+
+    def test_equal_texts_are_embedded_once(self, model: Counting) -> None:
+        with recollect.open(":memory:", embedder=model) as memory:
+            twice = {**nodes("east"), "contents": [*nodes("near")["contents"], {"type": "B", "raw_content": "near"}]}
+            memory.outline.ingest(twice)
+            memory.outline.search("asked")
+            memory.outline.search("asked")
+            memory.outline.ingest({**nodes("near", "far"), "properties": {"ID": "other"}, "contents": []})
+            memory.outline.ingest(nodes("near", "far"))
+            memory.outline.search("asked")
+            assert sorted(model.embedded) == ["far", "near"]
+
+    def test_equally_similar_ones_come_newest_first(self, model: Counting) -> None:
+        with recollect.open(":memory:", embedder=model, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)) as memory:
+            same = [{"type": "A", "properties": {"ID": each}, "raw_content": "near"} for each in "dbca"]
+            memory.outline.ingest({"type": "DOCUMENT", "properties": {"ID": "root"}, "contents": same})
+            assert ids(memory.outline.search("asked", 3)) == ["a", "c", "b"]
+
+    def test_only_marked_nodes_are_searched_where_marking_is_used(self, model: Counting) -> None:
+        with recollect.open(":memory:", embedder=model) as memory:
+            tree = nodes("east", "near")
+            tree["contents"][1]["properties"]["EMBED"] = "t"
+            tree["contents"][0]["properties"]["EMBED"] = "nil"
+            memory.outline.ingest(tree)
+            memory.outline.ingest({**nodes("far"), "properties": {"ID": "other"}})
+            assert ids(memory.outline.search("asked")) == ["near"]
+            assert model.embedded == ["near"]  # what is not searched is not sent to a model
+            assert ids(memory.outline.search("asked", under="other")) == ["far"]  # no mark there
+            assert not memory.outline.search("asked", under="other", marked=True)
+            assert ids(memory.outline.search("asked", marked=False)) == ["east", "near", "far"]
+
+    def test_it_stays_in_a_subtree_and_leaves_out_private_nodes(self, memory: Memory) -> None:
+        memory.outline.ingest_text(ORG, "org", "a.org")
+        boats = memory.outline.at_path(["Boats"])
+        assert boats is not None
+        assert ids(memory.outline.search("cotton sails", under=boats.id)) == ["sails"]
+        assert ids(memory.outline.search("cotton sails", private=["private"])) == ["sails"]
+        assert set(ids(memory.outline.search("cotton sails"))) == {"sails", "diary", "deep"}
+        with pytest.raises(UnknownRecordError):
+            memory.outline.search("sails", under="absent")
+
+    def test_a_failing_embedder_is_said_and_the_words_are_used(self, model: Counting) -> None:
+        with recollect.open(":memory:", embedder=model) as memory:
+            memory.outline.ingest(nodes("east", "near"))
+            model.fails = True
+            found = memory.outline.search("near")
+            assert (found.measure, ids(found)) == ("confidence", ["near"])
+            assert "no connection" in found.notes[0]
+            model.fails = False
+            model.missing.add("near")
+            found = memory.outline.search("asked")
+            assert (found.measure, ids(found)) == ("cosine", ["east"])
+            assert "1 texts could not be embedded" in found.notes[0]
+
+    def test_a_past_moment_embeds_nothing(self, model: Counting) -> None:
+        with recollect.open(":memory:", embedder=model) as memory:
+            memory.outline.ingest(nodes("east", "near"))
+            before = memory.now()
+            memory.outline.search("asked", embed=True)
+            memory.outline.ingest(nodes("far"))
+            found = memory.at(before).outline.search("asked")
+            assert ids(found) == ["east", "near"]
+            assert "nothing is embedded at a past moment" in found.notes
+            assert ids(memory.outline.search("asked")) == ["far"]
+
+    def test_agrees_with_the_cosines_of_all_nodes(self) -> None:
+        components = st.lists(st.integers(-9, 9), min_size=3, max_size=3)
+
+        @settings(max_examples=some(30), deadline=None)
+        @given(st.lists(components, min_size=1, max_size=8), components, st.floats(0, 1), st.integers(1, 9))
+        def agrees(vectors: list[list[int]], asked: list[int], minimum: float, k: int) -> None:
+            texts = {f"n{number}": vector for number, vector in enumerate(vectors)}
+            own = Supplied("own/1", 3, {**texts, "asked": asked})
+            with recollect.open(":memory:", embedder=own) as memory:
+                memory.outline.ingest(nodes(*texts))
+                found = memory.outline.search("asked", k, minimum=minimum)
+            exact = {each: cosine(asked, vector) for each, vector in texts.items()}
+            for each in found:
+                assert abs(each.similarity - exact[each.node.id]) <= 0.001
+            best = sorted(exact.values(), reverse=True)
+            assert [each.similarity for each in found] == pytest.approx(best[: len(found)], abs=0.001)
+            certain, possible = (sum(each >= minimum + slack for each in best) for slack in (0.001, -0.001))
+            assert min(k, certain) <= len(found) <= min(k, possible)
+
+        agrees()
+
+
+class TestFocus:
+    def test_the_focused_node_is_in_full_and_the_rest_by_title(self, memory: Memory) -> None:
+        memory.outline.ingest_text(ORG, "org", "a.org")
+        text = memory.outline.focus("sails")
+        assert text == (
+            "- (document)\n"
+            "  - Boats\n"
+            "    > Sails\n"
+            "      : TODO: TODO\n"
+            '      : TAGS: ["sea"]\n'
+            "      | They are of cotton.\n"
+            "    - Oars\n"
+            "  - Houses\n"
+            "    - Roof"
+        )
+        assert (text.full, text.omitted, text.private) == (("sails",), 0, 2)
+        assert len(text.titles) == 5
+
+    def test_similar_nodes_are_in_full_too(self, model: Counting) -> None:
+        with recollect.open(":memory:", embedder=model) as memory:
+            memory.outline.ingest(nodes("east", "near", "north", COLOUR="red"))
+            text = memory.outline.focus("east", minimum=0.8)
+            assert text.full == ("east", "near")
+            assert text.measure == "cosine"
+            assert text.count(": COLOUR: red") == 2
+            assert memory.outline.focus("east", minimum=0.801).full == ("east",)
+            assert memory.outline.focus("east", k=0, minimum=0.0).full == ("east",)
+            assert memory.outline.focus("east", question="north", k=1, minimum=0.5).full == ("east", "north")
+
+    def test_private_nodes_and_what_is_below_them_never_appear(self, memory: Memory) -> None:
+        memory.outline.ingest_text(ORG.replace(":private:", ":Private:"), "org", "a.org")
+        text = memory.outline.focus("sails", question="cotton sails", minimum=0.0)
+        assert not any(word in text for word in ("Diary", "secret", "Deep", "deeper"))
+        assert text.private == 2
+        for node in ("diary", "deep"):
+            with pytest.raises(InvalidArgumentError, match="is private"):
+                memory.outline.focus(node)
+        assert "secret" in memory.outline.focus("diary", private=())
+        memory.outline.ingest_text("#+filetags: :x:private:\n* A\n:PROPERTIES:\n:ID: of-file\n:END:\n", "org", "b.org")
+        with pytest.raises(InvalidArgumentError, match="is private"):
+            memory.outline.focus("of-file")
+        memory.outline.ingest({"type": "HEADLINE", "properties": {"ID": "as-text", "tags": ":a:private:"}})
+        with pytest.raises(InvalidArgumentError, match="is private"):
+            memory.outline.focus("as-text")
+
+    def test_no_text_looks_like_another_node(self, memory: Memory) -> None:
+        evil = "- Boats\n> Focus\u2028- Other\x85  : TODO: DONE"
+        child = {"type": "H", "properties": {"ID": "e", "TITLE": "a\n- b", "x\n- y": "c\n- d"}, "raw_content": evil}
+        memory.outline.ingest({"type": "DOCUMENT", "properties": {"ID": "root"}, "contents": [child]})
+        lines = memory.outline.focus("e").splitlines()
+        assert [line.lstrip()[0] for line in lines] == ["-", ">", ":", "|", "|", "|", "|"]
+
+    def test_it_never_exceeds_the_budget(self, memory: Memory) -> None:
+        memory.outline.ingest_text(ORG, "org", "a.org")
+
+        def tokens(text: str) -> int:
+            return len(text.split()) + 1  # with one for the beginning of each text
+
+        @settings(max_examples=some(25), deadline=None)
+        @given(st.integers(1, 60), st.booleans())
+        def fits(budget: int, own: bool) -> None:
+            text = memory.outline.focus("sails", budget, minimum=0.0, private=(), tokenizer=tokens if own else None)
+            count = tokens(text) if own else -(-len(text.encode()) // 4)
+            assert not text or count <= budget
+            assert text.tokens == (count if text else 0)
+            assert len(text.full) + len(text.titles) + text.omitted == 8
+            assert not text or "> Sails" in text
+
+        fits()
+        assert memory.outline.focus("sails", 1) == ""
+
+    def test_a_long_text_is_cut(self, memory: Memory) -> None:
+        memory.outline.ingest(
+            {"type": "H", "properties": {"ID": "long", "TITLE": "L"}, "raw_content": "word " * 10_000}
+        )
+        text = memory.outline.focus("long", 100)
+        assert text.endswith("word [...]")
+        assert 90 <= text.tokens <= 100
+
+    @pytest.mark.parametrize(
+        ("arguments", "match"),
+        [
+            ({"node_id": "absent"}, "absent"),
+            ({"node_id": "sails", "under": "oars"}, "not below oars"),
+            ({"node_id": "sails", "max_tokens": 0}, "max_tokens"),
+            ({"node_id": "sails", "k": -1}, "k"),
+            ({"node_id": "sails", "private": "private"}, "list of tags"),
+            ({"node_id": "sails", "tokenizer": 3}, "tokenizer"),
+        ],
+    )
+    def test_wrong_arguments_are_refused(self, memory: Memory, arguments: dict[str, Any], match: str) -> None:
+        memory.outline.ingest_text(ORG, "org", "a.org")
+        with pytest.raises((InvalidArgumentError, UnknownRecordError), match=match):
+            memory.outline.focus(**arguments)
+
+
+def test_the_commands_search_and_focus(tmp_path: Path) -> None:
+    (tmp_path / "a.org").write_text(ORG)
+    db = str(tmp_path / "a.db")
+
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(app, ["outline", *arguments, "--db", db], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    source = str(tmp_path / "a.org")
+    run("import", source)
+    assert "Boats / Sails" in run("search", "cotton sails")
+    found = json.loads(run("search", "cotton sails", "--under", source, "-k", "1", "--json", "--embedder", "hashed"))
+    assert found["measure"] == "cosine"
+    assert len(found["nodes"]) == 1
+    assert "    > Sails" in run("focus", "sails", "--max-tokens", "100")
+    assert json.loads(run("focus", "sails", "--json"))["private"] == 2
+
+
+def test_an_agent_uses_outlines_over_mcp(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db") as memory, in_process(memory, ["outline"]) as server:
+        done = server.ok("import_outline", text=ORG, format="org", source="a.org")
+        assert done["added"] == 8
+        assert [each["title"] for each in server.ok("show_outline", node=done["id"], depth=1)["nodes"]] == [
+            "", "Boats", "Houses", "Diary"
+        ]  # fmt: skip
+        found = server.ok("search_outline", query="cotton sails", k=1)
+        assert found["measure"] == "confidence"
+        assert len(found["nodes"]) == 1
+        assert "> Sails" in server.ok("focus_outline", node="sails")["text"]
+        assert beside(memory, "nodes").log()[0].actor is not None
+
+
+class TestOpencortex:
+    def test_the_first_headline_without_an_id_is_found(self) -> None:
+        tree = nodes("a")
+        assert find_headline_missing_id(tree) is None
+        missing = {"type": "headline", "properties": {"ID": " "}, "contents": []}
+        tree["contents"][0]["contents"] = [{"type": "SECTION"}, missing]
+        tree["contents"].append({"type": "HEADLINE"})
+        assert find_headline_missing_id(tree) is missing
+        deep: dict[str, Any] = {"type": "HEADLINE"}
+        for _ in range(5000):
+            deep = {"type": "SECTION", "contents": [deep]}
+        assert find_headline_missing_id(deep) == {"type": "HEADLINE"}
+
+    @pytest.mark.parametrize(
+        "tree", [None, [], {}, {"type": 1}, {"type": "A", "contents": "x"}, {"type": "A", "contents": [1]}]
+    )
+    def test_what_is_no_tree_is_refused(self, tree: Any) -> None:
+        with pytest.raises(InvalidArgumentError, match="must be an object"):
+            find_headline_missing_id(tree)
+
+    def test_the_path_is_that_of_the_variable_or_of_the_data_folder(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setenv("OPENCORTEX_MEMORY", str(tmp_path / "own.db"))
+        assert memory_path() == tmp_path / "own.db"
+        with recollect.open(memory_path()) as memory:  # a missing file is an empty memory
+            assert memory.outline.roots() == []
+        monkeypatch.setenv("OPENCORTEX_MEMORY", "")
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+        assert memory_path() == tmp_path / "opencortex" / "memory.db"
+        monkeypatch.setenv("MINE", "~/m.db")
+        assert memory_path("MINE") == Path.home() / "m.db"
+        with pytest.raises(InvalidArgumentError):
+            memory_path("")
