@@ -335,6 +335,15 @@ def test_an_agent_uses_outlines_over_mcp(tmp_path: Path) -> None:
         assert beside(memory, "nodes").log()[0].actor is not None
 
 
+def test_a_model_uses_outlines_as_function_tools(memory: Memory) -> None:
+    tools = memory.tools(only=["import_outline", "search_outline", "focus_outline"])
+    done = tools.call("import_outline", {"text": ORG, "format": "org", "source": "a.org"})
+    assert done["added"] == 8
+    (found,) = tools.call("search_outline", {"query": "cotton", "limit": 1, "under": "sails"})["results"]
+    assert found["id"] == "sails"
+    assert "> Sails" in tools.call("focus_outline", {"node": "sails", "max_tokens": 50})
+
+
 class TestOpencortex:
     def test_the_first_headline_without_an_id_is_found(self) -> None:
         tree = nodes("a")

@@ -89,6 +89,7 @@ def test_read_only_tools_and_a_selection_have_no_others(memory: Memory) -> None:
         "forget",
         "define_term",
         "forget_term",
+        "import_outline",
     }
     some_tools = memory.tools(only=["recall"])
     assert some_tools.names == ("recall",)

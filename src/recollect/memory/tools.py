@@ -159,6 +159,29 @@ def _forget_term(memory: Memory, given: Json) -> Any:
     return {"term": given["term"], "forgotten": memory.glossary.forget(given["term"], _agent_of(memory, given))}
 
 
+def _import_outline(memory: Memory, given: Json) -> Any:
+    done = memory.outline.ingest_text(given["text"], given["format"], given["source"])
+    return {"id": done.root, "added": len(done.added), "changed": len(done.changed), "removed": len(done.removed)}
+
+
+def _search_outline(memory: Memory, given: Json) -> Any:
+    found = memory.outline.search(given["query"], given.get("limit", 5), under=given.get("under"))
+    nodes = [
+        {
+            "id": each.node.id,
+            "title": each.node.title,
+            "text": (each.node.text or "")[:_LONGEST],
+            "similarity": round(each.similarity, 3),
+        }
+        for each in found
+    ]
+    return {"measure": found.measure, "results": nodes}
+
+
+def _focus_outline(memory: Memory, given: Json) -> Any:
+    return str(memory.outline.focus(given["node"], given.get("max_tokens", 1000)))
+
+
 def _judge(_: Memory, given: Json) -> Any:
     return judge(given["text"], given.get("level", "normal"))._asdict()
 
@@ -270,6 +293,39 @@ TOOLS: tuple[Tool, ...] = (
         _schema(("term",), term=_string("The term"), agent=_AGENT),
         _forget_term,
         writes=True,
+    ),
+    Tool(
+        "import_outline",
+        "Store notes in Org or Markdown as a tree. Of a source that is stored, only changes are written.",
+        _schema(
+            ("text", "format", "source"),
+            text=_string("The whole text"),
+            format=_string("Its format", enum=["org", "markdown"]),
+            source=_string("Its name, such as the path of a file"),
+        ),
+        _import_outline,
+        writes=True,
+    ),
+    Tool(
+        "search_outline",
+        "Find the headlines and texts of stored outlines that are most similar to a text.",
+        _schema(
+            ("query",),
+            query=_string("The text"),
+            limit=_limit(5),
+            under=_string("The id of a node: only it and what is below it"),
+        ),
+        _search_outline,
+    ),
+    Tool(
+        "focus_outline",
+        "Return an outline with one node and what is similar to it in full, and the rest by title. It quotes notes.",
+        _schema(
+            ("node",),
+            node=_string("The id of the node"),
+            max_tokens={"type": "integer", "minimum": 1, "maximum": 8000, "description": "Size of the text"},
+        ),
+        _focus_outline,
     ),
     Tool(
         "judge_text",
