@@ -14,6 +14,7 @@
     python -m bench history --records 1000000 --json
     python -m bench manager --json      what the manager adds to a write, and consolidation of 10,000 records
     python -m bench glossary --json     recall and annotate of a glossary, and how annotate grows
+    python -m bench outline --json      an outline of 50,000 nodes: ingest, one changed line, look-ups
     python -m bench growth --json       bytes of the file for each write, and what a compaction gives back
     python -m bench namespaces, pauses, filters, catch-up, feed, loading, once, plot, all
 
@@ -104,6 +105,7 @@ MEASURES = {
     "history": ("history.histories", "records"),
     "manager": ("manager.measured", "records"),
     "glossary": ("glossary.measured", "records"),
+    "outline": ("outline.measured", "records"),
     "growth": ("growth.growth", "records writes"),
     "once": ("once.once", "records peers"),
 }
@@ -180,6 +182,7 @@ def _parser() -> argparse.ArgumentParser:
     command("past", "recall as of a past moment, compared with the present", 100_000, 100)
     command("manager", "what the manager adds to a write, and how long consolidation takes", 10_000)
     command("glossary", "recall and annotate of the terms of an agent, and how annotate grows", 10_000)
+    command("outline", "an outline: ingest, ingest of one changed line, look-ups", 50_000)
     command("history", "snapshots, differences and rollbacks of few changes among many records", 100_000)
     growing = command("growth", "what the file grows by with each write", 10_000)
     growing.add_argument("--writes", type=int, default=120_000)

@@ -116,6 +116,8 @@ class Outlines:
 
     def _hash(self, node_id: str) -> bytes:
         """Return the hash of a subtree. Only what has changed is computed."""
+        if (known := self._hashes.get(node_id)) is not None:
+            return known
         waiting, seen = [node_id], {node_id}
         while waiting:
             at = waiting[-1]

@@ -26,7 +26,7 @@ from recollect.operations import ABSENT, Batch, Forget, Remember, RememberAll
 from recollect.operations.checks import check_text
 from recollect.records.nodes import attributes_of, node_fields, node_of
 from recollect.records.record import Record
-from recollect.text.outlines.nodes import Node, from_json, said_digest
+from recollect.text.outlines.nodes import Node, check_depth, from_json, said_digest
 from recollect.text.unicode import nfc
 
 if TYPE_CHECKING:
@@ -78,16 +78,7 @@ class Outline(OutlineSearches):
             raise InvalidArgumentError("tree", tree, "must be an object with a type")
         # A node is read again, too: what was built by hand is checked like what was sent.
         root = from_json(tree.to_json() if isinstance(tree, Node) else tree)
-        root_id = nfc(root.id) if root.id else _root_id(root, source)
-        if snapshot:
-            self._nodes.snapshot()
-        for attempt in range(_TRIES):
-            try:
-                return self._ingest(root, root_id, actor, reason or (f"ingest {source}" if source else "ingest"))
-            except ConflictError:
-                if attempt == _TRIES - 1:
-                    raise
-        raise AssertionError
+        return self._stored(root, source, snapshot, actor, reason)
 
     def ingest_text(
         self,
@@ -110,7 +101,22 @@ class Outline(OutlineSearches):
             reason: As for `ingest`.
         """
         check_text("text", text, blank=True)
-        return self.ingest(format_named(format)[0](text), source, snapshot=snapshot, actor=actor, reason=reason)
+        return self._stored(check_depth(format_named(format)[0](text)), source, snapshot, actor, reason)
+
+    def _stored(
+        self, root: Node, source: str | None, snapshot: bool, actor: str | None, reason: str | None
+    ) -> Ingested:
+        """Store a tree that has been checked."""
+        root_id = nfc(root.id) if root.id else _root_id(root, source)
+        if snapshot:
+            self._nodes.snapshot()
+        for attempt in range(_TRIES):
+            try:
+                return self._ingest(root, root_id, actor, reason or (f"ingest {source}" if source else "ingest"))
+            except ConflictError:
+                if attempt == _TRIES - 1:
+                    raise
+        raise AssertionError
 
     def _ingest(self, root: Node, root_id: str, actor: str | None, reason: str) -> Ingested:
         stored = {entry.id: entry for entry in self._entries(root_id)}

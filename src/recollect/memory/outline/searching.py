@@ -65,7 +65,8 @@ class OutlineSearches(OutlineReads):
         parts: list[Filter] = []
         if under is not None:
             top = self._known(under).id
-            parts.append(AnyOf.of(Is("id", (top,)), Under((top,))))
+            if [entry.id for entry in self._entries(None, depth=0)] != [top]:  # else it is everything
+                parts.append(AnyOf.of(Is("id", (top,)), Under((top,))))
         if hidden := sorted(self._private(private)):
             parts.append(Not(AnyOf.of(Is("id", tuple(hidden)), Under(tuple(hidden)))))
         is_marked = AllOf.of(*parts, Tag(MARKED))

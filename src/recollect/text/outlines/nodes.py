@@ -106,6 +106,20 @@ def from_json(data: object) -> Node:
     return root[0]
 
 
+def check_depth(root: Node) -> Node:
+    """Return a tree if it is not too deep.
+
+    Raises:
+        ImportFormatError: It is deeper than `MAX_DEPTH` nodes.
+    """
+    level, depth = [root], 1
+    while level:
+        if depth > MAX_DEPTH:
+            raise _wrong(f"is deeper than {MAX_DEPTH} nodes", f"the node {level[0].title or level[0].type!r}")
+        level, depth = [child for node in level for child in node.contents], depth + 1
+    return root
+
+
 def _node(value: object, place: str) -> Node:
     if not isinstance(value, Mapping):
         raise _wrong("is not an object", place)
