@@ -7,7 +7,7 @@ SOURCE := src tests scripts bench torture examples
 # Tests start hundreds of processes: let the first one leave its bytecode, so that the others need not compile.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all test-models test-mcp node-and-npm check docs fmt bench torture torture-short clean help
+.PHONY: demo test test-all test-models test-mcp node-and-npm round-trip check docs fmt bench torture torture-short clean help
 
 help:            ## show this
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -38,6 +38,9 @@ test-mcp: node-and-npm $(VENV)/.developing  ## compare the MCP server with its p
 node-and-npm:
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' && npm --version >/dev/null \
 		|| { echo "make test-mcp needs node 20 or newer and npm (https://nodejs.org): nothing was tested" >&2; exit 1; }
+
+round-trip: $(VENV)/.developing     ## write outlines of Debian packages back and list what differs (needs apt-get; fetches 15 MB)
+	$(BIN)/python scripts/round_trip.py
 
 check: $(VENV)/.developing          ## lint, types and layers
 	$(BIN)/ruff check $(SOURCE)

@@ -18,9 +18,8 @@ from bench.measuring import versions
 from recollect.memory.outline.outline import Outline
 
 _LOOK_UPS, _REPEATS = 2000, 5
-_WORDS = tuple(
-    f"{first}{second}" for first in "ba be bi bo bu da de di do du".split() for second in "la le li lo".split()
-)
+_FIRST, _SECOND = "ba be bi bo bu da de di do du".split(), "la le li lo".split()
+_WORDS = tuple(first + second for first in _FIRST for second in _SECOND)
 _SOURCE = "notes.org"
 
 

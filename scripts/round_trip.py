@@ -1,0 +1,128 @@
+"""Store real Org and Markdown files of Debian packages, write them back, and list what differs: `make round-trip`.
+
+It needs Debian's apt-get and dpkg-deb and their package lists, and fetches about 15 MB into a folder outside the
+repository. Each file goes through a memory: `ingest_text`, `to_text`, and both again. It fails if a tree is read back
+differently, or if a difference in the text has no explanation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import recollect
+from recollect.errors import RecollectError
+
+#: Packages of Debian 12 with many files in Org, and some with Markdown.
+PACKAGES = (
+    "cl-postmodern ddskk elpa-dap-mode elpa-magit elpa-magit-todos elpa-org-make-toc elpa-pyim elpa-taxy elpa-treemacs "
+    "elpa-with-editor euslisp-dev fvwm-crystal golang-github-niklasfasching-go-org-dev mu4e node-mj-context-menu "
+    "profile-sync-daemon python3-debiancontributors sisu "
+    "docker-doc iredis node-jose r-cran-recipes"
+).split()
+_FORMATS = {".org": "org", ".md": "markdown"}
+_HEADLINE, _DRAWER = re.compile(r"\*+ "), re.compile(r"[ \t]*:[^\s:]+:")
+_PLANNING = re.compile(r"[ \t]*(?:CLOSED|DEADLINE|SCHEDULED):")
+
+
+def fetch(folder: Path) -> None:
+    """Download and unpack the packages that the folder lacks."""
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = [name for name in PACKAGES if not (folder / name).is_dir()]
+    if missing:
+        subprocess.run(["apt-get", "download", "--quiet", "--quiet", *missing], cwd=folder, check=True)
+    for name in missing:
+        (archive,) = folder.glob(f"{name}_*.deb")
+        subprocess.run(["dpkg-deb", "--extract", str(archive), str(folder / name)], check=True)
+        archive.unlink()
+
+
+def files(folder: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield the name, the format and the text of each file; equal files once."""
+    seen = set()
+    for path in sorted(folder.rglob("*")):
+        name = path.name.removesuffix(".gz")
+        if path.is_symlink() or not path.is_file() or Path(name).suffix not in _FORMATS:
+            continue
+        data = gzip.decompress(path.read_bytes()) if path.name != name else path.read_bytes()
+        if data in seen:
+            continue
+        seen.add(data)
+        try:
+            yield str(path.relative_to(folder)), _FORMATS[Path(name).suffix], data.decode("utf-8")
+        except UnicodeDecodeError:
+            print(f"not UTF-8, left out: {path.relative_to(folder)}")
+
+
+def explained(before: str, after: str) -> str | None:
+    """Return why a line is written differently; None if there is no explanation."""
+    if before.split() != after.split():
+        same_text = "".join(before.split()) == "".join(after.split())
+        return "property without a blank after its name" if same_text and _DRAWER.match(before) else None
+    if _HEADLINE.match(before):
+        return "white space in a headline: tags come after one space"
+    if _PLANNING.match(before):
+        return "white space around SCHEDULED, DEADLINE and CLOSED"
+    if _DRAWER.match(before):
+        return "white space in a property drawer: it is not indented"
+    return None
+
+
+def differences(before: str, after: str) -> Iterator[str | None]:
+    """Yield the explanation of each line that differs, None for one without."""
+    old, new = before.split("\n"), after.split("\n")
+    if len(old) != len(new):
+        yield None
+        return
+    yield from (explained(one, other) for one, other in zip(old, new, strict=True) if one != other)
+
+
+def main() -> int:
+    """Run the round trip."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    parser = argparse.ArgumentParser(description="The round trip of outlines of Debian packages.")
+    parser.add_argument("folder", type=Path, nargs="?", default=cache / "recollect-round-trip")
+    folder = parser.parse_args().folder
+    fetch(folder)
+    counts: Counter[tuple[str, str]] = Counter()
+    reasons: Counter[str] = Counter()
+    failed = []
+    for name, form, text in files(folder):
+        # A memory of its own for each, as the same ID may be in two files.
+        with recollect.open(":memory:") as memory:
+            try:
+                root = memory.outline.ingest_text(text, form, name).root
+                written = memory.outline.to_text(root, form)
+                again = memory.outline.ingest_text(written, form, name)
+            except RecollectError as error:
+                failed.append(f"{name}: {error}")
+                continue
+            if again.added or again.changed or again.moved or again.removed:
+                failed.append(f"{name}: the text that was written reads back to another tree")
+            if memory.outline.to_text(root, form) != written:
+                failed.append(f"{name}: what is written is not stable")
+        counts[form, "same bytes" if written == text else "other white space"] += 1
+        if written != text:
+            found = list(differences(text, written))
+            reasons.update(filter(None, found))
+            for reason, number in sorted(Counter(map(str, found)).items()):
+                print(f"{name}: {number} lines: {reason}")
+            if None in found:
+                failed.append(f"{name}: a difference without an explanation")
+    for (form, what), number in sorted(counts.items()):
+        print(f"{form}: {number} files with {what}")
+    for reason, number in reasons.most_common():
+        print(f"{number} lines: {reason}")
+    print("\n".join(failed) or "every tree is read back as it was")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
