@@ -24,6 +24,7 @@ from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.mentions import MentionKeeper
 from recollect.engine.index.outlines import OutlineKeeper
 from recollect.engine.index.past import PastIndexes
+from recollect.engine.index.sdrs import SdrKeeper
 from recollect.engine.index.terms import TermKeeper
 from recollect.engine.index.vectors import VECTOR_BYTES, QuestionVector, VectorKeeper
 from recollect.engine.log_trees import LogTrees
@@ -68,6 +69,7 @@ class Core:
         mentions: The indexes of mentions.
         terms: The terms of glossaries.
         outlines: The trees of outlines.
+        sdrs: The sparse codes.
         fulltext: The full-text index.
         uses: When records were last used.
         vectors: The vectors and the embedder; None without one.
@@ -106,6 +108,7 @@ class Core:
         self.mentions = MentionKeeper()
         self.terms = TermKeeper()
         self.outlines = OutlineKeeper()
+        self.sdrs = SdrKeeper()
         self._exports: WeakSet[Export] = WeakSet()
         self.fulltext = derived.full_text()
         self.log_trees = LogTrees(derived.log_tiles(), store.path, store.key)
@@ -121,7 +124,7 @@ class Core:
             self.uses,
             self._vector_store,
             self.vectors,
-            _Caches(self._usage_totals, self._turns, self.mentions, self.terms, self.outlines).drop,
+            _Caches(self._usage_totals, self._turns, self.mentions, self.terms, self.outlines, self.sdrs).drop,
         )
         self.erasures.begin()
 
@@ -340,6 +343,7 @@ class _Caches(NamedTuple):
     mentions: MentionKeeper
     terms: TermKeeper
     outlines: OutlineKeeper
+    sdrs: SdrKeeper
 
     def drop(self, branch: Branch) -> None:
         """Discard what is cached of a branch."""
@@ -347,6 +351,7 @@ class _Caches(NamedTuple):
         self.mentions.drop(branch)
         self.terms.drop_of(branch)
         self.outlines.drop_of(branch)
+        self.sdrs.drop_of(branch)
         self.turns.entries.clear()
 
 

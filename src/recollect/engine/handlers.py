@@ -12,6 +12,7 @@ from recollect.engine.core import Core
 from recollect.engine.erasing import erase
 from recollect.engine.index.mentions import MentionIndex
 from recollect.engine.index.outlines import OutlineOf, Outlines
+from recollect.engine.index.sdrs import Sdrs, SdrsOf
 from recollect.engine.index.terms import Terms, TermsOf
 from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, VectorKeeper, needs_embedder, no_embedder
 from recollect.engine.outline_results import TreeEntry
@@ -25,6 +26,7 @@ from recollect.engine.read.queries import Reading, importance_limit, stored_reco
 from recollect.engine.read.terms import Glossary
 from recollect.engine.results import Export, Failed, Hits, Outcome, RecordList, Report
 from recollect.engine.scope import Scope
+from recollect.engine.sdr_results import FoundSdr
 from recollect.engine.similar_results import Similar
 from recollect.engine.streams import CommitStream
 from recollect.engine.write.admission import Admission
@@ -82,6 +84,7 @@ from recollect.operations import (
     ProveLog,
     ReadTree,
     Recall,
+    RecallSdrs,
     RecallTerms,
     Receipt,
     Remember,
@@ -408,6 +411,16 @@ def _read_tree(core: Core, request: Request) -> list[TreeEntry]:
     return core.followed(core.outlines, request.branch, key, read)
 
 
+def _recall_sdrs(core: Core, request: Request) -> list[FoundSdr]:
+    core.now()
+    core.intake.limits.check_question(request.operation.text)
+
+    def read(view: View, sdrs: Sdrs) -> list[FoundSdr]:
+        return sdrs.at(core.reads_at(view, request.branch)).recall(request.operation)
+
+    return core.followed(core.sdrs, request.branch, SdrsOf(request.branch, request.scope), read)
+
+
 def _get(core: Core, request: Request) -> Record | None:
     core.now()
     with core.read(request.branch) as view:
@@ -635,6 +648,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     RecallTerms: _about_terms(Glossary.recall),
     AnnotateTerms: _about_terms(Glossary.annotate),
     SharedNames: _about_terms(Glossary.shared_names),
+    RecallSdrs: Handler(_recall_sdrs, lambda writing, operation: writing.reading().sdrs(operation), atomic=False),
     ReadTree: Handler(_read_tree, lambda writing, operation: writing.reading().tree(operation), atomic=False),
     Head: _read(Reading.head),
     Stats: _read(Reading.stats),

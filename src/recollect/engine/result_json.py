@@ -22,6 +22,7 @@ from recollect.engine.results import (
     record_from_json,
     record_json,
 )
+from recollect.engine.sdr_results import FoundSdr
 from recollect.engine.similar_results import Similar
 from recollect.engine.term_results import Annotation, FoundTerm, SharedName
 from recollect.ledger.commits import Commit, Snapshot
@@ -64,6 +65,7 @@ from recollect.operations import (
     ProveLog,
     ReadTree,
     Recall,
+    RecallSdrs,
     RecallTerms,
     Receipt,
     Remember,
@@ -138,6 +140,7 @@ _FORMS: dict[type[Operation], _Form] = {
     RecallTerms: _list_of(_Form(FoundTerm.to_json, FoundTerm.from_json)),
     AnnotateTerms: _list_of(_Form(Annotation.to_json, Annotation.from_json)),
     SharedNames: _list_of(_Form(SharedName.to_json, SharedName.from_json)),
+    RecallSdrs: _list_of(_Form(FoundSdr.to_json, FoundSdr.from_json)),
     ReadTree: _list_of(_Form(TreeEntry.to_json, TreeEntry.from_json)),
     Head: _Form(NamespaceHead.to_json, NamespaceHead.from_json),
     Stats: _PLAIN,

@@ -17,8 +17,9 @@ CAUSES = ("written", "forgotten", "expired", "evicted", "erased", "superseded", 
 ROLLED_BACK = CAUSES[-1]
 
 
-#: The namespaces that a namespace can have for what belongs to its records: of keyed memory, outlines and a glossary.
-RESERVED = ("keys", "nodes", "terms")
+#: The namespaces that a namespace can have for what belongs to its records: of keyed memory, outlines, sparse
+#: codes and a glossary.
+RESERVED = ("keys", "nodes", "sdrs", "terms")
 #: Between the name of a namespace and that of one that belongs to it. No caller can use it in a name.
 _RESERVED_MARK = "\x1f"
 

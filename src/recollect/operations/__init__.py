@@ -54,6 +54,7 @@ from recollect.operations.reads import (
     Wait,
 )
 from recollect.operations.receipts import Receipt, Replay
+from recollect.operations.sdrs import RecallSdrs
 from recollect.operations.terms import AnnotateTerms, RecallTerms, SharedNames, Tokenizer
 from recollect.operations.upkeep import (
     SCOPED,
@@ -146,6 +147,7 @@ __all__ = [
     "ProveLog",
     "ReadTree",
     "Recall",
+    "RecallSdrs",
     "RecallTerms",
     "Receipt",
     "Redaction",

@@ -12,6 +12,7 @@ from typing import Any
 from recollect.engine.cursors import Cursors
 from recollect.engine.index.mentions import MentionIndex
 from recollect.engine.index.outlines import OutlineOf, outlines_at
+from recollect.engine.index.sdrs import SdrsOf, sdrs_at
 from recollect.engine.index.terms import TermsOf, terms_at
 from recollect.engine.index.vectors import QuestionVector
 from recollect.engine.outline_results import TreeEntry
@@ -26,6 +27,7 @@ from recollect.engine.read.similar import Candidates, by_cosine
 from recollect.engine.read.terms import Glossary
 from recollect.engine.results import Hits, NamespaceHead, RecordList
 from recollect.engine.scope import Scope
+from recollect.engine.sdr_results import FoundSdr
 from recollect.engine.similar_results import Similar, SimilarRecord
 from recollect.errors import ScopeError
 from recollect.filters.tree import AllOf, Everything, Filter, resolved
@@ -45,6 +47,7 @@ from recollect.operations import (
     Namespaces,
     ReadTree,
     Recall,
+    RecallSdrs,
     RecallTerms,
     SharedNames,
     Stats,
@@ -243,6 +246,10 @@ class Reading:
         return outlines_at(self.view, OutlineOf(self.branch, self.scope), self.now).entries(
             operation.id, operation.depth
         )
+
+    def sdrs(self, operation: RecallSdrs) -> list[FoundSdr]:
+        """Return the texts that are closest to a text, read from the records of all."""
+        return sdrs_at(self.view, SdrsOf(self.branch, self.scope), self.now).recall(operation)
 
     def policies(self, operation: GetPolicies) -> Policies:
         """Return the policies of the namespace."""

@@ -1,0 +1,33 @@
+"""The operation that searches sparse codes. It is executed on the reserved namespace that has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from recollect.errors import InvalidArgumentError
+from recollect.operations.base import Operation
+from recollect.operations.checks import check_count, check_share, check_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecallSdrs(Operation, name="recall_sdrs"):
+    """Find the texts whose sparse codes are closest to that of a text. The result is a list of `FoundSdr`, best first.
+
+    Attributes:
+        text: The text.
+        limit: Maximum number of texts.
+        minimum: The least score, inclusive; 0 to 1.
+        rule: Whether to rank by the rule of sdr-memory, 1 - hamming / 4096 of the 80 lowest bits.
+    """
+
+    text: str
+    limit: int = 5
+    minimum: float = 0.0
+    rule: bool = False
+
+    def __post_init__(self) -> None:
+        check_text("text", self.text)
+        check_count("limit", self.limit)
+        check_share("minimum", self.minimum)
+        if not isinstance(self.rule, bool):
+            raise InvalidArgumentError("rule", self.rule, "must be true or false")
