@@ -1,15 +1,18 @@
 """Fit the two constants of `hit.confidence` on questions put to right and wrong memories.
 
-    .venv/bin/python scripts/fit_confidence.py DATA      # the folder with locomo/ and beam/
+    .venv/bin/python scripts/fit_confidence.py DATA        # the folder with locomo/ and beam/
+    .venv/bin/python scripts/fit_confidence.py DATA sdr    # those of the score of sparse codes
 
-Confidence is 1 / (1 + exp(a - b f)), f = score sqrt(weight of the question): logistic regression with one feature, and
-equal weight for both kinds of questions and both data sets. Validated by leaving one conversation out: constants fitted
-without a conversation are applied to it, and the AUROC and log-loss of these predictions are printed.
+Confidence is 1 / (1 + exp(a - b f)), f = score sqrt(weight of the question), or the overlap of sparse codes: logistic
+regression with one feature, and equal weight for both kinds of questions and both data sets. Validated by leaving one
+conversation out: constants fitted without a conversation are applied to it, and the AUROC and log-loss of these
+predictions are printed.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +23,9 @@ import recollect
 from recollect.evaluation import datasets
 from recollect.evaluation.answerability import renamed
 from recollect.evaluation.metrics import auroc
+from recollect.evaluation.retrievers import text_of
 from recollect.evaluation.run import answerable
+from recollect.indexes.sdr.texts import SdrTexts
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +39,32 @@ class Cases(NamedTuple):
     weight: Floats
 
 
-def cases(folder: Path) -> Cases:
+#: Returns f of the best hit of a question in a namespace.
+Ask = Callable[[str, str], float]
+
+
+def by_recall(memory: recollect.Memory, names: Iterable[str]) -> Ask:
+    """Ask with `recall`."""
+
+    def ask(name: str, question: str) -> float:
+        hits = memory.namespace(name).recall(question, k=1)
+        return hits[0].score * hits.plan.weight**0.5 if hits else 0.0
+
+    return ask
+
+
+def by_sdr(memory: recollect.Memory, names: Iterable[str]) -> Ask:
+    """Ask with sparse codes."""
+    texts = {name: SdrTexts(dict(enumerate(map(text_of, memory.namespace(name).find()), start=1))) for name in names}
+
+    def ask(name: str, question: str) -> float:
+        hits = texts[name].overlapping(question, 1)
+        return hits[0].overlap if hits else 0.0
+
+    return ask
+
+
+def cases(folder: Path, asking: Callable[[recollect.Memory, Iterable[str]], Ask]) -> Cases:
     """Every question of the development data, asked of its own conversation and of the others."""
     sets = (datasets.locomo(folder / "locomo" / "locomo5-dev.json"), datasets.beam(folder / "beam" / "100K"))
     rows: list[tuple[float, float, tuple[str, str], float]] = []
@@ -43,13 +73,13 @@ def cases(folder: Path) -> Cases:
             data.fill(memory)
             asked = list(answerable(data, memory))
             speakers = {each.namespace: each.speakers for each in asked}
+            ask = asking(memory, speakers)
             kinds: dict[bool, list[tuple[float, str]]] = {True: [], False: []}
             for each in asked:
                 for name in speakers:
                     own = name == each.namespace
-                    hits = memory.namespace(name).recall(each.text if own else renamed(each, speakers[name]), k=1)
-                    f = hits[0].score * hits.plan.weight**0.5 if hits else 0.0
-                    kinds[own].append((f, name))
+                    question = each.text if own else renamed(each, speakers[name])
+                    kinds[own].append((ask(name, question), name))
         for own, found in kinds.items():
             rows += [(f, float(own), (data.name, name), 1 / len(found)) for f, name in found]
     f, right, groups, weight = zip(*rows, strict=True)
@@ -68,9 +98,9 @@ def fitted(f: Floats, right: Floats, weight: Floats) -> Floats:
     return out
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, kind: str = "recall") -> None:
     """Print the constants, and how they do on conversations that were left out."""
-    data = cases(folder)
+    data = cases(folder, {"recall": by_recall, "sdr": by_sdr}[kind])
     intercept, slope = fitted(data.f, data.right, data.weight)
     print(f"1 / (1 + exp({-intercept:.2f} - {slope:.2f} f)), from {len(data.f)} questions put to a memory")
     left_out = np.zeros_like(data.f)
@@ -90,4 +120,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -26,9 +26,10 @@ from recollect.errors import InvalidArgumentError, InvalidOperationError, Recoll
 from recollect.ledger.commits import Snapshot
 from recollect.ledger.merkle import EMPTY
 from recollect.memory import Batch, Memory
-from recollect.memory.awaited import AsyncBatch, AsyncGlossary, AsyncMemory, AsyncOutline
+from recollect.memory.awaited import AsyncBatch, AsyncGlossary, AsyncMemory, AsyncOutline, AsyncSdr
 from recollect.memory.glossary.glossary import Glossary
 from recollect.memory.outline.outline import Outline
+from recollect.memory.sdr.sdr import Sdr
 from recollect.messages import Turn
 from recollect.operations.base import REGISTRY
 from recollect.records.record import Fields, Record
@@ -161,6 +162,9 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.FindSimilar: st.builds(
         ops.FindSimilar, text=texts, k=st.integers(1, 5), minimum=st.floats(0, 1), where=WHERE, embed=st.booleans()
     ),
+    ops.RecallSdrs: st.builds(
+        ops.RecallSdrs, text=texts, limit=st.integers(1, 5), minimum=st.floats(0, 1), rule=st.booleans()
+    ),
     ops.ReadTree: st.builds(ops.ReadTree, id=st.none() | IDS, depth=st.none() | st.integers(0, 2)),
     ops.EntityOf: st.builds(ops.EntityOf, entity=names),
     ops.Neighbours: st.builds(ops.Neighbours, entity=names, depth=st.integers(1, 2)),
@@ -240,7 +244,8 @@ class TestEveryCallIsAnOperation:
             assert (handler.in_batch is not None) is kind.in_batch, kind.name
 
     def test_each_operation_has_a_method_on_both_memories(self) -> None:
-        for name in REGISTRY.keys() - OF_THE_GLOSSARY.keys() - {"read_tree", "find_similar"}:  # of an outline
+        of_facets = {"read_tree", "find_similar", "recall_sdrs"}
+        for name in REGISTRY.keys() - OF_THE_GLOSSARY.keys() - of_facets:
             assert callable(getattr(Memory, METHODS.get(name, name)))
             assert callable(getattr(AsyncMemory, METHODS.get(name, name)))
         for name in OF_THE_GLOSSARY.values():
@@ -256,10 +261,11 @@ class TestEveryCallIsAnOperation:
         for name in public(Glossary) - {"by"}:  # executes nothing
             assert inspect.signature(getattr(AsyncGlossary, name)) == inspect.signature(getattr(Glossary, name))
             assert inspect.iscoroutinefunction(getattr(AsyncGlossary, name))
-        assert public(AsyncOutline) == public(Outline)
-        for name in public(Outline):
-            assert inspect.signature(getattr(AsyncOutline, name)) == inspect.signature(getattr(Outline, name))
-            assert inspect.iscoroutinefunction(getattr(AsyncOutline, name))
+        for twin, own in ((AsyncOutline, Outline), (AsyncSdr, Sdr)):
+            assert public(twin) == public(own)
+            for name in public(own):
+                assert inspect.signature(getattr(twin, name)) == inspect.signature(getattr(own, name))
+                assert inspect.iscoroutinefunction(getattr(twin, name))
 
     def test_each_public_call_executes_only_operations(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """With an executor that can do nothing else, every call works."""
@@ -357,8 +363,21 @@ class TestEveryCallIsAnOperation:
             no_arguments = {"roots", "find", "view", "without_id"}
             getattr(memory.outline, name)(*of_nodes.get(name, () if name in no_arguments else ("a",)))
             assert spy.executed, name
+        of_texts: dict[str, tuple[Any, ...]] = {
+            "store": ("tea",),
+            "store_many": ([("tea", None)],),
+            "query": ("tea",),
+            "explain": ("tea", 1),
+            "restore": ([],),
+            "stats": (),
+            "texts": (),
+        }
+        for name in sorted(public(Sdr), key=lambda name: (name == "forget", name != "store", name)):
+            spy.executed.clear()
+            getattr(memory.sdr, name)(*of_texts.get(name, (1,)))
+            assert spy.executed, name
         # resolve: two updates, tests/manager/test_contradictions.py
-        for name in sorted(public(Memory) - LOCAL - {"resolve", "glossary", "outline"}):
+        for name in sorted(public(Memory) - LOCAL - {"resolve", "glossary", "outline", "sdr"}):
             spy.executed.clear()
             try:
                 called = getattr(memory, name)

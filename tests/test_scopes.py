@@ -338,6 +338,11 @@ does(
 )
 does("outline: remove", lambda m, key: m.outline.remove(key), key=words)
 does("outline: get", lambda m, key: (m.outline.get(key), m.outline.children(key), m.outline.ancestors(key)), key=words)
+does("sdr: store", lambda m, text: m.sdr.store(text, {"said": text}), text=words)
+does("sdr: update", lambda m, number, text: m.sdr.update(number, text), number=st.integers(1, 4), text=words)
+does("sdr: forget", lambda m, number: m.sdr.forget(number), number=st.integers(1, 4))
+does("sdr: get", lambda m, number: (m.sdr.get(number), m.sdr.stats(), m.sdr.texts()), number=st.integers(1, 4))
+does("sdr: query", lambda m, text: (m.sdr.query(text), m.sdr.query(text, rule=True)), text=words)
 does(
     "outline: search",
     lambda m, key, text: (

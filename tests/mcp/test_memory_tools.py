@@ -332,6 +332,7 @@ def test_a_client_that_only_reads_has_no_tool_that_writes(memory: recollect.Memo
         (["recollect", "glossary"], "define_term", "judge_text"),
         (["recollect", "salience"], "judge_text", "define_term"),
         (["recollect", "outline"], "focus_outline", "judge_text"),
+        (["recollect", "sdr"], "find_texts", "judge_text"),
     ],
 )
 def test_sets_of_tools_are_chosen(memory: recollect.Memory, sets: list[str], has: str, lacks: str) -> None:

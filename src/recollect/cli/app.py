@@ -133,6 +133,7 @@ COMMANDS = {
         "managing": "consolidate contradictions duplicates entities entity",
         "moving": "export import",
         "outline": "outline",
+        "sdr": "sdr",
         "proving": "prove replay verify",
         "policies": "policies redact salience",
         "serving": "mcp",

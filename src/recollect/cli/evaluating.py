@@ -85,7 +85,10 @@ def _measuring(command: F) -> F:
             "--typos", type=float, default=0.0, metavar="P", help="Probability of a typing error in a long word."
         ),
         click.option(
-            "--compare", default="", metavar="NAME,...", help="Also measure peers in the same run: fts5, bm25s, minilm."
+            "--compare",
+            default="",
+            metavar="NAME,...",
+            help="Also measure in the same run: fts5, bm25s, minilm, sdr, sdr-rule.",
         ),
         click.option("--per-question", type=_PATH, metavar="FILE", help="Write each question's result as JSON lines."),
     ):

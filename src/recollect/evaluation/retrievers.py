@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import apsw
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from recollect.embedding.environment import embedder_from
 from recollect.errors import UnsupportedError
+from recollect.indexes.sdr.texts import SdrTexts
 from recollect.memory import Memory
 from recollect.records.record import Record
 
@@ -112,8 +114,27 @@ class MiniLM:
         return Ranked([self._ids[place] for place in np.argsort(-cosines, kind="stable")[:k]])
 
 
+class Sdrs:
+    """Sparse codes (`recollect.sdr`): the overlap of character trigrams, or the rule of sdr-memory."""
+
+    def __init__(self, records: Sequence[Record], *, rule: bool = False) -> None:
+        self._ids = [record.id for record in records]
+        texts = SdrTexts(dict(enumerate(map(text_of, records), start=1)))
+        self._search = texts.nearest if rule else texts.overlapping
+
+    def ask(self, question: str, k: int) -> Ranked:
+        found = self._search(question, k)
+        return Ranked([self._ids[hit.number - 1] for hit in found], found[0].score if found else 0.0)
+
+
 #: The peers, by their names in `--compare`.
-PEERS: dict[str, Callable[[Sequence[Record]], Retriever]] = {"fts5": Fts5, "bm25s": Bm25s, "minilm": MiniLM}
+PEERS: dict[str, Callable[[Sequence[Record]], Retriever]] = {
+    "fts5": Fts5,
+    "bm25s": Bm25s,
+    "minilm": MiniLM,
+    "sdr": Sdrs,
+    "sdr-rule": partial(Sdrs, rule=True),
+}
 
 
 def imported(module: str) -> Any:

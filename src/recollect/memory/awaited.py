@@ -30,6 +30,7 @@ from recollect.memory.glossary.glossary import Glossary
 from recollect.memory.memory import Memory
 from recollect.memory.outline.outline import Outline
 from recollect.memory.past import Target
+from recollect.memory.sdr.sdr import Sdr
 from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
 from recollect.memory.tools import ToolSet
 from recollect.operations import Changes, Head, Wait, check_count
@@ -153,6 +154,35 @@ class AsyncOutline:
     """Return a subtree as Org or Markdown, from which the same tree is read."""
     hash = _awaited(Outline.hash)
     """Return the hash of a subtree, as 64 hex digits: it changes with anything in it (`text.outlines.nodes`)."""
+
+
+class AsyncSdr:
+    """The calls of an `Sdr`, as coroutines. Returned by `AsyncMemory.sdr`."""
+
+    def __init__(self, sdr: Sdr, pool: ThreadPoolExecutor) -> None:
+        self._wrapped = sdr
+        self._pool = pool
+
+    store = _awaited(Sdr.store)
+    """Store a text and return its number. It is durable when this returns. The same text again is a further one."""
+    store_many = _awaited(Sdr.store_many)
+    """Store texts in one commit, or none of them, and return their numbers. See `store`."""
+    query = _awaited(Sdr.query)
+    """Return the texts that are closest to a text, best first; of equal ones the lowest number first."""
+    get = _awaited(Sdr.get)
+    """Return a text, or None."""
+    update = _awaited(Sdr.update)
+    """Change a text or its metadata. The former version stays in the history."""
+    forget = _awaited(Sdr.forget)
+    """Remove a text, and return whether there was one. Its history stays, and its number is not given again."""
+    explain = _awaited(Sdr.explain)
+    """Return the trigrams that a text shares with a stored one, in their order in `text`."""
+    stats = _awaited(Sdr.stats)
+    """Return the number of texts, the highest number that was given, and the number of bits of a code."""
+    texts = _awaited(Sdr.texts)
+    """Return all texts, by their numbers."""
+    restore = _awaited(Sdr.restore)
+    """Store texts with the numbers and times that they had elsewhere, in one commit, or none of them."""
 
 
 class AsyncBatch:
@@ -508,6 +538,11 @@ class AsyncMemory:
     def outline(self) -> AsyncOutline:
         """Trees of headlines and texts. See `Memory.outline`."""
         return AsyncOutline(self._wrapped.outline, self._pool)
+
+    @property
+    def sdr(self) -> AsyncSdr:
+        """Texts that are found by sparse codes of their trigrams. See `Memory.sdr`."""
+        return AsyncSdr(self._wrapped.sdr, self._pool)
 
     @property
     def glossary(self) -> AsyncGlossary:

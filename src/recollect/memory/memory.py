@@ -36,6 +36,7 @@ from recollect.memory.manager.consolidation import Consolidation
 from recollect.memory.manager.echoes import EchoExecutor
 from recollect.memory.outline.outline import Outline
 from recollect.memory.past import PastExecutor, Target, pin_of
+from recollect.memory.sdr.sdr import Sdr
 from recollect.memory.tools import ToolSet
 from recollect.memory.upkeep import Upkeep
 from recollect.operations import Batch as BatchOperation
@@ -410,6 +411,15 @@ class Memory(Histories, Upkeep, Consolidation, Facets):
         count towards its quota.
         """
         return Outline(self._beside("nodes"))
+
+    @property
+    def sdr(self) -> Sdr:
+        """Texts that are found by sparse codes of their trigrams: `store`, `query`, `get`, `forget` and more.
+
+        They belong to this namespace and lie beside its records: `recall` of the memory does not find them, and they
+        count towards its quota.
+        """
+        return Sdr(self._beside("sdrs"))
 
     def _beside(self, what: str) -> Memory:
         """Return what a facet stores beside the records of this namespace, as a memory with the same scope."""

@@ -6,16 +6,21 @@ and the score is 1 - hamming / 4096. Equal scores are ranked by the lowest numbe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from recollect.indexes.fixed_point import SHARE_BITS
+import numpy as np
+
+from recollect.indexes.fixed_point import ONE, SHARE_BITS, logistic_of
 from recollect.indexes.sdr.encoding import BITS, RULE, encoded, encoded_all
 from recollect.indexes.sdr.index import SdrHit, SdrIndex
 from recollect.indexes.sdr.splitting import split
 
 #: The row of a piece is the number of its text times this, plus the number of the piece.
 _MOST_PIECES = 1 << 20
+#: The score of an overlap o is 1 / (1 + exp(6.65 - 19.27 o)): the probability that the text is from a memory that can
+#: answer the question, fitted like the confidence of recall (`scripts/fit_confidence.py DATA sdr`).
+_CALIBRATED = logistic_of(ONE, "6.65", "19.27")
 
 
 class TextHit(NamedTuple):
@@ -23,13 +28,15 @@ class TextHit(NamedTuple):
 
     Attributes:
         number: Its number.
-        score: The score of the ranking, 0 to 1.
+        score: The score of the ranking, 0 to 1. By overlap it is calibrated: see `_CALIBRATED`.
         rule_score: 1 - hamming / 4096 of its 80 lowest bits.
+        overlap: The overlap of its best piece, in (0, 1]; 0 if it was not computed.
     """
 
     number: int
     score: float
     rule_score: float
+    overlap: float = 0.0
 
 
 class SdrTexts:
@@ -80,7 +87,7 @@ class SdrTexts:
 
     def overlapping(self, question: str, wanted: int) -> list[TextHit]:
         """Return the best texts by overlap (`sdr.index`), best first."""
-        bits, rule_bits = encoded(question), set(encoded(question, RULE))
+        bits = encoded(question)
         asked = min(wanted, len(self._texts))
         while True:
             rows = self._index.overlapping(bits, asked) if asked else []
@@ -91,9 +98,10 @@ class SdrTexts:
                 break
             asked = min(2 * asked + 16, len(self._index))  # several were pieces of one text
         hits = list(best.items())[:wanted]
+        rule_scores = _rule_scores(question, [self._texts[number] for number, _ in hits])
         return [
-            TextHit(number, row.score / (1 << SHARE_BITS), _rule_score(rule_bits, self._texts[number]))
-            for number, row in hits
+            TextHit(number, _CALIBRATED(row.score), rule_score, row.score / (1 << SHARE_BITS))
+            for (number, row), rule_score in zip(hits, rule_scores, strict=True)
         ]
 
     def nearest(self, question: str, wanted: int) -> list[TextHit]:
@@ -106,5 +114,7 @@ class SdrTexts:
         return [TextHit(number, score, score) for number, score in scores]
 
 
-def _rule_score(question: set[int], text: str) -> float:
-    return 1 - len(question ^ set(encoded(text, RULE))) / BITS
+def _rule_scores(question: str, texts: Sequence[str]) -> list[float]:
+    asked, codes = np.array(encoded(question, RULE)), encoded_all(texts, RULE)
+    different = (len(np.setxor1d(asked, codes.row(at), assume_unique=True)) for at in range(len(texts)))
+    return [1 - count / BITS for count in different]

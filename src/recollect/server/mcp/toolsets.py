@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from recollect.errors import InvalidArgumentError
-from recollect.server.mcp import glossary, history, outline, reading, reference, writing
+from recollect.server.mcp import glossary, history, outline, reading, reference, sdr, writing
 from recollect.server.mcp.tools import Tool
 
 #: Name of a set -> its tools.
@@ -15,6 +15,7 @@ TOOLSETS: Mapping[str, tuple[Tool, ...]] = {
     "glossary": glossary.TOOLS,
     "salience": glossary.JUDGE,
     "outline": outline.TOOLS,
+    "sdr": sdr.TOOLS,
 }
 #: The sets that a server offers unless others are named: each further tool costs every client some of its context.
 DEFAULT_SETS = ("recollect", "reference")

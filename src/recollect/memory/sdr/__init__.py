@@ -1,0 +1,1 @@
+"""Texts with sparse codes: `memory.sdr`."""

@@ -1,0 +1,68 @@
+"""Tools for texts with sparse codes: store one, find the closest, and remove one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect.server.mcp.schemas import array, boolean, integer, mapping, number, string
+from recollect.server.mcp.tools import Call, Result, Tool
+
+
+def _store(call: Call, given: dict[str, Any]) -> Result:
+    return Result({"id": call.access.writing().sdr.store(given["text"])})
+
+
+def _find(call: Call, given: dict[str, Any]) -> Result:
+    found = call.memory.sdr.query(given["text"], given.get("k", 5), minimum=given.get("minimum", 0.0))
+    texts = [{"id": hit["id"], "text": hit["text"], "score": round(hit["score"], 3)} for hit in found]
+    return Result({"texts": texts})
+
+
+def _forget(call: Call, given: dict[str, Any]) -> Result:
+    return Result({"forgotten": call.access.writing().sdr.forget(given["id"])})
+
+
+TOOLS = (
+    Tool(
+        name="store_text",
+        title="Store a text",
+        description="Store a text to be found by its wording, such as a log line. The same one again is a further one.",
+        inputs={"text": string("The text")},
+        required=("text",),
+        outputs=mapping({"id": integer()}, required=("id",), closed=True),
+        run=_store,
+        idempotent=False,
+    ),
+    Tool(
+        name="find_texts",
+        title="Find texts",
+        description="Find the stored texts whose wording is closest to a text, in any language and misspelt, too.",
+        inputs={
+            "text": string("The text"),
+            "k": integer("Maximum number of texts. Default: 5", minimum=1, maximum=100),
+            "minimum": number("The least score. Default: 0", minimum=0, maximum=1),
+        },
+        required=("text",),
+        outputs=mapping(
+            {
+                "texts": array(
+                    mapping({"id": integer(), "text": string(), "score": number()}, required=("id", "text", "score"))
+                )
+            },
+            required=("texts",),
+            closed=True,
+        ),
+        run=_find,
+        reads=True,
+    ),
+    Tool(
+        name="forget_text",
+        title="Forget a text",
+        description="Remove a stored text. Its history stays.",
+        inputs={"id": integer("Its number, as another tool returned it", minimum=1)},
+        required=("id",),
+        outputs=mapping({"forgotten": boolean()}, required=("forgotten",), closed=True),
+        run=_forget,
+        destructive=True,
+    ),
+)
