@@ -229,11 +229,17 @@ def problem_in(path: Path, states: list[State], acknowledged: int) -> str:
                 return "recall or grep does not answer as from an index made anew"
             memory.remember("after the power came back", id="after")
             memory.glossary.memorize("power", "came back", "", AGENT)
+            code = memory.sdr.store("the power came back")
             lit = memory.outline.ingest_text("* power\n", "org", "after.org").root
             last = state_of(memory)
         with open_memory(path, embedder="none") as memory:
-            held = memory.get("after"), memory.glossary.get("power", AGENT), memory.outline.get(lit)
-            if state_of(memory) != last or None in held:
+            held = (
+                memory.get("after"),
+                memory.glossary.get("power", AGENT),
+                memory.outline.get(lit),
+                memory.sdr.get(code),
+            )
+            if state_of(memory) != last or None in (*held, memory.sdr.get(code)):
                 return "what was written after the power came back is not held"
             return "; ".join(memory.check())
     except RecollectError as error:
@@ -250,14 +256,15 @@ def _problem(memory: Memory, states: list[State], acknowledged: int) -> str:
 
 
 def answers(memory: Memory) -> object:
-    """What a memory finds by recall, by grep, in its glossary and outlines; whether what is grepped is what is held."""
+    """What a memory finds by recall, grep and sparse codes, and what its glossary and outlines have."""
     found = [(hit.record.id, hit.score) for hit in memory.recall("which fact is part of the harbour?", 20)]
     grepped = [record.id for record in memory.grep("fact")]
     held = [record.id for record in memory.find(order="id") if "fact" in record.text.split()]
     glossary = memory.glossary
     terms = glossary.recall("which fact is of pier 3?", AGENT), glossary.annotate("from pier 1 to Pier 4", AGENT)
     nodes = [(memory.outline.hash(root.id), memory.outline.to_text(root.id, "org")) for root in memory.outline.roots()]
-    return found, sorted(grepped), sorted(grepped) == held, terms, nodes
+    codes = memory.sdr.texts(), memory.sdr.query("which fact is of 3?"), memory.sdr.stats()
+    return found, sorted(grepped), sorted(grepped) == held, terms, nodes, codes
 
 
 @contextmanager

@@ -2,9 +2,9 @@
 
 The steps are writing calls of every kind: batches that are abandoned, texts larger than a transaction stages, threads
 that write at once (one of which fails after it has written, inside the transaction of the others), expiring records,
-recall and grep, so that indexes are built and saved, terms of the glossary and outlines, which have logs of their own,
-and closing and reopening. The clock stands still during a step, so that concurrent writes give the same root in any
-order.
+recall and grep, so that indexes are built and saved, terms of the glossary, outlines and sparse codes, which have logs
+of their own, and closing and reopening. The clock stands still during a step, so that concurrent writes give the same
+root in any order.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BEGIN = datetime(2026, 1, 3, tzinfo=UTC)
 #: Whose glossary it is.
 AGENT = "pilot"
 #: What lies beside the records, each with a log of its own.
-BESIDE = ("terms", "nodes")
+BESIDE = ("terms", "nodes", "sdrs")
 
 
 class _GivenUp(Exception):
@@ -46,7 +46,7 @@ class _GivenUp(Exception):
 
 
 class State(NamedTuple):
-    """The numbers of commits and the roots of a memory's records, of the terms of its glossary, and of its outlines."""
+    """The numbers of commits and the roots of a memory's records, and of what lies beside them."""
 
     seqs: tuple[int, ...]
     roots: tuple[str, ...]
@@ -121,7 +121,7 @@ class Script:
 
 def _step(rng: random.Random, number: int) -> Step:
     text, other = f"fact {rng.randrange(30)} of {number}", f"fact {rng.randrange(30)}"
-    match rng.randrange(27):
+    match rng.randrange(30):
         case 0 | 1:
             items = [
                 {"content": f"{text}, part {part} of the harbour", "tags": ["bulk"]}
@@ -178,6 +178,11 @@ def _step(rng: random.Random, number: int) -> Step:
             lines = [f"{'*' * rng.randrange(1, 4)} quay {rng.randrange(5)}\n{text}\n" for _ in range(rng.randrange(6))]
             org = "".join(lines)
             return Step("outline", lambda memory: memory.outline.ingest_text(org, "org", "harbour.org"))
+        case 26 | 27:
+            return Step("codes", lambda memory: memory.sdr.store_many([(text, {"n": number}), (other, None)]))
+        case 28:
+            count = rng.randrange(1, 6)
+            return Step("change codes", lambda memory: (memory.sdr.update(count, text), memory.sdr.forget(count + 1)))
         case _:
             return Step("remember", lambda memory: memory.remember(text, kind="conversation", conversation="c"))
 

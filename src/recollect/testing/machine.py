@@ -27,6 +27,7 @@ from recollect.errors import (
     ValidityError,
 )
 from recollect.filters.tree import Filter
+from recollect.indexes.sdr.texts import SdrTexts
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import is_redacted, root_of, version_hash
 from recollect.ledger.verifying import verify
@@ -75,6 +76,7 @@ def memory_on(
 
 TERM_KEYS = st.sampled_from(["Tea", "TEA", "boat", "long boat", "\u732b"])
 AGENTS = st.sampled_from(["a", "b"])
+CODE_CHANGES = st.sampled_from(["store", "update", "forget"])
 #: The nodes of an outline: name, text, and whether it is below the one before it.
 NODES = st.lists(
     st.tuples(st.sampled_from("abcd"), st.none() | st.sampled_from(["", "tea", "boat"]), st.booleans()),
@@ -130,6 +132,8 @@ def memory_machine(
             self.snapshots: list[tuple[str | None, int]] = []  # name and seq, newest first
             self.terms: dict[tuple[str, str], tuple[str, str]] = {}  # agent and key in lower case -> key and value
             self.outlines: dict[str, dict[str, Any]] = {}  # source -> tree
+            self.sdrs: dict[int, str] = {}  # the texts with sparse codes, by number
+            self.last_sdr = 0  # the highest number that was given
 
         def _committed(self, before: dict[str, Record]) -> None:
             """A commit removes expired records, except those that it wrote."""
@@ -461,6 +465,38 @@ def memory_machine(
             for tree in trees.values():
                 if "ID" in tree["properties"]:  # the ids of all of its nodes are known, and so is the hash
                     assert outline.hash(tree["properties"]["ID"]) == defined_hash(tree).hex()
+
+        @rule(
+            changes=st.lists(
+                st.tuples(st.sampled_from(["store", "update", "forget"]), texts, st.integers(1, 4)), max_size=6
+            )
+        )
+        def change_sparse_codes(self, changes: list[tuple[str, str, int]]) -> None:
+            """Texts are stored under the next number, changed and forgotten."""
+            for change, text, number in changes:
+                if change == "store":
+                    self.last_sdr += 1
+                    assert self.memory.sdr.store(text) == self.last_sdr
+                    self.sdrs[self.last_sdr] = text
+                elif change == "update":
+                    assert self.memory.sdr.update(number, text) == (number in self.sdrs)
+                    self.sdrs |= {number: text} if number in self.sdrs else {}
+                else:
+                    assert self.memory.sdr.forget(number) == (self.sdrs.pop(number, None) is not None)
+                self.sparse_codes_are_those_stored()
+
+        @rule()
+        def sparse_codes_are_those_stored(self) -> None:
+            """Also after what other rules did. Each answer is that of a new index."""
+            sdr, new = self.memory.sdr, SdrTexts(self.sdrs)
+            assert {each["id"]: each["text"] for each in sdr.texts()} == self.sdrs
+            for question in ("a cup of tea", "boat"):
+                hits = new.overlapping(question, 3)
+                assert [(hit["id"], hit["score"]) for hit in sdr.query(question, 3)] == [hit[:2] for hit in hits]
+                hits = new.nearest(question, 3)
+                assert [(hit["id"], hit["score"]) for hit in sdr.query(question, 3, rule=True)] == [
+                    hit[:2] for hit in hits
+                ]
 
         @rule(agent=AGENTS)
         def ask_the_glossary(self, agent: str) -> None:
