@@ -19,13 +19,13 @@ from recollect.embedding.base import Embedder
 from recollect.engine.cursors import Cursors
 from recollect.engine.erasures import Erasures
 from recollect.engine.feed import Feed, StoreWatch
-from recollect.engine.follower import Follower
+from recollect.engine.follower import Follower, RecordFollower
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.mentions import MentionKeeper
-from recollect.engine.index.outlines import OutlineKeeper
+from recollect.engine.index.outlines import OutlineOf, Outlines, outlines_follower
 from recollect.engine.index.past import PastIndexes
-from recollect.engine.index.sdrs import SdrKeeper
-from recollect.engine.index.terms import TermKeeper
+from recollect.engine.index.sdrs import Sdrs, SdrsOf, sdrs_follower
+from recollect.engine.index.terms import Terms, TermsOf, terms_follower
 from recollect.engine.index.vectors import VECTOR_BYTES, QuestionVector, VectorKeeper
 from recollect.engine.log_trees import LogTrees
 from recollect.engine.read.export import export
@@ -106,9 +106,9 @@ class Core:
         self._usage_totals = UsageTotalsCache(self.uses)
         self._turns = TurnCache()
         self.mentions = MentionKeeper()
-        self.terms = TermKeeper()
-        self.outlines = OutlineKeeper()
-        self.sdrs = SdrKeeper()
+        self.terms = terms_follower()
+        self.outlines = outlines_follower()
+        self.sdrs = sdrs_follower()
         self._exports: WeakSet[Export] = WeakSet()
         self.fulltext = derived.full_text()
         self.log_trees = LogTrees(derived.log_tiles(), store.path, store.key)
@@ -341,9 +341,9 @@ class _Caches(NamedTuple):
     usage_totals: UsageTotalsCache
     turns: TurnCache
     mentions: MentionKeeper
-    terms: TermKeeper
-    outlines: OutlineKeeper
-    sdrs: SdrKeeper
+    terms: RecordFollower[TermsOf, Terms]
+    outlines: RecordFollower[OutlineOf, Outlines]
+    sdrs: RecordFollower[SdrsOf, Sdrs]
 
     def drop(self, branch: Branch) -> None:
         """Discard what is cached of a branch."""

@@ -12,7 +12,7 @@ least recently used ones evicted first, and catches them up when they are used.
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar
 
 from recollect.engine.budget import Budget
@@ -21,8 +21,42 @@ from recollect.ledger.merkle import EMPTY, is_redacted
 from recollect.records.record import Record
 from recollect.stores.base import ReadView, View
 
+#: Every record is valid at this time.
+_NO_TIME = -(2**63)
+
+
+class OfBranch(Hashable, Protocol):
+    """What decides which records a value is derived from."""
+
+    @property
+    def branch(self) -> Branch:
+        """Their branch."""
+        ...
+
+
+class OfRecords(Protocol):
+    """What is derived from records one by one."""
+
+    def put(self, record: Record) -> object:
+        """Insert a record, or replace it."""
+
+    def remove(self, record_id: str) -> object:
+        """Remove a record, if it is there."""
+
+
+class Sized(OfRecords, Protocol):
+    """What is derived from records one by one, and knows its size."""
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate memory, in bytes."""
+        ...
+
+
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+B = TypeVar("B", bound=OfBranch)
+R = TypeVar("R", bound=Sized)
 
 
 def in_history(view: ReadView, branch: Branch, seq: int, root: bytes) -> bool:
@@ -51,16 +85,6 @@ def changed_since(view: View, branch: Branch, seq: int, root: bytes) -> list[str
         return None
     changed = view.changed(branch, seq) if view.head(branch).seq > seq else []
     return None if any(map(is_redacted, changed)) else changed
-
-
-class OfRecords(Protocol):
-    """What is derived from records one by one."""
-
-    def put(self, record: Record) -> object:
-        """Insert a record, or replace it."""
-
-    def remove(self, record_id: str) -> object:
-        """Remove a record, if it is there."""
 
 
 def caught_up(value: OfRecords, view: View, branch: Branch, tag: tuple[int, bytes]) -> bool:
@@ -222,3 +246,34 @@ class Follower(Generic[K, V]):
     def drop(self, key: K) -> None:
         """Remove the value of a key, so that it is started over."""
         self.entries.drop(key)
+
+
+class RecordFollower(Follower[B, R]):
+    """Values that are changed in place by each record that was changed. A query must lock the entry.
+
+    Args:
+        budget_bytes: Memory limit of all values together; one always stays.
+        read: Returns the value at a view, derived from the records that are valid at a time.
+    """
+
+    def __init__(self, budget_bytes: int, read: Callable[[ReadView, B, int], R]) -> None:
+        super().__init__(budget_bytes)
+        self._read = read
+
+    def start(self, view: View, branch: Branch, key: B) -> R:
+        """Read all records."""
+        return self._read(view, key, _NO_TIME)
+
+    def catch_up(self, value: R, view: View, branch: Branch, key: B, tag: tuple[int, bytes]) -> R | None:
+        """Read the records that were changed."""
+        return value if caught_up(value, view, branch, tag) else None
+
+    def nbytes(self, value: R) -> int:
+        """Return the approximate memory of a value, in bytes."""
+        return value.nbytes
+
+    def drop_of(self, branch: Branch) -> None:
+        """Discard what is cached of a branch."""
+        for key in list(self.entries):
+            if key.branch == branch:
+                self.drop(key)

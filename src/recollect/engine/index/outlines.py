@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from recollect.engine.follower import Follower, caught_up
+from recollect.engine.follower import RecordFollower
 from recollect.engine.outline_results import TreeEntry
 from recollect.engine.scope import Scope
 from recollect.ledger.commits import Branch
 from recollect.records.codec import microseconds
 from recollect.records.nodes import attributes_of, is_node, node_of
 from recollect.records.record import Record
-from recollect.stores.base import ReadView, View
+from recollect.stores.base import ReadView
 from recollect.text.outlines.nodes import node_hash, said_digest
 
 #: Limit on the memory of the trees of all outlines together, in bytes.
 _MOST_BYTES = 2**28
 #: Approximate memory of a node in a tree.
 _NODE_BYTES = 1200
-#: Every record is valid at this time.
-_NO_TIME = -(2**63)
 
 
 class OutlineOf(NamedTuple):
@@ -91,6 +89,11 @@ class Outlines:
         if not siblings:
             del self._children[node.parent]
 
+    @property
+    def nbytes(self) -> int:
+        """The approximate memory of the trees, in bytes."""
+        return _NODE_BYTES * len(self)
+
     def at(self, now: int) -> Outlines:
         """Return the outlines without the nodes that have expired at a time, in microseconds since 1970."""
         for record_id in [each for each, expiry in self._expiries.items() if expiry <= now]:
@@ -151,28 +154,6 @@ def outlines_at(view: ReadView, key: OutlineOf, now: int) -> Outlines:
     return Outlines(key, view.select(key.branch, key.scope.filter, order="id", now=now))
 
 
-class OutlineKeeper(Follower[OutlineOf, Outlines]):
-    """The trees of the outlines of a store, caught up by the log. A query must lock the entry."""
-
-    def __init__(self) -> None:
-        super().__init__(_MOST_BYTES)
-
-    def start(self, view: View, branch: Branch, key: OutlineOf) -> Outlines:
-        """Read the records of the nodes."""
-        return outlines_at(view, key, _NO_TIME)
-
-    def catch_up(
-        self, value: Outlines, view: View, branch: Branch, key: OutlineOf, tag: tuple[int, bytes]
-    ) -> Outlines | None:
-        """Read the records that were changed."""
-        return value if caught_up(value, view, branch, tag) else None
-
-    def nbytes(self, value: Outlines) -> int:
-        """Return the approximate memory of the trees, in bytes."""
-        return _NODE_BYTES * len(value)
-
-    def drop_of(self, branch: Branch) -> None:
-        """Discard what is cached of a branch."""
-        for key in list(self.entries):
-            if key.branch == branch:
-                self.drop(key)
+def outlines_follower() -> RecordFollower[OutlineOf, Outlines]:
+    """Return the trees of the outlines of a store, caught up by the log."""
+    return RecordFollower(_MOST_BYTES, outlines_at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from recollect.engine.follower import Follower, caught_up
+from recollect.engine.follower import RecordFollower
 from recollect.engine.scope import Scope
 from recollect.engine.sdr_results import FoundSdr
 from recollect.indexes.sdr.texts import SdrTexts
@@ -14,14 +14,12 @@ from recollect.operations.sdrs import RecallSdrs
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.records.sdrs import is_sdr, number_of
-from recollect.stores.base import ReadView, View
+from recollect.stores.base import ReadView
 
 #: Limit on the memory of all sparse codes together, in bytes.
 _MOST_BYTES = 2**29
 #: Approximate memory of a text with its record, and of an SDR.
 _TEXT_BYTES, _ROW_BYTES = 2500, 1000
-#: Every record is valid at this time.
-_NO_TIME = -(2**63)
 
 
 class SdrsOf(NamedTuple):
@@ -111,26 +109,6 @@ def sdrs_at(view: ReadView, key: SdrsOf, now: int) -> Sdrs:
     return Sdrs(key, view.select(key.branch, key.scope.filter, order="id", now=now))
 
 
-class SdrKeeper(Follower[SdrsOf, Sdrs]):
-    """The sparse codes of a store, caught up by the log. A query must lock the entry."""
-
-    def __init__(self) -> None:
-        super().__init__(_MOST_BYTES)
-
-    def start(self, view: View, branch: Branch, key: SdrsOf) -> Sdrs:
-        """Read the records."""
-        return sdrs_at(view, key, _NO_TIME)
-
-    def catch_up(self, value: Sdrs, view: View, branch: Branch, key: SdrsOf, tag: tuple[int, bytes]) -> Sdrs | None:
-        """Read the records that were changed."""
-        return value if caught_up(value, view, branch, tag) else None
-
-    def nbytes(self, value: Sdrs) -> int:
-        """Return the approximate memory of the texts, in bytes."""
-        return value.nbytes
-
-    def drop_of(self, branch: Branch) -> None:
-        """Discard what is cached of a branch."""
-        for key in list(self.entries):
-            if key.branch == branch:
-                self.drop(key)
+def sdrs_follower() -> RecordFollower[SdrsOf, Sdrs]:
+    """Return the sparse codes of a store, caught up by the log."""
+    return RecordFollower(_MOST_BYTES, sdrs_at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from recollect.engine.follower import Follower, caught_up
+from recollect.engine.follower import RecordFollower
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import AllOf, Is
@@ -15,15 +15,13 @@ from recollect.operations.terms import Tokenizer
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.records.terms import entry_of
-from recollect.stores.base import ReadView, View
+from recollect.stores.base import ReadView
 from recollect.text.words import terms as words_of
 
 #: Limit on the memory of the terms of all glossaries together, in bytes.
 _MOST_BYTES = 2**28
 #: Approximate memory of a term with its record, and of a token of it.
 _TERM_BYTES, _TOKEN_BYTES = 4000, 120
-#: Every record is valid at this time.
-_NO_TIME = -(2**63)
 
 
 class TermsOf(NamedTuple):
@@ -105,29 +103,9 @@ def terms_at(view: ReadView, key: TermsOf, now: int) -> Terms:
     return Terms(key, view.select(key.branch, where, order="id", now=now))
 
 
-class TermKeeper(Follower[TermsOf, Terms]):
-    """The terms of the agents of a store, caught up by the log. A query must lock the entry."""
-
-    def __init__(self) -> None:
-        super().__init__(_MOST_BYTES)
-
-    def start(self, view: View, branch: Branch, key: TermsOf) -> Terms:
-        """Read the records of the agent."""
-        return terms_at(view, key, _NO_TIME)
-
-    def catch_up(self, value: Terms, view: View, branch: Branch, key: TermsOf, tag: tuple[int, bytes]) -> Terms | None:
-        """Read the records that were changed."""
-        return value if caught_up(value, view, branch, tag) else None
-
-    def nbytes(self, value: Terms) -> int:
-        """Return the approximate memory of terms, in bytes."""
-        return value.nbytes
-
-    def drop_of(self, branch: Branch) -> None:
-        """Discard what is cached of a branch."""
-        for key in list(self.entries):
-            if key.branch == branch:
-                self.drop(key)
+def terms_follower() -> RecordFollower[TermsOf, Terms]:
+    """Return the terms of the agents of a store, caught up by the log."""
+    return RecordFollower(_MOST_BYTES, terms_at)
 
 
 def checked_tokenizer(tokenizer: Tokenizer) -> Tokenizer:
