@@ -278,7 +278,9 @@ class VectorKeeper:
         Raises:
             StoreError: The vectors cannot be read.
         """
-        model = next((each for each, _ in self.store.models(branch.namespace) if each.name == self.embedder.name), None)
+        dimension = self.embedder.dimension
+        models = (each for each, _ in self.store.models(branch.namespace) if each.name == self.embedder.name)
+        model = next((each for each in models if dimension in (None, each.dimension)), None)
         view = None if model is None else self.vectors_of(model, branch, table)[0]
         return np.zeros(table.count, dtype=np.bool_) if view is None else view.known
 
