@@ -11,7 +11,7 @@ Output:
     ana: From which pier does the ferry leave?
     bot: The ferry leaves from pier 7 now.
     turns remembered: 4
-    tools: recall, search, context, history, entity, contradictions, recall_terms, terms_in_text, judge_text
+    tools: recall, search, context, history, entity, contradictions, recall_terms, terms_in_text, search_outline, focus_outline, judge_text
 """
 
 from __future__ import annotations

@@ -241,12 +241,21 @@ class TestFocus:
         assert not any(word in text for word in ("Diary", "secret", "Deep", "deeper"))
         assert text.private == 2
         for node in ("diary", "deep"):
-            with pytest.raises(InvalidArgumentError, match="is private"):
-                memory.outline.focus(node)
+            for under in (None, "deep"):
+                with pytest.raises(InvalidArgumentError, match=r"is private|not below"):
+                    memory.outline.focus(node, under=under)
         assert "secret" in memory.outline.focus("diary", private=())
         memory.outline.ingest_text("#+filetags: :x:private:\n* A\n:PROPERTIES:\n:ID: of-file\n:END:\n", "org", "b.org")
         with pytest.raises(InvalidArgumentError, match="is private"):
             memory.outline.focus("of-file")
+        for number, tags in enumerate(("[a, 'Private']", "\n  - x\n  - private", "a #private", "private")):
+            done = memory.outline.ingest_text(
+                f"---\ntitle: x\ntags: {tags}\nother: y\n---\n# A\n", "markdown", f"{number}.md"
+            )
+            with pytest.raises(InvalidArgumentError, match="is private"):
+                memory.outline.focus(done.root)
+        public = memory.outline.ingest_text("---\ntags: [a, b-private]\nsee: private\n---\n# A\n", "markdown", "e.md")
+        assert memory.outline.focus(public.root)
         memory.outline.ingest({"type": "HEADLINE", "properties": {"ID": "as-text", "tags": ":a:private:"}})
         with pytest.raises(InvalidArgumentError, match="is private"):
             memory.outline.focus("as-text")

@@ -385,7 +385,7 @@ class TestTable:
     def test_what_is_no_sqlite_file_is_neither_read_nor_replaced(self, tmp_path: Path) -> None:
         path = tmp_path / "t.sqlite"
         path.write_text("precious")
-        with pytest.raises(StoreIOError):
+        with pytest.raises(ImportFormatError, match="is no SQLite file"):
             read_table(path)
         with pytest.raises(StoreIOError):
             read_table(tmp_path / "absent")

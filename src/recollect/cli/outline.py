@@ -22,7 +22,7 @@ _FILE = click.Path(path_type=Path, allow_dash=True, dir_okay=False)
 
 @app.group()
 def outline() -> None:
-    """Store, show and export outlines: trees of headlines and texts."""
+    """Store, search and export outlines: trees of headlines and texts."""
 
 
 @outline.command("import")
@@ -103,7 +103,8 @@ def search(settings: Settings, query: str, under: str | None, limit: int, minimu
     with settings.open() as memory:
         top = None if under is None else _id(memory.outline, under)
         found = memory.outline.search(query, limit, under=top, minimum=minimum, marked=False if every else None)
-        paths = [" / ".join(filter(None, memory.outline.path(each.node.id))) for each in found]
+        titles = [" / ".join(filter(None, memory.outline.path(each.node.id))) for each in found]
+        paths = [path or f"({each.node.type.lower()})" for each, path in zip(found, titles, strict=True)]
     for note in found.notes:
         click.echo(f"note: {note}", err=True)
     if settings.as_json:
@@ -124,11 +125,20 @@ def search(settings: Settings, query: str, under: str | None, limit: int, minimu
 @click.option(
     "--private", metavar="TAG", multiple=True, default=("private",), show_default=True, help="Leave these tags out."
 )
+@click.option("--show-private", is_flag=True, help="Leave nothing out.")
 @common
-def focus(settings: Settings, node: str, max_tokens: int, question: str | None, private: tuple[str, ...]) -> None:
+def focus(
+    settings: Settings,
+    node: str,
+    max_tokens: int,
+    question: str | None,
+    private: tuple[str, ...],
+    show_private: bool,
+) -> None:
     """Write the outline of NODE for a prompt: NODE and what is similar to it in full, the rest by title."""
     with settings.open() as memory:
-        text = memory.outline.focus(_id(memory.outline, node), max_tokens, question=question, private=private)
+        hidden = () if show_private else private
+        text = memory.outline.focus(_id(memory.outline, node), max_tokens, question=question, private=hidden)
     for note in text.notes:
         click.echo(f"note: {note}", err=True)
     if settings.as_json:

@@ -21,6 +21,9 @@ NODE = "@node"
 MARKED, MARK = "@embed", "EMBED"
 _TAGS = "tags"
 _NOT_MARKED = frozenset(("", "nil", "no", "false", "0"))
+_FRONT_MATTER = "FRONT_MATTER"
+#: "tags: [a, b]", "tags: a b", or a line "- a" for each.
+_FRONT_TAGS = re.compile(r"^tags:(.*)((?:\n[ \t]*-.*)*)", re.IGNORECASE | re.MULTILINE)
 _FILE_TAGS = re.compile(r"^#\+filetags:(.*)$", re.IGNORECASE | re.MULTILINE)
 _NO_TEXT = "application/x-recollect-node"
 
@@ -97,12 +100,15 @@ def _tags(node: Node) -> list[str]:
             tags.add(MARKED)
     for found in _FILE_TAGS.findall(node.raw_content or ""):
         tags.update(_words(found))
+    if isinstance(front := node.properties.get(_FRONT_MATTER), str):
+        for inline, below in _FRONT_TAGS.findall(front):
+            tags.update(_words(inline), _words(below))
     return sorted({*tags, *map(fold, tags)} - {""})
 
 
 def _words(text: str) -> list[str]:
-    """Return the tags of a text such as ":work:private:"."""
-    return re.split(r"[:\s]+", text)
+    """Return the tags of a text such as ":work:private:" or "[work, '#private']"."""
+    return re.findall(r"[^\s:,\[\]\"'#-][^\s:,\[\]\"']*", text)
 
 
 def _is_text(value: object) -> bool:

@@ -75,6 +75,8 @@ def read_table(path: str | os.PathLike[str]) -> list[SdrText]:
             columns = ", ".join(each for each in _COLUMNS if each not in ("bitvec", "active_bits"))
             rows = database.execute(f'SELECT {columns} FROM "{table}" ORDER BY id').fetchall()
     except (OSError, sqlite3.Error) as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+            raise ImportFormatError(str(path), "the file", "is no SQLite file") from error
         raise StoreIOError(str(path), str(error)) from error
     return [_text(str(path), row) for row in rows]
 

@@ -62,7 +62,8 @@ class Focusing:
             for each in self._above(self._focus.id):
                 self._add_titles([each])
             for node in similar:
-                missing = [each for each in (node.id, *self._above(node.id)) if each not in self._lines]
+                path = (*reversed(self._above(node.id)), node.id)
+                missing = [each for each in path if each not in self._lines]
                 if self._add_titles(missing):
                     self._add_body(node, cut=False)
             failed = 0

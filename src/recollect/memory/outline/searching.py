@@ -121,10 +121,12 @@ class OutlineSearches(OutlineReads):
         node = self._known(node_id)
         top = under if under is not None else next((each.id for each in self.ancestors(node.id)), node.id)
         every = self._entries(self._known(top).id)
-        shown = shown_entries(every, self._private(private))
-        if node.id not in {entry.id for entry in shown}:
-            is_below = node.id in {entry.id for entry in every}
-            raise InvalidArgumentError("node_id", node_id, "is private" if is_below else f"is not below {under}")
+        if node.id not in {entry.id for entry in every}:
+            raise InvalidArgumentError("node_id", node_id, f"is not below {under}")
+        hidden = self._private(private)
+        if not hidden.isdisjoint(each.id for each in (*self.ancestors(node.id), node)):
+            raise InvalidArgumentError("node_id", node_id, "is private")
+        shown = shown_entries(every, hidden)
         asked = question if question is not None else (node.content or "")[:_LONGEST_QUESTION]
         similar = OutlineMatches((), "confidence")
         if k and asked.strip():

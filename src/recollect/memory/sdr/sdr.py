@@ -194,7 +194,10 @@ class Sdr:
         return _shared(text, known["text"])
 
     def stats(self) -> dict[str, int]:
-        """Return the number of texts, the highest number that was given, and the number of bits of a code."""
+        """Return the number of texts, the highest number that was given, and the number of bits of a code.
+
+        Without a scope, the texts of scopes are counted, too.
+        """
         return {
             "memories": self._texts.execute(Count(where=Is("kind", (SDR,)))),
             "last_id": self._last()[0],
