@@ -12,7 +12,7 @@ Output:
     bot: The ferry leaves from pier 7 now.
     turns remembered: 4
     tools: recall, search, context, history, entity, contradictions, recall_terms, terms_in_text, search_outline, focus_outline, judge_text
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
