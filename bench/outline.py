@@ -45,7 +45,8 @@ def measured(records: int = 50_000) -> dict[str, Any]:
         figures |= _looked_up(outline, random.Random(8))
         root = outline.roots()[0].id
         figures["search_ms"] = 1000 * _best(lambda: outline.search("bala dile dolo"))
-        figures["focus_ms"] = 1000 * _best(lambda: outline.focus(outline.children(root)[0].id, 500))
+        focused = outline.children(root)[0].id
+        figures["focus_ms"] = 1000 * _best(lambda: outline.focus(focused, 500))
         figures["to_text_s"] = _once(lambda: outline.to_text(root, "org"))
         assert outline.to_text(root, "org") == changed
     figures["versions"] = versions()

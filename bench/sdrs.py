@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import recollect
 from bench.corpus import corpus, questions
 from bench.measuring import milliseconds, percentile, told, versions
 from bench.reading import WORDS, best_ms, reading
@@ -62,8 +63,25 @@ def sdrs(records: int, count: int = 100) -> dict[str, Any]:
         "ratio_hamming": read_all_ms / hamming_ms,
         "encode_per_s": records / encoding_ms * 1000,
         "build_ms": building_ms,
+        **_of_a_memory(texts, questions(texts, count)),
         **source.to_json(),
         "versions": versions(),
+    }
+
+
+def _of_a_memory(texts: Sequence[str], asked: Sequence[str]) -> dict[str, float]:
+    """The same texts in a memory: whole calls, whose five hits are explained."""
+    with recollect.open(":memory:") as memory, told("storing the texts in a memory"):
+        memory.sdr.store_many((text, None) for text in texts)
+        first_ms = milliseconds(memory.sdr.query, asked[0])
+        times = [milliseconds(memory.sdr.query, each) for each in asked]
+        memory.sdr.query(asked[0], rule=True)
+        by_rule = [milliseconds(lambda text: memory.sdr.query(text, rule=True), each) for each in asked]
+    return {
+        "memory_first_ms": first_ms,
+        "memory_p50_ms": percentile(times, 0.5),
+        "memory_p95_ms": percentile(times, 0.95),
+        "memory_rule_p50_ms": percentile(by_rule, 0.5),
     }
 
 
