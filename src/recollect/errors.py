@@ -19,6 +19,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
         UnknownTargetError (LookupError)
         RecordExistsError
         ConflictError
+        IdempotencyError
         ValidityError
         QuotaError
         RejectedError
@@ -36,6 +37,12 @@ store is in, and what to do. An error that corresponds to a built-in exception i
             ModelUnavailableError
             ModelReplyError
         ImportFormatError (ValueError)
+        ServerError
+            ProtocolError (ValueError)
+            TokenError
+            AccessError
+            ServerBusyError
+            ServerVersionError
         StoreError
             StoreMissingError
             NotAStoreError
@@ -396,6 +403,23 @@ class ConflictError(RecollectError):
         )
 
 
+class IdempotencyError(RecollectError):
+    """A write was not executed, because its idempotency key belongs to another one, or because its answer is gone.
+
+    Args:
+        key: The key.
+        rule: What is the matter with it.
+    """
+
+    code = "idempotency"
+
+    def __init__(self, key: str, rule: str) -> None:
+        super().__init__(shown(key), rule)
+
+    def __str__(self) -> str:
+        return f"the idempotency key {self.args[0]} {self.args[1]}; nothing was written: use a new key for a new write"
+
+
 class ValidityError(RecollectError):
     """A record is not valid at the time from which another one should replace it.
 
@@ -651,6 +675,80 @@ class ImportFormatError(RecollectError, ValueError):
     def __str__(self) -> str:
         where = f", {self.args[1]}" if self.args[1] else ""
         return f"{self.args[0]}{where}: {self.args[2]}; nothing was imported from it"
+
+
+class ServerError(RecollectError):
+    """The base class of what a server says of a request, apart from the errors of what the request asks for."""
+
+    code = "server"
+
+
+class ProtocolError(ServerError, ValueError):
+    """A request or an answer is not what the protocol allows. A server has done nothing; the connection goes on.
+
+    Args:
+        rule: What is wrong with it.
+    """
+
+    code = "protocol"
+
+    def __str__(self) -> str:
+        return f"not a valid message: {self.args[0]}"
+
+
+class TokenError(ServerError):
+    """A request has no token, or one that the server does not know. Nothing was done."""
+
+    code = "token"
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}: send Authorization: Bearer TOKEN (recollect.connect(..., token=...))"
+
+
+class AccessError(ServerError):
+    """The token of a request does not allow what it asks for. Nothing was done.
+
+    Args:
+        what: What is not allowed.
+    """
+
+    code = "access"
+
+    def __str__(self) -> str:
+        return f"this token does not allow {self.args[0]}: use one that does (recollect serve --tokens)"
+
+
+class ServerBusyError(ServerError):
+    """A server has too much to do, or is stopping. Nothing was done.
+
+    Args:
+        reason: Why the request was not executed.
+        retry_after: Seconds after which another attempt may succeed.
+    """
+
+    code = "server_busy"
+
+    def __str__(self) -> str:
+        return f"the server did not execute this: {self.args[0]}; try again in {self.args[1]:g} s"
+
+
+class ServerVersionError(ServerError):
+    """A server speaks another version of the protocol. Nothing was sent.
+
+    Args:
+        address: The address of the server.
+        theirs: Its version of the protocol.
+        ours: The version of this client.
+    """
+
+    code = "server_version"
+
+    def __str__(self) -> str:
+        address, theirs, ours = self.args
+        return (
+            f"the server at {address} speaks version {theirs} of the protocol, this client version {ours}: "
+            "install the same release of recollect on both sides"
+        )
 
 
 class StoreError(RecollectError):

@@ -76,6 +76,7 @@ class Core:
         cursors: The cursors of the store.
         log_trees: The log trees.
         erasures: What follows an erasure.
+        answers_cleaned: The day up to which old answers (`engine.answers`) were removed, counted from 1970.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Core:
         self.store = store
         self._pid = os.getpid()
         self.clock = clock
+        self.answers_cleaned = -1
         self._latest = -(2**63)  # the latest time of the clock, in microseconds since 1970
         self.intake = replace(intake, id_key=store.id_key)
         self.feed = Feed(StoreWatch(store))

@@ -15,6 +15,7 @@ from recollect.engine.feed import Feed
 from recollect.engine.handlers import HANDLERS, Request, execute_in_batch, note_failed, note_state
 from recollect.engine.index.vectors import VECTOR_BYTES
 from recollect.engine.read.log import Log
+from recollect.engine.repeating import execute_once
 from recollect.engine.scope import Scope
 from recollect.engine.write.batch import Writing
 from recollect.engine.write.drafts import Intake
@@ -62,18 +63,25 @@ class Engine:
         return None if self.core.vectors is None else self.core.vectors.embedder
 
     def execute(
-        self, operation: Operation, branch: Branch, scope: Scope, actor: str | None = None, reason: str | None = None
+        self,
+        operation: Operation,
+        branch: Branch,
+        scope: Scope,
+        actor: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Any:
         """Execute an operation and return its result. See `Executor.execute`."""
         handler = HANDLERS.get(type(operation))
         if handler is None:
             raise InvalidOperationError(operation, "is not an operation of this memory")
         request = Request(operation, branch, scope, actor, reason)
+        run = handler.run if idempotency_key is None else partial(execute_once, key=idempotency_key)
         try:
             if self._calls.active:
-                run = partial(self._run, handler.run, request)
-                return note_failed(self._calls.observed(operation.name, branch.namespace, bool(scope.fixed), run))
-            return note_failed(self._run(handler.run, request))
+                observed = partial(self._run, run, request)
+                return note_failed(self._calls.observed(operation.name, branch.namespace, bool(scope.fixed), observed))
+            return note_failed(self._run(run, request))
         except RecollectError as error:
             note_state(error, operation)
             raise

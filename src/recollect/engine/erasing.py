@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from recollect.engine.answers import erase_answers
 from recollect.engine.core import Core
 from recollect.engine.erasures import Erasures
 from recollect.engine.history_results import Erased
@@ -211,6 +212,7 @@ class _Run:
             self._redact_notes(transaction, commit, selected)
         if writer.erases:
             Erasures.note(transaction, branch, digests)
+            erase_answers(transaction, branch)
 
     def _redact_notes(self, transaction: Transaction, commit: Commit, selected: set[str]) -> None:
         """Redact the actor and the reason of a commit; within a scope, only if it changed nothing else."""

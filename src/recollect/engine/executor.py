@@ -38,7 +38,13 @@ class Executor(Protocol):
         ...
 
     def execute(
-        self, operation: Operation, branch: Branch, scope: Scope, actor: str | None = None, reason: str | None = None
+        self,
+        operation: Operation,
+        branch: Branch,
+        scope: Scope,
+        actor: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Any:
         """Execute an operation and return its result.
 
@@ -48,9 +54,11 @@ class Executor(Protocol):
             scope: The scope of the caller.
             actor: Who makes the change; recorded in the commit.
             reason: Why the change is made; recorded in the commit.
+            idempotency_key: Execute a write once: repeated within a day, it gives its first answer and writes nothing.
 
         Raises:
-            UnsupportedError: The operation cannot be sent to where the store is.
+            UnsupportedError: The operation cannot be sent to where the store is, or can have no key.
+            IdempotencyError: The key belongs to another write.
         """
         ...
 

@@ -151,11 +151,13 @@ class Handler(NamedTuple):
         in_batch: Executes it inside an open transaction; None if it cannot be part of a batch (`Operation.in_batch`).
         atomic: Whether it writes in one transaction, so that nothing is changed if it raises. (`RememberAll` only if it
             raises the first error.)
+        short: Returns whether an operation can share a commit with those of other threads.
     """
 
     run: Callable[[Core, Request], Any]
     in_batch: Callable[[Writing, Any], Any] | None
     atomic: bool
+    short: Callable[[Any], bool] = lambda operation: False
 
 
 def execute_in_batch(writing: Writing, operation: Operation) -> Any:
@@ -199,7 +201,7 @@ def _write(in_batch: Callable[[Writing, Any], Any], short: Callable[[Any], bool]
         with core.writing(request.branch, request.scope, request.actor, request.reason, shared=shared) as writing:
             return in_batch(writing, request.operation)
 
-    return Handler(run, in_batch, atomic=True)
+    return Handler(run, in_batch, atomic=True, short=short)
 
 
 def _is_plain(update: Update) -> bool:
@@ -622,7 +624,7 @@ def _alone(run: Callable[[Core, Request], Any], *, atomic: bool = False) -> Hand
 
 #: How each operation is executed.
 HANDLERS: dict[type[Operation], Handler] = {
-    Remember: Handler(_remember, Writing.remember, atomic=True),
+    Remember: Handler(_remember, Writing.remember, atomic=True, short=lambda operation: True),
     RememberAll: Handler(_remember_all, Writing.remember_all, atomic=True),
     AddMessages: Handler(_add_messages, Writing.add_messages, atomic=True),
     Update: _write(Writing.update, short=_is_plain),

@@ -158,20 +158,33 @@ class Memory(Histories, Upkeep, Consolidation, Facets):
         proof: Proof = self.execute(ProveLog(old=old, new=new))
         return proof
 
-    def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
+    def execute(
+        self,
+        operation: Operation,
+        *,
+        actor: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any:
         """Execute an operation (`recollect.operations`) and return its result. All other calls are built on this one.
 
         Args:
             operation: The operation.
             actor: Who makes the change; recorded in the commit.
             reason: Why the change is made; recorded in the commit.
+            idempotency_key: A text of the caller's that names this write. If a write with this key was executed within
+                the last day, also by another process, nothing is written and its first answer is returned.
 
         Returns:
             What the operation returns, such as an `Outcome` for `Remember` and `Hits` for `Recall`.
+
+        Raises:
+            IdempotencyError: The key belongs to another write, or its answer was erased.
+            UnsupportedError: With a key, the operation is not a write that can be part of a batch.
         """
         if not isinstance(operation, Operation):
             raise InvalidArgumentError("operation", operation, "must be an operation: see recollect.operations")
-        result = self._executor.execute(operation, self._branch, self._scope, actor, reason)
+        result = self._executor.execute(operation, self._branch, self._scope, actor, reason, idempotency_key)
         if type(operation) is Recall:
             result.bind(partial(self._receipt_of, operation))
         return result

@@ -69,13 +69,21 @@ class PastExecutor:
         return self.executor.embedder
 
     def execute(
-        self, operation: Operation, branch: Branch, scope: Scope, actor: str | None = None, reason: str | None = None
+        self,
+        operation: Operation,
+        branch: Branch,
+        scope: Scope,
+        actor: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Any:
         """Execute an operation as of the moment."""
         moment = self._moments.get(branch)
         if moment is None:
             moment = self._moments[branch] = self.executor.execute(Pin(time=self._moment.time), branch, Scope())
-        return self.executor.execute(At(moment=moment.token, operation=operation), branch, scope, actor, reason)
+        return self.executor.execute(
+            At(moment=moment.token, operation=operation), branch, scope, actor, reason, idempotency_key
+        )
 
     def batch(
         self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None

@@ -97,6 +97,12 @@ def check_label(name: str, value: object) -> None:
         raise InvalidArgumentError(name, value, "contains a NUL character")
 
 
+def check_key(key: object) -> None:
+    """Raise InvalidArgumentError unless it is an idempotency key: 1 to 255 printable ASCII characters."""
+    if not isinstance(key, str) or not 1 <= len(key) <= 255 or not (key.isascii() and key.isprintable()):
+        raise InvalidArgumentError("idempotency_key", key, "must be 1 to 255 printable ASCII characters")
+
+
 def check_text(name: str, value: object, *, blank: bool = False) -> None:
     """Raise InvalidArgumentError unless it is Unicode text, and not blank unless `blank` allows it."""
     if not isinstance(value, str):

@@ -160,6 +160,14 @@ class ReadView(Protocol):
         """
         ...
 
+    def setting_names(self, first: str, before: str, limit: int | None = None) -> list[str]:
+        """Return the names of settings from `first` on and before `before`, sorted.
+
+        Cost:
+            Proportional to the result. (A store in memory looks at all settings.)
+        """
+        ...
+
 
 class View(ReadView, Protocol):
     """A snapshot view of a store: all reads through one view are consistent with each other.

@@ -226,6 +226,9 @@ class _MemoryView:
     def setting(self, name: str) -> str | None:
         return self._contents.settings.get(name)
 
+    def setting_names(self, first: str, before: str, limit: int | None = None) -> list[str]:
+        return sorted(name for name in self._contents.settings if first <= name < before)[:limit]
+
     def branches(self) -> list[Branch]:
         return sorted(branch for branch, ledger in self._contents.ledgers.items() if ledger.log)
 
@@ -459,6 +462,11 @@ class _MemoryTransaction(_MemoryView):
 
     def setting(self, name: str) -> str | None:
         return self._set[name] if name in self._set else super().setting(name)
+
+    def setting_names(self, first: str, before: str, limit: int | None = None) -> list[str]:
+        names = {name for name in super().setting_names(first, before) if name not in self._set}
+        names |= {name for name, value in self._set.items() if value is not None and first <= name < before}
+        return sorted(names)[:limit]
 
     def set_setting(self, name: str, value: str | None) -> None:
         self._set[name] = value

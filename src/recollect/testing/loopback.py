@@ -43,12 +43,18 @@ class Loopback:
         return self.executor.embedder
 
     def execute(
-        self, operation: Operation, branch: Branch, scope: Scope, actor: str | None = None, reason: str | None = None
+        self,
+        operation: Operation,
+        branch: Branch,
+        scope: Scope,
+        actor: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Any:
         """Execute an operation and return its result."""
 
         def serve(received: Operation) -> Any:
-            return self.executor.execute(received, branch, scope, actor, reason)
+            return self.executor.execute(received, branch, scope, actor, reason, idempotency_key)
 
         return _sent_all(operation, serve)
 

@@ -148,6 +148,9 @@ class PastView:
     def setting(self, name: str) -> str | None:
         return self._view.setting(name)
 
+    def setting_names(self, first: str, before: str, limit: int | None = None) -> list[str]:
+        return self._view.setting_names(first, before, limit)
+
     def nbytes(self, branch: Branch) -> int:
         stored = self.select(branch, EVERYTHING, order="position", now=NO_TIME)
         return sum(len(record.to_bytes()) for record in stored)

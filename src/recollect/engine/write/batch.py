@@ -189,6 +189,8 @@ class Writing:
 
     def add_messages(self, operation: AddMessages) -> Report:
         """Store the turns that are not stored yet."""
+        if not operation.turns:
+            return Report()
         addition = Addition(operation, self._scope, self._now, self._services.intake)
         addition.obey(self.writer.admission)
         return self.add(addition, self.writer.known_turns(addition), len(operation.turns))[1]

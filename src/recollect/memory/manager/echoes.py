@@ -160,12 +160,20 @@ class EchoExecutor:
         return self.executor.embedder
 
     def execute(
-        self, operation: Operation, branch: Branch, scope: Scope, actor: str | None = None, reason: str | None = None
+        self,
+        operation: Operation,
+        branch: Branch,
+        scope: Scope,
+        actor: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Any:
         """Execute an operation, except for facts that are echoes."""
         execute = self.executor.execute
         guard = self._guard(branch, scope)
-        return _guarded(operation, scope, guard, lambda each: execute(each, branch, scope, actor, reason))
+        return _guarded(
+            operation, scope, guard, lambda each: execute(each, branch, scope, actor, reason, idempotency_key)
+        )
 
     @contextmanager
     def batch(

@@ -153,6 +153,12 @@ class SqliteView:
         row = self._row("SELECT value FROM meta WHERE name = ?", (schema.SETTING + name,))
         return None if row is None else str(row[0])
 
+    def setting_names(self, first: str, before: str, limit: int | None = None) -> list[str]:
+        sql = "SELECT name FROM meta WHERE name >= ? AND name < ? ORDER BY name LIMIT ?"
+        bounds = schema.SETTING + first, schema.SETTING + before
+        rows = self._sql(sql, (*bounds, -1 if limit is None else limit))
+        return [str(name).removeprefix(schema.SETTING) for (name,) in rows]
+
     def branches(self) -> list[Branch]:
         rows = self._sql(
             "SELECT n.name, b.name FROM branches b JOIN namespaces n ON n.number = b.namespace "

@@ -1,0 +1,55 @@
+"""Writes with an idempotency key: executed once, in one transaction with their answer, and only answered if repeated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect.engine.answers import Answers
+from recollect.engine.core import Core
+from recollect.engine.handlers import HANDLERS, Request, execute_in_batch
+from recollect.engine.result_json import result_from_json, result_to_json
+from recollect.errors import UnsupportedError
+from recollect.operations import Batch, Operation, check_key
+from recollect.records.codec import microseconds
+
+
+def execute_once(core: Core, request: Request, *, key: str) -> Any:
+    """Execute a write unless one with this key was executed within the last day; return the first answer.
+
+    What otherwise takes several commits, such as storing 10,000 records, is one commit.
+
+    Raises:
+        InvalidArgumentError: The key is no text of 1 to 255 bytes.
+        UnsupportedError: The operation is not a write that can be part of a batch.
+        IdempotencyError: The key belongs to another write, or its answer was erased.
+    """
+    check_key(key)
+    operation: Operation = request.operation
+    if not repeatable(operation):
+        raise UnsupportedError("an idempotency key", f"{operation.name} is not a write that can be part of a batch")
+    actor, reason, expect_head = request.actor, request.reason, None
+    if isinstance(operation, Batch):
+        actor, reason, expect_head = operation.actor or actor, operation.reason or reason, operation.expect_head
+    now = core.now()
+    shared = HANDLERS[type(operation)].short(operation)
+    with core.writing(request.branch, request.scope, actor, reason, shared=shared, now=now) as writing:
+        answers = Answers(writing.transaction, request.branch, request.scope, microseconds(now))
+        known, answer = answers.find(key, operation, lambda data: result_from_json(operation, data))
+        if known:
+            return answer
+        if isinstance(operation, Batch):
+            if expect_head is not None:
+                writing.check_head(expect_head)
+            result: Any = [execute_in_batch(writing, each) for each in operation.operations]
+        else:
+            result = execute_in_batch(writing, operation)
+        answers.note(key, operation, result_to_json(operation, result))
+        if core.answers_cleaned != answers.day() and not answers.remove_old():
+            core.answers_cleaned = answers.day()
+        return result
+
+
+def repeatable(operation: Operation) -> bool:
+    """Return whether an operation can have an idempotency key: it is a batch, or writes and can be part of one."""
+    handler = HANDLERS[type(operation)]
+    return isinstance(operation, Batch) or (handler.in_batch is not None and handler.atomic)
