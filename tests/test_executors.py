@@ -357,10 +357,16 @@ class TestEveryCallIsAnOperation:
             "ingest_text": ("* a", "org", "s"),
             "at_path": (["a"],),
             "to_text": ("a", "org"),
+            "rollback": (0,),
+            "erase": ("a",),
         }
-        for name in sorted(public(Outline), key=lambda name: (name == "remove", name != "ingest", name)):
+        for name in sorted(
+            public(Outline), key=lambda name: (name in ("remove", "erase", "rollback"), name != "ingest", name)
+        ):
             spy.executed.clear()
-            no_arguments = {"roots", "find", "view", "without_id"}
+            no_arguments = {"roots", "find", "view", "without_id", "snapshots"}
+            if name == "remove":
+                memory.outline.ingest(tree)  # what was erased
             getattr(memory.outline, name)(*of_nodes.get(name, () if name in no_arguments else ("a",)))
             assert spy.executed, name
         of_texts: dict[str, tuple[Any, ...]] = {

@@ -335,8 +335,8 @@ def test_an_agent_uses_outlines_over_mcp(tmp_path: Path) -> None:
         done = server.ok("import_outline", text=ORG, format="org", source="a.org")
         assert done["added"] == 8
         assert [each["title"] for each in server.ok("show_outline", node=done["id"], depth=1)["nodes"]] == [
-            "", "Boats", "Houses", "Diary"
-        ]  # fmt: skip
+            "", "Boats", "Houses"
+        ]  # without the private one  # fmt: skip
         found = server.ok("search_outline", query="cotton sails", k=1)
         assert found["measure"] == "confidence"
         assert len(found["nodes"]) == 1

@@ -400,7 +400,7 @@ def test_an_ingest_that_meets_another_is_done_again_or_is_a_conflict(
 
         entries = {entry.id: entry for entry in memory.outline._entries("r")}
         tree = from_json(node("r", node("a", text=text, ID="a"), ID="r"))
-        return [[each for each in placed(tree, "r", entries) if each.id == "a"], [], None, "meet"]
+        return [{}, [each for each in placed(tree, "r", entries) if each.id == "a"], [], None, "meet"]
 
     monkeypatch.setattr(Outline, "_write", meet)
     done = outline.ingest(node("r", node("a", text="mine", ID="a"), ID="r"))

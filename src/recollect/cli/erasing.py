@@ -13,6 +13,9 @@ from recollect.engine.history_results import Erased
 from recollect.filters.tree import AllOf, Filter, Is
 from recollect.memory import Memory
 
+#: What a reserved namespace has, for people.
+_BESIDE = {"nodes": "nodes of outlines", "sdrs": "texts with sparse codes", "terms": "terms of glossaries"}
+
 
 @app.command()
 @click.argument("id", required=False)
@@ -54,7 +57,7 @@ def erase(
             _confirm(memory, what)
         erased = memory.erase(what, redact=redact, derived=derived, actor="recollect erase", reason=reason)
     print_json(erased.to_json()) if settings.as_json else _print(erased, derived=derived)
-    if not erased.ids:
+    if not erased.ids and not erased.beside:
         sys.exit(1)
 
 
@@ -70,10 +73,12 @@ def _confirm(memory: Memory, what: Filter | str) -> None:
 
 
 def _print(erased: Erased, *, derived: bool) -> None:
-    if not erased.ids:
+    if not erased.ids and not erased.beside:
         click.echo("no record matches: nothing was erased", err=True)
         return
     click.echo(f"erased: {len(erased.ids)} records, {erased.versions} versions")
+    for name, count in erased.beside:
+        click.echo(f"erased beside them: {count} {_BESIDE.get(name, name)}")
     for each in erased.derived if not derived else ():
         click.echo(f"  derives from what was erased: {render.plain(each)} (erase it with --derived)", err=True)
     for path in erased.copies:

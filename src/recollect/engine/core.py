@@ -28,6 +28,7 @@ from recollect.engine.index.sdrs import Sdrs, SdrsOf, sdrs_follower
 from recollect.engine.index.terms import Terms, TermsOf, terms_follower
 from recollect.engine.index.vectors import VECTOR_BYTES, QuestionVector, VectorKeeper
 from recollect.engine.log_trees import LogTrees
+from recollect.engine.outline_results import TreeEntry
 from recollect.engine.read.export import export
 from recollect.engine.read.log import Log
 from recollect.engine.read.queries import Reading
@@ -43,6 +44,7 @@ from recollect.engine.write.writer import Writer
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Commit
+from recollect.operations import ReadTree
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import aware
 from recollect.stores.base import ReadView, Store, View
@@ -231,6 +233,15 @@ class Core:
                         return read(view, entry.value)
             return read(view, follower.start(view, branch, key))  # an older copy was restored
 
+    def tree(self, branch: Branch, scope: Scope, operation: ReadTree) -> list[TreeEntry]:
+        """Read a tree of an outline. See `operations.ReadTree`."""
+        self.now()
+
+        def read(view: View, outlines: Outlines) -> list[TreeEntry]:
+            return outlines.at(self.reads_at(view, branch)).read(operation)
+
+        return self.followed(self.outlines, branch, OutlineOf(branch, scope), read)
+
     @contextmanager
     def writing(
         self,
@@ -284,6 +295,7 @@ class Core:
                     self.reads_at,
                     self.vectors is not None,
                     self.log_trees.head,
+                    self.tree,
                 )
                 writing = Writing(services, transaction, writer, branch, scope, now, reads_at)
                 try:

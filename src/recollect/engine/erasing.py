@@ -8,7 +8,7 @@ what has changed since. What follows the commits is in `engine.erasures`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from recollect.engine.answers import erase_answers
@@ -19,12 +19,13 @@ from recollect.engine.index.document_of import digest_of
 from recollect.engine.scope import QUALIFIED_PREFIX, Scope, scopes_of
 from recollect.engine.write.writer import Writer
 from recollect.errors import CodecError, UnknownRecordError
-from recollect.filters.tree import Nothing
-from recollect.ledger.commits import Branch, Commit
+from recollect.filters.tree import AllOf, Is, Not, Nothing
+from recollect.ledger.commits import RESERVED, Branch, Commit
 from recollect.ledger.entries import note_hash
 from recollect.ledger.merkle import redacted_id
 from recollect.operations import Erase
 from recollect.records.record import Record
+from recollect.records.sdrs import COUNTER
 from recollect.stores.base import Transaction, View
 
 #: Maximum number of records that one commit erases.
@@ -32,11 +33,28 @@ AT_ONCE = 1000
 
 
 def erase(core: Core, branch: Branch, scope: Scope, operation: Erase, actor: str | None, reason: str | None) -> Erased:
-    """Permanently remove the contents of records.
+    """Permanently remove the contents of records; with a filter, also of what lies beside them, such as terms.
 
     Raises:
         UnknownRecordError: The caller can read no version of the record that is named.
     """
+    erased = _erase(core, branch, scope, operation, actor, reason)
+    if operation.where is None or branch.is_reserved:
+        return erased
+    # A number that was given stays given.
+    others = replace(operation, where=AllOf.of(operation.where, Not(Is("kind", (COUNTER,)))))
+    beside: list[tuple[str, int]] = []
+    for name in RESERVED:
+        done = _erase(core, branch.reserved(name), scope, others, actor, reason)
+        if done.ids:
+            beside.append((name, len(done.ids)))
+        copies = tuple(sorted({*erased.copies, *done.copies}))
+        erased = replace(erased, pending=erased.pending or done.pending, copies=copies)
+    return replace(erased, beside=tuple(beside))
+
+
+def _erase(core: Core, branch: Branch, scope: Scope, operation: Erase, actor: str | None, reason: str | None) -> Erased:
+    """Permanently remove the contents of records of a branch."""
     core.now()
     with core.read(branch) as view:
         selection = _Selection(view, branch, scope, operation)

@@ -11,11 +11,9 @@ from recollect.engine import history, past, receipts, replaying
 from recollect.engine.core import Core
 from recollect.engine.erasing import erase
 from recollect.engine.index.mentions import MentionIndex
-from recollect.engine.index.outlines import OutlineOf, Outlines
 from recollect.engine.index.sdrs import Sdrs, SdrsOf
 from recollect.engine.index.terms import Terms, TermsOf
 from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, VectorKeeper, needs_embedder, no_embedder
-from recollect.engine.outline_results import TreeEntry
 from recollect.engine.policies import NONE, Policies, policies_of, set_policies
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
 from recollect.engine.read.entities import Mentions
@@ -403,16 +401,6 @@ def _about_terms(query: Callable[[Glossary, Any], Any]) -> Handler:
     return Handler(run, in_batch, atomic=False)
 
 
-def _read_tree(core: Core, request: Request) -> list[TreeEntry]:
-    core.now()
-    key = OutlineOf(request.branch, request.scope)
-
-    def read(view: View, outlines: Outlines) -> list[TreeEntry]:
-        return outlines.at(core.reads_at(view, request.branch)).entries(request.operation.id, request.operation.depth)
-
-    return core.followed(core.outlines, request.branch, key, read)
-
-
 def _recall_sdrs(core: Core, request: Request) -> list[FoundSdr]:
     core.now()
     core.intake.limits.check_question(request.operation.text)
@@ -651,7 +639,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     AnnotateTerms: _about_terms(Glossary.annotate),
     SharedNames: _about_terms(Glossary.shared_names),
     RecallSdrs: Handler(_recall_sdrs, lambda writing, operation: writing.reading().sdrs(operation), atomic=False),
-    ReadTree: Handler(_read_tree, lambda writing, operation: writing.reading().tree(operation), atomic=False),
+    ReadTree: Handler(_scoped(Core.tree), Writing.tree, atomic=False),
     Head: _read(Reading.head),
     Stats: _read(Reading.stats),
     GetQuota: _read(Reading.quota),

@@ -63,6 +63,8 @@ class Erased:
         copies: The paths of other stores in the folder of this one that have contents which were erased, or may have
             them: backups, replaced and rescued stores. They are not changed.
         commits: The numbers of the commits, one for each thousand records; () within a scope.
+        beside: With a filter: how many records were erased of what lies beside the memory's own: (namespace, number)
+            for each of the glossary ("terms"), the outlines ("nodes") and the sparse codes ("sdrs") that had any.
     """
 
     ids: tuple[str, ...]
@@ -71,6 +73,7 @@ class Erased:
     pending: bool = False
     copies: tuple[str, ...] = ()
     commits: tuple[int, ...] = ()
+    beside: tuple[tuple[str, int], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -81,6 +84,7 @@ class Erased:
             "pending": self.pending,
             "copies": list(self.copies),
             "commits": list(self.commits),
+            "beside": dict(self.beside),
         }
 
     @classmethod
@@ -88,7 +92,8 @@ class Erased:
     def from_json(cls, data: Mapping[str, Any]) -> Erased:
         """Rebuild a result from its JSON form."""
         lists = {name: tuple(data[name]) for name in ("ids", "derived", "copies", "commits")}
-        return cls(versions=data["versions"], pending=data["pending"], **lists)
+        beside = tuple(data["beside"].items())
+        return cls(versions=data["versions"], pending=data["pending"], beside=beside, **lists)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

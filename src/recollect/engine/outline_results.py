@@ -17,7 +17,9 @@ class TreeEntry(NamedTuple):
         order: Its rank among its siblings.
         kind: Its type, in folded case.
         title: Its title, or None.
+        named: Whether its source gives its ID.
         said: The digest of what it says, in hex.
+        form: The digest of the form in which it says it, in hex.
         hash: The hash of the subtree that begins with it, in hex.
     """
 
@@ -26,7 +28,9 @@ class TreeEntry(NamedTuple):
     order: int
     kind: str
     title: str | None
+    named: bool
     said: str
+    form: str
     hash: str
 
     def to_json(self) -> dict[str, Any]:

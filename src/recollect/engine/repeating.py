@@ -1,4 +1,4 @@
-"""Writes with an idempotency key: executed once, in one transaction with their answer, and only answered if repeated."""
+"""Writes with an idempotency key: executed once, in one transaction with their answer, and then only answered."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ QUALIFIED_PREFIX = "@"
 #: A longer qualifier, in bytes, is replaced by a digest, so that there is room for the id itself.
 _MAX_QUALIFIER_BYTES = 100
 _RESERVED = re.compile("[%&/=\\x00-\\x1f\\x7f-\\x9f\ud800-\udfff]")
+_QUALIFIER = re.compile(f"({QUALIFIED_PREFIX}[a-z]+=[^&/]*(?:&[a-z]+=[^&/]*)*)(?:&[0-9]+)?/")
 _NUMBER_AND_ID = re.compile(rf"(?:&(?:[2-9]|[1-9][0-9]+))?/([^{QUALIFIED_PREFIX}].*)", re.DOTALL)
 
 
@@ -152,6 +153,37 @@ class Scope(NamedTuple):
 
     def __str__(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in self.fixed) or "of the whole namespace"
+
+
+def qualifier_of(record_id: str) -> str:
+    """Return the qualifier of an id that was chosen in a scope, up to the slash; "" of any other id.
+
+    >>> qualifier_of("@user=ana&2/note"), qualifier_of("note")
+    ('@user=ana/', '')
+    """
+    found = _QUALIFIER.match(record_id)
+    return f"{found[1]}/" if found else ""
+
+
+def unqualified(record_id: str) -> str:
+    """Return an id without its qualifier, as it was chosen in its scope.
+
+    >>> unqualified("@user=ana&2/note"), unqualified("note")
+    ('note', 'note')
+    """
+    found = _QUALIFIER.match(record_id)
+    return record_id[found.end() :] if found else record_id
+
+
+def linked_id(record_id: str, link: str | None) -> str | None:
+    """Return the id that a link of a record names, such as its parent, for a reader who sees the record's id like this.
+
+    Whoever wrote the link saw the ids of a scope, if the record's own id was chosen in one.
+
+    >>> linked_id("@user=ana/note", "plan"), linked_id("note", "plan")
+    ('@user=ana/plan', 'plan')
+    """
+    return None if link is None else qualifier_of(record_id) + link
 
 
 def scopes_of(record: Record) -> list[Scope]:

@@ -8,7 +8,7 @@ JSON form that round-trips; only a custom predicate has none, and raises Unsuppo
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -196,16 +196,16 @@ class Under(Filter):
         return {"under": self.ids[0] if len(self.ids) == 1 else list(self.ids)}
 
 
-def resolved(where: Filter, below: Callable[[tuple[str, ...]], Iterable[str]]) -> Filter:
+def resolved(where: Filter, below: Callable[[tuple[str, ...]], Filter]) -> Filter:
     """Return a filter without `Under`.
 
     Args:
         where: The filter.
-        below: Returns the ids of all records that lie below some records.
+        below: Returns the filter that all records below some records match, and no others.
     """
     match where:
         case Under():
-            return Links("parent", tuple(dict.fromkeys((*where.ids, *below(where.ids)))))
+            return below(where.ids)
         case AllOf() | AnyOf():
             parts = tuple(resolved(part, below) for part in where.parts)
             return where if all(map(operator.is_, parts, where.parts)) else type(where)(parts)

@@ -137,7 +137,7 @@ class AsyncOutline:
     path = _awaited(Outline.path)
     """Return the titles from the root to a node; "" for a node without one."""
     at_path = _awaited(Outline.at_path)
-    """Return the first node with a path of titles below a node, or below any root; None if there is none."""
+    """Return the first node with a path of titles; None if there is none."""
     find = _awaited(Outline.find)
     """Return the nodes of a type, with an attribute, or with a value of it, in the order of their ids."""
     view = _awaited(Outline.view)
@@ -152,6 +152,14 @@ class AsyncOutline:
     """Return a node with all below it. A node that was stored without an ID has none."""
     to_text = _awaited(Outline.to_text)
     """Return a subtree as Org or Markdown, from which the same tree is read."""
+    erase = _awaited(Outline.erase)
+    """Permanently remove the contents of a node and of all below it, of every version."""
+    history = _awaited(Outline.history)
+    """Return every version that a node had, oldest first, with its commit and its cause."""
+    snapshots = _awaited(Outline.snapshots)
+    """Return the snapshots of the outlines, newest first."""
+    rollback = _awaited(Outline.rollback)
+    """Restore all outlines as they were at a moment, in a new commit."""
     hash = _awaited(Outline.hash)
     """Return the hash of a subtree, as 64 hex digits: it changes with anything in it (`text.outlines.nodes`)."""
 

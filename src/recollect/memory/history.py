@@ -206,8 +206,9 @@ class Histories(Calls):
         whatever user they belonged to.
 
         Args:
-            what: An id; or a filter, which selects each id of which any version matches. For the text form of a filter,
-                pass `recollect.filters.parse(text)`.
+            what: An id; or a filter, which selects each id of which any version matches, also among the terms, the
+                nodes of outlines and the texts with sparse codes that belong to this namespace. For the text form of
+                a filter, pass `recollect.filters.parse(text)`.
             redact: Also replace the ids in the log by hashes, and remove the actors and reasons of all earlier commits
                 that changed the records (within a scope: only of those that changed nothing else). An id of which a
                 version lies outside the scope is not replaced.

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recollect.embedding.base import embedded
 from recollect.embedding.similarity import cosine
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnknownArgumentError
+from recollect.memory.outline.reading import PRIVATE
 from recollect.records.record import Record
 from recollect.records.terms import DEFAULT_AGENT
 from recollect.salience import judge
@@ -165,7 +166,7 @@ def _import_outline(memory: Memory, given: Json) -> Any:
 
 
 def _search_outline(memory: Memory, given: Json) -> Any:
-    found = memory.outline.search(given["query"], given.get("limit", 5), under=given.get("under"))
+    found = memory.outline.search(given["query"], given.get("limit", 5), under=given.get("under"), private=PRIVATE)
     nodes = [
         {
             "id": each.node.id,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from recollect.errors import InvalidArgumentError
 from recollect.operations.base import Operation
 from recollect.operations.checks import check_count, check_text
 
@@ -16,13 +17,20 @@ class ReadTree(Operation, name="read_tree"):
         id: The id of the node; None: all outlines.
         depth: How many levels below the node, or which levels of the outlines: 0 gives the node, or no more than the
             roots. None: all.
+        expect: Raise ConflictError unless the subtree has this hash ("absent": unless there is no such node), so that
+            a batch that begins with it writes only if nobody has changed the subtree since it was read.
     """
 
     id: str | None = None
     depth: int | None = None
+    expect: str | None = None
 
     def __post_init__(self) -> None:
         if self.id is not None:
             check_text("id", self.id)
         if self.depth is not None:
             check_count("depth", self.depth, least=0)
+        if self.expect is not None:
+            check_text("expect", self.expect)
+            if self.id is None:
+                raise InvalidArgumentError("expect", self.expect, "requires the id of a node")

@@ -7,13 +7,15 @@ from typing import NamedTuple
 
 from recollect.engine.follower import RecordFollower
 from recollect.engine.outline_results import TreeEntry
-from recollect.engine.scope import Scope
+from recollect.engine.scope import Scope, linked_id
+from recollect.errors import ConflictError
 from recollect.ledger.commits import Branch
+from recollect.operations import ABSENT, ReadTree
 from recollect.records.codec import microseconds
 from recollect.records.nodes import attributes_of, is_node, node_of
 from recollect.records.record import Record
 from recollect.stores.base import ReadView
-from recollect.text.outlines.nodes import node_hash, said_digest
+from recollect.text.outlines.nodes import form_digest, node_hash, said_digest
 
 #: Limit on the memory of the trees of all outlines together, in bytes.
 _MOST_BYTES = 2**28
@@ -39,10 +41,15 @@ class _Node(NamedTuple):
     kind: str
     title: str | None
     said: bytes
+    form: bytes
+    named: bool
 
 
 class Outlines:
     """All outlines of a namespace as a scope sees them. Changed in place: a caller locks it.
+
+    A scope has outlines of its own: parents are those of the scope in which a node was stored. A node whose parent is
+    gone, because it expired or was evicted, is at the top.
 
     Args:
         key: What decides which nodes these are.
@@ -72,8 +79,9 @@ class Outlines:
         node, node_id = node_of(record), self._key.scope.shown_id(record.id)
         self._shown[record.id] = node_id
         said = said_digest(node.type, attributes_of(record), node.content)
-        self._nodes[node_id] = _Node(record.parent, record.order or 0, record.kind, node.title, said)
-        self._children.setdefault(record.parent, set()).add(node_id)
+        parent, named = linked_id(node_id, record.parent), node.id is not None
+        self._nodes[node_id] = _Node(parent, record.order or 0, record.kind, node.title, said, form_digest(node), named)
+        self._children.setdefault(parent, set()).add(node_id)
         self._forget_hashes(node_id)
 
     def remove(self, record_id: str) -> None:
@@ -101,8 +109,23 @@ class Outlines:
         return self
 
     def children(self, node_id: str | None) -> list[str]:
-        """Return the children of a node in their order; of None the roots."""
-        return sorted(self._children.get(node_id, ()), key=lambda each: (self._nodes[each].order, each))
+        """Return the children of a node in their order; of None the nodes at the top."""
+        ids = set(self._children.get(node_id, ()))
+        if node_id is None:
+            ids.update(each for parent, own in self._children.items() if parent not in self._nodes for each in own)
+        return sorted(ids, key=lambda each: (self._nodes[each].order, each))
+
+    def read(self, operation: ReadTree) -> list[TreeEntry]:
+        """Return what `operations.ReadTree` asks for.
+
+        Raises:
+            ConflictError: The subtree is not as it was expected.
+        """
+        if operation.expect is not None and operation.id is not None:
+            found = self._hash(operation.id).hex() if operation.id in self._nodes else ABSENT
+            if found != operation.expect:
+                raise ConflictError(f"the outline below {operation.id}", operation.expect, found)
+        return self.entries(operation.id, operation.depth)
 
     def entries(self, node_id: str | None, depth: int | None = None) -> list[TreeEntry]:
         """Return a node and what is below it, each before its children; of None all outlines."""
@@ -137,8 +160,8 @@ class Outlines:
 
     def _entry(self, node_id: str) -> TreeEntry:
         node = self._nodes[node_id]
-        digests = node.said.hex(), self._hash(node_id).hex()
-        return TreeEntry(node_id, node.parent, node.order, node.kind, node.title, *digests)
+        digests = node.said.hex(), node.form.hex(), self._hash(node_id).hex()
+        return TreeEntry(node_id, node.parent, node.order, node.kind, node.title, node.named, *digests)
 
     def _forget_hashes(self, node_id: str) -> None:
         """Discard the hashes of a node and of those above it."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from recollect.engine.index.filter_terms import link_term
-from recollect.engine.scope import Scope
-from recollect.filters.tree import AllOf, Links
+from recollect.engine.scope import Scope, linked_id, qualifier_of, unqualified
+from recollect.filters.tree import AllOf, Custom, Filter, Links
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch
+from recollect.records.record import Record
 from recollect.stores.base import ReadView
 
 
@@ -33,27 +33,55 @@ class Below:
     words: WordView | None
     now: int
 
-    def __call__(self, ids: tuple[str, ...]) -> list[str]:
-        """Return the ids of the records that lie below some records. A cycle of parents ends where it began.
+    def __call__(self, ids: tuple[str, ...]) -> Filter:
+        """Return the filter that the records below some records match. A cycle of parents ends where it began.
+
+        A parent that was named in a scope is one of that scope.
 
         Cost:
             With the index, one look-up for each record that is found; without, all records once for each level.
         """
         found: dict[str, None] = {}
-        level = list(ids)
+        level, strangers = list(ids), False
         while level:
-            level = [each for each in dict.fromkeys(self._children(level)) if each not in found]
+            children, others = self._children(level)
+            strangers = strangers or others
+            level = [each for each in dict.fromkeys(children) if each not in found]
             found |= dict.fromkeys(level)
-        return list(found)
+        parents = frozenset((*ids, *found))
+        named = Links("parent", tuple(sorted({unqualified(each) for each in parents})))
+        # Only where records of other scopes name parents with the same ids, as each record must then be looked at.
+        return AllOf.of(named, Custom(lambda record: _parent(record.id, record) in parents)) if strangers else named
 
-    def _children(self, ids: list[str]) -> Iterable[str]:
+    def _children(self, ids: list[str]) -> tuple[list[str], bool]:
+        """Return the ids of the children of some records, and whether others name parents with the same ids."""
+        above, names = set(ids), [unqualified(each) for each in ids]
         if self.words is None:
-            where = AllOf.of(self.scope.filter, Links("parent", tuple(ids)))
+            where = AllOf.of(self.scope.filter, Links("parent", tuple(dict.fromkeys(names))))
             records = self.view.select(self.branch, where, order="id", now=self.now)
-            return [self.scope.shown_id(record.id) for record in records]
+            shown = {
+                shown_id: _parent(shown_id, each) for each in records for shown_id in (self.scope.shown_id(each.id),)
+            }
+            children = [each for each, parent in shown.items() if parent in above]
+            return children, len(children) < len(shown)
         words = self.words.at(self.now)
         table = words.table
-        flags = words.having([link_term("parent", each) for each in ids]) & table.alive[: table.count]
+        seen = table.alive[: table.count]
         for name, value in self.scope.fixed:
-            flags &= table.having(name, [value])
-        return sorted(self.scope.shown_id(table.id(number)) for number in np.flatnonzero(flags).tolist())
+            seen = seen & table.having(name, [value])
+        of_qualifier: dict[str, list[str]] = {}
+        for each in ids:
+            of_qualifier.setdefault(qualifier_of(each), []).append(unqualified(each))
+        out: list[str] = []
+        others = False
+        for qualifier, parents in of_qualifier.items():
+            flags = words.having([link_term("parent", each) for each in parents]) & seen
+            children = [self.scope.shown_id(table.id(number)) for number in np.flatnonzero(flags).tolist()]
+            own = [each for each in children if qualifier_of(each) == qualifier]
+            others = others or len(own) < len(children)
+            out += own
+        return sorted(out), others
+
+
+def _parent(shown_id: str, record: Record) -> str | None:
+    return linked_id(shown_id, record.parent)

@@ -243,9 +243,7 @@ class Reading:
 
     def tree(self, operation: ReadTree) -> list[TreeEntry]:
         """Return a node and all below it, read from the records of all nodes."""
-        return outlines_at(self.view, OutlineOf(self.branch, self.scope), self.now).entries(
-            operation.id, operation.depth
-        )
+        return outlines_at(self.view, OutlineOf(self.branch, self.scope), self.now).read(operation)
 
     def sdrs(self, operation: RecallSdrs) -> list[FoundSdr]:
         """Return the texts that are closest to a text, read from the records of all."""

@@ -10,6 +10,7 @@ from recollect.engine.cursors import Cursors
 from recollect.engine.history_results import Restored
 from recollect.engine.index.keeper import IndexKeeper, apply_written, read_back
 from recollect.engine.index.vectors import IN_BATCH
+from recollect.engine.outline_results import TreeEntry
 from recollect.engine.read.below import Below
 from recollect.engine.read.filter_bounds import as_ids, bounds, index_helps
 from recollect.engine.read.full_text import grep
@@ -47,6 +48,7 @@ from recollect.operations import (
     ForgetWhere,
     Grep,
     Merge,
+    ReadTree,
     Recall,
     Remember,
     RememberAll,
@@ -74,6 +76,7 @@ class Services(NamedTuple):
         reads_at: Returns the time that decides which records have expired (`Core.reads_at`).
         has_vectors: Whether there is an embedder.
         log_head: Returns the head of the log of a branch, in hex (`LogTrees.head`).
+        tree: Reads a tree of an outline as it is committed (`Core.tree`).
     """
 
     store: Store
@@ -84,6 +87,7 @@ class Services(NamedTuple):
     reads_at: Callable[[View, Branch], int]
     has_vectors: bool
     log_head: Callable[[View, Branch], str]
+    tree: Callable[[Branch, Scope, ReadTree], list[TreeEntry]]
 
 
 class Writing:
@@ -331,6 +335,12 @@ class Writing:
         if operation.embed:
             raise UnsupportedError("embedding texts", "a batch holds the write lock: search with the memory")
         return self.reading(self._words()).similar(operation)
+
+    def tree(self, operation: ReadTree) -> list[TreeEntry]:
+        """Return a tree of an outline, as the transaction sees its nodes."""
+        if self.writer.touched:
+            return self.reading().tree(operation)
+        return self._services.tree(self._branch, self._scope, operation)  # no other writer can commit meanwhile
 
     def grep(self, operation: Grep) -> RecordList:
         """Return the records that match a full-text query, as the transaction sees them."""

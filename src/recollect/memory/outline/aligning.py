@@ -1,22 +1,24 @@
 """Which stored node each node of a tree is, and where among its siblings it is stored.
 
-A node with an ID is the stored one with this id, wherever that is. One without is found by what it says: first among
-the children of the node above it (the same subtree, the same text, the same title), then anywhere (a subtree that was
-moved), and at last by its type among the children that are left (a title that was changed). What is left is new, and
-gets an id that follows from its parent and its title, so every machine gives the same one.
+A node with an ID is the stored one with this id, wherever that is. One without is found, among the stored nodes without
+an ID, by what it says: first among the children of the node above it (the same subtree, the same text, the same title),
+then anywhere (a subtree that was moved), and at last by its type among the children that are left (a title that was
+changed). What is left is new, and gets an id that follows from its parent and its title, so every machine gives the
+same one. The id of a node that has one belongs to its source: no other node takes it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from bisect import bisect_left
-from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from recollect.engine.outline_results import TreeEntry
 from recollect.errors import InvalidArgumentError
-from recollect.text.outlines.nodes import Node, said_digest
+from recollect.text.outlines.nodes import Node, form_digest, said_digest
 from recollect.text.unicode import fold, nfc
 
 #: The distance between siblings that are stored together, so that others fit between them.
@@ -33,6 +35,7 @@ class Placed(NamedTuple):
         parent: The id of its parent; None for the root.
         order: Its rank among its siblings.
         said: The digest of what it says, in hex.
+        form: The digest of the form in which it says it, in hex.
         before: What is stored under its id; None if it is new.
     """
 
@@ -41,7 +44,13 @@ class Placed(NamedTuple):
     parent: str | None
     order: int
     said: str
+    form: str
     before: TreeEntry | None
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether something else is stored, or the same in another form."""
+        return self.before is not None and (self.before.said, self.before.form) != (self.said, self.form)
 
     @property
     def is_moved(self) -> bool:
@@ -49,18 +58,19 @@ class Placed(NamedTuple):
         return self.before is not None and (self.before.parent, self.before.order) != (self.parent, self.order)
 
 
-def placed(root: Node, root_id: str, stored: Mapping[str, TreeEntry]) -> list[Placed]:
+def placed(root: Node, root_id: str, stored: Mapping[str, TreeEntry], occupied: Set[str] = frozenset()) -> list[Placed]:
     """Return the nodes of a tree, parents first, with their ids and ranks.
 
     Args:
         root: The tree.
         root_id: The id of its root.
         stored: The nodes that are stored, of this outline and those that are named by an ID in the tree.
+        occupied: Ids of other nodes, which no new node may get.
 
     Raises:
         InvalidArgumentError: Two nodes have the same ID.
     """
-    aligned = _Aligned(root, root_id, stored)
+    aligned = _Aligned(root, root_id, stored, occupied)
     ids = aligned.ids
     out: list[Placed] = []
     ranks: dict[int, int] = {id(root): stored[root_id].order if root_id in stored else GAP}
@@ -72,7 +82,7 @@ def placed(root: Node, root_id: str, stored: Mapping[str, TreeEntry]) -> list[Pl
         for child, rank in zip(node.contents, ranked(before), strict=True):
             ranks[id(child)], parents[id(child)] = rank, node_id
         above, rank, said = parents[id(node)], ranks[id(node)], aligned.said[id(node)]
-        out.append(Placed(node, node_id, above, rank, said, stored.get(node_id)))
+        out.append(Placed(node, node_id, above, rank, said, form_digest(node).hex(), stored.get(node_id)))
     return out
 
 
@@ -127,8 +137,9 @@ class _Aligned:
         said: The digest of what each says, in hex.
     """
 
-    def __init__(self, root: Node, root_id: str, stored: Mapping[str, TreeEntry]) -> None:
+    def __init__(self, root: Node, root_id: str, stored: Mapping[str, TreeEntry], occupied: Set[str]) -> None:
         self._stored = stored
+        self._occupied = occupied
         self._children: dict[str, list[str]] = defaultdict(list)
         for each in sorted(stored.values(), key=lambda entry: (entry.order, entry.id)):
             if each.parent is not None:
@@ -136,7 +147,7 @@ class _Aligned:
         self.ids: dict[int, str] = {id(root): root_id}
         self._taken = {root_id}
         self.said: dict[int, str] = {}
-        self._shapes: dict[int, Hashable] = {}
+        self._shapes: dict[int, bytes] = {}
         self._stored_shapes = self._shapes_of_stored()
         self._take_named(root, root_id)
         self._note_shapes(root)
@@ -160,25 +171,25 @@ class _Aligned:
 
     # What a node and a stored node have in common
 
-    def _shapes_of_stored(self) -> dict[str, Hashable]:
+    def _shapes_of_stored(self) -> dict[str, bytes]:
         """What each stored subtree says, without the ids."""
-        out: dict[str, Hashable] = {}
+        out: dict[str, bytes] = {}
         order, waiting = [], [each for each in self._stored if self._stored[each].parent not in self._stored]
         while waiting:
             order.append(waiting.pop())
             waiting += self._children[order[-1]]
         for each in reversed(order):
-            out[each] = hash((self._stored[each].said, *(out[child] for child in self._children[each])))
+            out[each] = _shape(self._stored[each].said, [out[child] for child in self._children[each]])
         return out
 
     def _note_shapes(self, root: Node) -> None:
         for node in reversed(list(root.walk())):
             said = said_digest(node.type, node.attributes, node.content).hex()
             self.said[id(node)] = said
-            self._shapes[id(node)] = hash((said, *(self._shapes[id(child)] for child in node.contents)))
+            self._shapes[id(node)] = _shape(said, [self._shapes[id(child)] for child in node.contents])
 
     def _shape_of(self, each: Node | TreeEntry) -> Hashable:
-        return self._stored_shapes[each.id] if isinstance(each, TreeEntry) else self._shapes[id(each)]
+        return self._stored_shapes.get(each.id, b"") if isinstance(each, TreeEntry) else self._shapes[id(each)]
 
     def _said_of(self, each: Node | TreeEntry) -> Hashable:
         return each.said if isinstance(each, TreeEntry) else self.said[id(each)]
@@ -200,7 +211,7 @@ class _Aligned:
             for way in ways:
                 free: dict[Hashable, deque[str]] = defaultdict(deque)
                 for child_id in self._children[node_id]:
-                    if child_id not in self._taken:
+                    if child_id not in self._taken and not self._stored[child_id].named:
                         free[way(self._stored[child_id])].append(child_id)
                 for child in node.contents:
                     if id(child) not in self.ids and (key := way(child)) is not None and free.get(key):
@@ -210,8 +221,8 @@ class _Aligned:
         """Give subtrees that are elsewhere now the ids that they had."""
         free: dict[Hashable, deque[str]] = defaultdict(deque)
         for each in sorted(self._stored):
-            if each not in self._taken:
-                free[self._stored_shapes[each]].append(each)
+            if each not in self._taken and not self._stored[each].named:
+                free[self._stored_shapes.get(each, b"")].append(each)
         for node in root.walk():
             if id(node) not in self.ids and (found := free.get(self._shapes[id(node)])):
                 while found and found[0] in self._taken:
@@ -220,12 +231,18 @@ class _Aligned:
                     self._take(node, found.popleft())
 
     def _name_new(self, root: Node) -> None:
+        numbers: Counter[str] = Counter()  # how many ids were made for what a parent, a type and a title give
         for node in root.walk():
             above = self.ids[id(node)]
             for child in node.contents:
-                number = 0
+                stem = "\0".join((above, child.type, child.title or ""))
                 while id(child) not in self.ids:
-                    made = str(uuid.uuid5(_IDS, "\0".join((above, child.type, child.title or "", str(number)))))
-                    if made not in self._taken and made not in self._stored:
+                    made = str(uuid.uuid5(_IDS, f"{stem}\0{numbers[stem]}"))
+                    numbers[stem] += 1
+                    if made not in self._taken and made not in self._stored and made not in self._occupied:
                         self._take(child, made)
-                    number += 1
+
+
+def _shape(said: str, children: Sequence[bytes]) -> bytes:
+    """Return the digest of what a subtree says, without the ids."""
+    return hashlib.sha256(said.encode() + b"".join(children)).digest()

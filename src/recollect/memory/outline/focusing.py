@@ -13,7 +13,7 @@ blanks for each level. Titles and values are one line, so no text can look like 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from recollect.engine.outline_results import TreeEntry
@@ -176,18 +176,6 @@ class Focusing:
             level = sorted(reached - found.keys(), key=place.__getitem__)
             found |= dict.fromkeys(level)
         return [*found, *(each for each in self._entries if each not in found)]
-
-
-def shown_entries(entries: Sequence[TreeEntry], hidden: Set[str]) -> list[TreeEntry]:
-    """Return entries without some and all below them."""
-    gone: set[str] = set()
-    out = []
-    for entry in entries:
-        if entry.id in hidden or entry.parent in gone:
-            gone.add(entry.id)
-        else:
-            out.append(entry)
-    return out
 
 
 def _attributes(attributes: Mapping[str, Any]) -> list[tuple[str, str]]:

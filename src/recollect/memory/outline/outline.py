@@ -10,32 +10,25 @@ import hashlib
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recollect.arguments import all_named
-from recollect.engine.outline_results import TreeEntry
-from recollect.errors import ConflictError, InvalidArgumentError
+from recollect.engine.history_results import Erased, RecordVersion, Restored
+from recollect.engine.scope import QUALIFIED_PREFIX
+from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError
+from recollect.filters.tree import Is
+from recollect.ledger.commits import Snapshot
 from recollect.memory.outline.aligning import Placed, placed
 from recollect.memory.outline.formats import SOURCES, format_named, source_id
-from recollect.memory.outline.reading import checked_id
+from recollect.memory.outline.reading import TRIES, checked_id
 from recollect.memory.outline.searching import OutlineSearches
-from recollect.memory.outline.values import (
-    Ingested,
-)
-from recollect.operations import ABSENT, Batch, Forget, Remember, RememberAll
+from recollect.memory.outline.values import PLACE, Ingested
+from recollect.memory.past import Target
+from recollect.operations import ABSENT, Batch, Erase, Forget, ReadTree, Remember, RememberAll
 from recollect.operations.checks import check_text
-from recollect.records.nodes import attributes_of, node_fields, node_of
-from recollect.records.record import Record
-from recollect.text.outlines.nodes import Node, check_depth, from_json, said_digest
+from recollect.records.nodes import node_fields
+from recollect.text.outlines.nodes import Node, check_depth, from_json
 from recollect.text.unicode import nfc
-
-if TYPE_CHECKING:
-    pass
-
-#: How often an ingest is tried again if others change the outline meanwhile.
-_TRIES = 5
-#: The hash of no record.
-_GONE = "0" * 64
 
 
 @all_named
@@ -107,72 +100,173 @@ class Outline(OutlineSearches):
         self, root: Node, source: str | None, snapshot: bool, actor: str | None, reason: str | None
     ) -> Ingested:
         """Store a tree that has been checked."""
+        if not isinstance(snapshot, bool):
+            raise InvalidArgumentError("snapshot", snapshot, "must be true or false")
+        for node in root.walk():
+            if node.id is not None and nfc(node.id).startswith(QUALIFIED_PREFIX):
+                raise InvalidArgumentError("tree", node.id, f"is an ID that begins with {QUALIFIED_PREFIX}")
         root_id = nfc(root.id) if root.id else _root_id(root, source)
         if snapshot:
             self._nodes.snapshot()
-        for attempt in range(_TRIES):
+        occupied: frozenset[str] = frozenset()
+        for attempt in range(TRIES):
+            nodes: list[Placed] = []
             try:
-                return self._ingest(root, root_id, actor, reason or (f"ingest {source}" if source else "ingest"))
+                return self._ingest(root, root_id, occupied, nodes, actor, reason or f"ingest {source or ''}".rstrip())
             except ConflictError:
-                if attempt == _TRIES - 1:
+                if attempt == TRIES - 1:
                     raise
+                # Others changed the outline meanwhile, or an id that was made is that of a node that is elsewhere now.
+                made = [each.id for each in nodes if each.before is None and each.node.id is None]
+                occupied |= {record.id for record in self._several(made)}
         raise AssertionError
 
-    def _ingest(self, root: Node, root_id: str, actor: str | None, reason: str) -> Ingested:
-        stored = {entry.id: entry for entry in self._entries(root_id)}
+    def _ingest(
+        self,
+        root: Node,
+        root_id: str,
+        occupied: frozenset[str],
+        nodes: list[Placed],
+        actor: str | None,
+        reason: str,
+    ) -> Ingested:
+        """Store what differs in one commit, provided that nobody changes it meanwhile.
+
+        Args:
+            root: The tree.
+            root_id: The id of its root.
+            occupied: Ids that no new node may get.
+            nodes: Filled with the nodes of the tree, parents first.
+            actor: Who makes the change.
+            reason: Why it is made.
+        """
+        subtrees = {root_id: self._entries(root_id)}
+        stored = {entry.id: entry for entry in subtrees[root_id]}
         above = {each.id for each in self.ancestors(root_id)} if root_id in stored else set()
         for node in root.walk():
             named = None if node.id is None or node is root else nfc(node.id)
             if named in above:
                 raise InvalidArgumentError("tree", named, "is the ID of a node in it that is above its root")
             if named is not None and named not in stored:  # it is elsewhere so far, or new
-                stored |= {entry.id: entry for entry in self._entries(named)}
-        nodes = placed(root, root_id, stored)
+                subtrees[named] = self._entries(named)
+                stored |= {entry.id: entry for entry in subtrees[named]}
+        nodes += placed(root, root_id, stored, occupied)
         kept = {each.id for each in nodes}
-        removed = [entry for entry in stored.values() if entry.id not in kept]
+        removed = [entry.id for entry in stored.values() if entry.id not in kept]
         added = [each for each in nodes if each.before is None]
-        changed = [each for each in nodes if each.before is not None and each.said != each.before.said]
-        moved = [each for each in nodes if each.before is not None and each.is_moved]
+        changed = [each for each in nodes if each.is_changed]
+        moved = [each for each in nodes if each.is_moved]
         written = list({each.id: each for each in (*added, *changed, *moved)}.values())
         if written or removed:
-            self._write(written, removed, actor, reason)
+            expected = {each: entries[0].hash if entries else ABSENT for each, entries in subtrees.items()}
+            self._write(expected, written, removed, actor, reason)
         return Ingested(
             root_id,
             tuple(each.id for each in added),
             tuple(each.id for each in changed),
             tuple(each.id for each in moved),
-            tuple(entry.id for entry in removed),
+            tuple(removed),
             len(nodes) - len(written),
         )
 
-    def _write(self, written: Sequence[Placed], removed: Sequence[TreeEntry], actor: str | None, reason: str) -> None:
-        """Write what differs in one commit, provided that nobody else has changed it since it was read."""
-        before = {entry.id: entry for entry in (*(each.before for each in written), *removed) if entry is not None}
-        # One that was changed or removed since has another hash, or none: then the write is a conflict.
-        hashes = {record.id: record.hash for record in self._several(list(before)) if _is(record, before[record.id])}
+    def _write(
+        self,
+        expected: Mapping[str, str],
+        written: Sequence[Placed],
+        removed: Sequence[str],
+        actor: str | None,
+        reason: str,
+    ) -> None:
+        """Write and remove nodes in one commit.
+
+        Args:
+            expected: The hash that each subtree had when it was read, by the id of its root; ABSENT if there was none.
+            written: The nodes to write.
+            removed: The ids of the nodes to remove.
+            actor: Who makes the change.
+            reason: Why it is made.
+
+        Raises:
+            ConflictError: A subtree was changed since, or a new node's id is in use. Nothing was written.
+        """
         items: list[Remember] = []
         for each in written:
             fields = node_fields(each.node, each.id, each.parent, each.order)
             content, node_id = fields.pop("content"), fields.pop("id")
-            expect = ABSENT if each.before is None else hashes.get(each.id, _GONE)
+            expect = ABSENT if each.before is None else None
             items.append(Remember(content=content, id=node_id, fields=fields, if_exists="update", expect=expect))
+        guards = [ReadTree(id=each, depth=0, expect=hash_) for each, hash_ in expected.items()]
         stored = [RememberAll(items=tuple(items), on_error="raise")] if items else []
-        gone = [Forget(id=entry.id, expect=hashes.get(entry.id, _GONE)) for entry in removed]
-        self._nodes.execute(Batch(operations=(*stored, *gone), actor=actor, reason=reason))
+        gone = [Forget(id=each) for each in removed]
+        self._nodes.execute(Batch(operations=(*guards, *stored, *gone), actor=actor, reason=reason))
 
     def remove(self, node_id: str, *, actor: str | None = None, reason: str | None = None) -> int:
-        """Remove a node and all below it in one commit, and return how many nodes there were. Their history stays."""
-        entries = self._entries(checked_id(node_id))
-        if entries:
-            self._write([], entries, actor, reason or "remove")
-        return len(entries)
+        """Remove a node and all below it in one commit, and return how many nodes there were. Their history stays.
 
+        Raises:
+            ConflictError: Others changed the outline at the same time, again and again. Nothing was removed.
+        """
+        for attempt in range(TRIES):
+            entries = self._entries(checked_id(node_id))
+            try:
+                if entries:
+                    expected = {entries[0].id: entries[0].hash}
+                    self._write(expected, [], [entry.id for entry in entries], actor, reason or "remove")
+            except ConflictError:
+                if attempt == TRIES - 1:
+                    raise
+            else:
+                return len(entries)
+        raise AssertionError
 
-def _is(record: Record, entry: TreeEntry) -> bool:
-    """Return whether a node is still as its tree was read."""
-    node = node_of(record)
-    said = said_digest(node.type, attributes_of(record), node.content).hex()
-    return (record.parent, record.order, said) == (entry.parent, entry.order, entry.said)
+    def erase(self, node_id: str, *, actor: str | None = None, reason: str | None = None) -> Erased:
+        """Permanently remove the contents of a node and of all below it, of every version. See `Memory.erase`.
+
+        What was below it once and is elsewhere or removed now keeps its contents: erase it by its own id.
+
+        Raises:
+            UnknownRecordError: There never was such a node.
+        """
+        ids = [entry.id for entry in self._entries(checked_id(node_id))] or [checked_id(node_id)]
+        erased: Erased = self._nodes.execute(Erase(where=Is("id", tuple(ids))), actor=actor, reason=reason)
+        if not erased.ids:
+            raise UnknownRecordError(node_id, PLACE)
+        return erased
+
+    # History
+
+    def history(self, node_id: str) -> list[RecordVersion]:
+        """Return every version that a node had, oldest first, with its commit and its cause. See `Memory.history`.
+
+        Raises:
+            UnknownRecordError: There never was such a node.
+        """
+        return self._nodes.history(checked_id(node_id))
+
+    def snapshots(self) -> list[Snapshot]:
+        """Return the snapshots of the outlines, newest first: the order that `rollback(index=)` counts.
+
+        Raises:
+            ScopeError: The memory is scoped.
+        """
+        return self._nodes.snapshots()
+
+    def rollback(
+        self, to: Target | None = None, *, index: int | None = None, actor: str | None = None, reason: str | None = None
+    ) -> Restored:
+        """Restore all outlines as they were at a moment, in a new commit. `Memory.rollback` leaves them as they are.
+
+        Args:
+            to: The moment: a snapshot, its name, a time, or a root or a seq of the outlines' own log.
+            index: A snapshot by its age; 0: the newest.
+            actor: Who makes the change; recorded in the commit.
+            reason: Why it is made; recorded in the commit.
+
+        Raises:
+            UnknownTargetError: There is no such moment. Nothing was changed.
+            ScopeError: The memory is scoped.
+        """
+        return self._nodes.rollback(to, index=index, actor=actor, reason=reason)
 
 
 def _root_id(root: Node, source: str | None) -> str:

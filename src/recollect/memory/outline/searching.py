@@ -9,8 +9,8 @@ from recollect.engine.similar_results import Similar
 from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import AllOf, AnyOf, Filter, Is, Not, Tag, Under
 from recollect.memory.context.values import Tokenizer, counter
-from recollect.memory.outline.focusing import Focusing, shown_entries
-from recollect.memory.outline.reading import OutlineReads
+from recollect.memory.outline.focusing import Focusing
+from recollect.memory.outline.reading import PRIVATE, OutlineReads, shown_entries
 from recollect.memory.outline.values import (
     FocusedText,
     OutlineMatch,
@@ -20,7 +20,6 @@ from recollect.memory.outline.values import (
 from recollect.operations import Count, FindSimilar
 from recollect.operations.checks import check_count, check_text
 from recollect.records.nodes import MARKED
-from recollect.text.unicode import fold
 
 #: Maximum number of characters of a focused node that others are compared with.
 _LONGEST_QUESTION = 2000
@@ -62,6 +61,8 @@ class OutlineSearches(OutlineReads):
         Cost:
             That of a recall, or one product for each node's vector; and the embedding of new texts.
         """
+        if marked is not None and not isinstance(marked, bool):
+            raise InvalidArgumentError("marked", marked, "must be true, false or None")
         parts: list[Filter] = []
         if under is not None:
             top = self._known(under).id
@@ -87,7 +88,7 @@ class OutlineSearches(OutlineReads):
         under: str | None = None,
         k: int = 5,
         minimum: float = 0.5,
-        private: Collection[str] = ("private",),
+        private: Collection[str] = PRIVATE,
         tokenizer: Tokenizer | None = None,
     ) -> FocusedText:
         """Return an outline as text for a prompt: a node and what is similar to it in full, the rest by title.
@@ -120,6 +121,13 @@ class OutlineSearches(OutlineReads):
         count = counter(tokenizer)
         node = self._known(node_id)
         top = under if under is not None else next((each.id for each in self.ancestors(node.id)), node.id)
+        if question is not None:
+            check_text("question", question, blank=True)
+        asked = question if question is not None else (node.content or "")[:_LONGEST_QUESTION]
+        similar = OutlineMatches((), "confidence")
+        if k and asked.strip():
+            similar = self.search(asked, k + 1, under=top, minimum=minimum, private=private)
+        # What is private is read last: a text that was read when it was not private may be shown.
         every = self._entries(self._known(top).id)
         if node.id not in {entry.id for entry in every}:
             raise InvalidArgumentError("node_id", node_id, f"is not below {under}")
@@ -127,10 +135,6 @@ class OutlineSearches(OutlineReads):
         if not hidden.isdisjoint(each.id for each in (*self.ancestors(node.id), node)):
             raise InvalidArgumentError("node_id", node_id, "is private")
         shown = shown_entries(every, hidden)
-        asked = question if question is not None else (node.content or "")[:_LONGEST_QUESTION]
-        similar = OutlineMatches((), "confidence")
-        if k and asked.strip():
-            similar = self.search(asked, k + 1, under=top, minimum=minimum, private=private)
         empty = count("")
         size = (lambda text: len(text.encode("utf-8")) / 4) if tokenizer is None else lambda text: count(text) - empty
         focusing = Focusing(shown, node, max_tokens - empty, size)
@@ -144,12 +148,3 @@ class OutlineSearches(OutlineReads):
         out.omitted = len(shown) - len(out.full) - len(out.titles)
         out.tokens, out.measure, out.notes = (tokens if text else 0), similar.measure, similar.notes
         return out
-
-    def _private(self, tags: Collection[str]) -> set[str]:
-        """Return the ids of the nodes with one of some tags."""
-        if isinstance(tags, str):
-            raise InvalidArgumentError("private", tags, "must be a list of tags")
-        for tag in tags:
-            check_text("private", tag)
-        every = [Tag(each) for tag in tags for each in dict.fromkeys((tag, fold(tag)))]
-        return {record.id for record in self._nodes.find(AnyOf.of(*every))} if every else set()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
+from recollect.engine.scope import linked_id
 from recollect.engine.similar_results import Measure
 from recollect.errors import UnknownRecordError
 from recollect.records.nodes import node_of
@@ -77,7 +78,7 @@ def outline_node(record: Record) -> OutlineNode:
     named = node.id is not None
     return OutlineNode(
         record.id,
-        record.parent,
+        linked_id(record.id, record.parent),
         node.type,
         node.title,
         node.raw_content,

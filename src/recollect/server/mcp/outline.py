@@ -9,6 +9,8 @@ from recollect.server.mcp.tools import Call, Result, Tool
 
 #: Maximum number of nodes, and of characters of a text, in a result.
 _MOST, _LONGEST = 500, 4000
+#: Nodes with one of these tags, and what is below them, are shown to no model.
+_PRIVATE = ("private",)
 _NODE = string("The id of a node, as another tool returned it")
 _UNDER = string("Only this node and what is below it. Default: all outlines")
 _TITLES = {"id": string(), "title": string(), "type": string(), "level": integer()}
@@ -22,7 +24,7 @@ def _import(call: Call, given: dict[str, Any]) -> Result:
 
 
 def _show(call: Call, given: dict[str, Any]) -> Result:
-    view = call.memory.outline.view(given.get("node"))
+    view = call.memory.outline.view(given.get("node"), private=_PRIVATE)
     rows = ((node, len(view.ancestors(node.id))) for node in view)
     kept = [(node, level) for node, level in rows if level <= given.get("depth", level)]
     shown = [
@@ -34,7 +36,11 @@ def _show(call: Call, given: dict[str, Any]) -> Result:
 def _search(call: Call, given: dict[str, Any]) -> Result:
     outline = call.memory.outline
     found = outline.search(
-        given["query"], given.get("k", 5), under=given.get("under"), minimum=given.get("minimum", 0.0)
+        given["query"],
+        given.get("k", 5),
+        under=given.get("under"),
+        minimum=given.get("minimum", 0.0),
+        private=_PRIVATE,
     )
     nodes = [
         {

@@ -170,6 +170,15 @@ def said_digest(kind: str, attributes: Mapping[str, Any], content: str | None) -
     return sha.digest()
 
 
+def form_digest(node: Node) -> bytes:
+    """Return the digest of a node in the form in which its source has it, without its children.
+
+    Two forms can say the same: the properties in another order, a title as the first line of the text, an ID or none.
+    """
+    data = json.dumps([node.type, list(node.properties.items()), node.raw_content], ensure_ascii=False)
+    return hashlib.sha256(data.encode("utf-8", "surrogatepass")).digest()
+
+
 def node_hash(node_id: str, said: bytes, children: Sequence[bytes]) -> bytes:
     """Return the hash of a node.
 
