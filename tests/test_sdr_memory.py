@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -280,6 +281,35 @@ class TestStore:
             assert sorted(numbers) == list(range(1, 25))
             assert ids(other.query("text of a thread", 50)) == list(range(1, 25))
 
+    @pytest.mark.parametrize("scoped", [False, True])
+    def test_texts_that_many_threads_store_at_the_same_time_are_all_stored(self, memory: Memory, scoped: bool) -> None:
+        sdr = (memory.scoped(user="ana") if scoped else memory).sdr
+        start = threading.Barrier(8)
+
+        def work(_: int) -> list[int]:
+            start.wait()
+            return [sdr.store("text of a thread") for _ in range(25)]
+
+        with ThreadPoolExecutor(8) as pool:
+            numbers = [number for each in pool.map(work, range(8)) for number in each]
+        assert sorted(numbers) == list(range(1, 201))
+        assert sdr.stats()["memories"] == 200
+
+    def test_the_commits_name_who_changes_texts_and_why(self, memory: Memory) -> None:
+        sdr = memory.sdr.by("ana", "an incident")
+        sdr.store("one")
+        sdr.update(1, "two")
+        sdr.restore([{"id": 7, "text": "seven", "metadata": {}, "created_ts": 1, "updated_ts": 1}])
+        sdr.forget(1)
+        commits = beside(memory, "sdrs").changes()
+        assert [(each.actor, each.reason) for each in commits] == [("ana", "an incident")] * 4
+
+    def test_after_the_highest_number_nothing_is_stored(self, memory: Memory) -> None:
+        memory.sdr.restore([{"id": 2**40 - 1, "text": "last", "metadata": {}, "created_ts": 1, "updated_ts": 1}])
+        with pytest.raises(InvalidArgumentError, match="number"):
+            memory.sdr.store("one more")
+        assert memory.sdr.stats()["memories"] == 1
+
     @settings(max_examples=some(30), deadline=None)
     @given(
         st.lists(st.tuples(st.sampled_from(["store", "update", "forget"]), texts, st.integers(1, 6)), max_size=12),
@@ -362,13 +392,77 @@ class TestTable:
                     memory.restore([row | {"id": 7} | wrong])
             assert memory.stats() == {"memories": 1, "last_id": 1, "bits": 4096}
 
+    @pytest.mark.parametrize("wrong", [None, 3, "x", [5], ["x"], [None], [{}], [{"id": 1, "text": "a"}]])
+    def test_what_are_no_texts_is_neither_stored_nor_written(self, tmp_path: Path, wrong: Any) -> None:
+        with SDRMemory(":memory:") as memory:
+            for call in (memory.restore, lambda texts: write_table(tmp_path / "t.sqlite", texts)):
+                with pytest.raises(InvalidArgumentError, match="texts"):
+                    call(wrong)
+            assert memory.stats()["last_id"] == 0
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        ("wrong", "match"),
+        [
+            ({"id": "1"}, r"texts\[1\].id"),
+            ({"id": 0}, r"texts\[1\].id"),
+            ({"id": 2**63}, r"texts\[1\].id"),
+            ({"text": 5}, r"texts\[1\].text"),
+            ({"text": "\ud800"}, r"texts\[1\].text"),
+            ({"metadata": []}, r"texts\[1\].metadata"),
+            ({"created_ts": "now"}, r"texts\[1\].created_ts"),
+            ({"updated_ts": 10**400}, r"texts\[1\].updated_ts"),
+            ({"updated_ts": float("nan")}, r"texts\[1\].updated_ts"),
+        ],
+    )
+    def test_the_text_with_a_wrong_value_is_named(self, tmp_path: Path, wrong: dict[str, Any], match: str) -> None:
+        row: Any = {"id": 1, "text": "one", "metadata": {}, "created_ts": 1.0, "updated_ts": 1.0}
+        with SDRMemory(":memory:") as memory:
+            for call in (memory.restore, lambda texts: write_table(tmp_path / "t.sqlite", texts)):
+                with pytest.raises(InvalidArgumentError, match=match):
+                    call([row, row | {"id": 2} | wrong])
+            assert memory.stats()["memories"] == 0
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("wrong", [None, 3, [5], [("a",)]])
+    def test_what_are_no_pairs_is_not_stored(self, wrong: Any) -> None:
+        with SDRMemory(":memory:") as memory:
+            with pytest.raises(InvalidArgumentError, match="pairs"):
+                memory.store_many(wrong)
+            assert memory.store_many([]) == []
+
+    def test_an_export_is_known_to_its_own_store(self, tmp_path: Path) -> None:
+        with SDRMemory(":memory:") as memory:
+            memory.store_many([("Error  500", {"a": [1, "é"]}), ("Straße", None)])
+            write_table(tmp_path / "t.sqlite", memory.texts())
+            assert memory.restore(read_table(tmp_path / "t.sqlite")) == 0
+            assert [each["text"] for each in memory.texts()] == ["Error  500", "Straße"]
+            (first, _) = read_table(tmp_path / "t.sqlite")
+            wrong: Any
+            for wrong in ({"text": "error 501"}, {"metadata": {"a": [1]}}):
+                with pytest.raises(RecordExistsError):
+                    memory.restore([{**first, **wrong}])
+
+    def test_a_text_without_metadata_is_known_when_it_is_restored_again(self) -> None:
+        text: Any = {"id": 3, "text": "one", "metadata": None, "created_ts": 1.0, "updated_ts": 1.0}
+        with SDRMemory(":memory:") as memory:
+            assert [memory.restore([text]), memory.restore([text])] == [1, 0]
+
     @pytest.mark.parametrize(
         ("statement", "match"),
         [
             ("UPDATE memories SET text = ' '", "the row with the id 1: has no text"),
             ("UPDATE memories SET metadata_json = '[]'", "JSON object"),
             ("UPDATE memories SET metadata_json = '{'", "JSON object"),
-            ("UPDATE memories SET created_ts = 'now'", "seconds"),
+            ("UPDATE memories SET metadata_json = '[NaN]'", "JSON object"),
+            ("UPDATE memories SET metadata_json = '{\"a\": NaN}'", "JSON object"),
+            ("UPDATE memories SET created_ts = 'now'", "the row with the id 1: created_ts must be seconds"),
+            ("UPDATE memories SET updated_ts = 1e300", "the row with the id 1: updated_ts must be seconds"),
+            ("UPDATE memories SET updated_ts = 9e999", "the row with the id 1: updated_ts must be seconds"),
+            ("UPDATE memories SET id = -5", "t.sqlite, the row with the id -5: id must be an integer"),
+            ("UPDATE memories SET id = 0", "t.sqlite, the row with the id 0: id must be an integer"),
+            ("UPDATE memories SET id = 1 << 40", "the row with the id 1099511627776: id must be an integer"),
+            ("CREATE TABLE a AS SELECT * FROM memories; INSERT INTO a SELECT * FROM a", "the id of another row"),
             ("ALTER TABLE memories DROP COLUMN bitvec", "no table"),
         ],
     )
@@ -429,3 +523,5 @@ def test_an_agent_finds_texts_over_mcp(tmp_path: Path) -> None:
         assert server.ok("store_text", text="Error 500") == {"id": 1}
         assert ids(server.ok("find_texts", text="eror 500", k=1)["texts"]) == [1]
         assert server.ok("forget_text", id=1) == {"forgotten": True}
+        commits = beside(memory, "sdrs").changes()
+        assert [(each.actor, each.reason) for each in commits] == [("mcp", "store_text"), ("mcp", "forget_text")]

@@ -171,6 +171,10 @@ class AsyncSdr:
         self._wrapped = sdr
         self._pool = pool
 
+    def by(self, actor: str | None, reason: str | None = None) -> AsyncSdr:
+        """Return these texts with commits that name who makes a change, and why. See `Sdr.by`."""
+        return AsyncSdr(self._wrapped.by(actor, reason), self._pool)
+
     store = _awaited(Sdr.store)
     """Store a text and return its number. It is durable when this returns. The same text again is a further one."""
     store_many = _awaited(Sdr.store_many)

@@ -9,7 +9,8 @@
 The same text has the same bits on every machine, in every language, whatever PYTHONHASHSEED is.
 """
 
-from recollect.memory.sdr.sdr import Sdr, SdrHit, SdrText
+from recollect.memory.sdr.sdr import Sdr, SdrHit
+from recollect.memory.sdr.texts import SdrText
 from recollect.sdr.codes import encode, explain, hamming, overlap, rule_score
 from recollect.sdr.memory import SDRMemory
 from recollect.sdr.table import read_table, write_table

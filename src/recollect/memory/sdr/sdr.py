@@ -2,29 +2,31 @@
 
 The texts are records in a namespace that belongs to the memory's, so they have a history, proofs and snapshots, are in
 backups, and are reached through scopes and at past moments; recall of the memory never finds them. Their ids are
-numbers, counted by a record that is written in the same commit, so a number is never given twice.
+numbers, counted by a record that is read and written in the same transaction, so a number is never given twice, and
+threads and processes that store at the same time wait for each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from recollect.arguments import all_named
 from recollect.engine.sdr_results import FoundSdr
-from recollect.errors import ConflictError, InvalidArgumentError, RecordExistsError, UnknownRecordError
+from recollect.errors import InvalidArgumentError, RecordExistsError, UnknownRecordError
 from recollect.filters.tree import Is
-from recollect.indexes.sdr.encoding import BITS, shared
+from recollect.indexes.sdr.encoding import BITS, normalised, shared
 from recollect.indexes.sdr.splitting import split
-from recollect.memory.calls import stored
-from recollect.operations import ABSENT, Batch, Count, Find, Forget, Get, Now, RecallSdrs, Remember, RememberAll, Update
+from recollect.memory.calls import Calls, stored
+from recollect.memory.sdr.texts import SdrText, checked_metadata, checked_number, checked_texts, moment
+from recollect.operations import ABSENT, Count, Find, Forget, Get, Now, RecallSdrs, Remember, RememberAll, Update
 from recollect.operations.checks import check_text
 from recollect.records.record import Record
 from recollect.records.sdrs import (
     COUNTER,
     COUNTER_ID,
-    MAX_NUMBER,
     SDR,
     is_sdr,
     metadata_of,
@@ -35,27 +37,6 @@ from recollect.records.sdrs import (
 
 if TYPE_CHECKING:
     from recollect.memory.memory import Memory
-
-#: How often a write is tried again if others store texts meanwhile.
-_TRIES = 20
-
-
-class SdrText(TypedDict):
-    """A text as it is stored.
-
-    Attributes:
-        id: Its number.
-        text: The text.
-        metadata: What was stored with it.
-        created_ts: When it was stored, in seconds since 1970.
-        updated_ts: When it was changed last.
-    """
-
-    id: int
-    text: str
-    metadata: dict[str, Any]
-    created_ts: float
-    updated_ts: float
 
 
 class SdrHit(TypedDict):
@@ -88,8 +69,19 @@ class Sdr:
     Every call raises InvalidArgumentError for an invalid argument and StoreError if the store fails.
     """
 
-    def __init__(self, texts: Memory) -> None:
+    def __init__(self, texts: Memory, actor: str | None = None, reason: str | None = None) -> None:
         self._texts = texts
+        self._actor = actor
+        self._reason = reason
+
+    def by(self, actor: str | None, reason: str | None = None) -> Sdr:
+        """Return these texts with commits that name who makes a change, and why.
+
+        Args:
+            actor: Who makes it.
+            reason: Why it is made.
+        """
+        return Sdr(self._texts, actor, reason)
 
     def store(
         self, text: str, metadata: Mapping[str, Any] | None = None, *, ttl: float | timedelta | None = None
@@ -105,7 +97,7 @@ class Sdr:
             InvalidRecordError: The text is too long, or the metadata is not JSON.
             QuotaError: It does not fit in the quota of the namespace.
             RejectedError: A policy of the namespace does not allow the text.
-            ConflictError: Others stored texts at the same time, again and again. Nothing was stored.
+            StoreBusyError: Others wrote until the timeout, or this thread is inside a batch of the store.
         """
         return self._store([(text, metadata)], ttl)[0]
 
@@ -118,6 +110,8 @@ class Sdr:
             items: (text, metadata) pairs.
             ttl: As for `store`.
         """
+        if not isinstance(items, Iterable):
+            raise InvalidArgumentError("items", items, "must be pairs of a text and its metadata")
         return self._store(list(items), ttl)
 
     def query(self, text: str, limit: int = 5, *, rule: bool = False, minimum: float = 0.0) -> list[SdrHit]:
@@ -158,27 +152,22 @@ class Sdr:
         """
         if text is not None:
             check_text("text", text)
-        for attempt in range(_TRIES):
-            record = self._texts.execute(Get(id=_id(number)))
+        checked = None if metadata is None else checked_metadata("metadata", metadata)
+        record_id, now = _id(number), self._texts.execute(Now())
+        with self._one_commit() as batch:
+            record = batch.execute(Get(id=record_id))
             if record is None or not is_sdr(record):
                 return False
-            said = metadata_of(record) if metadata is None else _checked_metadata(metadata)
-            fields = sdr_fields(said, None, self._texts.execute(Now()))
+            fields = sdr_fields(metadata_of(record) if checked is None else checked, None, now)
             changes = {"content": record.content if text is None else text, "metadata": fields["metadata"]}
-            try:
-                stored(self._texts.execute(Update(id=record.id, changes=changes, expect=record.hash)))
-            except (ConflictError, UnknownRecordError):
-                if attempt == _TRIES - 1:
-                    raise
-            else:
-                return True
-        raise AssertionError
+            stored(batch.execute(Update(id=record_id, changes=changes)))
+        return True
 
     def forget(self, number: int) -> bool:
         """Remove a text, and return whether there was one. Its history stays, and its number is not given again."""
         if self.get(number) is None:
             return False
-        outcome = self._texts.execute(Forget(id=_id(number)))
+        outcome = self._texts.execute(Forget(id=_id(number)), actor=self._actor, reason=self._reason)
         return bool(outcome.status == "forgotten")
 
     def explain(self, text: str, number: int) -> list[str]:
@@ -200,7 +189,7 @@ class Sdr:
         """
         return {
             "memories": self._texts.execute(Count(where=Is("kind", (SDR,)))),
-            "last_id": self._last()[0],
+            "last_id": _last(self._texts),
             "bits": BITS,
         }
 
@@ -217,7 +206,8 @@ class Sdr:
     def restore(self, texts: Iterable[SdrText]) -> int:
         """Store texts with the numbers and times that they had elsewhere, in one commit, or none of them.
 
-        A text that is stored already under its number, with the same metadata, is left as it is.
+        A text that is stored already under its number, with the same metadata, is left as it is. Texts are the same if
+        their normalised forms are: those that `write_table` writes.
 
         Args:
             texts: The texts.
@@ -229,101 +219,88 @@ class Sdr:
             RecordExistsError: Another text has the number of one of them.
             As `store`.
         """
-        items = list(texts)
-        for attempt in range(_TRIES):
-            new = [each for each in items if not self._is_stored(each)]
-            last, expect = self._last()
-            numbers = [_number(each["id"]) for each in new]
-            if len(set(numbers)) < len(numbers):
-                raise InvalidArgumentError("texts", numbers, "must have different numbers; nothing was stored")
-            drafts = [_draft(each["id"], each["text"], each["metadata"], None, each) for each in new]
-            try:
-                self._write(drafts, max([last, *numbers]), expect)
-            except ConflictError:
-                if attempt == _TRIES - 1:
-                    raise
-            else:
-                return len(new)
-        raise AssertionError
+        items = checked_texts(texts)
+        numbers = [each["id"] for each in items]
+        if len(set(numbers)) < len(numbers):
+            raise InvalidArgumentError("texts", numbers, "must have different numbers; nothing was stored")
+        fields = [_restored_fields(each) for each in items]
+        if not items:
+            return 0
+        with self._one_commit() as batch:
+            drafts = [
+                _draft(text["id"], text["text"], about)
+                for text, about in zip(items, fields, strict=True)
+                if not _is_stored(batch, text)
+            ]
+            if drafts:
+                _write(batch, drafts, max([_last(batch), *(int(each.id or 0) for each in drafts)]))
+        return len(drafts)
 
     def _store(self, items: Sequence[tuple[str, Mapping[str, Any] | None]], ttl: float | timedelta | None) -> list[int]:
         for item in items:
             if not isinstance(item, (tuple, list)) or len(item) != 2:
                 raise InvalidArgumentError("items", item, "must be pairs of a text and its metadata")
             check_text("text", item[0])
-        for attempt in range(_TRIES):
-            last, expect = self._last()
-            numbers = range(last + 1, last + 1 + len(items))
+        fields = [sdr_fields(checked_metadata("metadata", metadata), None, None) for _, metadata in items]
+        if not items:
+            return []
+        with self._one_commit() as batch:
+            last = _last(batch)
+            numbers = range(last + 1, checked_number("number", last + len(items)) + 1)
             drafts = [
-                _draft(number, text, metadata, ttl) for number, (text, metadata) in zip(numbers, items, strict=True)
+                _draft(number, text, about, ttl)
+                for number, (text, _), about in zip(numbers, items, fields, strict=True)
             ]
-            try:
-                self._write(drafts, last + len(items), expect)
-            except ConflictError:
-                if attempt == _TRIES - 1:
-                    raise
-            else:
-                return list(numbers)
-        raise AssertionError
+            _write(batch, drafts, numbers[-1])
+        return list(numbers)
 
-    def _write(self, drafts: Sequence[Remember], last: int, expect: str) -> None:
-        """Store texts and the highest number in one commit, provided that no other number was given meanwhile."""
-        if not drafts:
-            return
-        fields = {"kind": COUNTER, "pinned": True}
-        counter = Remember(content=str(last), id=COUNTER_ID, fields=fields, if_exists="update", expect=expect)
-        self._texts.execute(Batch(operations=(counter, RememberAll(items=tuple(drafts), on_error="raise"))))
-
-    def _last(self) -> tuple[int, str]:
-        """Return the highest number that was given, and what the record that counts must be when it is replaced."""
-        counter = self._texts.execute(Get(id=COUNTER_ID))
-        return (0, ABSENT) if counter is None else (int(counter.text), counter.hash)
-
-    def _is_stored(self, text: SdrText) -> bool:
-        record = self._texts.execute(Get(id=_id(text["id"])))
-        if record is None:
-            return False
-        if (record.text, metadata_of(record)) != (text["text"], text["metadata"]):
-            raise RecordExistsError(record.id, record.hash)
-        return True
+    @contextmanager
+    def _one_commit(self) -> Iterator[Calls]:
+        """Read and write in one transaction, which no other writer interrupts."""
+        with self._texts.batch(actor=self._actor, reason=self._reason) as batch:
+            yield batch
 
 
-def _draft(
-    number: int,
-    text: str,
-    metadata: Mapping[str, Any] | None,
-    ttl: float | timedelta | None,
-    times: SdrText | None = None,
-) -> Remember:
-    created, updated = (None, None) if times is None else (_time(times["created_ts"]), _time(times["updated_ts"]))
-    fields = sdr_fields(_checked_metadata(metadata), created, None if updated == created else updated)
+def _last(texts: Calls) -> int:
+    """Return the highest number that was given."""
+    counter = texts.execute(Get(id=COUNTER_ID))
+    return 0 if counter is None else int(counter.text)
+
+
+def _write(batch: Calls, drafts: Sequence[Remember], last: int) -> None:
+    """Store texts and the highest number."""
+    fields = {"kind": COUNTER, "pinned": True}
+    batch.execute(Remember(content=str(last), id=COUNTER_ID, fields=fields, if_exists="update"))
+    batch.execute(RememberAll(items=tuple(drafts), on_error="raise"))
+
+
+def _is_stored(texts: Calls, text: SdrText) -> bool:
+    """Return whether a text is stored under its number.
+
+    Raises:
+        RecordExistsError: Another one is.
+    """
+    record = texts.execute(Get(id=_id(text["id"])))
+    if record is None:
+        return False
+    if (normalised(record.text), metadata_of(record)) != (normalised(text["text"]), text["metadata"]):
+        raise RecordExistsError(record.id, record.hash)
+    return True
+
+
+def _restored_fields(text: SdrText) -> dict[str, Any]:
+    """Return the fields of a text with the times that it had elsewhere."""
+    created, updated = (moment(name, text[name]) for name in ("created_ts", "updated_ts"))
+    return sdr_fields(text["metadata"], created, None if updated == created else updated)
+
+
+def _draft(number: int, text: str, fields: Mapping[str, Any], ttl: float | timedelta | None = None) -> Remember:
     seconds = ttl.total_seconds() if isinstance(ttl, timedelta) else ttl
     return Remember(content=text, id=str(number), fields=fields, expect=ABSENT, ttl=seconds)
 
 
-def _time(seconds: float) -> datetime:
-    try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (TypeError, ValueError, OverflowError, OSError):
-        raise InvalidArgumentError("created_ts", seconds, "must be seconds since 1970") from None
-
-
-def _checked_metadata(metadata: object) -> Mapping[str, Any]:
-    if metadata is None:
-        return {}
-    if not isinstance(metadata, Mapping):
-        raise InvalidArgumentError("metadata", metadata, "must be a JSON object")
-    return metadata
-
-
-def _number(number: object) -> int:
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number < MAX_NUMBER:
-        raise InvalidArgumentError("number", number, f"must be an integer from 1 to {MAX_NUMBER - 1}")
-    return number
-
-
 def _id(number: object) -> str:
-    return str(_number(number))
+    return str(checked_number("number", number))
 
 
 def _shown(record: Record) -> SdrText:

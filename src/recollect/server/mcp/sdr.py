@@ -9,7 +9,8 @@ from recollect.server.mcp.tools import Call, Result, Tool
 
 
 def _store(call: Call, given: dict[str, Any]) -> Result:
-    return Result({"id": call.access.writing().sdr.store(given["text"])})
+    sdr = call.access.writing().sdr.by(call.actor, call.tool)
+    return Result({"id": sdr.store(given["text"])})
 
 
 def _find(call: Call, given: dict[str, Any]) -> Result:
@@ -19,7 +20,8 @@ def _find(call: Call, given: dict[str, Any]) -> Result:
 
 
 def _forget(call: Call, given: dict[str, Any]) -> Result:
-    return Result({"forgotten": call.access.writing().sdr.forget(given["id"])})
+    sdr = call.access.writing().sdr.by(call.actor, call.tool)
+    return Result({"forgotten": sdr.forget(given["id"])})
 
 
 TOOLS = (

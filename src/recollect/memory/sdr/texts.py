@@ -1,0 +1,108 @@
+"""`SdrText`, a text with its number and times, as it leaves a store and enters another, and the checks of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypedDict
+
+from recollect.errors import InvalidArgumentError
+from recollect.operations.checks import check_text
+from recollect.records.sdrs import MAX_NUMBER
+
+
+class SdrText(TypedDict):
+    """A text as it is stored.
+
+    Attributes:
+        id: Its number.
+        text: The text.
+        metadata: What was stored with it.
+        created_ts: When it was stored, in seconds since 1970.
+        updated_ts: When it was changed last.
+    """
+
+    id: int
+    text: str
+    metadata: dict[str, Any]
+    created_ts: float
+    updated_ts: float
+
+
+_FIELDS = tuple(SdrText.__annotations__)
+
+
+def checked_texts(texts: object) -> list[SdrText]:
+    """Return texts that a caller passed, with {} for metadata that is None.
+
+    Raises:
+        InvalidArgumentError: They are no such texts; the message says which, counted from 0.
+    """
+    if not isinstance(texts, Iterable):
+        raise InvalidArgumentError("texts", texts, f"must be texts with {', '.join(_FIELDS)}")
+    return [checked_text(f"texts[{at}]", each) for at, each in enumerate(texts)]
+
+
+def checked_text(name: str, text: object) -> SdrText:
+    """Return a text that a caller passed, with {} for metadata that is None.
+
+    Args:
+        name: What the caller calls it, for messages.
+        text: The text.
+
+    Raises:
+        InvalidArgumentError: It is no such text.
+    """
+    if not isinstance(text, Mapping):
+        raise InvalidArgumentError(name, text, f"must be a text with {', '.join(_FIELDS)}")
+    for field in _FIELDS:
+        if field not in text:
+            raise InvalidArgumentError(name, text, f"has no {field}")
+    check_text(f"{name}.text", text["text"])
+    for field in ("created_ts", "updated_ts"):
+        moment(f"{name}.{field}", text[field])
+    return {
+        "id": checked_number(f"{name}.id", text["id"]),
+        "text": text["text"],
+        "metadata": dict(checked_metadata(f"{name}.metadata", text["metadata"])),
+        "created_ts": text["created_ts"],
+        "updated_ts": text["updated_ts"],
+    }
+
+
+def checked_number(name: str, number: object) -> int:
+    """Return the number of a text.
+
+    Raises:
+        InvalidArgumentError: It is none.
+    """
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number < MAX_NUMBER:
+        raise InvalidArgumentError(name, number, f"must be an integer from 1 to {MAX_NUMBER - 1}")
+    return number
+
+
+def checked_metadata(name: str, metadata: object) -> Mapping[str, Any]:
+    """Return metadata, {} for None. Its values are checked when a record is made of it.
+
+    Raises:
+        InvalidArgumentError: It is neither.
+    """
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, Mapping):
+        raise InvalidArgumentError(name, metadata, "must be a JSON object")
+    return metadata
+
+
+def moment(name: str, seconds: object) -> datetime:
+    """Return seconds since 1970 as a time.
+
+    Raises:
+        InvalidArgumentError: They are no such number, or the year is not one from 1 to 9999.
+    """
+    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool):
+        try:
+            return datetime.fromtimestamp(seconds, UTC)
+        except (ValueError, OverflowError, OSError):
+            pass
+    raise InvalidArgumentError(name, seconds, "must be seconds since 1970, in the years 1 to 9999")
