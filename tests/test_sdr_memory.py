@@ -37,7 +37,8 @@ from recollect.errors import (
     UnknownRecordError,
 )
 from recollect.indexes.sdr.splitting import LONGEST, split
-from recollect.sdr import SDRMemory, encode, explain, hamming, overlap, read_table, rule_score, write_table
+from recollect.operations import RecallSdrs
+from recollect.sdr import SDRMemory, SdrText, encode, explain, hamming, overlap, read_table, rule_score, write_table
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on
@@ -472,7 +473,7 @@ class TestTable:
             memory.store("one")
             write_table(path, memory.texts())
         with closing(sqlite3.connect(path)) as database, database:
-            database.execute(statement)
+            database.executescript(statement)
         with pytest.raises(ImportFormatError, match=match):
             read_table(path)
 
@@ -498,6 +499,99 @@ class TestTable:
             database.execute("INSERT INTO memories VALUES (7, 'new', x'00', 0, '{}', 1, 2)")
             database.commit()
             assert [each["id"] for each in read_table(path)] == [7]
+
+    @pytest.mark.parametrize("path", [None, 3, "", b"t.sqlite"])
+    def test_what_is_no_path_is_refused(self, path: Any) -> None:
+        for call in (read_table, lambda each: write_table(each, [])):
+            with pytest.raises(InvalidArgumentError, match="path"):
+                call(path)
+
+    def test_a_folder_is_neither_read_nor_replaced(self, tmp_path: Path) -> None:
+        with pytest.raises(StoreIOError, match="is a folder"):
+            read_table(tmp_path)
+        with pytest.raises(InvalidArgumentError, match="is a folder"):
+            write_table(tmp_path, [])
+
+    def test_an_id_twice_is_named_and_the_file_is_as_it_was(self, tmp_path: Path) -> None:
+        path = tmp_path / "t.sqlite"
+        write_table(path, [row(1, "former")])
+        with pytest.raises(InvalidArgumentError, match=r"texts\[2\].id 7 is the id of another text"):
+            write_table(path, [row(7, "one"), row(8, "two"), row(7, "three")])
+        assert [each["text"] for each in read_table(path)] == ["former"]
+
+    def test_a_table_with_the_wal_of_a_program_that_was_killed_is_replaced(self, tmp_path: Path) -> None:
+        path = tmp_path / "t.sqlite"
+        killed(path, "PRAGMA journal_mode = WAL; " + insert(7))
+        assert (tmp_path / "t.sqlite-wal").stat().st_size > 0
+        assert [each["id"] for each in read_table(path)] == [7]
+        write_table(path, [row(1, "new")])
+        assert [each["text"] for each in read_table(path)] == ["new"]
+        with closing(sqlite3.connect(path)) as database:
+            assert database.execute("SELECT text FROM memories").fetchall() == [("new",)]
+
+    def test_a_table_that_is_in_use_is_not_replaced(self, tmp_path: Path) -> None:
+        path = tmp_path / "t.sqlite"
+        write_table(path, [])
+        with closing(sqlite3.connect(path)) as database:
+            database.executescript(insert(7))
+            with pytest.raises(InvalidArgumentError, match=r"is in use.*t.sqlite-shm.*nothing was replaced"):
+                write_table(path, [row(1, "new")])
+            database.executescript(insert(8))
+        assert [each["id"] for each in read_table(path)] == [7, 8]
+        assert write_table(path, [row(1, "new")]) == 1
+        assert [each["text"] for each in read_table(path)] == ["new"]
+
+    @pytest.mark.parametrize("suffix", ["-wal", "-journal"])
+    def test_nothing_is_written_beside_the_changes_of_a_file_that_is_gone(self, tmp_path: Path, suffix: str) -> None:
+        path = tmp_path / "t.sqlite"
+        (tmp_path / f"t.sqlite{suffix}").write_bytes(b"changes")
+        with pytest.raises(InvalidArgumentError, match=f"t.sqlite{suffix}"):
+            write_table(path, [row(1, "new")])
+        assert [each.name for each in tmp_path.iterdir()] == [f"t.sqlite{suffix}"]
+
+    def test_what_a_killed_program_did_not_commit_is_neither_read_nor_lost(self, tmp_path: Path) -> None:
+        path = tmp_path / "t.sqlite"
+        write_table(path, [row(1, "committed")])
+        killed(path, "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN;" + insert(*range(2, 400)))
+        assert (tmp_path / "t.sqlite-journal").stat().st_size > 0
+        with pytest.raises(StoreIOError, match="interrupted"):
+            read_table(path)
+        with pytest.raises(InvalidArgumentError, match=r"t\.sqlite-journal"):
+            write_table(path, [])
+        with closing(sqlite3.connect(path)) as database:
+            assert database.execute("SELECT text FROM memories").fetchall() == [("committed",)]
+        assert [each["text"] for each in read_table(path)] == ["committed"]
+
+    def test_a_table_that_a_program_is_writing_with_a_journal_is_read_as_it_was(self, tmp_path: Path) -> None:
+        path = tmp_path / "t.sqlite"
+        write_table(path, [row(1, "committed")])
+        with closing(sqlite3.connect(path)) as database:
+            database.executescript("PRAGMA journal_mode = DELETE; BEGIN;" + insert(2))
+            assert [each["id"] for each in read_table(path)] == [1]
+            with pytest.raises(InvalidArgumentError, match="in use"):
+                write_table(path, [])
+            database.commit()
+        assert [each["id"] for each in read_table(path)] == [1, 2]
+
+
+def row(number: int, text: str) -> SdrText:
+    return {"id": number, "text": text, "metadata": {}, "created_ts": 1.0, "updated_ts": 1.0}
+
+
+def insert(*numbers: int) -> str:
+    """Return the SQL that stores texts under these numbers."""
+    return "".join(f"INSERT INTO memories VALUES ({each}, '{each:01000}', x'00', 0, '{{}}', 1, 2);" for each in numbers)
+
+
+def killed(path: Path, statements: str) -> None:
+    """Write to a table in a process that ends without closing it."""
+    if not path.exists():
+        write_table(path, [])
+    program = (
+        "import os, sqlite3, sys; database = sqlite3.connect(sys.argv[1], isolation_level=None);"
+        "[database.execute(each) for each in sys.stdin.read().split(';')]; os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", program, str(path)], input=statements, text=True, check=True)
 
 
 def test_the_commands_store_find_and_move(tmp_path: Path) -> None:
