@@ -36,6 +36,7 @@ from recollect.errors import (
 )
 from recollect.ledger.commits import Branch
 from recollect.memory import RecollectWarning
+from recollect.operations import FindSimilar
 from recollect.stores.derived.vectors import VectorFile
 from recollect.stores.derived_protocols import Model
 from recollect.testing.internals import core_of, index_of
@@ -617,6 +618,18 @@ class TestModels:
             assert memory.embed_all() == 1
             assert memory.vector_stats()["dimensions"] == 96
             assert len(memory.recall("feline")) == 1
+
+    def test_a_search_embeds_again_what_has_vectors_of_another_dimension_only(self, on_disk: Open) -> None:
+        for size in (64, 96):
+            embedder = Meaning(size=size)
+            embedder.dimension = None
+            with on_disk(embedder) as memory:
+                memory.remember("kitten", id="a")
+                for question in ("feline", "cat"):
+                    found = memory.execute(FindSimilar(text=question, embed=True))
+                    assert (found.measure, [each.record.id for each in found.found]) == ("cosine", ["a"])
+            assert embedder.texts.count("kitten") == 1
+            assert embedder.texts.count("dimension") == 1  # the trial text
 
     def test_an_embedder_that_does_not_know_its_dimension_is_asked_for_it(self, on_disk: Open) -> None:
         embedder = Meaning()

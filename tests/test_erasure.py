@@ -24,9 +24,11 @@ from recollect import Memory
 from recollect import filters as f
 from recollect.embedding.hashed import Hashed
 from recollect.engine.erasing import AT_ONCE
+from recollect.engine.index.vectors import VectorKeeper
 from recollect.errors import DamagedStoreError, QuotaError, ReadOnlyStoreError, StoreFullError, UnknownRecordError
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import is_redacted, redacted_id
+from recollect.operations import FindSimilar
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite import copies
 from recollect.stores.sqlite.store import SqliteStore
@@ -152,6 +154,31 @@ class TestTheBytes:
             memory.erase("a")
             go.set()
             thread.join()
+            assert [digest for _, page in _stored(memory) for digest in page] == [_digest_of(memory, "b")]
+
+    def test_a_text_that_is_erased_before_a_search_embeds_it_is_not_embedded(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        embedded: list[str] = []
+
+        class Noting(Hashed):
+            def embed(self, texts: Any, *args: Any, **options: Any) -> Any:
+                embedded.extend(texts)
+                return super().embed(texts, *args, **options)
+
+        with recollect.open(folder / "a.db", embedder=Noting()) as memory:
+            memory.remember(f"{SECRET} text", id="a")
+            memory.remember("another", id="b")
+            embed_records = VectorKeeper.embed_records
+
+            def erased_before(*args: Any) -> Any:
+                memory.erase("a")
+                return embed_records(*args)
+
+            monkeypatch.setattr(VectorKeeper, "embed_records", erased_before)
+            memory.execute(FindSimilar(text="text", embed=True))
+            assert "another" in embedded
+            assert not any(SECRET in text for text in embedded)
             assert [digest for _, page in _stored(memory) for digest in page] == [_digest_of(memory, "b")]
 
     def test_ids_reasons_and_actors_are_in_no_file_once_they_are_redacted(self, folder: Path) -> None:

@@ -225,6 +225,25 @@ class TestStore:
         with pytest.raises(InvalidArgumentError, match="limit"):
             memory.sdr.query("a", limit)
 
+    def test_a_limit_that_is_too_large_is_refused_with_the_largest(self, memory: Memory) -> None:
+        assert memory.sdr.query("a", 2**62) == []
+        with pytest.raises(InvalidArgumentError, match=f"at most {2**62}"):
+            memory.sdr.query("a", 2**63)
+
+    def test_a_question_has_the_same_limit_now_then_and_in_a_batch(self, memory: Memory) -> None:
+        memory.sdr.store("a")
+        before = memory.now()
+        limit = 2**16  # bytes: the default of Limits.question_bytes
+        with beside(memory, "sdrs").batch() as batch:
+            for ask in (
+                memory.sdr.query,
+                memory.at(before).sdr.query,
+                lambda text: batch.execute(RecallSdrs(text=text)),
+            ):
+                assert len(ask("a" * limit)) == 1
+                with pytest.raises(InvalidArgumentError, match=f"cap of {limit} bytes"):
+                    ask("a" * (limit + 1))
+
     @pytest.mark.parametrize("text", ["", "  ", None, 3, b"x"])
     def test_what_is_no_text_is_refused(self, memory: Memory, text: Any) -> None:
         for call in (

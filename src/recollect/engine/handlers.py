@@ -472,13 +472,15 @@ def _find_similar(core: Core, request: Request) -> Similar:
 def _embed_candidates(core: Core, vectors: VectorKeeper, request: Request, where: Filter) -> tuple[str, ...]:
     """Embed the texts without a vector of the records that match. Return a note if some still have none."""
 
-    def read(view: View, words: WordView) -> list[Record]:
+    def read(view: View, words: WordView) -> tuple[list[Record], int]:
         candidates = core.reading(view, request.branch, request.scope, words).candidates(where)
-        return list(candidates.without_vector(vectors.has_vector(request.branch, candidates.table)))
+        missing = candidates.without_vector(vectors.has_vector(model, request.branch, candidates.table))
+        return list(missing), view.head(request.branch).seq
 
     try:
-        missing = core.on_index(request.branch, read)
-        done = vectors.embed_records(core.store, request.branch, missing, EMBEDDED_AT_A_TIME)
+        model = vectors.model()  # it may be called, so before a view is opened
+        missing, seq = core.on_index(request.branch, read)
+        done = vectors.embed_records(core.store, request.branch, model, missing, seq, EMBEDDED_AT_A_TIME)
     except RecollectError as error:
         return (f"texts could not be embedded: {error}",)
     return _note_of_failed(done)
@@ -638,7 +640,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     RecallTerms: _about_terms(Glossary.recall),
     AnnotateTerms: _about_terms(Glossary.annotate),
     SharedNames: _about_terms(Glossary.shared_names),
-    RecallSdrs: Handler(_recall_sdrs, lambda writing, operation: writing.reading().sdrs(operation), atomic=False),
+    RecallSdrs: Handler(_recall_sdrs, Writing.recall_sdrs, atomic=False),
     ReadTree: Handler(_scoped(Core.tree), Writing.tree, atomic=False),
     Head: _read(Reading.head),
     Stats: _read(Reading.stats),

@@ -21,6 +21,7 @@ from recollect.engine.read.targets import Point, point_of, resolve
 from recollect.engine.receipts import receipt
 from recollect.engine.results import Export, Hits, Moment, RecordList
 from recollect.engine.scope import Scope
+from recollect.engine.sdr_results import FoundSdr
 from recollect.engine.similar_results import Similar
 from recollect.errors import ReadOnlyMemoryError, ScopeError
 from recollect.indexes.words.index import WordView
@@ -178,6 +179,12 @@ def _similar(past: _Past, operation: FindSimilar) -> Similar:
     return _with_vectors(past, operation.text, read)
 
 
+def _recall_sdrs(past: _Past, operation: RecallSdrs) -> list[FoundSdr]:
+    past.core.intake.limits.check_question(operation.text)
+    found: list[FoundSdr] = _on_index(Reading.sdrs)(past, operation)
+    return found
+
+
 def _with_vectors(past: _Past, question: str | None, read: Callable[[Reading, tuple[str, ...]], T]) -> T:
     """Call `read` with the records of a moment and the vectors that are stored now, and a note if there are any."""
     core = past.core
@@ -266,7 +273,7 @@ _READS: dict[type[Operation], Callable[[_Past, Any], Any]] = {
     RecallTerms: _on_index(lambda reading, operation: reading.glossary(operation).recall(operation)),
     AnnotateTerms: _on_index(lambda reading, operation: reading.glossary(operation).annotate(operation)),
     SharedNames: _on_index(lambda reading, operation: reading.glossary(operation).shared_names(operation)),
-    RecallSdrs: _on_index(Reading.sdrs),
+    RecallSdrs: _recall_sdrs,
     ReadTree: _on_index(Reading.tree),
     Head: _on_view(Reading.head),
     Changes: _on_view(Reading.changes),

@@ -14,6 +14,8 @@ from recollect.records.record import instant
 MAX_TTL_S = 3_155_760_000
 #: The longest time to wait for a lock or a commit, in seconds.
 MAX_TIMEOUT_S = 86_400
+#: The largest count: a database stores it, and it can be added to another.
+_MAX_COUNT = 2**62
 # BCP 47 reserves languages of four letters and has registered none of five to eight: they are names, such as "german".
 _TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
@@ -25,11 +27,13 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def check_count(name: str, value: object, *, least: int = 1, optional: bool = False) -> None:
-    """Raise InvalidArgumentError unless it is an integer of at least `least`, or None if that is allowed."""
+    """Raise InvalidArgumentError unless it is an integer from `least` to 2^62, or None if that is allowed."""
     if optional and value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, int) or value < least or value > 2**62:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InvalidArgumentError(name, value, f"must be an integer of at least {least}")
+    if value > _MAX_COUNT:
+        raise InvalidArgumentError(name, value, f"must be at most {_MAX_COUNT}")
 
 
 def check_seconds(name: str, value: object) -> None:

@@ -179,6 +179,7 @@ class VectorKeeper:
         self._questions: dict[str, tuple[Model, Quantised]] = {}
         #: (namespace, digest) -> reason why the latest run could not embed the text.
         self._failed: dict[tuple[str, bytes], str] = {}
+        self._dimension: int | None = None  # of the latest vector, if the embedder does not state it
 
     def close(self) -> None:
         """Release the cached vectors, and close the embedder if it can be closed."""
@@ -223,6 +224,7 @@ class VectorKeeper:
                 )
             vector = quantised(out.vectors[0][None, :])[0]
             cached = Model(self.embedder.name, len(vector)), vector
+            self._dimension = len(vector)
             if isinstance(self.embedder, Supplied):  # its vectors can be replaced, so do not cache this one
                 return QuestionVector(self, *cached)
             with self._lock:
@@ -272,25 +274,42 @@ class VectorKeeper:
 
     # The worker
 
-    def has_vector(self, branch: Branch, table: Table) -> Flags:
-        """Return which documents of a table have a vector of the embedder.
+    def model(self) -> Model:
+        """Return the model with its dimension, of which the embedder is asked once if it does not state it.
+
+        Raises:
+            EmbedderError: It must be asked, and cannot be used.
+            MissingExtraError: A library that the embedder needs is not installed.
+        """
+        dimension = self.embedder.dimension or self._dimension
+        return self._asked() if dimension is None else Model(self.embedder.name, dimension)
+
+    def has_vector(self, model: Model, branch: Branch, table: Table) -> Flags:
+        """Return which documents of a table have a vector of a model.
 
         Raises:
             StoreError: The vectors cannot be read.
         """
-        dimension = self.embedder.dimension
-        models = (each for each, _ in self.store.models(branch.namespace) if each.name == self.embedder.name)
-        model = next((each for each in models if dimension in (None, each.dimension)), None)
-        view = None if model is None else self.vectors_of(model, branch, table)[0]
+        stored = any(each == model for each, _ in self.store.models(branch.namespace))
+        view = self.vectors_of(model, branch, table)[0] if stored else None
         return np.zeros(table.count, dtype=np.bool_) if view is None else view.known
 
-    def embed_records(self, store: Store, branch: Branch, records: Sequence[Record], batch_size: int) -> Embedded:
-        """Embed the texts of some records, those that have no vector yet. See `embed_all`."""
+    def embed_records(
+        self, store: Store, branch: Branch, model: Model, records: Sequence[Record], seq: int, batch_size: int
+    ) -> Embedded:
+        """Embed the texts of some records, those that have no vector yet. See `embed_all`.
+
+        Args:
+            store: The store.
+            branch: The branch of the records.
+            model: The model (`model`).
+            records: The records.
+            seq: The seq of the view that they were read in.
+            batch_size: Number of texts that are embedded at a time.
+        """
         if not records:
             return Embedded(0, [])
-        with store.read() as view:
-            seq = view.head(branch).seq
-        run = _Run(self, self._model(), branch, store, seq)
+        run = _Run(self, model, branch, store, seq)
         texts = [_Text(record.id, digest, text_of(record)) for record in records if (digest := digest_of(record))]
         for start in range(0, len(texts), _PAGE):
             run.look(texts[start : start + _PAGE])
@@ -309,7 +328,7 @@ class VectorKeeper:
             EmbedderError: The embedder cannot be used, or `_GIVE_UP` batches in a row failed.
             MissingExtraError: A library that the embedder needs is not installed.
         """
-        model = self._model()
+        model = self._asked()
         head, ids = self._candidates(store, branch, scope, model)
         run = _Run(self, model, branch, store, head.seq)
         report = progress or (lambda done, total: None)
@@ -330,14 +349,14 @@ class VectorKeeper:
             reasons = [self._failed.get((run.namespace, digest), "its text was erased") for digest in run.failed]
         return Embedded(run.done, reasons)
 
-    def _model(self) -> Model:
-        """Return the model with its dimension; if the embedder does not state it, a trial text is embedded."""
+    def _asked(self) -> Model:
+        """Return the model; if the embedder does not state its dimension, a trial text is embedded."""
         dimension = self.embedder.dimension
         if dimension is None:
             out = embedded(self.embedder, ["dimension"])
             if 0 not in out.vectors:
                 raise EmbedderError(self.embedder.name, f"a trial text: {out.refused[0]}")
-            dimension = len(out.vectors[0])
+            dimension = self._dimension = len(out.vectors[0])
         return Model(self.embedder.name, dimension)
 
     def _candidates(self, store: Store, branch: Branch, scope: Scope, model: Model) -> tuple[Head, list[str]]:
@@ -453,8 +472,8 @@ class _Text(NamedTuple):
 class _Run:
     """A run of `embed_all`: the texts that wait for their vectors, those that failed, and the number of vectors.
 
-    The texts were read after the commit `seq`. The vectors of those that are erased while the embedder works are not
-    stored.
+    The texts were read after the commit `seq`. Those that were erased since are not embedded, and the vectors of those
+    that are erased while the embedder works are not stored.
     """
 
     def __init__(self, keeper: VectorKeeper, model: Model, branch: Branch, store: Store, seq: int) -> None:
@@ -505,7 +524,8 @@ class _Run:
         digests = list(self.pending)[:size]
         vectors: dict[bytes, Floats] = {}
         failed: dict[bytes, str] = {}
-        error = self._embed(digests, vectors, failed)
+        wanted = self._wanted(digests)
+        error = self._embed([each for each in digests if each in wanted], vectors, failed)
         self._keeper.keep(self._model, self.namespace, vectors, failed, lambda: self._wanted(digests))
         for digest in digests:
             del self.pending[digest]
@@ -520,6 +540,8 @@ class _Run:
         self, digests: list[bytes], vectors: dict[bytes, Floats], failed: dict[bytes, str]
     ) -> EmbedderError | None:
         """Embed texts. If the embedder refuses them, split them in halves, so that only the bad texts fail."""
+        if not digests:
+            return None
         try:
             out = embedded(
                 self._keeper.embedder, [self.pending[each] for each in digests], dimension=self._model.dimension

@@ -18,6 +18,7 @@ from recollect.engine.read.queries import Reading
 from recollect.engine.read.targets import Point
 from recollect.engine.results import Failed, Hits, Outcome, RecordList, Report
 from recollect.engine.scope import Scope
+from recollect.engine.sdr_results import FoundSdr
 from recollect.engine.similar_results import Similar
 from recollect.engine.write.admission import Admission
 from recollect.engine.write.drafts import Draft, Intake, draft
@@ -50,6 +51,7 @@ from recollect.operations import (
     Merge,
     ReadTree,
     Recall,
+    RecallSdrs,
     Remember,
     RememberAll,
     Supersede,
@@ -341,6 +343,11 @@ class Writing:
         if self.writer.touched:
             return self.reading().tree(operation)
         return self._services.tree(self._branch, self._scope, operation)  # no other writer can commit meanwhile
+
+    def recall_sdrs(self, operation: RecallSdrs) -> list[FoundSdr]:
+        """Return the texts whose sparse codes are closest to that of a text, as the transaction sees them."""
+        self._services.intake.limits.check_question(operation.text)
+        return self.reading().sdrs(operation)
 
     def grep(self, operation: Grep) -> RecordList:
         """Return the records that match a full-text query, as the transaction sees them."""
