@@ -21,7 +21,7 @@ from recollect.cli.app import app
 from recollect.compat.opencortex import find_headline_missing_id, memory_path
 from recollect.embedding.base import Supplied
 from recollect.embedding.similarity import cosine
-from recollect.errors import InvalidArgumentError, UnknownRecordError
+from recollect.errors import ImportFormatError, InvalidArgumentError, UnknownRecordError
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on
@@ -365,6 +365,16 @@ class TestOpencortex:
         for _ in range(5000):
             deep = {"type": "SECTION", "contents": [deep]}
         assert find_headline_missing_id(deep) == {"type": "HEADLINE"}
+
+    def test_a_tree_that_contains_itself_is_refused_as_ingest_refuses_it(self, memory: Memory) -> None:
+        below: dict[str, Any] = {"type": "HEADLINE", "properties": {"ID": "b"}, "contents": []}
+        tree = {"type": "HEADLINE", "properties": {"ID": "a"}, "contents": [below]}
+        below["contents"].append(tree)
+        for call in (memory.outline.ingest, find_headline_missing_id):
+            with pytest.raises(ImportFormatError):
+                call(tree)
+        twice = {"type": "HEADLINE", "properties": {"ID": "b"}}
+        assert find_headline_missing_id({"type": "SECTION", "contents": [twice, twice]}) is None
 
     @pytest.mark.parametrize(
         "tree", [None, [], {}, {"type": 1}, {"type": "A", "contents": "x"}, {"type": "A", "contents": [1]}]

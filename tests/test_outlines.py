@@ -496,6 +496,38 @@ def run(*arguments: str, text: str | None = None, code: int = 0) -> str:
     return done.output
 
 
+def walk(tree: dict[str, Any]) -> list[dict[str, Any]]:
+    return [tree, *(below for each in tree["contents"] for below in walk(each))]
+
+
+def without_ids(tree: dict[str, Any]) -> dict[str, Any]:
+    """Return a tree that `show --json` wrote as one that can be stored: with the IDs of its source only."""
+    kept = {name: value for name, value in tree.items() if name != "id"}
+    return {**kept, "contents": [without_ids(each) for each in tree["contents"]]}
+
+
+def test_an_export_replaces_no_text_of_another_kind_unless_it_is_forced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RECOLLECT_DB", "o.db")
+    Path("house.org").write_text(ORG)
+    run("import", "house.org")
+    for name, form in (("a.py", "org"), ("a.md", "org"), ("a.org", "json")):
+        Path(name).write_text("print(1)\n")
+        done = run("export", "house.org", name, "--format", form, code=1)
+        assert "is not an outline" in done
+        assert "--force" in done
+        assert Path(name).read_text() == "print(1)\n"
+    Path("a.json").write_text("[1]")
+    assert "is not an outline" in run("export", "house.org", "a.json", code=1)
+    run("export", "house.org", "a.org")
+    assert Path("a.org").read_text() == ORG
+    run("export", "house.org", "a.py", "--format", "org", "--force")
+    assert Path("a.py").read_text() == ORG
+    assert "the store itself" in run("export", "house.org", "o.db", "--format", "org", "--force", code=1)
+
+
 def test_the_commands_import_show_export_and_remove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RECOLLECT_DB", "o.db")
@@ -506,8 +538,15 @@ def test_the_commands_import_show_export_and_remove(tmp_path: Path, monkeypatch:
     shown = run("show", "house.org", "--depth", "1")
     assert ("Boats" in shown, "Sails" in shown, "nodes: 6" in shown) == (True, False, True)
     (tree,) = json.loads(run("show", "--json"))
-    assert tree.pop("id") == again["root"]
-    assert from_json(tree) == org.parse(ORG)
+    assert tree["id"] == again["root"]
+    assert from_json(without_ids(tree)) == org.parse(ORG)
+    ids = [each["id"] for each in walk(tree)]
+    assert (len(ids), "s1" in ids) == (6, True)
+    assert [each["id"] for each in walk(json.loads(run("show", ids[1], "--json"))[0])] == ids[
+        1 : 1 + len(walk(tree["contents"][0]))
+    ]
+    (top,) = json.loads(run("show", "house.org", "--depth", "1", "--json"))
+    assert [each["id"] for each in walk(top)] == [tree["id"], *(each["id"] for each in tree["contents"])]
     assert run("export", "house.org") == ORG
     run("export", again["root"], "copy.org")
     assert Path("copy.org").read_text() == ORG

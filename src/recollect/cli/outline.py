@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,6 +15,7 @@ from recollect.cli.texts import text_of
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError, UnknownRecordError
 from recollect.memory.outline.formats import FORMATS, format_named, source_id
 from recollect.memory.outline.outline import Outline
+from recollect.memory.outline.values import OutlineNode, OutlineView
 
 _SUFFIXES = {".org": "org", ".md": "markdown", ".markdown": "markdown", ".json": "json"}
 _FORMAT = click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: by the name of FILE.")
@@ -53,18 +55,15 @@ def import_(settings: Settings, path: Path, form: str | None, source: str | None
 def show(settings: Settings, node: str | None, depth: int | None) -> None:
     """Show the titles below NODE, an id or the name of an outline; default: the outlines."""
     with settings.open() as memory:
-        top = None if node is None else _id(memory.outline, node)
-        view = memory.outline.view(top)
-        if settings.as_json:
-            tops = [each.id for each in memory.outline.roots()] if top is None else [top]
-            print_json([{"id": each, **memory.outline.tree(each).to_json()} for each in tops])
-            return
+        view = memory.outline.view(None if node is None else _id(memory.outline, node))
+    shown = [(each, level) for each, level in _levels(view) if depth is None or level <= depth]
+    if settings.as_json:
+        print_json(_trees(each for each, _ in shown))
+        return
     rows = []
-    for each in view:
-        level = len(view.ancestors(each.id))
-        if depth is None or level <= depth:
-            title = each.title if each.title is not None else f"({each.type.lower()})"
-            rows.append((each.id, f"{'  ' * level}{title}", str(each.attributes.get("TODO", ""))))
+    for each, level in shown:
+        title = each.title if each.title is not None else f"({each.type.lower()})"
+        rows.append((each.id, f"{'  ' * level}{title}", str(each.attributes.get("TODO", ""))))
     render.show_rows(("id", "title", "state"), rows)
     click.echo(f"nodes: {len(view)}")
 
@@ -73,8 +72,9 @@ def show(settings: Settings, node: str | None, depth: int | None) -> None:
 @click.argument("node")
 @click.argument("path", metavar="FILE", type=_FILE, default="-")
 @_FORMAT
+@click.option("--force", is_flag=True, help="Replace FILE even if it is no outline by its name or its text.")
 @common
-def export(settings: Settings, node: str, path: Path, form: str | None) -> None:
+def export(settings: Settings, node: str, path: Path, form: str | None, force: bool) -> None:
     """Write the subtree of NODE, an id or the name of an outline, to FILE ("-": standard output, as Org)."""
     form = _form(path, form or ("org" if str(path) == "-" else None))
     with settings.open() as memory:
@@ -83,8 +83,14 @@ def export(settings: Settings, node: str, path: Path, form: str | None) -> None:
     if str(path) == "-":
         click.echo(text, nl=False)
         return
-    replaces = partial(_is_outline, form=form)
-    write_file(path, lambda file: file.write(text), store, replaces=replaces, kind=f"an outline in {form}")
+    write_file(
+        path,
+        lambda file: file.write(text),
+        store,
+        replaces=lambda old: force or _is_outline(old, form),
+        kind=f"an outline in {form} by its name and its text",
+        force="--force",
+    )
     if settings.as_json:
         print_json({"written": str(path)})
     else:
@@ -169,8 +175,35 @@ def _id(outline: Outline, node: str) -> str:
     raise UnknownRecordError(node, "the outlines")
 
 
+def _levels(view: OutlineView) -> Iterator[tuple[OutlineNode, int]]:
+    """Yield the nodes, each before its children, with the number of nodes above it."""
+    levels: dict[str | None, int] = {}
+    for node in view:
+        levels[node.id] = levels.get(node.parent, -1) + 1
+        yield node, levels[node.id]
+
+
+def _trees(nodes: Iterable[OutlineNode]) -> list[dict[str, Any]]:
+    """Return nodes, each before its children, as JSON objects with their ids and what is below them."""
+    made: dict[str | None, dict[str, Any]] = {}
+    tops: list[dict[str, Any]] = []
+    for node in nodes:
+        named = {"ID": node.id if node.named else None, "TITLE": node.title}
+        properties = {name: value for name, value in named.items() if value is not None}
+        shown = {"id": node.id, "type": node.type, "properties": {**properties, **node.attributes}}
+        shown |= {"contents": []} if node.text is None else {"raw_content": node.text, "contents": []}
+        made[node.id] = shown
+        (made[node.parent]["contents"] if node.parent in made else tops).append(shown)
+    return tops
+
+
 def _is_outline(path: Path, form: str) -> bool:
-    """Return whether a file has an outline, so that an export may replace it."""
+    """Return whether a file is an outline in a format, so that an export may replace it.
+
+    Its name must say so, too: any text can be read as Org or Markdown.
+    """
+    if _SUFFIXES.get(path.suffix.lower()) != form:
+        return False
     try:
         format_named(form)[0](text_of(path))
     except (ImportFormatError, InvalidArgumentError, StoreIOError):

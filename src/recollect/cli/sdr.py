@@ -97,7 +97,7 @@ def import_(settings: Settings, path: Path) -> None:
 @click.argument("path", metavar="FILE.sqlite", type=click.Path(path_type=Path, dir_okay=False))
 @common
 def export(settings: Settings, path: Path) -> None:
-    """Write all texts to a table of sdr-memory in the new SQLite file FILE.sqlite."""
+    """Write all texts to a table of sdr-memory in the SQLite file FILE.sqlite. A file with such a table is replaced."""
     with settings.open() as memory:
         count = write_table(path, memory.sdr.texts())
     if settings.as_json:

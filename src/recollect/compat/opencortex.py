@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from recollect.errors import InvalidArgumentError
+from recollect.errors import ImportFormatError, InvalidArgumentError
 
 _HEADLINE = "headline"
 
@@ -28,13 +28,18 @@ def find_headline_missing_id(tree: Mapping[str, Any]) -> Mapping[str, Any] | Non
 
     Raises:
         InvalidArgumentError: It is no such tree.
+        ImportFormatError: It contains itself.
 
     Cost:
         O(nodes).
     """
-    waiting: list[Any] = [tree]
+    above: set[int] = set()  # the nodes whose contents are being read
+    waiting: list[tuple[Any, bool]] = [(tree, False)]
     while waiting:
-        node = waiting.pop()
+        node, is_read = waiting.pop()
+        if is_read:
+            above.remove(id(node))
+            continue
         properties = node.get("properties") if isinstance(node, Mapping) else None
         contents = node.get("contents") if isinstance(node, Mapping) else None
         if (
@@ -45,11 +50,15 @@ def find_headline_missing_id(tree: Mapping[str, Any]) -> Mapping[str, Any] | Non
             or isinstance(contents, (str, bytes))
         ):
             raise InvalidArgumentError("tree", node, "must be an object with a type, properties and contents")
+        if id(node) in above:
+            raise ImportFormatError("the outline", "", "contains itself")
         known = (properties or {}).get("ID")
         if node["type"].casefold() == _HEADLINE and not (isinstance(known, str) and known.strip()):
             found: Mapping[str, Any] = node
             return found
-        waiting += reversed(contents or ())
+        above.add(id(node))
+        waiting.append((node, True))
+        waiting += [(each, False) for each in reversed(contents or ())]
     return None
 
 
