@@ -20,6 +20,18 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: What the README tells a new user to run; .ci/run runs it as it stands there.
 SET_UP = ["make demo", "make test"]
 
+#: A line that prints, with what it prints as a comment; "..." in it stands for any text.
+_PRINTS = re.compile(r"^ *print\(.*\)  # (.*)$")
+#: Comments after a print that are about it.
+REMARKS = (
+    "send it to any model, with the question",
+    "read why this was recalled",
+    "the score is exactly the sum of best.why.shares",
+    "the newest commit, and the hash of all records after it",
+    "names the field, its value and the rule",
+    "names the current hash; nothing was changed",
+)
+
 #: The pages with configurations of clients, which tests/test_mcp_docs.py starts.
 CONFIGURATION = {"mcp.md": ("json", "toml"), "moving.md": ("json",)}
 
@@ -46,13 +58,40 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(
 
 
 def run_python(page: Path) -> None:
-    """Execute the Python of a page. What it needs is set up by the caller: a folder, a server of models."""
-    names: dict[str, object] = {"__name__": page.stem}
+    """Execute the Python of a page, and compare what it prints with the comments that say what it prints.
+
+    What the page needs is set up by the caller: a folder, a server of models.
+    """
     text = page.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    wrong: list[str] = []
+
+    def compared_print(*values: object) -> None:
+        line = sys._getframe(1).f_lineno
+        printed, said = " ".join(map(str, values)), _PRINTS.match(lines[line - 1])
+        if said and said[1] not in REMARKS and not is_output(printed, said[1]):
+            wrong.append(f"line {line} prints {printed!r}, not {said[1]!r}")
+
+    names: dict[str, object] = {"__name__": page.stem, "print": compared_print}
     for block in _BLOCK.finditer(text):
         if block[1] == "python":
             before = "\n" * text.count("\n", 0, block.start(2))  # a traceback then names the line of the page
             exec(compile(before + block[2], str(page), "exec"), names)
+    assert wrong == []
+
+
+def is_output(printed: str, comment: str) -> bool:
+    """Return whether a comment is what was printed, except for what it writes as "..."."""
+    return re.fullmatch(".*".join(map(re.escape, comment.split("..."))), printed, re.DOTALL) is not None
+
+
+def test_a_wrong_output_in_a_page_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```python\nprint(1, 'a')  # 1 a\nfor each in (1, 2):\n    print(each)  # 1\nprint([3])  # [...]\n```\n"
+    )
+    with pytest.raises(AssertionError, match="line 4 prints '2', not '1'"):
+        run_python(page)
 
 
 @pytest.fixture(scope="module")
