@@ -106,7 +106,7 @@ def _followers(path: Path) -> dict[str, dict[str, float]]:
         core = core_of(reader)
         assert core.vectors is not None
         vectors = core.vectors
-        model = vectors._model()
+        model = vectors.model()
         with core.store.read() as view:
             now = view.head(branch).micros
             quota = quota_of(view, branch)
