@@ -22,6 +22,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import click
 
 from recollect._version import __version__
+from recollect.client import connect
 from recollect.errors import InvalidArgumentError, InvalidRecordError, RecollectError, StoreMissingError
 from recollect.filters import parse
 from recollect.filters.tree import AllOf, Filter, Is
@@ -36,6 +37,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 NAMESPACE_VARIABLE = "RECOLLECT_NAMESPACE"
 USER_VARIABLE = "RECOLLECT_USER"
 KEY_FILE_VARIABLE = "RECOLLECT_KEY_FILE"
+#: The environment variable with the token for a server that --db names.
+TOKEN_VARIABLE = "RECOLLECT_TOKEN"
+#: How the addresses of servers begin (`recollect serve`).
+_SERVERS = ("unix://", "http://", "https://")
 #: What is missing if no time zone is known.
 NO_TIME_ZONES = "this system has no time zone database (pip install tzdata)"
 _MIN_KEY_BYTES, _MAX_KEY_BYTES = 16, 4096
@@ -84,12 +89,20 @@ class Settings:
             raise InvalidArgumentError("key file", self.key_file, rule)
         return key
 
-    def open(self, *, create: bool = False, read_only: bool = False) -> Memory:
-        """Open the memory that the command uses. Raise StoreMissingError if there is no store and `create` is false."""
+    def open(self, *, create: bool = False, read_only: bool = False, **budgets: int | None) -> Memory:
+        """Open the memory that the command uses. Raise StoreMissingError if there is no store and `create` is false.
+
+        Args:
+            create: Create the store if there is none.
+            read_only: Write nothing.
+            **budgets: `index_bytes` and `vector_bytes` of `recollect.open`.
+        """
+        address = self.db or os.environ.get(PATH_VARIABLE, "")
+        if address.startswith(_SERVERS):
+            return connect(address, self.namespace, token=os.environ.get(TOKEN_VARIABLE) or None)
+        options: dict[str, Any] = {"embedder": self.embedder, "key": self.key, **budgets}
         try:
-            return open_memory(
-                self.db, self.namespace, create=create, read_only=read_only, embedder=self.embedder, key=self.key
-            )
+            return open_memory(self.db, self.namespace, create=create, read_only=read_only, **options)
         except StoreMissingError as error:
             if self.db or os.environ.get(PATH_VARIABLE):
                 raise
@@ -136,7 +149,7 @@ COMMANDS = {
         "sdr": "sdr",
         "proving": "prove replay verify",
         "policies": "policies redact salience",
-        "serving": "mcp",
+        "serving": "mcp serve token",
         "reading": "context grep list log namespaces recall show stats",
         "versions": "diff history revert rollback snapshot snapshots",
         "writing": "forget quota remember supersede update",
@@ -231,7 +244,7 @@ _COMMON = (
         type=click.Path(),  # for completion
         callback=_store("db"),
         expose_value=False,
-        help="Path of the store. Default: RECOLLECT_DB, or the user's data folder.",
+        help="Path of the store, or address of a server. Default: RECOLLECT_DB, or the user's data folder.",
     ),
     click.option(
         "-n",

@@ -1,20 +1,27 @@
-"""Commands that serve a memory to other programs: mcp."""
+"""Commands that serve a memory to other programs: mcp, serve, token."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from recollect.cli.app import USER_VARIABLE, Settings, app, common
+from recollect.cli.app import USER_VARIABLE, Settings, app, common, print_json
 from recollect.errors import InvalidArgumentError, MissingExtraError
 from recollect.memory import Memory
+from recollect.salience import LEVELS
+from recollect.server.addresses import address_of, allowed_hosts, is_loopback
+from recollect.server.calls import BATCH_S
+from recollect.server.limits import BODY_BYTES, MOST_RUNNING
 from recollect.server.mcp.access import GRAPH_TOKENS, Access
 from recollect.server.mcp.first_start import GRAPH_VARIABLE, import_graph
 from recollect.server.mcp.toolsets import DEFAULT_SETS, TOOLSETS, tools_of
+from recollect.server.tokens import add_entry, entry, new_token
 from recollect.stores.files import open_regular
+from recollect.wire import RIGHTS, Right
 
 #: A token is at least this long, so that it cannot be guessed.
 _LEAST_TOKEN, _MOST_TOKEN = 16, 4096
@@ -92,7 +99,7 @@ def mcp(
 
             await serve_stdio(protocol)
         else:
-            from recollect.server.mcp.http import address_of, serve_http
+            from recollect.server.mcp.http import serve_http
 
             host, port = address_of(http)
             await serve_http(protocol, host, port, token=token, ready=lambda url: _say(f"listening on {url}"))
@@ -123,3 +130,128 @@ def _token(path: Path) -> str:
         rule = f"must contain {_LEAST_TOKEN} to {_MOST_TOKEN} printable ASCII characters"
         raise InvalidArgumentError("token_file", str(path), rule)
     return token.decode("ascii")
+
+
+_RIGHTS = click.Choice(RIGHTS)
+
+
+@app.command()
+@click.option(
+    "--socket",
+    "socket_path",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Serve the Unix socket PATH. Default, without --http: recollect.sock in the user's runtime folder.",
+)
+@click.option("--http", metavar="HOST:PORT", help="Serve HTTP. Another host than this machine's needs --tokens.")
+@click.option("--mcp", "with_mcp", is_flag=True, help="With --http: serve MCP clients at /mcp, too.")
+@click.option(
+    "--tokens", type=click.Path(path_type=Path), metavar="FILE", help="With --http: a file of `recollect token`."
+)
+@click.option(
+    "--allow-host", multiple=True, metavar="NAME", help="With --http: a name that clients may use for the server."
+)
+@click.option(
+    "--allow-origin", multiple=True, metavar="ORIGIN", help="With --http: web pages of ORIGIN may send requests."
+)
+@click.option("--read-only", is_flag=True, help="Clients can only read.")
+@click.option(
+    "--salience",
+    type=click.Choice(LEVELS),
+    default="normal",
+    show_default=True,
+    help="How strictly the action store of the socket judges texts.",
+)
+@click.option(
+    "--batch-seconds",
+    type=click.FloatRange(0.1, 3600),
+    default=BATCH_S,
+    show_default=True,
+    metavar="S",
+    help="How long a batch of a client may stay open. It holds the write lock.",
+)
+@click.option(
+    "--max-bytes",
+    type=click.IntRange(1024, 2**30),
+    default=BODY_BYTES,
+    show_default=True,
+    metavar="N",
+    help="Maximum size of a request.",
+)
+@click.option(
+    "--max-requests",
+    type=click.IntRange(1),
+    default=MOST_RUNNING,
+    show_default=True,
+    metavar="N",
+    help="With --http: number of requests of one token that run at the same time.",
+)
+@click.option("--index-bytes", type=click.IntRange(1), metavar="N", help="Memory limit of the word indexes.")
+@click.option("--vector-bytes", type=click.IntRange(1), metavar="N", help="Memory limit of the vectors.")
+@click.option("--log-calls", is_flag=True, help="Log each call: its operation, time and error, never contents.")
+@common
+def serve(settings: Settings, **options: Any) -> None:
+    """Serve the memory to other programs: over a Unix socket, HTTP and MCP.
+
+    The store is created by the first write. The first SIGTERM or SIGINT ends the server when what runs is answered, a
+    second one at once. Sockets of systemd are used if there are any.
+    """
+    try:
+        from recollect.server.process import Options, run
+    except ImportError as error:
+        raise MissingExtraError("recollect serve", error.name or "starlette", "server") from None
+    address = options.pop("http")
+    host, port = (None, 0) if address is None else address_of(address)
+    if host is None and (options["tokens"] or options["allow_host"] or options["allow_origin"] or options["with_mcp"]):
+        raise InvalidArgumentError("http", None, "is missing: --tokens, --allow-host, --allow-origin, --mcp are for it")
+    if host is not None and options["tokens"] is None and not is_loopback(host):
+        rule = "can be reached by other machines: pass --tokens FILE, or listen on 127.0.0.1"
+        raise InvalidArgumentError("http", host, rule)
+
+    def opener(*, create: bool, read_only: bool) -> Memory:
+        return settings.open(
+            create=create, read_only=read_only, index_bytes=options["index_bytes"], vector_bytes=options["vector_bytes"]
+        )
+
+    run(
+        opener,
+        settings.namespace,
+        Options(host=host, port=port, hosts=allowed_hosts(host or "localhost", options.pop("allow_host")), **options),
+    )
+
+
+@app.command()
+@click.argument("name")
+@click.option(
+    "--tokens", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The file; made if absent."
+)
+@click.option("--right", type=_RIGHTS, default="write", show_default=True, help="What its user may do.")
+@click.option("--allow", "namespaces", multiple=True, metavar="NAMESPACE", help="Only this namespace. Default: all.")
+@click.option("--user", metavar="NAME", help="Only records of this user.")
+@click.option("--agent", metavar="NAME", help="Only records of this agent.")
+@click.option("--conversation", metavar="NAME", help="Only records of this conversation.")
+@common
+def token(
+    settings: Settings,
+    name: str,
+    tokens: Path,
+    right: Right,
+    namespaces: tuple[str, ...],
+    user: str | None,
+    agent: str | None,
+    conversation: str | None,
+) -> None:
+    """Make a token for `recollect serve --tokens FILE` and print it. The file has its hash only.
+
+    NAME says whose it is; commits have it as their actor. To revoke a token, delete its entry: a running server notices
+    it within a second.
+    """
+    scope = {key: value for key, value in (("user", user), ("agent", agent), ("conversation", conversation)) if value}
+    made = new_token()
+    add_entry(tokens, entry(name, made, right, namespaces, scope))
+    if settings.as_json:
+        print_json(
+            {"name": name, "token": made, "right": right, "namespaces": list(namespaces) or None, "scope": scope}
+        )
+    else:
+        click.echo(made)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from recollect.salience.rules import LEVELS, Level, Verdict, judge
+from recollect.salience.rules import LEVELS, WHY, Level, Verdict, judge
 
-__all__ = ["LEVELS", "Level", "Verdict", "judge"]
+__all__ = ["LEVELS", "WHY", "Level", "Verdict", "judge"]

@@ -54,6 +54,15 @@ _EXTENSIONS = frozenset(
 )
 
 
+#: Why a text is rejected, by the reason of its verdict, as the rest of a sentence that begins "the text".
+WHY = {
+    "narration": "narrates a step of the work and states nothing",
+    "path": "is a file path and nothing else",
+    "short": f"has fewer than {SHORTEST} characters",
+    "other": f"has fewer than {LONG} characters, or only asks, and has no word of importance",
+}
+
+
 class Verdict(NamedTuple):
     """Whether a text is worth remembering.
 

@@ -9,6 +9,7 @@
 The same text has the same bits on every machine, in every language, whatever PYTHONHASHSEED is.
 """
 
+from recollect.indexes.sdr.encoding import normalised
 from recollect.memory.sdr.sdr import Sdr, SdrHit
 from recollect.memory.sdr.texts import SdrText
 from recollect.sdr.codes import encode, explain, hamming, overlap, rule_score
@@ -23,6 +24,7 @@ __all__ = [
     "encode",
     "explain",
     "hamming",
+    "normalised",
     "overlap",
     "read_table",
     "rule_score",

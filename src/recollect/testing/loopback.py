@@ -15,11 +15,11 @@ from recollect.embedding.base import Embedder
 from recollect.engine.executor import BatchExecutor, Executor
 from recollect.engine.feed import CommitLog, Feed
 from recollect.engine.result_json import result_from_json, result_to_json
-from recollect.engine.results import Failed, Report
 from recollect.engine.scope import Scope
 from recollect.errors import RecollectError
 from recollect.ledger.commits import Branch, Commit
-from recollect.operations import Operation, RememberAll, from_json
+from recollect.operations import Operation, from_json
+from recollect.wire import send_all
 
 
 class Loopback:
@@ -56,7 +56,7 @@ class Loopback:
         def serve(received: Operation) -> Any:
             return self.executor.execute(received, branch, scope, actor, reason, idempotency_key)
 
-        return _sent_all(operation, serve)
+        return send_all(operation, lambda each: _sent(each, serve))
 
     @contextmanager
     def batch(
@@ -102,24 +102,7 @@ class _LoopbackBatch:
         self._executor = executor
 
     def execute(self, operation: Operation) -> Any:
-        return _sent_all(operation, self._executor.execute)
-
-
-def _sent_all(operation: Operation, serve: Callable[[Operation], Any]) -> Any:
-    """Send an operation and return its result. Items that cannot be sent are reported like items that are refused."""
-    if not isinstance(operation, RememberAll) or operation.on_error == "raise":
-        return _sent(operation, serve)
-    indexes: list[int] = []  # of the items that can be sent
-    failed: list[Failed] = []
-    for index, item in enumerate(operation.items):
-        try:
-            item.to_json()
-            indexes.append(index)
-        except RecollectError as error:
-            failed.append(Failed(item, index, error))
-    report = _sent(RememberAll(items=tuple(operation.items[index] for index in indexes)), serve)
-    failed.extend(each._replace(place=indexes[each.place]) for each in report.failed)
-    return Report(report.results, tuple(sorted(failed, key=lambda each: each.place)))
+        return send_all(operation, lambda each: _sent(each, self._executor.execute))
 
 
 def _sent(operation: Operation, serve: Callable[[Operation], Any]) -> Any:

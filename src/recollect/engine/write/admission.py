@@ -16,8 +16,7 @@ from recollect.messages import Turn
 from recollect.records.graph import NODE, RELATION
 from recollect.records.record import Record
 from recollect.records.redacted import redacted_texts
-from recollect.salience import judge
-from recollect.salience.rules import LONG, SHORTEST
+from recollect.salience import WHY, judge
 
 _WORDS = {
     "secret": "a key, token or password",
@@ -29,12 +28,6 @@ _WORDS = {
 }
 
 
-_WHY = {
-    "narration": "narrates a step of the work and states nothing",
-    "path": "is a file path and nothing else",
-    "short": f"has fewer than {SHORTEST} characters",
-    "other": f"has fewer than {LONG} characters, or only asks, and has no word of importance",
-}
 #: The kinds that are names and not texts.
 _NAMES = (NODE, RELATION)
 
@@ -105,7 +98,7 @@ class Admission:
             return
         verdict = judge(content, self.policies.salience)
         if not verdict.accepted:
-            raise RejectedError("salience", _WHY[verdict.reason], verdict.reason)
+            raise RejectedError("salience", WHY[verdict.reason], verdict.reason)
 
     def _texts(self, texts: dict[str, Any]) -> dict[str, Any]:
         """Return those of some texts that the policies change."""

@@ -7,7 +7,6 @@ origin makes. With one, each request must carry it.
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -18,33 +17,13 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.errors import InvalidArgumentError
+from recollect.server.addresses import is_loopback
 from recollect.server.mcp.protocol import Protocol
 
 PATH = "/mcp"
 #: Maximum number of connections and of sessions. Further ones are refused.
 _CONNECTIONS, _SESSIONS = 256, 1024
 _MOST_BYTES = 4 * 2**20
-
-
-def address_of(text: str) -> tuple[str, int]:
-    """Return host and port of "HOST:PORT"; the host of IPv6 may be in brackets.
-
-    Raises:
-        InvalidArgumentError: It does not have this form.
-    """
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise InvalidArgumentError("http", text, "must be HOST:PORT, such as 127.0.0.1:8321")
-    return host, int(port)
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach a host."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 async def serve_http(

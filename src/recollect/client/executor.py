@@ -1,0 +1,157 @@
+"""`RemoteExecutor`, what a memory stands on whose store a server has: operations go over a wire."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from recollect.client.commits import RemoteLog, RemoteWatch
+from recollect.client.transport import Channel, LostError, Patience, Transport
+from recollect.engine.feed import CommitLog, Feed
+from recollect.engine.results import Export
+from recollect.engine.scope import Scope
+from recollect.errors import ClosedError, CommitInDoubtError, StoreServerError
+from recollect.ledger.commits import Branch
+from recollect.operations import Export as ExportOperation
+from recollect.operations import Operation, Wait
+from recollect.wire import READ, Place, can_have_key, read_answer, request_json, right_of, send_all
+
+
+class RemoteExecutor:
+    """An `Executor` whose operations a server executes.
+
+    Each write that can have an idempotency key gets one, so that it is repeated safely if its answer is lost.
+
+    Args:
+        transport: Exchanges messages with the server.
+        patience: How long a client waits, and how often it tries.
+    """
+
+    def __init__(self, transport: Transport, patience: Patience) -> None:
+        self._transport = transport
+        self._patience = patience
+        self._watch = RemoteWatch(transport.address)
+        self._feed = Feed(self._watch)
+
+    @property
+    def location(self) -> str:
+        """The address of the server."""
+        return self._transport.address
+
+    @property
+    def embedder(self) -> None:
+        """None: the server has the embedding model, if there is one."""
+        return None
+
+    def execute(
+        self,
+        operation: Operation,
+        branch: Branch,
+        scope: Scope,
+        actor: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any:
+        """Execute an operation and return its result. See `Executor.execute`."""
+        if isinstance(operation, ExportOperation):
+            return self._export(Place(branch, scope))
+        key = idempotency_key
+        if key is None and self._patience.retries and can_have_key(operation):
+            key = secrets.token_hex(16)
+        place = Place(branch, scope, actor, reason, key)
+        result = send_all(operation, lambda each: self._sent(each, place))
+        if right_of(operation) != READ:
+            self._feed.wake(branch)
+        return result
+
+    def _sent(self, operation: Operation, place: Place) -> Any:
+        message = request_json(operation, place)
+        timeout_s = self._patience.timeout_s + (operation.timeout if isinstance(operation, Wait) else 0.0)
+        repeatable = place.key is not None or right_of(operation) == READ
+
+        def attempt() -> Any:
+            return read_answer(operation, self._transport.exchange(message, timeout_s))
+
+        return self._patience.run(self.location, attempt, repeatable=repeatable)
+
+    def _export(self, place: Place) -> Export:
+        resources = ExitStack()
+
+        def attempt() -> Export:
+            opened = resources.enter_context(self._transport.export(place))
+            return Export(opened.root, opened.count, self._exported(opened.records), resources)
+
+        return self._patience.run(self.location, attempt, repeatable=True)
+
+    def _exported(self, records: Iterator[Any]) -> Iterator[Any]:
+        try:
+            yield from records
+        except LostError as lost:
+            raise StoreServerError(self.location, str(lost)) from None
+
+    @contextmanager
+    def batch(
+        self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None
+    ) -> Iterator[RemoteBatch]:
+        """Open a batch on the server, which holds its write lock until the block ends, for at most some seconds."""
+        place = Place(branch, scope, actor, reason)
+        with ExitStack() as stack:
+            channel = self._patience.run(
+                self.location,
+                lambda: stack.enter_context(self._transport.batch(place, expect_head)),
+                repeatable=True,  # a batch that is opened and abandoned changes nothing
+            )
+            batch = RemoteBatch(channel, place, self.location)
+            try:
+                yield batch
+                batch.open = False
+                stack.close()  # commits
+            except LostError as lost:
+                raise CommitInDoubtError(self.location, str(lost)) from None
+            finally:
+                batch.open = False
+        self._feed.wake(branch)
+
+    def log(self, branch: Branch, scope: Scope) -> CommitLog:
+        """Return the log of a branch as a scope sees it."""
+        return self._watch.add(RemoteLog(branch, scope, self.execute))
+
+    @property
+    def feed(self) -> Feed:
+        """Wakes the subscribers of a branch. It asks the server four times a second while there are any."""
+        return self._feed
+
+    def close(self) -> None:
+        """Stop the listeners and close the connections. The server goes on."""
+        self._feed.close()
+        self._transport.close()
+        self._feed.join()
+
+
+class RemoteBatch:
+    """A `BatchExecutor` for a batch on a server.
+
+    Attributes:
+        open: False once the batch has ended.
+    """
+
+    def __init__(self, channel: Channel, place: Place, location: str) -> None:
+        self._channel = channel
+        self._place = place
+        self._location = location
+        self.open = True
+
+    def execute(self, operation: Operation) -> Any:
+        """Execute an operation and return its result. See `BatchExecutor.execute`."""
+        if not self.open:
+            raise ClosedError("the batch")
+        return send_all(operation, self._sent)
+
+    def _sent(self, operation: Operation) -> Any:
+        message = request_json(operation, self._place._replace(actor=None, reason=None))
+        try:
+            return read_answer(operation, self._channel.exchange(message))
+        except LostError as lost:
+            raise StoreServerError(self._location, f"{lost}; the batch is undone") from None

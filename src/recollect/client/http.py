@@ -1,0 +1,219 @@
+"""Messages over HTTP, on connections that are kept alive, with a bearer token if there is one."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import select
+import socket
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from recollect.client.transport import LostError, RemoteExport
+from recollect.engine.results import record_from_json
+from recollect.errors import ClosedError, InvalidArgumentError, ProtocolError, RecollectError, ServerVersionError
+from recollect.records.record import Record
+from recollect.wire import PROTOCOL, Place, decode, encode, read_result
+
+_IDLE = 16
+#: The header with the version of the messages.
+VERSION_HEADER = "Recollect-Protocol"
+
+
+class _Server(NamedTuple):
+    secure: bool
+    host: str
+    port: int
+    prefix: str
+
+
+class HttpTransport:
+    """A `Transport` over HTTP.
+
+    Args:
+        address: The address of the server: http://HOST:PORT or https://HOST, perhaps with a path before /v1.
+        token: The bearer token.
+        timeout_s: Seconds that connecting, and each message of a batch or an export, may take.
+
+    Raises:
+        InvalidArgumentError: It is no such address.
+    """
+
+    def __init__(self, address: str, token: str | None, timeout_s: float) -> None:
+        self.address = address.rstrip("/")
+        self._server = _server_of(address)
+        self._headers = {"Content-Type": "application/json", VERSION_HEADER: str(PROTOCOL)}
+        if token is not None:
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._timeout_s = timeout_s
+        self._idle: deque[http.client.HTTPConnection] = deque()
+        self._pid = os.getpid()
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def exchange(self, message: dict[str, Any], timeout_s: float) -> Any:
+        """Send a request and return its answer. See `Transport.exchange`."""
+        namespace = message.get("in", {}).get("namespace", "default")
+        return self._request("POST", f"/v1/{quote(namespace, safe='')}/execute", encode(message), timeout_s)
+
+    @contextmanager
+    def batch(self, place: Place, expect_head: int | None) -> Iterator[_BatchChannel]:
+        """Open a batch. See `Transport.batch`."""
+        begin: dict[str, Any] = {"in": place.to_json()}
+        if expect_head is not None:
+            begin["expect_head"] = expect_head
+        batches = f"/v1/{quote(place.branch.owner.namespace, safe='')}/batches"
+        number = read_result(self._request("POST", batches, encode(begin), self._timeout_s))["batch"]
+        channel = _BatchChannel(self, f"{batches}/{number}")
+        try:
+            yield channel
+        except BaseException:
+            with suppress(LostError, RecollectError):  # the server undoes a batch when its time is over
+                self._request("DELETE", channel.path, None, self._timeout_s)
+            raise
+        read_result(self._request("POST", f"{channel.path}/commit", b"{}", self._timeout_s))
+
+    @contextmanager
+    def export(self, place: Place) -> Iterator[RemoteExport]:
+        """Open a snapshot. See `Transport.export`."""
+        path = f"/v1/{quote(place.branch.owner.namespace, safe='')}/export"
+        connection = self._new()
+        try:
+            body = encode({"in": place.to_json()})
+            response = self._sent(connection, "POST", path, body, self._timeout_s)
+            if response.status != 200:
+                read_result(_answer(response.status, response.read(), self.address))
+            head = decode(response.readline())
+
+            def records() -> Iterator[Record]:
+                count = 0
+                for line in response:
+                    count += 1
+                    yield record_from_json(decode(line))
+                if count != head["count"]:
+                    raise LostError(f"the export ended after {count} of {head['count']} records", sent=True)
+
+            yield RemoteExport(head["root"], head["count"], records())
+        except (OSError, http.client.HTTPException) as error:
+            raise LostError(f"the connection broke: {error!r}", sent=True) from None
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        """Close all connections. Those in use are closed when their answer has come."""
+        self._closed = True
+        with self._lock:
+            idle, self._idle = self._idle, deque()
+        for each in idle:
+            each.close()
+
+    def _request(self, method: str, path: str, body: bytes | None, timeout_s: float) -> Any:
+        if self._closed:
+            raise ClosedError("the memory")
+        connection = self._kept() or self._new()
+        try:
+            response = self._sent(connection, method, path, body, timeout_s)
+            data = response.read()
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, TimeoutError):
+                raise LostError(f"no answer within {timeout_s:g} s", sent=True) from None
+            if isinstance(error, (OSError, http.client.HTTPException)):
+                raise LostError(f"the connection broke: {error!r}", sent=True) from None
+            raise
+        if response.will_close:
+            connection.close()
+        else:
+            self._keep(connection)
+        version = response.getheader(VERSION_HEADER)
+        if version is not None and version != str(PROTOCOL):
+            raise ServerVersionError(self.address, version, PROTOCOL)
+        return _answer(response.status, data, self.address)
+
+    def _sent(
+        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None, timeout_s: float
+    ) -> http.client.HTTPResponse:
+        assert connection.sock is not None
+        connection.sock.settimeout(timeout_s)
+        connection.request(method, self._server.prefix + path, body, self._headers)
+        return connection.getresponse()
+
+    def _kept(self) -> http.client.HTTPConnection | None:
+        with self._lock:
+            if self._pid != os.getpid():  # a fork: the connections are those of the other process
+                self._idle, self._pid = deque(), os.getpid()
+            while self._idle:
+                connection = self._idle.pop()
+                if _is_open(connection.sock):
+                    return connection
+                connection.close()
+        return None
+
+    def _keep(self, connection: http.client.HTTPConnection) -> None:
+        with self._lock:
+            if not self._closed and len(self._idle) < _IDLE and self._pid == os.getpid():
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _new(self) -> http.client.HTTPConnection:
+        kind = http.client.HTTPSConnection if self._server.secure else http.client.HTTPConnection
+        connection = kind(self._server.host, self._server.port, timeout=self._timeout_s)
+        try:
+            connection.connect()
+        except OSError as error:
+            connection.close()
+            raise LostError(f"cannot connect: {error.strerror or error}", sent=False) from None
+        return connection
+
+
+class _BatchChannel:
+    """A batch on the server."""
+
+    def __init__(self, transport: HttpTransport, path: str) -> None:
+        self.path = path
+        self._transport = transport
+
+    def exchange(self, message: dict[str, Any]) -> Any:
+        transport = self._transport
+        return transport._request("POST", f"{self.path}/execute", encode(message), transport._timeout_s)
+
+
+def _server_of(address: str) -> _Server:
+    try:
+        parts = urlsplit(address)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
+    except ValueError:
+        valid = False
+    if not valid or parts.username is not None:
+        raise InvalidArgumentError("address", address, "must be http://HOST:PORT or https://HOST; pass token= apart")
+    return _Server(parts.scheme == "https", parts.hostname or "", port, parts.path.rstrip("/"))
+
+
+def _answer(status: int, data: bytes, address: str) -> Any:
+    """Return an answer in the form that it has over the socket."""
+    try:
+        answer = decode(data)
+    except ProtocolError:
+        raise ProtocolError(f"{address} answered with status {status} and no JSON: is it a recollect server?") from None
+    if status < 400:
+        return answer
+    if not isinstance(answer, Mapping) or "code" not in answer:
+        raise ProtocolError(f"{address} answered with status {status}: is it a recollect server?")
+    stated = {name: answer[name] for name in ("code", "args", "unchanged") if name in answer}
+    return {"ok": False, "error": {**stated, "message": answer.get("detail", "")}}
+
+
+def _is_open(channel: socket.socket | None) -> bool:
+    """Return whether the server has not closed an idle connection."""
+    if channel is None:
+        return False
+    try:
+        return not select.select([channel], [], [], 0)[0]
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,127 @@
+"""What a client's memory stands on: something that exchanges messages with a server and tries again where it is safe.
+
+A message that was not sent is always sent again, on a new connection. One that was sent is repeated only if its effect
+is the same: it only reads, or has an idempotency key. Of any other the outcome is unknown, and the error says so.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from recollect.errors import CommitInDoubtError, ServerBusyError, StoreServerError
+from recollect.records.record import Record
+from recollect.wire import Place
+
+T = TypeVar("T")
+#: The first pause before another attempt, in seconds, which doubles, and the longest.
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 5.0
+
+
+class LostError(Exception):
+    """A connection failed.
+
+    Args:
+        detail: What happened.
+        sent: Whether the server may have got the message.
+    """
+
+    def __init__(self, detail: str, *, sent: bool) -> None:
+        super().__init__(detail)
+        self.sent = sent
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteExport:
+    """A snapshot of records that a server keeps open while they are read."""
+
+    root: str
+    count: int
+    records: Iterator[Record]
+
+
+class Channel(Protocol):
+    """A connection that one batch uses alone."""
+
+    def exchange(self, message: dict[str, Any]) -> Any:
+        """Send a message in the batch and return the JSON form of its answer."""
+        ...
+
+
+class Transport(Protocol):
+    """Exchanges messages with a server. Thread-safe.
+
+    Attributes:
+        address: The address of the server, without secrets.
+    """
+
+    address: str
+
+    def exchange(self, message: dict[str, Any], timeout_s: float) -> Any:
+        """Send a request and return its answer as parsed JSON.
+
+        Raises:
+            LostError: The connection failed.
+        """
+        ...
+
+    def batch(self, place: Place, expect_head: int | None) -> AbstractContextManager[Channel]:
+        """Open a batch on a connection of its own. It is committed when the block ends, and undone if the block raises.
+
+        Raises:
+            LostError: The connection failed.
+        """
+        ...
+
+    def export(self, place: Place) -> AbstractContextManager[RemoteExport]:
+        """Open a snapshot of all records.
+
+        Raises:
+            LostError: The connection failed.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close all connections."""
+        ...
+
+
+class Patience(NamedTuple):
+    """How long a client waits, and how often it tries.
+
+    Attributes:
+        timeout_s: Seconds that an answer may take.
+        retries: How often a message is sent again.
+    """
+
+    timeout_s: float
+    retries: int
+
+    def run(self, address: str, attempt: Callable[[], T], *, repeatable: bool) -> T:
+        """Return what an attempt returns, after others if it fails.
+
+        Raises:
+            StoreServerError: The server cannot be reached, or does not answer a message that changes nothing.
+            CommitInDoubtError: It was sent a message that changes something, and its answer is lost.
+            ServerBusyError: The server has too much to do.
+        """
+        pause = _FIRST_PAUSE_S
+        for left in range(self.retries, -1, -1):
+            try:
+                return attempt()
+            except LostError as lost:
+                if lost.sent and not repeatable:
+                    raise CommitInDoubtError(address, str(lost)) from None
+                if not left:
+                    raise StoreServerError(address, str(lost)) from None
+            except ServerBusyError as busy:
+                if not left:
+                    raise
+                pause = max(pause, min(float(busy.args[1]), _LONGEST_PAUSE_S))
+            time.sleep(pause * random.uniform(0.5, 1.0))
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+        raise AssertionError

@@ -1,0 +1,205 @@
+"""Messages over a Unix stream socket: one JSON object a line, on connections that are kept for the next messages."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from recollect.client.transport import LostError, RemoteExport
+from recollect.engine.results import record_from_json
+from recollect.errors import ClosedError, ProtocolError, ServerVersionError
+from recollect.records.record import Record
+from recollect.wire import PROTOCOL, Place, decode, encode, read_result
+
+#: Number of connections that are kept while they are not used.
+_IDLE = 16
+_CHUNK = 2**18
+
+
+class UnixTransport:
+    """A `Transport` over a Unix stream socket.
+
+    Args:
+        path: The path of the socket.
+        timeout_s: Seconds that connecting, and each message of a batch or an export, may take.
+    """
+
+    def __init__(self, path: str, timeout_s: float) -> None:
+        self.address = f"unix://{path}"
+        self._path = path
+        self._timeout_s = timeout_s
+        self._idle: deque[_Connection] = deque()
+        self._pid = os.getpid()
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def exchange(self, message: dict[str, Any], timeout_s: float) -> Any:
+        """Send a request and return its answer. See `Transport.exchange`."""
+        data = encode(message)
+        with self._connection() as connection:
+            return connection.exchange(data, timeout_s)
+
+    @contextmanager
+    def batch(self, place: Place, expect_head: int | None) -> Iterator[_BatchChannel]:
+        """Open a batch. See `Transport.batch`."""
+        begin: dict[str, Any] = {"batch": "begin", "in": place.to_json()}
+        if expect_head is not None:
+            begin["expect_head"] = expect_head
+        with self._connection() as connection:
+            channel = _BatchChannel(connection, self._timeout_s)
+            read_result(channel.exchange(begin))
+            try:
+                yield channel
+            except BaseException:
+                with suppress(LostError):  # the server undoes the batch of a connection that is gone
+                    channel.exchange({"batch": "undo"})
+                raise
+            read_result(channel.exchange({"batch": "commit"}))
+
+    @contextmanager
+    def export(self, place: Place) -> Iterator[RemoteExport]:
+        """Open a snapshot. See `Transport.export`."""
+        with self._connection() as connection:
+
+            def ask(message: dict[str, Any]) -> Any:
+                return read_result(connection.exchange(encode(message), self._timeout_s))
+
+            head = ask({"export": "open", "in": place.to_json()})
+
+            def records() -> Iterator[Record]:
+                while page := ask({"export": "read"}):
+                    yield from map(record_from_json, page)
+
+            try:
+                yield RemoteExport(head["root"], head["count"], records())
+            finally:
+                with suppress(LostError):
+                    ask({"export": "close"})
+
+    def close(self) -> None:
+        """Close all connections. Those in use are closed when their answer has come."""
+        self._closed = True
+        with self._lock:
+            idle, self._idle = self._idle, deque()
+        for each in idle:
+            each.close()
+
+    @contextmanager
+    def _connection(self) -> Iterator[_Connection]:
+        """Provide a connection. It is kept if the block succeeds, and closed if it raises."""
+        if self._closed:
+            raise ClosedError("the memory")
+        connection = self._kept() or self._new()
+        try:
+            yield connection
+        except BaseException as error:
+            # An error that the server sent leaves the connection as it was.
+            if isinstance(error, (LostError, ProtocolError)) or not connection.is_settled:
+                connection.close()
+            else:
+                self._keep(connection)
+            raise
+        self._keep(connection)
+
+    def _kept(self) -> _Connection | None:
+        with self._lock:
+            if self._pid != os.getpid():  # a fork: the connections are those of the other process
+                self._idle, self._pid = deque(), os.getpid()
+            while self._idle:
+                connection = self._idle.pop()
+                if connection.is_open():
+                    return connection
+                connection.close()
+        return None
+
+    def _keep(self, connection: _Connection) -> None:
+        with self._lock:
+            if not self._closed and len(self._idle) < _IDLE and self._pid == os.getpid():
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _new(self) -> _Connection:
+        channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        channel.settimeout(self._timeout_s)
+        try:
+            channel.connect(self._path)
+        except OSError as error:
+            channel.close()
+            raise LostError(f"cannot connect: {error.strerror or error}", sent=False) from None
+        connection = _Connection(channel)
+        try:
+            pong = connection.exchange(b'{"action":"ping"}', self._timeout_s)
+        except LostError as error:
+            connection.close()
+            raise LostError(str(error), sent=False) from None
+        read_result({"ok": True, "result": None} if pong.get("ok") else pong)
+        if pong.get("protocol") != PROTOCOL:
+            connection.close()
+            raise ServerVersionError(self.address, pong.get("protocol", 0), PROTOCOL)
+        return connection
+
+
+class _BatchChannel:
+    """The connection of a batch."""
+
+    def __init__(self, connection: _Connection, timeout_s: float) -> None:
+        self._connection = connection
+        self._timeout_s = timeout_s
+
+    def exchange(self, message: dict[str, Any]) -> Any:
+        return self._connection.exchange(encode(message), self._timeout_s)
+
+
+class _Connection:
+    """One connection, used by one thread at a time.
+
+    Attributes:
+        is_settled: Whether every message that was sent has its answer.
+    """
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self.is_settled = True
+
+    def exchange(self, data: bytes, timeout_s: float) -> Any:
+        self.is_settled = False
+        sent = False
+        try:
+            self._channel.settimeout(timeout_s)
+            # A part of a line is no request: the server does not execute it.
+            self._channel.sendall(data + b"\n")
+            sent = True
+            answer = decode(self._line())
+        except TimeoutError:
+            raise LostError(f"no answer within {timeout_s:g} s", sent=sent) from None
+        except OSError as error:
+            raise LostError(f"the connection broke: {error.strerror or error}", sent=sent) from None
+        self.is_settled = True
+        return answer
+
+    def _line(self) -> bytes:
+        chunks = []
+        while True:
+            chunk = self._channel.recv(_CHUNK)
+            if not chunk:
+                raise ConnectionResetError("the server closed it")
+            chunks.append(chunk)
+            if chunk.endswith(b"\n"):
+                return b"".join(chunks)
+
+    def is_open(self) -> bool:
+        """Return whether the server has not closed it. (An idle connection has nothing to read.)"""
+        try:
+            return not select.select([self._channel], [], [], 0)[0]
+        except (OSError, ValueError):
+            return False
+
+    def close(self) -> None:
+        self._channel.close()

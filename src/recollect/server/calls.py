@@ -1,0 +1,156 @@
+"""The calls of clients: executed in a bounded number of threads, counted, and logged without contents.
+
+All doors share it. A call that was accepted is completed, also if its client is gone: a write must not be cut off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from recollect.errors import RecollectError, ServerBusyError, ServerError
+from recollect.wire import Desk, Grant, OpenBatch, Place, Request, reads
+
+T = TypeVar("T")
+_log = logging.getLogger("recollect.server")
+#: Number of reads that run at the same time, and of writes.
+THREADS = 8
+#: How long a batch may stay open, in seconds. It holds the write lock.
+BATCH_S = 10.0
+#: Called with the door, the name of what was executed, seconds, and the code of the error or "".
+OnServed = Callable[[str, str, float, str], object]
+
+
+@dataclass
+class Calls:
+    """Executes the calls of clients.
+
+    Attributes:
+        desk: Executes requests.
+        on_served: Called when a call has ended.
+        batch_s: How long a batch may stay open.
+        most_waiting: Number of calls that may wait for a thread; further ones are refused.
+        running: Number of calls that run or wait for a thread.
+        stopping: Whether the server stops: new calls are refused.
+    """
+
+    desk: Desk
+    on_served: OnServed = lambda door, name, seconds, code: None
+    batch_s: float = BATCH_S
+    most_waiting: int = 4096
+    running: int = 0
+    stopping: bool = False
+    _readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "recollect-read"))
+    _writers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "recollect-write"))
+    _idle: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def start(
+        self,
+        door: str,
+        name: str,
+        call: Callable[[], T],
+        done: Callable[[T | RecollectError], object],
+        submit: Callable[[Callable[[], object]], object] | None = None,
+    ) -> None:
+        """Run a call in a thread, and pass its result or error to `done` in the event loop.
+
+        Args:
+            door: Where the call came from, for metrics.
+            name: What is executed.
+            call: The call.
+            done: Called with the result, or with the error that it raised.
+            submit: Runs it in a thread of its own. Default: in one of those for reads, or of those for writes, so that
+                no read waits for the write lock.
+        """
+        if self.stopping or self.running >= self.most_waiting:
+            reason = "it is stopping" if self.stopping else f"{self.running} calls are waiting"
+            self.on_served(door, name, 0.0, ServerBusyError.code)
+            done(ServerBusyError(reason, 1.0))
+            return
+        self.running += 1
+        loop = asyncio.get_running_loop()
+        begun = time.perf_counter()
+
+        def run() -> None:
+            result: T | RecollectError
+            try:
+                result = call()
+            except RecollectError as error:
+                result = error
+            except BaseException as error:  # noqa: BLE001 - a fault of ours must not end the connection or the thread
+                result = _internal(name, error)
+            loop.call_soon_threadsafe(ended, result)
+
+        def ended(result: T | RecollectError) -> None:
+            self.running -= 1
+            if not self.running:
+                self._idle.set()
+            code = result.code if isinstance(result, RecollectError) else ""
+            self.on_served(door, name, time.perf_counter() - begun, code)
+            done(result)
+
+        (submit or (self._readers if reads(name) else self._writers).submit)(run)
+
+    async def run(
+        self,
+        door: str,
+        name: str,
+        call: Callable[[], T],
+        submit: Callable[[Callable[[], object]], object] | None = None,
+    ) -> T:
+        """Run a call in a thread (see `start`) and return its result.
+
+        Raises:
+            RecollectError: What it raises.
+        """
+        future: asyncio.Future[T | RecollectError] = asyncio.get_running_loop().create_future()
+
+        def done(result: T | RecollectError) -> None:
+            if not future.done():  # it was cancelled, because the client is gone
+                future.set_result(result)
+
+        self.start(door, name, call, done, submit)
+        result = await future
+        if isinstance(result, RecollectError):
+            raise result
+        return result
+
+    def execute(self, request: Request, grant: Grant) -> Any:
+        """Execute a request. Called in a thread."""
+        return self.desk.execute(request, grant)
+
+    def batch(self, place: Place, grant: Grant, expect_head: int | None) -> OpenBatch:
+        """Prepare a batch."""
+        return self.desk.batch(place, grant, expect_head)
+
+    async def drained(self, timeout_s: float) -> bool:
+        """Refuse new calls, and wait until those that run have ended. Return whether they have."""
+        self.stopping = True
+        self._idle.clear()
+        if self.running:
+            try:
+                await asyncio.wait_for(self._idle.wait(), timeout_s)
+            except TimeoutError:
+                return False
+        return True
+
+    def close(self) -> None:
+        """Release the threads."""
+        self._readers.shutdown(wait=False)
+        self._writers.shutdown(wait=False)
+
+
+def _internal(name: str, error: BaseException) -> RecollectError:
+    """Log a fault of ours without contents, which its message may quote, and return what a client is given instead."""
+    places = []
+    trace = error.__traceback__
+    while trace is not None:
+        places.append(f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    _log.error("internal error in %s: %s at %s", name, type(error).__name__, " < ".join(reversed(places[-4:])))
+    return ServerError(f"internal error in {name}: {type(error).__name__}; see the log of the server")

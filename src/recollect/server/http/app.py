@@ -1,0 +1,204 @@
+"""The HTTP server as a Starlette application, and as a door of a server, run by uvicorn."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from contextlib import nullcontext
+from importlib import resources
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from recollect.errors import AccessError, InvalidArgumentError, ProtocolError, RecollectError
+from recollect.server.http.batches import undo_all
+from recollect.server.http.exchange import KEY_HEADER, VERSION_HEADER, Exchange, Site, endpoint
+from recollect.server.http.openapi import description
+from recollect.server.http.problems import problem
+from recollect.server.http.protocol import PatientProtocol
+from recollect.server.http.routes import ROUTES
+from recollect.server.metrics import CONTENT_TYPE, Metrics
+from recollect.wire import ADMIN, READ, Grant
+
+#: Maximum number of connections. Further ones are answered with 503.
+CONNECTIONS = 1024
+#: Seconds that a connection without a request is kept.
+_KEPT_S = 75
+
+
+def application(site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...] = ()) -> Starlette:
+    """Return the application.
+
+    Args:
+        site: What all requests share.
+        metrics: What /metrics shows; None: there is no such path.
+        more: Further routes, such as that of MCP.
+    """
+    page = resources.files(__package__).joinpath("page.html").read_bytes()
+    described = description()
+
+    async def shown(exchange: Exchange) -> Response:
+        return Response(page, media_type="text/html; charset=utf-8", headers=_PAGE_HEADERS)
+
+    async def openapi(exchange: Exchange) -> Response:
+        return exchange.json_answer(described)
+
+    async def measured(exchange: Exchange) -> Response:
+        assert metrics is not None
+        grant = exchange.grant
+        if grant.right != ADMIN or grant.namespaces is not None or grant.scope.fixed:
+            raise AccessError("metrics, which are those of the whole store")
+        return Response(metrics.text(), media_type=CONTENT_TYPE)
+
+    async def ready(exchange: Exchange) -> Response:
+        await exchange.run("now", site.calls.desk.look)
+        return exchange.json_answer({"ok": True})
+
+    routes: list[BaseRoute] = [
+        Route(f"/v1/{{namespace}}{each.path}", endpoint(each.handler, site), methods=list(each.methods))
+        for each in ROUTES
+    ]
+    routes += [
+        Route("/", _open_to_all(shown, site)),
+        Route("/openapi.json", _open_to_all(openapi, site)),
+        Route("/healthz", _open_to_all(_healthy, site)),
+        Route("/readyz", _open_to_all(ready, site)),
+        *more,
+    ]
+    if metrics is not None:
+        routes.append(Route("/metrics", endpoint(measured, site)))
+    middleware = []
+    if site.guard.origins:
+        middleware.append(
+            Middleware(
+                CORSMiddleware,
+                allow_origins=sorted(site.guard.origins),
+                allow_methods=["GET", "POST", "PATCH", "DELETE"],
+                allow_headers=["Authorization", "Content-Type", KEY_HEADER, "If-None-Match", "Last-Event-ID"],
+                expose_headers=["ETag", "Retry-After", VERSION_HEADER],
+            )
+        )
+    handlers: dict[Any, Any] = {HTTPException: _not_found, Exception: _failed}
+    return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
+
+
+_PAGE_HEADERS = {"Content-Security-Policy": "default-src 'self' 'unsafe-inline'", "X-Content-Type-Options": "nosniff"}
+
+
+async def _healthy(exchange: Exchange) -> Response:
+    return exchange.json_answer({"ok": True})
+
+
+def _open_to_all(handler: Any, site: Site) -> Callable[[Request], Any]:
+    """Return a handler that needs no token: what it shows is the same for everybody."""
+
+    async def handle(request: Request) -> Response:
+        refusal = site.guard.refusal(request)
+        if refusal is not None:
+            return refusal
+        try:
+            out: Response = await handler(Exchange(request, Grant(right=READ), site))
+            return out
+        except RecollectError as error:
+            return problem(error)
+
+    return handle
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    body = {
+        "type": "about:blank",
+        "title": error.detail,
+        "status": error.status_code,
+        "detail": f"{request.method} {request.url.path:.200}: {error.detail}; GET /openapi.json lists what there is",
+        "code": ProtocolError.code,
+        "args": [],
+    }
+    return JSONResponse(body, error.status_code, error.headers, media_type="application/problem+json")
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    return problem(RecollectError(f"internal error: {type(error).__name__}; see the log of the server"))
+
+
+class HttpDoor:
+    """The HTTP server as a door.
+
+    Args:
+        site: What all requests share.
+        app: The application.
+        host: The host to listen on.
+        port: The port; 0: any free one.
+        given: A listening socket that is open already, instead of a host and a port.
+    """
+
+    def __init__(self, site: Site, app: Any, host: str, port: int, given: socket.socket | None = None) -> None:
+        self._site = site
+        self._host, self._port = host, port
+        self._socket = given
+        config = uvicorn.Config(
+            app,
+            http=PatientProtocol,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_keep_alive=_KEPT_S,
+            timeout_graceful_shutdown=1,
+            lifespan="off",
+            ws="none",
+        )
+        self._server = _Server(config)
+        self._running: asyncio.Task[None] | None = None
+
+    @property
+    def connections(self) -> int:
+        """The number of open connections."""
+        return len(self._server.server_state.connections)
+
+    async def open(self) -> str:
+        """Begin to accept clients. See `server.running.Door`."""
+        if self._socket is None:
+            try:
+                family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+                self._socket = socket.create_server((self._host, self._port), family=family, backlog=1024)
+            except OSError as error:
+                rule = f"cannot be listened on: {error.strerror or error}; choose another port or host"
+                raise InvalidArgumentError("http", f"{self._host}:{self._port}", rule) from None
+        # Connections inherit it: an answer of several parts would otherwise wait for the client's acknowledgement.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._running = asyncio.get_running_loop().create_task(self._server.serve(sockets=[self._socket]))
+        while not self._server.started and not self._running.done():
+            await asyncio.sleep(0.005)
+        name = self._socket.getsockname()
+        return f"http://[{name[0]}]:{name[1]}" if ":" in name[0] else f"http://{name[0]}:{name[1]}"
+
+    async def stop(self) -> None:
+        """Accept nobody else, and close connections when their calls are answered."""
+        undo_all(self._site)
+        self._server.should_exit = True
+        if self._running is not None:
+            await self._running
+
+    def abort(self) -> None:
+        """Close all connections at once."""
+        self._server.force_exit = True
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves the signals to the process."""
+
+    def install_signal_handlers(self) -> None:
+        pass
+
+    def capture_signals(self) -> Any:
+        return nullcontext()

@@ -1,0 +1,85 @@
+"""Batches over HTTP: each has a secret number, belongs to the token that opened it, and ends in time."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from http import HTTPStatus
+
+from starlette.responses import Response
+
+from recollect.errors import ClosedError, InvalidArgumentError
+from recollect.server.http.exchange import Exchange, OpenedBatch, Site
+from recollect.wire import answer_json, encode, read_request
+
+
+async def begin_batch(exchange: Exchange) -> Response:
+    data = await exchange.json()
+    expect_head = data.get("expect_head")
+    if expect_head is not None and (isinstance(expect_head, bool) or not isinstance(expect_head, int)):
+        raise InvalidArgumentError("expect_head", expect_head, "must be an integer")
+    batch = exchange.calls.batch(exchange.place(data.get("in")), exchange.grant, expect_head)
+    try:
+        await exchange.calls.run("http", "batch", batch.begin, batch.submit)
+    except asyncio.CancelledError:
+        batch.abandon()
+        raise
+    number = secrets.token_hex(16)
+    ends = asyncio.get_running_loop().call_later(exchange.calls.batch_s, _lose, exchange.site, number)
+    exchange.site.batches[number] = OpenedBatch(batch, exchange.grant, ends)
+    return exchange.json_answer({"ok": True, "result": {"batch": number}}, HTTPStatus.CREATED)
+
+
+async def add_to_batch(exchange: Exchange) -> Response:
+    batch = _of(exchange).batch
+    stated = dict(await exchange.json())
+    place = exchange.place(stated.pop("in", None))
+    name = stated.get("op")
+
+    def call() -> bytes:
+        request = read_request(stated, place)
+        return encode(answer_json(request.operation, batch.execute(request.operation)))
+
+    return exchange.answer(await exchange.calls.run("http", name if isinstance(name, str) else "?", call, batch.submit))
+
+
+async def commit_batch(exchange: Exchange) -> Response:
+    return await _ended(exchange, commit=True)
+
+
+async def undo_batch(exchange: Exchange) -> Response:
+    return await _ended(exchange, commit=False)
+
+
+async def _ended(exchange: Exchange, *, commit: bool) -> Response:
+    opened = _of(exchange)
+    del exchange.site.batches[exchange.request.path_params["batch"]]
+    opened.ends.cancel()
+    end = opened.batch.commit if commit else opened.batch.undo
+    await exchange.calls.run("http", "batch", end, opened.batch.submit)
+    return exchange.json_answer({"ok": True, "result": None})
+
+
+def _of(exchange: Exchange) -> OpenedBatch:
+    """Return the batch that the path names.
+
+    Raises:
+        ClosedError: It has ended, or is that of another token.
+    """
+    opened = exchange.site.batches.get(exchange.request.path_params["batch"])
+    if opened is None or opened.grant != exchange.grant:
+        raise ClosedError("the batch")
+    return opened
+
+
+def undo_all(site: Site) -> None:
+    """Undo the batches that are open, because the server stops."""
+    for number in list(site.batches):
+        _lose(site, number)
+
+
+def _lose(site: Site, number: str) -> None:
+    lost = site.batches.pop(number, None)
+    if lost is not None:
+        lost.ends.cancel()
+        lost.batch.abandon()

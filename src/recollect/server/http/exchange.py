@@ -1,0 +1,161 @@
+"""One request over HTTP: checked, read, executed in a thread, and answered, with a hash of the answer as ETag."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+
+from recollect import Memory
+from recollect.errors import CommitInDoubtError, ProtocolError, RecollectError
+from recollect.server.calls import Calls
+from recollect.server.http.guard import Guard
+from recollect.server.http.problems import problem
+from recollect.server.waits import Waits
+from recollect.wire import PROTOCOL, Grant, OpenBatch, Place, Right, decode, encode
+
+#: The header with the version of the messages.
+VERSION_HEADER = "Recollect-Protocol"
+KEY_HEADER = "Idempotency-Key"
+
+
+class OpenedBatch(NamedTuple):
+    """A batch that is open, the grant of who opened it, and what ends it in time."""
+
+    batch: OpenBatch
+    grant: Grant
+    ends: asyncio.TimerHandle
+
+
+@dataclass
+class Site:
+    """What all requests of a server share.
+
+    Attributes:
+        calls: Executes calls.
+        waits: Waits for commits.
+        guard: Who may send which request.
+        call_s: Seconds that a call may take before its client is answered. It runs to its end nevertheless.
+        batches: The open batches, by their number.
+    """
+
+    calls: Calls
+    waits: Waits
+    guard: Guard
+    call_s: float = 60.0
+    batches: dict[str, OpenedBatch] = field(default_factory=dict)
+
+
+class Exchange:
+    """A request and what its handler needs.
+
+    Attributes:
+        request: The request.
+        grant: What its client may do.
+        site: What all requests share.
+        calls: Executes calls.
+    """
+
+    def __init__(self, request: HttpRequest, grant: Grant, site: Site) -> None:
+        self.request = request
+        self.grant = grant
+        self.site = site
+        self.calls = site.calls
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that the path names."""
+        return str(self.request.path_params["namespace"])
+
+    def place(self, stated: object = None) -> Place:
+        """Return the place of a request: the namespace of its path, what its headers say, and its "in".
+
+        Raises:
+            ProtocolError: "in" names another namespace, or is invalid.
+        """
+        data = dict(stated) if isinstance(stated, Mapping) else {} if stated is None else stated
+        if isinstance(data, dict):
+            if data.setdefault("namespace", self.namespace) != self.namespace:
+                raise ProtocolError('"in" names another namespace than the path')
+            if (key := self.request.headers.get(KEY_HEADER)) is not None:
+                data["key"] = key
+        return Place.from_json(data)
+
+    async def json(self) -> Any:
+        """Return the body, which must be a JSON object; {} if there is none.
+
+        Raises:
+            ProtocolError: It is none.
+        """
+        raw = await self.site.guard.body(self.request)
+        data = await self.run("parse", lambda: decode(raw)) if len(raw) > 16_384 else decode(raw) if raw else {}
+        if not isinstance(data, Mapping):
+            raise ProtocolError("the body is not a JSON object")
+        return data
+
+    async def run(self, name: str, call: Callable[[], Any]) -> Any:
+        """Run a call in a thread and return its result.
+
+        Raises:
+            CommitInDoubtError: It writes, and has not ended in time. It goes on.
+            RecollectError: What it raises.
+        """
+        try:
+            async with asyncio.timeout(self.site.call_s):
+                return await self.calls.run("http", name, call)
+        except TimeoutError:
+            raise CommitInDoubtError("the store", f"it takes longer than {self.site.call_s:g} s, and goes on") from None
+
+    async def on_memory(
+        self, name: str, right: Right, call: Callable[[Memory], Any], place: Place | None = None
+    ) -> Any:
+        """Run a call on the memory of the request's place, in a thread."""
+        where = place or self.place()
+        return await self.run(name, lambda: call(self.calls.desk.memory(where, self.grant, right)))
+
+    def answer(self, body: bytes, status: HTTPStatus = HTTPStatus.OK) -> Response:
+        """Return an answer of JSON. One to GET has an ETag; if the client has it already, the answer has no body."""
+        headers = {VERSION_HEADER: str(PROTOCOL)}
+        if self.request.method in ("GET", "HEAD"):
+            headers["ETag"] = tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+            headers["Cache-Control"] = "private, no-cache"
+            headers["Vary"] = "Authorization, Accept"
+            known = self.request.headers.get("if-none-match", "")
+            if known and (
+                known.strip() == "*" or tag in (each.strip().removeprefix("W/") for each in known.split(","))
+            ):
+                return Response(None, HTTPStatus.NOT_MODIFIED, headers)
+        return Response(body, int(status), headers, "application/json")
+
+    def json_answer(self, value: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
+        """Return a value as an answer."""
+        return self.answer(encode(value), status)
+
+
+Handler = Callable[[Exchange], Awaitable[Response]]
+
+
+def endpoint(handler: Handler, site: Site) -> Callable[[HttpRequest], Awaitable[Response]]:
+    """Return a handler as Starlette calls it: with the checks before it, and its errors as answers."""
+
+    async def handle(request: HttpRequest) -> Response:
+        refusal = site.guard.refusal(request)
+        if refusal is not None:
+            return refusal
+        try:
+            grant = site.guard.grant(request)
+            with site.guard.running(request):
+                return await handler(Exchange(request, grant, site))
+        except RecollectError as error:
+            response = problem(error)
+            if response.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+                response.headers["Connection"] = "close"
+            return response
+
+    return handle

@@ -1,0 +1,142 @@
+"""Who may send which request: the token, the Host and the Origin of a request, and how many run for one client.
+
+Host is checked because a web page can let its own name point to this machine (DNS rebinding), and Origin because it can
+send a request to another one. Both are refused unless they are named.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from recollect.errors import AccessError, ProtocolError, ServerBusyError, TokenError
+from recollect.server.http.problems import problem
+from recollect.server.limits import BODY_BYTES, BODY_S, MOST_RUNNING
+from recollect.server.tokens import Tokens, hash_of
+from recollect.wire import READ, Grant
+
+
+@dataclass
+class Guard:
+    """The rules of an HTTP server.
+
+    Attributes:
+        tokens: The tokens; None: none is needed.
+        hosts: The names that Host may have, without a port; None: any.
+        origins: The origins that may send requests from web pages.
+        body_bytes: Maximum size of a body.
+        body_s: Seconds that a body may take to arrive.
+        most_running: Number of requests of one token that run at the same time.
+        read_only: Whether every client can only read.
+    """
+
+    tokens: Tokens | None = None
+    hosts: frozenset[str] | None = None
+    origins: frozenset[str] = frozenset()
+    body_bytes: int = BODY_BYTES
+    body_s: float = BODY_S
+    most_running: int = MOST_RUNNING
+    read_only: bool = False
+    _running: Counter[str] = field(default_factory=Counter)
+
+    def refusal(self, request: Request) -> Response | None:
+        """Return the answer to a request that may not be sent; None if it may."""
+        if self.hosts is not None:
+            host = request.headers.get("host", "")
+            name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
+            if name.lower() not in self.hosts:
+                rule = f"the server is not called {name!r:.80}: name it with --allow-host"
+                return problem(ProtocolError(rule), HTTPStatus.MISDIRECTED_REQUEST)
+        origin = request.headers.get("origin")
+        if origin is not None and origin not in self.origins and origin != _own_origin(request):
+            return problem(AccessError(f"requests of the origin {origin!r:.80}"), HTTPStatus.FORBIDDEN)
+        return None
+
+    def grant(self, request: Request) -> Grant:
+        """Return what the token of a request allows.
+
+        Raises:
+            TokenError: It has none that the server knows.
+        """
+        grant = Grant() if self.tokens is None else self.tokens.grant(_token(request.headers))
+        return replace(grant, right=READ) if self.read_only else grant
+
+    @contextmanager
+    def running(self, request: Request) -> Iterator[None]:
+        """Count a request while it runs.
+
+        Raises:
+            TooManyError: As many of its token run already.
+        """
+        token = _token(request.headers) if self.tokens is not None else None
+        key = "" if token is None else hash_of(token)
+        if self._running[key] >= self.most_running:
+            raise TooManyError(f"{self.most_running} requests of this token run already", 1.0)
+        self._running[key] += 1
+        try:
+            yield
+        finally:
+            self._running[key] -= 1
+            if not self._running[key]:
+                del self._running[key]
+
+    async def body(self, request: Request) -> bytes:
+        """Return the body of a request.
+
+        Raises:
+            TooLargeError: It is too large.
+            TooSlowError: It does not arrive in time.
+        """
+        stated = request.headers.get("content-length", "")
+        if stated.isdigit() and int(stated) > self.body_bytes:
+            raise TooLargeError(f"the body has {stated} bytes, and may have {self.body_bytes}")
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self.body_s):
+                async for chunk in request.stream():
+                    size += len(chunk)
+                    if size > self.body_bytes:
+                        raise TooLargeError(f"the body has more than {self.body_bytes} bytes")
+                    parts.append(chunk)
+        except TimeoutError:
+            raise TooSlowError(f"the body did not arrive within {self.body_s:g} s") from None
+        return b"".join(parts)
+
+
+class TooManyError(ServerBusyError):
+    """Too many requests of one token run."""
+
+    http_status = HTTPStatus.TOO_MANY_REQUESTS
+
+
+class TooLargeError(ProtocolError):
+    """A body is too large."""
+
+    http_status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+class TooSlowError(ProtocolError):
+    """A body did not arrive in time."""
+
+    http_status = HTTPStatus.REQUEST_TIMEOUT
+
+
+def _token(headers: Mapping[str, str]) -> str | None:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if not token:
+        return None
+    if scheme.lower() != "bearer":
+        raise TokenError(f"the request is authorized by {scheme!r:.40}")
+    return token.strip()
+
+
+def _own_origin(request: Request) -> str:
+    return f"{request.url.scheme}://{request.headers.get('host', '')}"

@@ -1,0 +1,109 @@
+"""The description of the server (OpenAPI 3.1), made from the table of its routes and from the operations themselves."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Any
+
+from recollect import __version__ as version
+from recollect.operations.base import REGISTRY
+from recollect.server.http.routes import ROUTES, Described
+from recollect.wire import RIGHTS
+
+_PROBLEM = {"$ref": "#/components/schemas/Problem"}
+_IN = {"$ref": "#/components/schemas/In"}
+#: Python's annotation of a field of an operation, as it is written -> the types that JSON has for it.
+_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+_STREAMS = {"/export": "application/x-ndjson", "/changes": "text/event-stream"}
+
+
+def description() -> dict[str, Any]:
+    """Return the description as JSON."""
+    paths: dict[str, Any] = {}
+    for route in ROUTES:
+        path = "/v1/{namespace}" + route.path.replace(":path", "")
+        for method in route.methods:
+            paths.setdefault(path, {})[method.lower()] = _operation(route, method)
+    for path, summary in (
+        ("/healthz", "Whether the process answers."),
+        ("/readyz", "Whether the store can be read."),
+        ("/metrics", "Metrics in the text format of Prometheus. With tokens: for the right admin on the whole store."),
+    ):
+        paths[path] = {"get": {"summary": summary, "responses": {"200": {"description": "OK"}}}}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Recollect",
+            "version": version,
+            "description": "Long-term memory for LLM agents. Errors are problem details (RFC 9457) with a stable code.",
+        },
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Operation": {"oneOf": _operations()}, "In": _in(), "Problem": _problem()},
+        },
+        "security": [{"token": []}, {}],
+        "x-rights": list(RIGHTS),
+    }
+
+
+def _operation(route: Described, method: str) -> dict[str, Any]:
+    names = [part.strip("{}").removesuffix(":path") for part in route.path.split("/") if part.startswith("{")]
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in ("namespace", *names)
+    ]
+    out: dict[str, Any] = {"summary": route.summary}
+    if method in ("GET", "DELETE"):
+        for name, kind in route.fields.items():
+            required = name in route.required
+            parameters.append({"name": name, "in": "query", "required": required, "schema": {"type": kind}})
+    elif route.path == "/import":
+        out["requestBody"] = {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
+    else:
+        out["requestBody"] = {"content": {"application/json": {"schema": _body(route)}}}
+    if method not in ("GET", "DELETE") and route.path not in ("/recall", "/context", "/export", "/import"):
+        key = {"name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string"}}
+        parameters.append({**key, "description": "Repeated within a day: the first answer, and nothing is written."})
+    answers: dict[str, Any] = {_STREAMS.get(route.path, "application/json"): {}}
+    problems = {"description": "A problem.", "content": {"application/problem+json": {"schema": _PROBLEM}}}
+    return {
+        **out,
+        "parameters": parameters,
+        "responses": {"2XX": {"description": "OK", "content": answers}, "default": problems},
+    }
+
+
+def _body(route: Described) -> dict[str, Any]:
+    if route.path.endswith("/execute"):
+        return {"$ref": "#/components/schemas/Operation"}
+    fields: dict[str, Any] = {name: {"type": kind} for name, kind in route.fields.items()}
+    return {"type": "object", "properties": {**fields, "in": _IN}, "required": list(route.required)}
+
+
+def _operations() -> list[dict[str, Any]]:
+    out = []
+    for name, kind in sorted(REGISTRY.items()):
+        fields: dict[str, Any] = {"op": {"const": name}, "in": _IN}
+        required = ["op"]
+        for each in dataclasses.fields(kind):  # type: ignore[arg-type]
+            types = sorted({_TYPES[part.strip()] for part in str(each.type).split("|") if part.strip() in _TYPES})
+            fields[each.name] = {"type": [*types, "null"]} if types else {}
+            if each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING:
+                required.append(each.name)
+        about = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
+        out.append({"title": name, "description": about, "type": "object", "properties": fields, "required": required})
+    return out
+
+
+def _in() -> dict[str, Any]:
+    text = {"type": "string"}
+    scope = {"type": "object", "properties": dict.fromkeys(("user", "agent", "conversation"), text)}
+    fields = {"beside": text, "scope": scope, "actor": text, "reason": text, "key": text}
+    return {"type": "object", "description": "Where, for whom and why it is executed.", "properties": fields}
+
+
+def _problem() -> dict[str, Any]:
+    fields: dict[str, Any] = {name: {"type": "string"} for name in ("type", "title", "detail", "code")}
+    fields |= {"status": {"type": "integer"}, "args": {"type": "array"}, "unchanged": {"type": "boolean"}}
+    return {"type": "object", "properties": fields, "required": ["type", "title", "status", "detail", "code"]}

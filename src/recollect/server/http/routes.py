@@ -1,0 +1,250 @@
+"""The routes of the server: one for every operation, and readable ones for the common calls.
+
+Each is listed in `ROUTES` with what the description says of it (`server.http.openapi`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from starlette.responses import Response
+
+from recollect import Memory, Outcome, Record
+from recollect.errors import MissingArgumentError, ProtocolError, UnknownRecordError
+from recollect.operations import Remember
+from recollect.records.record import fields_from_json
+from recollect.server.http.batches import add_to_batch, begin_batch, commit_batch, undo_batch
+from recollect.server.http.exchange import Exchange, Handler
+from recollect.server.http.streams import changes, export, import_records
+from recollect.wire import READ, WRITE, answer_json, encode, read_request, record_json
+
+#: Query parameters that are numbers, and those that are true or false.
+_INTEGERS = frozenset(("k", "limit", "max_tokens"))
+_NUMBERS = frozenset(("min_confidence", "recency", "importance"))
+
+
+async def execute(exchange: Exchange) -> Response:
+    data = await exchange.json()
+    stated = dict(data)
+    place = exchange.place(stated.pop("in", None))
+    name = stated.get("op")
+
+    def call() -> bytes:
+        request = read_request(stated, place)
+        return encode(answer_json(request.operation, exchange.calls.execute(request, exchange.grant)))
+
+    if name == "wait":
+        request = read_request(stated, place)
+        exchange.grant.check(READ, place.branch)
+        operation: Any = request.operation
+        found = await exchange.site.waits.wait(exchange.grant.placed(place), operation.since, operation.timeout)
+        return exchange.json_answer(answer_json(operation, found))
+    return exchange.answer(await exchange.run(name if isinstance(name, str) else "?", call))
+
+
+async def remember(exchange: Exchange) -> Response:
+    given = dict(await exchange.json())
+    place = exchange.place(given.pop("in", None))
+    content = _taken(given, "content")
+    named = {name: given.pop(name) for name in ("id", "expect", "if_exists", "ttl") if name in given}
+
+    def call(memory: Memory) -> Any:
+        outcome: Outcome = memory.execute(Remember(content=content, fields=fields_from_json(given), **named))
+        return outcome.checked()
+
+    outcome = await exchange.on_memory("remember", WRITE, call, place)
+    status = HTTPStatus.CREATED if outcome.status == "created" else HTTPStatus.OK
+    return exchange.json_answer(outcome.to_json(), status)
+
+
+async def add_messages(exchange: Exchange) -> Response:
+    given = dict(await exchange.json())
+    place = exchange.place(given.pop("in", None))
+    messages = _taken(given, "messages")
+    report = await exchange.on_memory(
+        "add_messages", WRITE, lambda memory: memory.add_messages(messages, **given), place
+    )
+    return exchange.json_answer(report.to_json())
+
+
+async def recall(exchange: Exchange) -> Response:
+    given, place = await _given(exchange)
+    question = _taken(given, "question")
+    hits = await exchange.on_memory("recall", READ, lambda memory: memory.recall(question, **given).to_json(), place)
+    return exchange.json_answer(hits)
+
+
+async def context(exchange: Exchange) -> Response:
+    given, place = await _given(exchange)
+    question = _taken(given, "question")
+    given.setdefault("max_tokens", 1000)
+
+    def call(memory: Any) -> Any:
+        text = memory.context(question, **given)
+        return {"text": str(text), "tokens": text.tokens, "notes": list(text.notes)}
+
+    return exchange.json_answer(await exchange.on_memory("context", READ, call, place))
+
+
+async def records(exchange: Exchange) -> Response:
+    given, place = await _given(exchange)
+    given.setdefault("limit", 100)
+    found = await exchange.on_memory("find", READ, lambda memory: memory.find(**given).to_json(), place)
+    return exchange.json_answer(found)
+
+
+async def record(exchange: Exchange) -> Response:
+    record_id = exchange.request.path_params["id"]
+    found: Record | None = await exchange.on_memory("get", READ, lambda memory: memory.get(record_id))
+    if found is None:
+        raise UnknownRecordError(record_id, exchange.namespace)
+    return exchange.json_answer(record_json(found))
+
+
+async def change_record(exchange: Exchange) -> Response:
+    record_id, given = exchange.request.path_params["id"], dict(await exchange.json())
+    place = exchange.place(given.pop("in", None))
+    changed = await exchange.on_memory("update", WRITE, lambda memory: memory.update(record_id, **given), place)
+    return exchange.json_answer(record_json(changed))
+
+
+async def forget_record(exchange: Exchange) -> Response:
+    record_id = exchange.request.path_params["id"]
+    expect = exchange.request.query_params.get("expect")
+    outcome = await exchange.on_memory(
+        "forget", WRITE, lambda memory: memory.forget(record_id, expect=expect), exchange.place()
+    )
+    if outcome.record is None:
+        raise UnknownRecordError(record_id, exchange.namespace)
+    return exchange.json_answer(outcome.to_json())
+
+
+async def history(exchange: Exchange) -> Response:
+    record_id = exchange.request.path_params["id"]
+
+    def call(memory: Any) -> Any:
+        return {"versions": [version.to_json() for version in memory.history(record_id)]}
+
+    return exchange.json_answer(await exchange.on_memory("history", READ, call))
+
+
+async def _given(exchange: Exchange) -> tuple[dict[str, Any], Any]:
+    """Return the arguments of a call, from the query of GET or the body of POST, and its place.
+
+    The query can name the scope: user, agent, conversation.
+    """
+    if exchange.request.method == "POST":
+        given = dict(await exchange.json())
+        return given, exchange.place(given.pop("in", None))
+    given, scope = {}, {}
+    for name, value in exchange.request.query_params.multi_items():
+        if name in given or name in scope:
+            raise ProtocolError(f"the query has {name!r:.80} twice")
+        if name in ("user", "agent", "conversation"):
+            scope[name] = value
+        else:
+            given[name] = _number(name, value)
+    return given, exchange.place({"scope": scope} if scope else None)
+
+
+def _number(name: str, value: str) -> Any:
+    if name not in _INTEGERS | _NUMBERS:
+        return value
+    try:
+        return int(value) if name in _INTEGERS else float(value)
+    except ValueError:
+        raise ProtocolError(f"{name} must be a number, got {value!r:.80}") from None
+
+
+def _taken(given: dict[str, Any], name: str) -> Any:
+    if name not in given:
+        raise MissingArgumentError("the request", name)
+    return given.pop(name)
+
+
+class Described(NamedTuple):
+    """A route, and what the description says of it.
+
+    Attributes:
+        path: The path, below /v1/{namespace}.
+        methods: The methods.
+        handler: What answers.
+        summary: What it does, in a line.
+        fields: The fields of the body, or the query parameters of GET, with their JSON types.
+        required: The fields that must be there.
+    """
+
+    path: str
+    methods: tuple[str, ...]
+    handler: Handler
+    summary: str
+    fields: Mapping[str, str] = {}
+    required: tuple[str, ...] = ()
+
+
+_RECALL = {"question": "string", "k": "integer", "where": "string", "min_confidence": "number", "language": "string"}
+ROUTES = (
+    Described("/execute", ("POST",), execute, "Execute any operation in its JSON form.", {"op": "string"}, ("op",)),
+    Described(
+        "/remember",
+        ("POST",),
+        remember,
+        "Store a text, and return its record.",
+        {
+            "content": "string",
+            "id": "string",
+            "kind": "string",
+            "user": "string",
+            "tags": "array",
+            "metadata": "object",
+        },
+        ("content",),
+    ),
+    Described(
+        "/messages",
+        ("POST",),
+        add_messages,
+        "Store the messages of a chat that are not stored yet.",
+        {"messages": "array", "user": "string", "agent": "string", "conversation": "string"},
+        ("messages",),
+    ),
+    Described(
+        "/recall", ("GET", "POST"), recall, "Return the records that best answer a question.", _RECALL, ("question",)
+    ),
+    Described(
+        "/context",
+        ("GET", "POST"),
+        context,
+        "Return what helps to answer a question as text for a prompt.",
+        {"question": "string", "max_tokens": "integer", "where": "string"},
+        ("question",),
+    ),
+    Described(
+        "/records",
+        ("GET",),
+        records,
+        "Return records that match a filter, a page at a time.",
+        {"where": "string", "limit": "integer", "after": "string", "order": "string"},
+    ),
+    Described("/records/{id:path}", ("GET",), record, "Return a record."),
+    Described("/records/{id:path}", ("PATCH",), change_record, "Change fields of a record.", {"content": "string"}),
+    Described(
+        "/records/{id:path}", ("DELETE",), forget_record, "Forget a record. Its history stays.", {"expect": "string"}
+    ),
+    Described("/history/{id:path}", ("GET",), history, "Return every version that a record had, oldest first."),
+    Described(
+        "/changes",
+        ("GET",),
+        changes,
+        "Return commits after a cursor; as text/event-stream, wait for further ones, too.",
+        {"since": "string", "limit": "integer"},
+    ),
+    Described("/export", ("GET", "POST"), export, "Return all records as lines of JSON, of one moment."),
+    Described("/import", ("POST",), import_records, "Store records from lines of JSON, as an export has them."),
+    Described("/batches", ("POST",), begin_batch, "Open a batch: it holds the write lock, for at most some seconds."),
+    Described("/batches/{batch}/execute", ("POST",), add_to_batch, "Execute an operation in a batch."),
+    Described("/batches/{batch}/commit", ("POST",), commit_batch, "Commit a batch."),
+    Described("/batches/{batch}", ("DELETE",), undo_batch, "Undo a batch."),
+)

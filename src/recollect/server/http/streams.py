@@ -1,0 +1,145 @@
+"""Answers and bodies that are streams: commits as they come, and records as lines of JSON.
+
+Commits as server-sent events have their cursor as id, so a client that connects again with Last-Event-ID misses none.
+An export is of one moment; an import stores what it has read, a thousand records at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from itertools import islice
+from typing import Any
+
+from starlette.responses import Response, StreamingResponse
+
+from recollect.errors import ProtocolError, RecollectError
+from recollect.server.http.exchange import VERSION_HEADER, Exchange
+from recollect.wire import PROTOCOL, READ, WRITE, decode, encode, record_from_json, record_json
+
+#: Seconds without a commit after which a comment shows that the stream is alive.
+_ALIVE_S = 15.0
+#: Number of records that are read, and stored, at a time.
+_READ, _STORED = 200, 1000
+_EVENTS, _LINES = "text/event-stream", "application/x-ndjson"
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", VERSION_HEADER: str(PROTOCOL)}
+
+
+async def changes(exchange: Exchange) -> Response:
+    query = exchange.request.query_params
+    scope = {name: query[name] for name in ("user", "agent", "conversation") if name in query}
+    place = exchange.place({"scope": scope} if scope else None)
+    exchange.grant.check(READ, place.branch)
+    since: int | str | None = exchange.request.headers.get("last-event-id") or query.get("since")
+    events = _EVENTS in exchange.request.headers.get("accept", "")
+    if events:
+        placed = exchange.grant.placed(place)
+        if since is not None:
+            since = _cursor(since)
+            await exchange.site.waits.wait(placed, since, 0)  # raises if it is no cursor
+        return StreamingResponse(_events(exchange, placed, since), 200, _HEADERS, _EVENTS)
+    limit = query.get("limit", "100")
+    if not limit.isascii() or not limit.isdigit():
+        raise ProtocolError(f"limit must be a number, got {limit!r:.80}")
+    found = await exchange.on_memory(
+        "changes",
+        READ,
+        lambda memory: [
+            each.to_json() | {"cursor": each.cursor} for each in memory.changes(_cursor(since), int(limit))
+        ],
+        place,
+    )
+    return exchange.json_answer({"commits": found})
+
+
+def _cursor(text: int | str | None) -> int | str:
+    """Return a cursor from a query: a number is a seq."""
+    if isinstance(text, str):
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
+    return text or 0
+
+
+async def _events(exchange: Exchange, place: Any, since: int | str | None) -> AsyncIterator[bytes]:
+    yield b"retry: 1000\n\n"
+    try:
+        async for commit in exchange.site.waits.commits(place, since, _ALIVE_S):
+            if exchange.site.calls.stopping:
+                return
+            if commit is None:
+                yield b": alive\n\n"
+            else:
+                yield b"id: %s\nevent: commit\ndata: %s\n\n" % (commit.cursor.encode(), encode(commit.to_json()))
+    except RecollectError as error:
+        yield b"event: error\ndata: %s\n\n" % encode(error.to_json())
+
+
+async def export(exchange: Exchange) -> Response:
+    stated = (await exchange.json()).get("in") if exchange.request.method == "POST" else None
+    place = exchange.place(stated)
+    opened = await exchange.run("export", lambda: exchange.calls.desk.export(place, exchange.grant))
+
+    async def lines() -> AsyncIterator[bytes]:
+        try:
+            yield encode({"root": opened.root, "count": opened.count}) + b"\n"
+            while page := await exchange.run("export", lambda: list(islice(opened.records, _READ))):
+                yield b"".join(encode(record_json(each)) + b"\n" for each in page)
+        finally:
+            await asyncio.shield(exchange.calls.run("http", "export", opened.close))
+
+    return StreamingResponse(lines(), 200, _HEADERS, _LINES)
+
+
+async def import_records(exchange: Exchange) -> Response:
+    place = exchange.place()
+    if place.key is not None:
+        raise ProtocolError("an import takes no idempotency key: records that are stored already are not stored again")
+    exchange.grant.check(WRITE, place.branch)
+    counts: dict[str, int] = {"created": 0, "updated": 0, "unchanged": 0}
+    failed: list[dict[str, Any]] = []
+    batch: list[Any] = []
+    line_number = 0
+
+    async def store() -> None:
+        records = [record for _, record in batch]
+        report = await exchange.on_memory("remember_all", WRITE, lambda memory: memory.remember_all(records), place)
+        for name in counts:
+            counts[name] += report.count(name)
+        failed.extend({"line": batch[each.place][0], **each.reason.to_json()} for each in report.failed)
+        batch.clear()
+
+    async for line in _lines(exchange):
+        line_number += 1
+        try:
+            data = decode(line)
+            if line_number == 1 and isinstance(data, dict) and data.keys() == {"root", "count"}:
+                continue
+            batch.append((line_number, record_from_json(data)))
+        except RecollectError as error:
+            failed.append({"line": line_number, **error.to_json()})
+        if len(batch) == _STORED:
+            await store()
+    if batch:
+        await store()
+    return exchange.json_answer({**counts, "failed": failed})
+
+
+async def _lines(exchange: Exchange) -> AsyncIterator[bytes]:
+    """Yield the lines of a body, however long it is; one line has the limit of a body."""
+    rest = b""
+    stream = exchange.request.stream()
+    while True:
+        try:
+            async with asyncio.timeout(exchange.site.guard.body_s):
+                chunk = await anext(stream, None)
+        except TimeoutError:
+            raise ProtocolError("the body did not go on in time") from None
+        if chunk is None:
+            break
+        *ended, rest = (rest + chunk).split(b"\n")
+        if len(rest) > exchange.site.guard.body_bytes:
+            raise ProtocolError(f"a line is longer than {exchange.site.guard.body_bytes} bytes")
+        for line in ended:
+            if line.strip():
+                yield line
+    if rest.strip():
+        yield rest

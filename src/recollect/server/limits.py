@@ -1,0 +1,10 @@
+"""The default limits of servers."""
+
+from __future__ import annotations
+
+#: Maximum size of a request: a body, or a line, in bytes.
+BODY_BYTES = 16 * 2**20
+#: Seconds that a body may take to arrive.
+BODY_S = 30.0
+#: Number of requests of one token that run at the same time.
+MOST_RUNNING = 32

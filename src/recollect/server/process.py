@@ -1,0 +1,183 @@
+"""`recollect serve`: the doors that were asked for, on one memory, until a signal ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import socket
+import sys
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recollect import RecollectWarning
+from recollect import __version__ as version
+from recollect.operations.base import REGISTRY
+from recollect.salience import Level
+from recollect.server.calls import BATCH_S, Calls
+from recollect.server.http.app import HttpDoor, application
+from recollect.server.http.exchange import Site
+from recollect.server.http.guard import Guard
+from recollect.server.limits import BODY_BYTES, MOST_RUNNING
+from recollect.server.metrics import Metrics
+from recollect.server.running import Door as AnyDoor
+from recollect.server.running import serve
+from recollect.server.served_memory import Opener, ServedMemory
+from recollect.server.socket.actions import ACTIONS
+from recollect.server.socket.connection import Door
+from recollect.server.socket.door import SocketDoor
+from recollect.server.systemd import activated
+from recollect.server.tokens import Tokens
+from recollect.server.waits import Waits
+from recollect.wire import READ, Desk, Grant, default_socket
+
+_log = logging.getLogger("recollect.server")
+#: What is counted by name in the metrics apart from operations.
+_NAMES = frozenset((*REGISTRY, *ACTIONS, "batch", "context", "parse"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a server was asked for.
+
+    Attributes:
+        socket_path: The path of the socket; None: the default one, unless there is another door.
+        host: The host of HTTP; None: no HTTP.
+        port: Its port; 0: any free one.
+        with_mcp: Whether MCP is served, too.
+        tokens: The file of tokens.
+        hosts: The names that the header Host may have; None: any.
+        allow_origin: The origins of web pages that may send requests.
+        read_only: Whether clients can only read.
+        salience: How strictly the action store judges texts.
+        batch_seconds: How long a batch may stay open.
+        max_bytes: Maximum size of a request.
+        max_requests: Number of requests of one token that run at the same time.
+        index_bytes, vector_bytes: Memory limits.
+        log_calls: Whether each call is logged.
+    """
+
+    socket_path: Path | None = None
+    host: str | None = None
+    port: int = 0
+    with_mcp: bool = False
+    tokens: Path | None = None
+    hosts: frozenset[str] | None = None
+    allow_origin: tuple[str, ...] = ()
+    read_only: bool = False
+    salience: Level = "normal"
+    batch_seconds: float = BATCH_S
+    max_bytes: int = BODY_BYTES
+    max_requests: int = MOST_RUNNING
+    index_bytes: int | None = None
+    vector_bytes: int | None = None
+    log_calls: bool = False
+
+
+def run(opener: Opener, namespace: str, options: Options) -> None:
+    """Serve until a signal ends it.
+
+    Args:
+        opener: Opens the memory.
+        namespace: The namespace of MCP clients whose token names none.
+        options: What was asked for.
+
+    Raises:
+        InvalidArgumentError: An address cannot be used, or the file of tokens is invalid.
+        StoreError: The store cannot be opened.
+    """
+    _log_to_stderr()
+    warnings.simplefilter("ignore", RecollectWarning)  # clients get it in their answers
+    served = ServedMemory(opener, read_only=options.read_only)
+    served.check()
+    try:
+        asyncio.run(_serve(served, namespace, options))
+    finally:
+        served.close()
+        _log.info("stopped")
+
+
+async def _serve(served: ServedMemory, namespace: str, options: Options) -> None:
+    metrics = Metrics(_NAMES, lambda: _facts(served))
+    on_served = metrics.served
+    if options.log_calls:
+
+        def on_served(door: str, name: str, seconds: float, code: str) -> None:
+            metrics.served(door, name, seconds, code)
+            known = name if name in _NAMES else "other"
+            _log.info("call", extra={"door": door, "operation": known, "ms": round(seconds * 1000, 3), "error": code})
+
+    calls = Calls(Desk(lambda writes: served.writing() if writes else served.reading()), on_served)
+    calls.batch_s = options.batch_seconds
+    waits = Waits(served)
+    shared = Door(
+        calls,
+        Grant(right=READ) if options.read_only else Grant(),
+        waits,
+        salience=options.salience,
+        line_bytes=options.max_bytes,
+    )
+    given = activated()
+    unix = [each for each in given if each.family == socket.AF_UNIX]
+    inet = [each for each in given if each.family != socket.AF_UNIX]
+    doors: list[AnyDoor] = [SocketDoor(shared, None, each) for each in unix]
+    path = options.socket_path
+    if path is None and options.host is None and not given:
+        path = default_socket()
+    if path is not None:
+        doors.append(SocketDoor(shared, path))
+    watched = {"socket": lambda: len(shared.connections)}
+    if options.host is not None or inet:
+        guard = Guard(
+            tokens=None if options.tokens is None else Tokens(options.tokens),
+            hosts=options.hosts,
+            origins=frozenset(options.allow_origin),
+            body_bytes=options.max_bytes,
+            most_running=options.max_requests,
+            read_only=options.read_only,
+        )
+        site = Site(calls, waits, guard)
+        app = application(site, metrics)
+        https = [HttpDoor(site, app, options.host or "", options.port, each) for each in inet or (None,)]
+        doors += https
+        watched["http"] = lambda: sum(door.connections for door in https)
+    metrics.watch(lambda: calls.running, **watched)
+    await serve(doors, calls, ready=lambda address: _log.info("listening on %s", address))
+
+
+def _facts(served: ServedMemory) -> dict[str, tuple[float, str]]:
+    """Return numbers about the store, for the metrics. They name no namespace."""
+    if not served.is_open:
+        return {}
+    facts: dict[str, Any] = served.reading().stats().get("store", {})
+    names = {
+        "file_bytes": ("store_file_bytes", "Size of the file of the store."),
+        "log_bytes": ("store_wal_bytes", "Size of the write-ahead log of the store."),
+    }
+    return {name: (float(facts[key]), about) for key, (name, about) in names.items() if key in facts}
+
+
+class _Lines(logging.Formatter):
+    """A log line as one JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        out: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+        }
+        out |= {name: getattr(record, name) for name in ("door", "operation", "ms", "error") if hasattr(record, name)}
+        return json.dumps(out, ensure_ascii=False)
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines())
+    log = logging.getLogger("recollect")
+    log.handlers[:] = [handler]
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    _log.info("starting recollect %s", version)

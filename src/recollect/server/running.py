@@ -1,0 +1,85 @@
+"""A server as a process: its doors, its signals, and how it ends.
+
+At the first SIGTERM or SIGINT nothing new is accepted, what runs is completed and answered, and the store is closed. At
+the second one the process ends at once: what was acknowledged is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
+from typing import Protocol
+
+from recollect.server.calls import Calls
+from recollect.server.systemd import notify
+
+_log = logging.getLogger("recollect.server")
+#: Seconds that what runs may take when the server stops.
+DRAIN_S = 30.0
+
+
+class Door(Protocol):
+    """A way in."""
+
+    async def open(self) -> str:
+        """Begin to accept clients, and return the address for people."""
+        ...
+
+    async def stop(self) -> None:
+        """Accept nobody else, and let clients go when their calls have been answered."""
+        ...
+
+    def abort(self) -> None:
+        """Close all connections at once."""
+        ...
+
+
+async def serve(doors: list[Door], calls: Calls, *, ready: Callable[[str], object], drain_s: float = DRAIN_S) -> None:
+    """Open the doors, and serve until a signal ends it.
+
+    Args:
+        doors: The ways in.
+        calls: What all of them execute calls with.
+        ready: Called with the address of each door when clients can connect.
+        drain_s: Seconds that what runs may take at the end.
+    """
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    signals = 0
+
+    def on_signal() -> None:
+        nonlocal signals
+        signals += 1
+        if signals > 1:
+            _log.warning("a second signal: ending at once")
+            for each in doors:
+                each.abort()
+            sys.stderr.flush()
+            os._exit(1)
+        ended.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal)
+    async with AsyncExitStack() as stack:
+        for each in doors:
+            address = await each.open()
+            stack.push_async_callback(each.stop)
+            ready(address)
+        notify(f"READY=1\nMAINPID={os.getpid()}")
+        await ended.wait()
+        notify("STOPPING=1")
+        _log.info("stopping: %d calls run", calls.running)
+        calls.stopping = True
+    if not await calls.drained(drain_s):
+        _log.warning("%d calls did not end within %g s", calls.running, drain_s)
+    for each in doors:
+        each.abort()
+    calls.close()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with suppress(ValueError):
+            loop.remove_signal_handler(number)

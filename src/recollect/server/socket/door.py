@@ -1,0 +1,53 @@
+"""The socket as a door of a server: its file or a socket from systemd, and its connections."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+from recollect.server.socket.connection import Connection, Door
+from recollect.server.socket.listening import SocketFile, refused_peer
+
+
+class SocketDoor:
+    """A Unix stream socket on which clients are served.
+
+    Args:
+        shared: What all connections share.
+        path: The path of the socket; None: `given` is used.
+        given: A listening socket that is open already.
+    """
+
+    def __init__(self, shared: Door, path: Path | None, given: socket.socket | None = None) -> None:
+        self._shared = shared
+        self._path = path
+        self._given = given
+        self._file: SocketFile | None = None
+        self._server: asyncio.Server | None = None
+
+    async def open(self) -> str:
+        """Begin to accept clients. See `server.running.Door`."""
+        if self._given is not None:
+            listening, address = self._given, f"unix://{self._given.getsockname()}"
+        else:
+            assert self._path is not None
+            self._file = SocketFile(self._path)
+            listening, address = self._file.socket, f"unix://{self._path}"
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(lambda: Connection(self._shared, refused_peer), sock=listening)
+        return address
+
+    async def stop(self) -> None:
+        """Accept nobody else, and close connections when the calls that run on them are answered."""
+        if self._server is not None:
+            self._server.close()
+        for each in list(self._shared.connections):
+            each.stop()
+        if self._file is not None:
+            self._file.remove()
+
+    def abort(self) -> None:
+        """Close all connections at once."""
+        for each in list(self._shared.connections):
+            each.abort()

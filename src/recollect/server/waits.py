@@ -1,0 +1,72 @@
+"""Waiting for commits, and reading them as they come, without a thread for each client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from recollect import AsyncMemory, Commit, Memory
+from recollect.server.served_memory import ServedMemory
+from recollect.wire import Place
+
+#: How often it is looked whether there is a store by now, in seconds.
+_LOOK_S = 0.5
+
+
+class Waits:
+    """Waits for commits of the memory of a server.
+
+    Args:
+        memory: The memory.
+    """
+
+    def __init__(self, memory: ServedMemory) -> None:
+        self._served = memory
+        self._awaited: tuple[Memory, AsyncMemory] | None = None
+
+    async def wait(self, place: Place, since: int | str, timeout_s: float) -> bool:
+        """Wait until there is a commit after a cursor, and return whether there is one.
+
+        Args:
+            place: The branch and the scope. What lies beside the records has no waits.
+            since: The cursor.
+            timeout_s: Maximum number of seconds.
+
+        Raises:
+            InvalidArgumentError: It is not a cursor of this place.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout_s
+        while True:
+            left = max(0.0, until - loop.time())
+            there = self._served.is_open
+            if await self._memory(place).wait(since, left if there else min(left, _LOOK_S)):
+                return True
+            if there or not left:
+                return False
+
+    async def commits(self, place: Place, since: int | str | None, idle_s: float) -> AsyncIterator[Commit | None]:
+        """Yield the commits after a cursor as they come, and None each time that there was none for some seconds.
+
+        Args:
+            place: The branch and the scope.
+            since: The cursor; None: only those that come.
+            idle_s: After how many seconds without a commit None is yielded.
+        """
+        while not self._served.is_open:  # all commits of a store that does not exist yet will be new
+            self._served.reading()
+            if not self._served.is_open:
+                since = 0 if since is None else since
+                await asyncio.sleep(_LOOK_S)
+                yield None
+        async with self._memory(place).subscribe(since=since) as stream:
+            while not stream.closed:
+                yield await stream.wait(idle_s)
+
+    def _memory(self, place: Place) -> AsyncMemory:
+        """Return the memory of a place. All share one pool of threads."""
+        memory = self._served.reading()
+        if self._awaited is None or self._awaited[0] is not memory:
+            self._awaited = memory, AsyncMemory(memory)
+        out = self._awaited[1].namespace(place.branch.namespace)
+        return out.scoped(**dict(place.scope.fixed)) if place.scope.fixed else out

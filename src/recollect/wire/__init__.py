@@ -1,0 +1,53 @@
+"""The wire between programs: requests and answers as JSON, and what executes the requests of clients on a memory.
+
+Servers (`recollect.server`) and clients (`recollect.client`) stand on it. docs/server.md describes the messages.
+"""
+
+from recollect.engine.results import record_from_json, record_json
+from recollect.wire.addresses import default_socket
+from recollect.wire.desk import Desk, Grant, OpenBatch
+from recollect.wire.encoding import decode, encode
+from recollect.wire.messages import (
+    PROTOCOL,
+    Place,
+    Request,
+    answer_json,
+    error_json,
+    read_answer,
+    read_request,
+    read_result,
+    request_json,
+    scope_from_json,
+)
+from recollect.wire.rights import ADMIN, READ, RIGHTS, WRITE, Right, can_have_key, reads, right_of
+from recollect.wire.sending import send_all
+
+__all__ = [
+    "ADMIN",
+    "PROTOCOL",
+    "READ",
+    "RIGHTS",
+    "WRITE",
+    "Desk",
+    "Grant",
+    "OpenBatch",
+    "Place",
+    "Request",
+    "Right",
+    "answer_json",
+    "can_have_key",
+    "decode",
+    "default_socket",
+    "encode",
+    "error_json",
+    "read_answer",
+    "read_request",
+    "read_result",
+    "reads",
+    "record_from_json",
+    "record_json",
+    "request_json",
+    "right_of",
+    "scope_from_json",
+    "send_all",
+]

@@ -1,0 +1,216 @@
+"""`Desk`: executes the requests of clients on the memory of a server, as far as each client may.
+
+A client reaches the namespaces, and within them the scope, that its `Grant` names, and does what its right allows.
+What would reveal other namespaces is left out of answers. Calls block: a server makes them in threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from recollect.engine.executor import BatchExecutor, Executor
+from recollect.engine.results import Export
+from recollect.engine.scope import Scope
+from recollect.errors import AccessError, InvalidOperationError, ReadOnlyMemoryError
+from recollect.ledger.commits import Branch
+from recollect.memory.memory import Memory
+from recollect.operations import Export as ExportOperation
+from recollect.operations import Namespaces as NamespacesOperation
+from recollect.operations import Operation, Stats
+from recollect.wire.messages import Place, Request
+from recollect.wire.rights import ADMIN, READ, RIGHTS, WRITE, Right, can_have_key, right_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What a client may reach and do.
+
+    Attributes:
+        right: "read", "write" or "admin".
+        namespaces: The namespaces; None: all of the store.
+        scope: The scope that the client cannot leave; empty: the whole of each namespace.
+        actor: What commits name as the actor if a request names none.
+    """
+
+    right: Right = ADMIN
+    namespaces: frozenset[str] | None = None
+    scope: Scope = field(default_factory=Scope)
+    actor: str | None = None
+
+    def check(self, right: Right, branch: Branch) -> None:
+        """Raise AccessError unless a right in a namespace is allowed."""
+        if RIGHTS.index(right) > RIGHTS.index(self.right):
+            raise AccessError(f"what needs the right to {right}" if right != ADMIN else "what needs the right admin")
+        if self.namespaces is not None and branch.owner.namespace not in self.namespaces:
+            raise AccessError(f"the namespace {branch.owner.namespace!r}")
+
+    def placed(self, place: Place) -> Place:
+        """Return a place with the scope and the actor of this access.
+
+        Raises:
+            ScopeError: The place names another scope.
+        """
+        scope = place.scope.narrowed(**dict(self.scope.fixed)) if self.scope.fixed else place.scope
+        return place._replace(scope=scope, actor=place.actor or self.actor)
+
+
+class Desk:
+    """Executes requests on a memory. Thread-safe.
+
+    Args:
+        memory: Returns the memory, for reading or for writing (`writes`). A store is created by the first write.
+    """
+
+    def __init__(self, memory: Callable[[bool], Memory]) -> None:
+        self._memory = memory
+
+    def memory(self, place: Place, grant: Grant, right: Right) -> Memory:
+        """Return the memory of a place, for calls that are more than one operation.
+
+        Raises:
+            AccessError: The client may not use it so.
+            ScopeError: The place names a scope that the client cannot reach.
+        """
+        grant.check(right, place.branch)
+        placed = grant.placed(place)
+        executor: Any = _Placed(self._memory(right != READ)._executor, placed)
+        return Memory(executor, placed.branch, placed.scope)
+
+    def execute(self, request: Request, grant: Grant) -> Any:
+        """Execute a request and return its result.
+
+        Raises:
+            AccessError: The client may not do that.
+            RecollectError: What the operation raises.
+        """
+        operation, place = request.operation, grant.placed(request.place)
+        right = right_of(operation)
+        grant.check(right, place.branch)
+        executor = self._memory(right != READ)._executor
+        result = executor.execute(operation, place.branch, place.scope, place.actor, place.reason, place.key)
+        return self._reduced(operation, result, grant)
+
+    @staticmethod
+    def _reduced(operation: Operation, result: Any, grant: Grant) -> Any:
+        """Return a result without what would reveal other namespaces."""
+        if isinstance(operation, NamespacesOperation) and grant.namespaces is not None:
+            return [name for name in result if name in grant.namespaces]
+        if isinstance(operation, Stats) and grant.right != ADMIN:
+            return {name: value for name, value in result.items() if name != "store"}
+        return result
+
+    def batch(self, place: Place, grant: Grant, expect_head: int | None) -> OpenBatch:
+        """Prepare a batch, which `OpenBatch.begin` opens.
+
+        Raises:
+            AccessError: The client may not write there.
+        """
+        grant.check(WRITE, place.branch)
+        placed = grant.placed(place)
+        executor = self._memory(True)._executor
+        block = executor.batch(placed.branch, placed.scope, placed.actor, placed.reason, expect_head)
+        return OpenBatch(block, grant, placed.branch)
+
+    def look(self) -> None:
+        """Read something of the store, so that a store that cannot be read raises its error."""
+        self._memory(False).namespaces()
+
+    def export(self, place: Place, grant: Grant) -> Export:
+        """Open a snapshot of all records that the client may see."""
+        exported: Export = self.execute(Request(ExportOperation(), place), grant)
+        return exported
+
+
+class _Placed:
+    """An `Executor` that adds the actor, the reason and the idempotency key of a place to what it executes."""
+
+    def __init__(self, executor: Executor, place: Place) -> None:
+        self._executor = executor
+        self._place = place
+
+    def execute(
+        self,
+        operation: Operation,
+        branch: Branch,
+        scope: Scope,
+        actor: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any:
+        """Execute an operation. See `Executor.execute`."""
+        place = self._place
+        key = idempotency_key or (place.key if can_have_key(operation) else None)
+        return self._executor.execute(operation, branch, scope, actor or place.actor, reason or place.reason, key)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._executor, name)
+
+
+class _UndoneError(Exception):
+    """Ends the block of a batch without a commit."""
+
+
+class OpenBatch:
+    """A batch of a client. It has a thread of its own, since a transaction belongs to one, and holds the write lock.
+
+    Args:
+        block: The block of the batch.
+        grant: What the client may do.
+        branch: The branch.
+    """
+
+    def __init__(self, block: AbstractContextManager[BatchExecutor], grant: Grant, branch: Branch) -> None:
+        self._block = block
+        self._grant = grant
+        self._branch = branch
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="recollect-batch")
+        self._opened: BatchExecutor | None = None
+        self._ended = False
+
+    def submit(self, call: Callable[[], object]) -> Future[Any]:
+        """Run a call in the thread of the batch, as `begin`, `execute`, `commit` and `undo` must be."""
+        return self._thread.submit(call)
+
+    def abandon(self) -> None:
+        """Undo the batch, soon, after what runs in its thread."""
+        self._thread.submit(self.undo)
+
+    def begin(self) -> None:
+        """Open the batch: wait for the write lock."""
+        try:
+            self._opened = self._block.__enter__()
+        except BaseException:
+            self._thread.shutdown(wait=False)
+            raise
+
+    def commit(self) -> None:
+        """Commit the batch, which ends it."""
+        self._end(None)
+
+    def undo(self) -> None:
+        """Undo the batch, which ends it. Does nothing if it has ended."""
+        self._end(_UndoneError())
+
+    def execute(self, operation: Operation) -> Any:
+        """Execute an operation in the batch, and return its result."""
+        if not operation.in_batch:
+            raise InvalidOperationError(operation, "cannot be part of a batch")
+        self._grant.check(right_of(operation), self._branch)
+        if self._opened is None:
+            raise ReadOnlyMemoryError("a batch that was not opened")
+        return Desk._reduced(operation, self._opened.execute(operation), self._grant)
+
+    def _end(self, error: Exception | None) -> None:
+        self._thread.shutdown(wait=False)
+        if self._ended or self._opened is None:
+            return
+        self._ended = True
+        if error is None:
+            self._block.__exit__(None, None, None)
+            return
+        with suppress(_UndoneError):
+            self._block.__exit__(type(error), error, error.__traceback__)

@@ -1,0 +1,159 @@
+"""Requests and answers as JSON objects.
+
+A request is an operation in its JSON form. Its key "in" says where and for whom it is executed: "namespace" ("default"
+if absent), "beside" for what a facet stores beside the records, "scope", "actor", "reason" and "key" (the idempotency
+key of a write):
+
+    {"op": "recall", "question": "which seat?", "in": {"namespace": "team", "scope": {"user": "ana"}}}
+
+An answer is `{"ok": true, "result": ...}` or `{"ok": false, "error": {"code": ..., "message": ..., "args": [...]}}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+from recollect.engine.result_json import result_from_json, result_to_json
+from recollect.engine.scope import Scope
+from recollect.errors import ProtocolError, RecollectError
+from recollect.ledger.commits import RESERVED, Branch
+from recollect.memory.memory import namespace_name
+from recollect.operations import SCOPED, Operation, check_key, check_label
+from recollect.operations import from_json as operation_from_json
+
+#: The version of the messages. A change that an older program would misread has another one.
+PROTOCOL = 1
+_KEYS = frozenset(("namespace", "beside", "scope", "actor", "reason", "key"))
+
+
+class Place(NamedTuple):
+    """Where and for whom a request is executed.
+
+    Attributes:
+        branch: The branch to read or write.
+        scope: The scope of the caller.
+        actor: Who makes the change.
+        reason: Why the change is made.
+        key: The idempotency key.
+    """
+
+    branch: Branch = Branch("default")
+    scope: Scope = Scope()
+    actor: str | None = None
+    reason: str | None = None
+    key: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form, without what is absent."""
+        owner = self.branch.owner
+        beside = next((each for each in RESERVED if owner != self.branch and owner.reserved(each) == self.branch), None)
+        out = {"namespace": owner.namespace, "beside": beside, "scope": dict(self.scope.fixed)}
+        out |= {"actor": self.actor, "reason": self.reason, "key": self.key}
+        return {name: value for name, value in out.items() if value not in (None, {})}
+
+    @classmethod
+    def from_json(cls, data: object) -> Place:
+        """Read the JSON form.
+
+        Raises:
+            ProtocolError: It is none.
+            InvalidArgumentError: A value is invalid.
+        """
+        if not isinstance(data, Mapping):
+            raise ProtocolError('"in" must be a JSON object')
+        if unknown := sorted(map(str, data.keys() - _KEYS)):
+            raise ProtocolError(f'"in" has no key {unknown[0]!r}: its keys are {", ".join(sorted(_KEYS))}')
+        branch, beside = Branch(namespace_name(data.get("namespace", "default"))), data.get("beside")
+        if beside is not None:
+            if beside not in RESERVED:
+                raise ProtocolError(f'"beside" must be one of {", ".join(RESERVED)}')
+            branch = branch.reserved(beside)
+        for name in ("actor", "reason"):
+            if data.get(name) is not None:
+                check_label(name, data[name])
+        if data.get("key") is not None:
+            check_key(data["key"])
+        scope = scope_from_json(data.get("scope") or {})
+        return cls(branch, scope, data.get("actor"), data.get("reason"), data.get("key"))
+
+
+class Request(NamedTuple):
+    """An operation with the place where it is executed."""
+
+    operation: Operation
+    place: Place
+
+
+def scope_from_json(data: object) -> Scope:
+    """Read a scope: an object with a user, an agent or a conversation.
+
+    Raises:
+        ProtocolError: It is none.
+        InvalidArgumentError: A value is no text, or is empty.
+    """
+    if not isinstance(data, Mapping) or not data.keys() <= set(SCOPED):
+        raise ProtocolError(f'"scope" must be a JSON object with some of {", ".join(SCOPED)}')
+    return Scope().narrowed(**cast("Any", data)) if data else Scope()
+
+
+def request_json(operation: Operation, place: Place) -> dict[str, Any]:
+    """Return a request in its JSON form.
+
+    Raises:
+        UnsupportedError: The operation contains a custom filter or a function.
+    """
+    out = operation.to_json()
+    if stated := place.to_json():
+        out["in"] = stated
+    return out
+
+
+def read_request(data: object, place: Place | None = None) -> Request:
+    """Read a request.
+
+    Args:
+        data: The parsed JSON.
+        place: Where it is executed if it does not say so itself; None: it says so, or in the namespace "default".
+
+    Raises:
+        ProtocolError: It is no JSON object, or its key "in" is invalid.
+        RecollectError: The operation is invalid (InvalidOperationError, InvalidRecordError, ...).
+    """
+    if not isinstance(data, Mapping):
+        raise ProtocolError("it is not a JSON object")
+    stated = dict(data)
+    where = stated.pop("in", None)
+    return Request(operation_from_json(stated), place or Place() if where is None else Place.from_json(where))
+
+
+def answer_json(operation: Operation, result: Any) -> dict[str, Any]:
+    """Return the answer to a request in its JSON form."""
+    return {"ok": True, "result": result_to_json(operation, result)}
+
+
+def error_json(error: RecollectError) -> dict[str, Any]:
+    """Return an error as an answer in its JSON form."""
+    stated = error.to_json()
+    code = stated.pop("error")
+    return {"ok": False, "error": {"code": code, **stated}}
+
+
+def read_answer(operation: Operation, data: object) -> Any:
+    """Return the result that an answer has.
+
+    Raises:
+        RecollectError: The answer is an error.
+        ProtocolError: It is not an answer.
+    """
+    return result_from_json(operation, read_result(data))
+
+
+def read_result(data: object) -> Any:
+    """Return the JSON form of the result that an answer has. Raises as `read_answer` does."""
+    match data:
+        case {"ok": True, "result": result}:
+            return result
+        case {"ok": False, "error": {"code": str(code), **rest}}:
+            raise RecollectError.from_json({"error": code, "message": code, "args": [], **rest})
+    raise ProtocolError("the answer is not one of this protocol")
