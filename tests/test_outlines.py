@@ -6,6 +6,7 @@ import copy
 import json
 import threading
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -212,7 +213,14 @@ def test_nodes_without_text_are_allowed_and_missing_differs_from_empty(outline: 
         (node("a", node("b", ID="r"), ID="r"), InvalidArgumentError),
         (node("a", node("b", ID="x\ny")), InvalidRecordError),
         ({"type": "A", "properties": {"@node": 1}}, InvalidRecordError),
-        (node("a", node("b", value={1: 2})), (InvalidRecordError, UnsupportedError)),
+        (node("a", node("b", value={1: 2})), ImportFormatError),
+        (node("a", value={1}), ImportFormatError),
+        (node("a", value=b""), ImportFormatError),
+        (node("a", value=datetime(2026, 1, 1)), ImportFormatError),
+        (node("a", value=object()), ImportFormatError),
+        (node("a", value=10**5000), ImportFormatError),
+        ([10**5000], InvalidArgumentError),
+        (node("a", value=float("nan")), ImportFormatError),
     ],
 )
 def test_a_tree_that_cannot_be_stored_is_an_error_and_stores_nothing(outline: Outline, tree: Any, error: Any) -> None:
@@ -377,6 +385,11 @@ def test_another_format_is_written_if_it_says_the_same_and_refused_if_not(outlin
     root = outline.ingest({"type": "DOCUMENT", "raw_content": "* looks like a headline\n"}).root
     with pytest.raises(UnsupportedError, match="as org"):
         outline.to_text(root, "org")
+
+
+def test_a_negative_zero_is_no_change(outline: Outline) -> None:
+    outline.ingest(node("a", x=-0.0, y=[-0.0]), source="s")
+    assert differences(outline.ingest(node("a", x=-0.0, y=[-0.0]), source="s")) == (0, 0, 0, 0)
 
 
 # Others at the same time, and other processes

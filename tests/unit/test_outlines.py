@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import Any
 
 import pytest
@@ -13,8 +14,8 @@ from tests.examples import some
 from recollect.errors import ImportFormatError, InvalidRecordError
 from recollect.records.nodes import NODE, attributes_of, is_node, node_fields, node_of
 from recollect.records.record import Record
-from recollect.text.outlines import markdown, org
-from recollect.text.outlines.nodes import MAX_DEPTH, Node, from_json, node_hash, said_digest
+from recollect.text.outlines import json_text, markdown, org
+from recollect.text.outlines.nodes import MAX_DEPTH, Node, check_depth, from_json, is_same, node_hash, said_digest
 
 texts = st.text(st.sampled_from("ab*:#[] \t\n-<>|\u00e9\u732b\\TODO"), max_size=40)
 names = st.sampled_from(["ID", "TITLE", "TAGS", "Effort", "x"])
@@ -54,6 +55,12 @@ def test_a_tree_comes_back_from_json_as_it_was(tree: Node) -> None:
             "the root, 2, 1: is not an object",
         ),
         ({"type": "A", "content": []}, "unknown field 'content'"),
+        ({"type": "A", 10**5000: 1}, "name is not a text"),
+        ({"type": "A", "properties": {"x": {1}}}, "the root, property 'x': is of the type set"),
+        ({"type": "A", "properties": {"x": [b""]}}, "is of the type bytes"),
+        ({"type": "A", "properties": {"x": 10**5000}}, "does not fit in 64 bits"),
+        ({"type": "A", "properties": {"x": 2**63}}, "does not fit in 64 bits"),
+        ({"type": "A", "properties": {"x": {"y": {1: 2}}}}, "a name that is not a text"),
     ],
 )
 def test_what_is_no_tree_is_an_error_that_says_where(data: Any, why: str) -> None:
@@ -72,6 +79,77 @@ def test_a_tree_that_is_too_deep_is_refused_and_one_below_that_is_read() -> None
     assert len(list(from_json(chain(MAX_DEPTH)).walk())) == MAX_DEPTH
     with pytest.raises(ImportFormatError, match="deeper than"):
         from_json(chain(MAX_DEPTH + 1))
+
+
+def chain(depth: int, **properties: Any) -> Node:
+    """Return a tree in which each node has one child."""
+    top = Node("HEADLINE", {"TITLE": "a", **properties})
+    for _ in range(depth - 1):
+        top = Node("HEADLINE", {"TITLE": "a", **properties}, "", [top])
+    return top
+
+
+def test_what_contains_itself_is_too_deep() -> None:
+    values: list[Any] = []
+    values += [values, values]
+    with pytest.raises(ImportFormatError, match="deeper than 64 levels"):
+        from_json({"type": "A", "properties": {"x": values}})
+    node = Node("A")
+    node.contents += [node, node]
+    with pytest.raises(ImportFormatError, match="deeper than 500 nodes"):
+        node.to_json()
+
+
+def test_a_negative_zero_is_read_as_zero() -> None:
+    read = from_json({"type": "A", "properties": {"x": -0.0, "y": [{"z": -0.0}]}})
+    assert json.dumps(read.properties) == '{"x": 0.0, "y": [{"z": 0.0}]}'
+
+
+@given(nodes())
+@settings(max_examples=some(100))
+def test_the_json_text_of_a_tree_is_that_of_the_standard_library(tree: Node) -> None:
+    assert json_text.dumps(tree) == json.dumps(tree.to_json(), ensure_ascii=False, indent=1) + "\n"
+
+
+def test_the_deepest_tree_is_compared_and_written_and_one_that_differs_below_is_not_equal() -> None:
+    tree = chain(MAX_DEPTH)
+    assert tree == chain(MAX_DEPTH)
+    assert tree != chain(MAX_DEPTH - 1)
+    last = list(tree.walk())[-1]
+    assert last.raw_content is None
+    other = from_json(json_text.loads(json_text.dumps(tree)))
+    assert other == tree
+    list(other.walk())[-1].raw_content = ""
+    assert other != tree
+    assert is_same(other, tree)
+    assert check_depth(org.parse(org.write(tree)).contents[0]) == tree
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(_JSON, st.sampled_from([None, 1]))
+@settings(max_examples=some(200))
+def test_json_that_is_too_deep_for_the_standard_library_is_read_as_it_reads_the_rest(value: Any, indent: Any) -> None:
+    text = "[" * 3000 + json.dumps(value, indent=indent) + "]" * 3000
+    with pytest.raises(RecursionError):
+        json.loads(text)
+    read = json_text.loads(text)
+    for _ in range(3000):
+        (read,) = read
+    assert read == value
+
+
+@pytest.mark.parametrize("end", ["", "[", "1,]", '{"a"}', '{"a":}', "{1:2}", "{,}", "1 2]", "]]", "nul]", '"'])
+def test_what_is_no_json_is_refused_at_any_depth(end: str) -> None:
+    deep = "[" * 3000 + end + "]" * (2999 if end.endswith("]") else 3000 if end.endswith("}") else 0)
+    for text in (end, deep):
+        with pytest.raises(ValueError, match=r"Expecting|Extra data|Unterminated"):
+            json_text.loads(text)
 
 
 # The hash
@@ -190,12 +268,15 @@ _LINES = [
 
 
 @given(st.lists(st.sampled_from(_LINES), max_size=12).map("\n".join) | texts)
-@settings(max_examples=some(400))
+@settings(max_examples=some(800))
 def test_org_that_is_written_reads_back_to_the_same_tree(text: str) -> None:
     tree = org.parse(text)
     written = org.write(tree)
     assert org.parse(written) == tree
     assert org.write(org.parse(written)) == written
+
+
+# Several formats
 
 
 # Markdown

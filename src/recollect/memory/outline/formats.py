@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Callable
 
 from recollect.errors import ImportFormatError, InvalidArgumentError
-from recollect.text.outlines import markdown, org
+from recollect.text.outlines import json_text, markdown, org
 from recollect.text.outlines.nodes import Node, from_json
 
 #: The namespace of the ids of outlines.
@@ -16,21 +15,17 @@ SOURCES = uuid.uuid5(uuid.NAMESPACE_DNS, "outlines.recollect")
 
 def _read_json(text: str) -> Node:
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        data = json_text.loads(text)
+    except ValueError as error:
         raise ImportFormatError("the outline", "its text", f"is not JSON ({error})") from None
     return from_json(data)
-
-
-def _write_json(root: Node) -> str:
-    return json.dumps(root.to_json(), ensure_ascii=False, indent=1) + "\n"
 
 
 #: How a text is read and written, by the name of its format.
 FORMATS: dict[str, tuple[Callable[[str], Node], Callable[[Node], str]]] = {
     "org": (org.parse, org.write),
     "markdown": (markdown.parse, markdown.write),
-    "json": (_read_json, _write_json),
+    "json": (_read_json, json_text.dumps),
 }
 
 

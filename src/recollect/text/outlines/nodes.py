@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,13 +20,16 @@ from recollect.errors import ImportFormatError
 ID, TITLE = "ID", "TITLE"
 #: Deeper trees are refused, in nodes from the root.
 MAX_DEPTH = 500
+#: Maximum depth of the value of a property, as that of a record's metadata.
+_DEEPEST_VALUE = 64
+_INT64 = range(-(2**63), 2**63)
 _FIELDS = ("type", "properties", "raw_content", "contents")
 _DOMAIN = b"recollect.node.1\0"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Node:
-    """A node with all below it.
+    """A node with all below it. Nodes are equal if their fields are.
 
     Attributes:
         type: What it is, such as "HEADLINE".
@@ -62,6 +66,9 @@ class Node:
         """The properties other than id and title."""
         return {name: value for name, value in self.properties.items() if name not in (ID, TITLE)}
 
+    def __eq__(self, other: object) -> bool:
+        return _equal(self, other, lambda node: node.raw_content) if isinstance(other, Node) else NotImplemented
+
     def walk(self) -> Iterator[Node]:
         """Yield the node and all below it, each before its children."""
         waiting = [self]
@@ -71,9 +78,20 @@ class Node:
             waiting += reversed(node.contents)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form that `from_json` reads."""
+        """Return the form that `from_json` reads.
+
+        Raises:
+            ImportFormatError: It is deeper than `MAX_DEPTH` nodes, or contains itself.
+        """
         made: dict[int, dict[str, Any]] = {}
-        order = list(self.walk())
+        order: list[Node] = []
+        waiting = [(self, 1)]
+        while waiting:
+            node, depth = waiting.pop()
+            if depth > MAX_DEPTH:
+                raise _wrong(f"is deeper than {MAX_DEPTH} nodes", f"the node {node.title or node.type!r}")
+            order.append(node)
+            waiting += [(child, depth + 1) for child in reversed(node.contents)]
         for node in reversed(order):
             out: dict[str, Any] = {"type": node.type, "properties": dict(node.properties)}
             if node.raw_content is not None:
@@ -83,11 +101,36 @@ class Node:
         return made[id(self)]
 
 
+def copied(tree: Node, properties_of: Callable[[Node], dict[str, Any]]) -> Node:
+    """Return a copy of a tree in which each node has the properties that a function returns for it."""
+    order = list(tree.walk())
+    copies = {id(node): Node(node.type, properties_of(node), node.raw_content) for node in order}
+    for node in order:
+        copies[id(node)].contents = [copies[id(child)] for child in node.contents]
+    return copies[id(tree)]
+
+
+def is_same(one: Node, other: Node) -> bool:
+    """Return whether two trees are equal, with a missing text as an empty one."""
+    return _equal(one, other, lambda node: node.raw_content or "")
+
+
+def _equal(one: Node, other: Node, text_of: Callable[[Node], str | None]) -> bool:
+    waiting = [(one, other)]
+    while waiting:
+        pair = waiting.pop()
+        first, second = ((each.type, each.properties, text_of(each), len(each.contents)) for each in pair)
+        if first != second:
+            return False
+        waiting += zip(pair[0].contents, pair[1].contents, strict=True)
+    return True
+
+
 def from_json(data: object) -> Node:
     """Return the tree of a JSON object {type, properties, raw_content, contents}. Only the type is required.
 
     Raises:
-        ImportFormatError: It is not such an object; the message says where.
+        ImportFormatError: It is not such an object, or a property is not a JSON value; the message says where.
     """
     root: list[Node] = []
     waiting: list[tuple[object, list[Node], str, int]] = [(data, root, "the root", 1)]
@@ -124,6 +167,8 @@ def _node(value: object, place: str) -> Node:
     if not isinstance(value, Mapping):
         raise _wrong("is not an object", place)
     unknown = [name for name in value if name not in _FIELDS]
+    if not all(isinstance(name, str) for name in unknown):
+        raise _wrong("has a field whose name is not a text", place)
     if unknown:
         raise _wrong(f"has the unknown field {unknown[0]!r}: it may have {', '.join(_FIELDS)}", place)
     kind, properties, text = value.get("type"), value.get("properties"), value.get("raw_content")
@@ -138,7 +183,31 @@ def _node(value: object, place: str) -> Node:
             raise _wrong(f"has the property {name}, which is not a text", place)
     if text is not None and not isinstance(text, str):
         raise _wrong("has a raw_content that is not a text", place)
-    return Node(kind, dict(properties), text)
+    checked = {name: _checked(each, f"{place}, property {name!r}") for name, each in properties.items()}
+    return Node(kind, checked, text)
+
+
+def _checked(value: Any, place: str, depth: int = 0) -> Any:
+    """Return a JSON value as records have it: with 0.0 for -0.0."""
+    if depth > _DEEPEST_VALUE:
+        raise _wrong(f"is nested deeper than {_DEEPEST_VALUE} levels", place)
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, int):
+        if value not in _INT64:
+            raise _wrong("is a number that does not fit in 64 bits; store it as text", place)
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise _wrong("is not a finite number", place)
+        return value + 0.0
+    if isinstance(value, Mapping):
+        if not all(isinstance(name, str) for name in value):
+            raise _wrong("has a name that is not a text", place)
+        return {name: _checked(each, place, depth + 1) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_checked(each, place, depth + 1) for each in value]
+    raise _wrong(f"is of the type {type(value).__name__}, which is not JSON", place)
 
 
 def _wrong(why: str, place: str) -> ImportFormatError:
