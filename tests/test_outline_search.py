@@ -150,6 +150,11 @@ class TestSearch:
             assert not memory.outline.search("asked", under="other", marked=True)
             assert ids(memory.outline.search("asked", marked=False)) == ["east", "near", "far"]
 
+    def test_no_tag_of_a_source_marks_a_node(self, memory: Memory) -> None:
+        memory.outline.ingest_text("* boat one\n* boat two :@embed:\n", "org", "a.org")
+        assert len(memory.outline.search("boat")) == 2
+        assert not memory.outline.search("boat", marked=True)
+
     def test_it_stays_in_a_subtree_and_leaves_out_private_nodes(self, memory: Memory) -> None:
         memory.outline.ingest_text(ORG, "org", "a.org")
         boats = memory.outline.at_path(["Boats"])

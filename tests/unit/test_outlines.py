@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.examples import some
 
 from recollect.errors import ImportFormatError, InvalidRecordError
-from recollect.records.nodes import NODE, attributes_of, is_node, node_fields, node_of
-from recollect.records.record import Record
+from recollect.records.nodes import MARKED, NODE, attributes_of, is_node, node_fields, node_of
+from recollect.records.record import MAX_NAME_BYTES, Record
 from recollect.text.outlines import json_text, markdown, org
 from recollect.text.outlines.nodes import MAX_DEPTH, Node, check_depth, from_json, is_same, node_hash, said_digest
 
@@ -335,3 +335,78 @@ def test_a_node_comes_back_from_its_record(node: Node) -> None:
 def test_a_property_of_the_records_own_is_refused() -> None:
     with pytest.raises(InvalidRecordError, match=NODE):
         node_fields(Node("A", {NODE: 1}), "a", None, 0)
+
+
+# Tags
+
+
+def tags_of(node: Node) -> set[str]:
+    fields = node_fields(node, "n1", None, 0)
+    Record(**{name: value for name, value in fields.items() if value is not None})  # it can be stored
+    return set(fields["tags"])
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "tags: [a, private]", "tags : [private]", '"tags": [private]', "Tags: Private", "tags: [a,\n  private]",
+        "tags:\n  [private]", "tags:\n  - a\n\n  # b\n  - private", "tags: >\n  private", "{tags: [private]}",
+        "tags: |\n  a\n  private\n", "? tags\n: - private", "x: &a [private]\ntags: *a", 'tags: "\\x70rivate"',
+        "tags: a #private", "tags:\n  - #private", "meta:\n  tags: private", "tags: {private: true}",
+        "tags: [[private]]", "tags: a\ntags: private", "tags: !x private",
+        # No YAML, or too much of it.
+        "tags:\tprivate\n\t- b", "tags: [private", 'a: "\\UFFFFFFFF"\ntags: private', "a: b: c\ntags: private",
+        "tags: private\n\x00", f"tags: {'[' * 30}private{']' * 30}", f"x: {'y ' * 10_000}\ntags: [private]",
+        f"tags: {'[' * 20_000}\nprivate", "tags private",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_private_tag_of_front_matter_counts_in_every_form(front: str, end: str) -> None:
+    text = f"---\n{front}\n---\n# A\n".replace("\n", end)
+    root = markdown.parse(text)
+    assert root.properties[markdown.FRONT_MATTER] == text[: text.rindex("# A")]
+    assert "private" in tags_of(root)
+
+
+@pytest.mark.parametrize(
+    "front",
+    ["tags: [a, b-private]\nsee: private", "title: private", "private: true", "see: private\ntags: a", "", "- private",
+     "x: [private", "tags: []\nnot: private"],
+)  # fmt: skip
+def test_other_words_of_front_matter_are_no_tags(front: str) -> None:
+    assert "private" not in tags_of(markdown.parse(f"---\n{front}\n---\n# A\n"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["a", ":private:"], ["#private"], ["private "], ["work private"], ":a:private:", "[a, 'private']",
+        [["private"]], [{"name": "private"}], {"private": True}, ["Private"], ("private",),
+    ],
+)  # fmt: skip
+def test_a_private_tag_among_attributes_counts_in_every_form(value: Any) -> None:
+    assert "private" in tags_of(Node("A", {"Tags": value}))
+
+
+@pytest.mark.parametrize("value", [["b-private"], "privately", 3, None, True, [1]])
+def test_other_values_of_tags_are_not_private(value: Any) -> None:
+    assert "private" not in tags_of(Node("A", {"TAGS": value}))
+
+
+def test_tags_that_no_record_can_have_are_left_out_and_the_private_one_never() -> None:
+    many = " ".join(f"w{number}" for number in range(3000))
+    found = tags_of(
+        Node("A", {"EMBED": True}, f"#+filetags: {many} {'y' * (MAX_NAME_BYTES + 1)} {'z' * 1000} PRIVATE\n")
+    )
+    assert {"private", "w0", MARKED} <= found
+    assert len(found) == 1001
+    front = Node("A", {"FRONT_MATTER": '---\ntags: ["a\\uD800", "b\\x01c"]\n---\n'})
+    assert {"b", "c"} <= tags_of(front)
+
+
+def test_only_the_attribute_marks_a_node() -> None:
+    assert MARKED in tags_of(Node("A", {"EMBED": "t"}))
+    for value in (f":{MARKED}:", MARKED, [MARKED], ["@embed", "embed"], {MARKED: MARKED}):
+        assert MARKED not in tags_of(Node("A", {"TAGS": value, "FRONT_MATTER": f"---\ntags: ['{MARKED}']\n---\n"}))
+    (node,) = org.parse("* boat two :@embed:\n").contents
+    assert MARKED not in tags_of(node)

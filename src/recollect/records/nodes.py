@@ -6,25 +6,28 @@ must not be empty. `NODE`, in the metadata, has what no other field says.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from recollect.errors import InvalidRecordError
-from recollect.records.record import Record
+from recollect.records.record import MAX_NAME_BYTES, Record
+from recollect.text.outlines import tags as tags_in
 from recollect.text.outlines.nodes import ID, TITLE, Node
-from recollect.text.unicode import fold
+from recollect.text.unicode import fold, has_surrogate
 
 #: The metadata key of what is no attribute.
 NODE = "@node"
-#: The tag of the records of nodes that are marked for search, and the attribute that marks them.
-MARKED, MARK = "@embed", "EMBED"
-_TAGS = "tags"
+#: The tag of the records of nodes that are marked for search, and the attribute that marks them. No source can give a
+#: node this tag, as a colon separates tags.
+MARKED, MARK = ":embed:", "EMBED"
+#: The tag that is never left out.
+_PRIVATE = "private"
+#: The attributes that have tags: those of the node, and those of its file.
+_TAGS = frozenset(("tags", "filetags"))
 _NOT_MARKED = frozenset(("", "nil", "no", "false", "0"))
 _FRONT_MATTER = "FRONT_MATTER"
-#: "tags: [a, b]", "tags: a b", or a line "- a" for each.
-_FRONT_TAGS = re.compile(r"^tags:(.*)((?:\n[ \t]*-.*)*)", re.IGNORECASE | re.MULTILINE)
-_FILE_TAGS = re.compile(r"^#\+filetags:(.*)$", re.IGNORECASE | re.MULTILINE)
+#: Maximum number of tags of a node.
+_MOST_TAGS = 1000
 _NO_TEXT = "application/x-recollect-node"
 
 
@@ -89,26 +92,29 @@ def attributes_of(record: Record) -> dict[str, Any]:
 def _tags(node: Node) -> list[str]:
     """Return the tags of a node's record: its own, also in folded case, those of its file, and `MARKED`.
 
-    They are what filters match; the node itself is read from the properties.
+    They are what filters match; the node itself is read from the properties. Tags that no record can have, and those
+    beyond the first 1,000, are left out.
     """
-    tags: set[str] = set()
+    found: list[str] = []
+    marked = False
     for name, value in node.properties.items():
-        if fold(name) == _TAGS:
-            several = _words(value) if isinstance(value, str) else value
-            tags.update(filter(_is_text, several if isinstance(several, (list, tuple)) else ()))
+        if fold(name) in _TAGS:
+            found += tags_in.of_value(value)
         elif fold(name) == fold(MARK) and value and not (_is_text(value) and fold(value.strip()) in _NOT_MARKED):
-            tags.add(MARKED)
-    for found in _FILE_TAGS.findall(node.raw_content or ""):
-        tags.update(_words(found))
+            marked = True
+    found += tags_in.of_lines(node.raw_content or "")
     if isinstance(front := node.properties.get(_FRONT_MATTER), str):
-        for inline, below in _FRONT_TAGS.findall(front):
-            tags.update(_words(inline), _words(below))
-    return sorted({*tags, *map(fold, tags)} - {""})
+        found += tags_in.of_front_matter(front)
+    return sorted([*_allowed(found), MARKED] if marked else _allowed(found))
 
 
-def _words(text: str) -> list[str]:
-    """Return the tags of a text such as ":work:private:" or "[work, '#private']"."""
-    return re.findall(r"[^\s:,\[\]\"'#-][^\s:,\[\]\"']*", text)
+def _allowed(tags: Iterable[str]) -> list[str]:
+    """Return those of some tags, and of these in folded case, that a record can have; the private one first."""
+    every = dict.fromkeys(form for tag in tags for form in (tag, fold(tag)))
+    first = [_PRIVATE] if _PRIVATE in every else []
+    valid = (tag for tag in every if len(tag.encode("utf-8", "surrogatepass")) <= MAX_NAME_BYTES)
+    rest = [tag for tag in valid if tag not in ("", _PRIVATE) and not has_surrogate(tag)]
+    return [*first, *rest][:_MOST_TAGS]
 
 
 def _is_text(value: object) -> bool:
