@@ -265,6 +265,32 @@ class TestFocus:
         with pytest.raises(InvalidArgumentError, match="is private"):
             memory.outline.focus("as-text")
 
+    @pytest.mark.parametrize(
+        ("form", "text"),
+        [
+            ("org", "* A\r\n* Secret :private:\r\ncode\r\n"),
+            ("org", "\ufeff* Secret :private:\n"),
+            ("org", "* A\n  #+FILETAGS: :private:\n* Secret\n"),
+            ("markdown", "\ufeff---\ntags: private\n---\n# Secret\n"),
+            ("markdown", "---\ntags:\n  [private]\n---\n# Secret\n"),
+            ("markdown", "+++\ntags = ['private']\n+++\n# Secret\n"),
+            ("json", '{"type": "A", "properties": {"TITLE": "Secret", "TAGS": ["work private"]}}'),
+        ],
+    )
+    def test_a_private_tag_in_any_form_keeps_a_node_out(self, memory: Memory, form: str, text: str) -> None:
+        done = memory.outline.ingest_text(text, form, "s")
+        secret = next(each for each in memory.outline.view(done.root) if each.title == "Secret")
+        with pytest.raises(InvalidArgumentError, match="is private"):
+            memory.outline.focus(secret.id)
+        assert not memory.outline.search("Secret code", private=["private"])
+
+    def test_a_file_tag_that_is_added_below_a_headline_makes_the_stored_file_private(self, memory: Memory) -> None:
+        root = memory.outline.ingest_text("* A\nx\n* B\n", "org", "s").root
+        assert memory.outline.focus(root)
+        memory.outline.ingest_text("* A\nx\n#+FILETAGS: :private:\n* B\n", "org", "s")
+        with pytest.raises(InvalidArgumentError, match="is private"):
+            memory.outline.focus(root)
+
     def test_no_text_looks_like_another_node(self, memory: Memory) -> None:
         evil = "- Boats\n> Focus\u2028- Other\x85  : TODO: DONE"
         child = {"type": "H", "properties": {"ID": "e", "TITLE": "a\n- b", "x\n- y": "c\n- d"}, "raw_content": evil}

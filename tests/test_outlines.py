@@ -387,6 +387,18 @@ def test_another_format_is_written_if_it_says_the_same_and_refused_if_not(outlin
         outline.to_text(root, "org")
 
 
+def test_a_file_of_windows_is_stored_and_written_with_its_line_ends(outline: Outline) -> None:
+    for form, text in (("org", ORG), ("markdown", "---\ntags: x\n---\n# A\n\nb\n")):
+        windows = "\ufeff" + text.replace("\n", "\r\n")
+        root = outline.ingest_text(windows, form, source=form).root
+        assert outline.to_text(root, form) == windows
+        done = outline.ingest_text(windows, form, source=form)
+        assert differences(done) == (0, 0, 0, 0)
+    assert outline.get("s1") is not None
+    done = outline.ingest_text(ORG, "org", source="org")
+    assert (differences(done), done.changed) == ((0, 1, 0, 0), (done.root,))  # all but the root is as it was
+
+
 def test_a_negative_zero_is_no_change(outline: Outline) -> None:
     outline.ingest(node("a", x=-0.0, y=[-0.0]), source="s")
     assert differences(outline.ingest(node("a", x=-0.0, y=[-0.0]), source="s")) == (0, 0, 0, 0)
@@ -569,6 +581,21 @@ def test_the_commands_import_show_export_and_remove(tmp_path: Path, monkeypatch:
     assert "added: 5, changed: 0, moved: 1, removed: 0, unchanged: 0" in other  # the node with an ID is one
     assert run("remove", "s1") == "removed: 1\n"
     assert run("remove", "house.org") == "removed: 5\n"
+
+
+@pytest.mark.parametrize("form", ["org", "markdown", "json"])
+def test_the_commands_read_and_write_a_byte_order_mark_and_line_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RECOLLECT_DB", "o.db")
+    texts = {"org": "* A\r\nb\r\n", "markdown": "# A\r\nb\r\n", "json": '{"type": "HEADLINE"}'}
+    data = b"\xef\xbb\xbf" + texts[form].encode()
+    Path("a").write_bytes(data)
+    run("import", "a", "--format", form)
+    run("export", "a", "b", "--format", form)
+    if form != "json":
+        assert Path("b").read_bytes() == data
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import some
+from tests.linear_patterns import faults
 
 from recollect.errors import ImportFormatError, InvalidRecordError
 from recollect.records.nodes import MARKED, NODE, attributes_of, is_node, node_fields, node_of
 from recollect.records.record import MAX_NAME_BYTES, Record
-from recollect.text.outlines import json_text, markdown, org
+from recollect.text.outlines import json_text, line_ends, markdown, org, tags
 from recollect.text.outlines.nodes import MAX_DEPTH, Node, check_depth, from_json, is_same, node_hash, said_digest
 
 texts = st.text(st.sampled_from("ab*:#[] \t\n-<>|\u00e9\u732b\\TODO"), max_size=40)
@@ -243,6 +246,8 @@ def test_org_is_read_as_its_syntax_says() -> None:
         ("* TODOs :\n", {"TITLE": "TODOs :"}, ""),
         ("* a :b c:\n", {"TITLE": "a :b c:"}, ""),
         ("* [#A]\n", {"TITLE": "", "PRIORITY": "A"}, ""),
+        ("* a\n:PROPERTIES:\n:END:\n", {"TITLE": "a"}, ":PROPERTIES:\n:END:\n"),
+        ("* a\n:PROPERTIES:\n:X: 1\u3000\n:END:\n", {"TITLE": "a", "X": "1\u3000"}, ""),
     ],
 )
 def test_what_cannot_be_written_from_properties_stays_text(text: str, properties: dict[str, Any], body: str) -> None:
@@ -267,7 +272,16 @@ _LINES = [
 ]  # fmt: skip
 
 
-@given(st.lists(st.sampled_from(_LINES), max_size=12).map("\n".join) | texts)
+#: Lines with the ends of Unix, of Windows, and of files that were converted twice.
+_MIXED = st.lists(st.tuples(st.sampled_from(_LINES), st.sampled_from(["\n", "\r\n", "\r\r\n", " \r \n"])), max_size=12)
+
+
+@given(
+    st.lists(st.sampled_from(_LINES), max_size=12).map("\n".join)
+    | st.lists(st.sampled_from(_LINES), max_size=12).map("\r\n".join)
+    | _MIXED.map(lambda lines: "".join(line + end for line, end in lines))
+    | texts
+)
 @settings(max_examples=some(800))
 def test_org_that_is_written_reads_back_to_the_same_tree(text: str) -> None:
     tree = org.parse(text)
@@ -276,7 +290,94 @@ def test_org_that_is_written_reads_back_to_the_same_tree(text: str) -> None:
     assert org.write(org.parse(written)) == written
 
 
+@pytest.mark.parametrize("end", ["\r\n", "\r\r\n"])
+def test_org_with_the_line_ends_of_windows_is_read_as_with_those_of_unix(end: str) -> None:
+    text = ORG.replace("TODO [#A]", "NEXT [#A]").replace("intro\n", "#+TODO: NEXT\n")
+    unix, windows = org.parse(text), org.parse(text.replace("\n", end))
+    properties = {name for node in windows.walk() for name in node.properties}
+    assert {line_ends.LINE_ENDS} <= properties
+    for node in windows.walk():
+        for name in (line_ends.LINE_ENDS, line_ends.OWN_ENDS):
+            node.properties.pop(name, None)
+        node.raw_content = node.raw_content and node.raw_content.replace("\r", "")
+    assert windows == unix
+    assert org.write(org.parse(text.replace("\n", end))) == text.replace("\n", end)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "* a :x:\r\nb\n** c\n:PROPERTIES:\r\n:ID: 1\n:END:\r\nd\r\ne\n",
+        ":PROPERTIES:\r\n:X: 1\n:END:\r\n* TODO a\nSCHEDULED: <2026-01-01>\r\n",
+        "\ufeff* a :x:\r\nb\r",
+        "* a\n* b\r",
+        "* a\nSCHEDULED: <2026-01-01> CLOSED: [2026-01-02]\n",
+    ],
+)
+def test_org_without_other_white_space_is_written_to_the_byte(text: str) -> None:
+    tree = org.parse(text)
+    assert tree.contents[0].title == "a"
+    assert org.write(tree) == text
+    assert from_json(tree.to_json()) == tree
+
+
+def test_a_headline_that_is_written_alone_is_read_the_same_with_several_line_ends() -> None:
+    root = org.parse("* a\n** b\r\nc\r\n* d\r\n:PROPERTIES:\n:ID: 1\r\n:END:\n* e\r")
+    (a, d, e), (b,) = root.contents, root.contents[0].contents
+    for node, text in ((a, "* a\n** b\nc\r\n"), (b, "* b\nc\r\n"), (e, "* e")):
+        document = org.document_of(node)
+        assert org.write(document) == text
+        assert org.parse(text) == document
+    assert org.write(org.document_of(d)) == "* d\n:PROPERTIES:\n:ID: 1\n:END:\n"
+
+
+def test_a_byte_order_mark_hides_nothing_and_is_written_again() -> None:
+    for format, text in ((org, "\ufeff* A :x:\n"), (markdown, "\ufeff---\ntags: x\n---\n# A\n")):  # noqa: A001
+        root = format.parse(text)
+        assert [node.title for node in root.contents] == ["A"]
+        assert format.write(root) == text
+        assert format.write(root.contents[0])[0] != "\ufeff"
+    assert markdown.parse("\ufeff---\ntags: x\n---\n").properties[markdown.FRONT_MATTER] == "---\ntags: x\n---\n"
+    assert json_text.loads("\ufeff[1]") == [1]
+
+
+def test_more_than_a_hundred_levels_that_are_left_out_are_a_hundred() -> None:
+    root = org.parse(f"* a\n{'*' * 400} b\n{'*' * 500} c\n{'*' * 450} d\n{'*' * 399} e\n*** f\n")
+    (a,) = root.contents
+    b, e, f = a.contents
+    assert [(node.title, node.properties.get("LEVEL")) for node in (b, *b.contents, e, f)] == [
+        ("b", 102), ("c", None), ("d", None), ("e", 102), ("f", 3)
+    ]  # fmt: skip
+    assert org.parse(org.write(root)) == root
+    assert org.write(Node("HEADLINE", {"TITLE": "a", "LEVEL": 300_000_000})) == "* a"
+
+
 # Several formats
+
+
+@pytest.mark.parametrize("module", [org, tags, json_text, line_ends, markdown])
+def test_no_pattern_of_outlines_can_take_more_than_linear_time(module: ModuleType) -> None:
+    for name, pattern in vars(module).items():
+        assert not isinstance(pattern, re.Pattern) or faults(pattern.pattern) == [], name
+
+
+def test_the_patterns_of_outlines_are_checked() -> None:
+    assert {name for name, each in vars(org).items() if isinstance(each, re.Pattern)} == {"_COOKIE", "_TAG"}
+
+
+@pytest.mark.parametrize(
+    ("text", "properties", "body"),
+    [
+        (f"* a{' ' * 60_000}x\n", {"TITLE": f"a{' ' * 60_000}x"}, ""),
+        (f"* a\n:PROPERTIES:\n:X: a{' ' * 20_000}b\n:END:\n", {"TITLE": "a", "X": f"a{' ' * 20_000}b"}, ""),
+        (f"* a\n#+TODO: {'(' * 40_000}\n", {"TITLE": "a"}, f"#+TODO: {'(' * 40_000}\n"),
+        (f"* a\nCLOSED: {'<a>--' * 20_000}\n", {"TITLE": "a"}, f"CLOSED: {'<a>--' * 20_000}\n"),
+        (f"* a{':b' * 30_000}\n", {"TITLE": f"a{':b' * 30_000}"}, ""),
+    ],
+)
+def test_long_lines_of_org_are_read(text: str, properties: dict[str, Any], body: str) -> None:
+    (node,) = org.parse(text).contents
+    assert (node.properties, node.raw_content) == (properties, body)
 
 
 # Markdown
@@ -297,10 +398,19 @@ def test_markdown_is_read_by_its_headings() -> None:
     assert markdown.write(root) == text
 
 
+def test_toml_front_matter_is_front_matter() -> None:
+    text = '+++\ntags = ["a"]\n# no heading\n+++\n# A\n'
+    root = markdown.parse(text)
+    assert root.properties == {markdown.FRONT_MATTER: text[: text.index("# A")]}
+    assert [node.title for node in root.contents] == ["A"]
+    assert markdown.write(root) == text
+    assert markdown.parse("+++\n# A\n").contents[0].title == "A"  # it has no end
+
+
 @given(
     st.lists(
         st.sampled_from(
-            ["# a", "## b ##", "###### c", "#d", "x", "===", "---", "", "- # e", "```", "> # q", "\u00e9\r"]
+            ["# a", "## b ##", "+++", "###### c", "#d", "x", "===", "---", "", "- # e", "```", "> # q", "\u00e9\r"]
         ),
         max_size=10,
     ).map("\n".join)
@@ -370,11 +480,42 @@ def test_a_private_tag_of_front_matter_counts_in_every_form(front: str, end: str
 
 @pytest.mark.parametrize(
     "front",
+    ["tags = ['private']", 'tags = [\n  "a", # b\n  "private",\n]', "[taxonomies]\ntags = ['private']",
+     "x = [{tags = 'private'}]", "'tags'.private = 1", "tags = [private]", f"tags = {'[' * 9000}\nprivate"],
+)  # fmt: skip
+def test_a_private_tag_of_toml_counts_in_every_form(front: str) -> None:
+    assert "private" in tags_of(markdown.parse(f"+++\n{front}\n+++\n# A\n"))
+
+
+@pytest.mark.parametrize(
+    "front",
     ["tags: [a, b-private]\nsee: private", "title: private", "private: true", "see: private\ntags: a", "", "- private",
      "x: [private", "tags: []\nnot: private"],
 )  # fmt: skip
 def test_other_words_of_front_matter_are_no_tags(front: str) -> None:
     assert "private" not in tags_of(markdown.parse(f"---\n{front}\n---\n# A\n"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#+FILETAGS: :private:\n", "  #+FileTags: a private\n* A\n", "* A\n#+FILETAGS: :private:\n",
+        "* A\n** B\nx\n\t#+filetags: :Private:\n* C\n", "x\r\n#+filetags: :private:\r\n* A\r\n",
+        "#+filetags: :x:\n* A\r\n#+filetags: :private:\r\n", "\ufeff#+FILETAGS: private\n",
+    ],
+)  # fmt: skip
+def test_a_private_tag_of_an_org_file_counts_for_its_root(text: str) -> None:
+    root = org.parse(text)
+    assert "private" in tags_of(root)
+    assert org.write(root) == text
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r\r\n", " \r\n", "\r \n", "\r"])
+def test_the_tags_of_a_headline_count_with_any_line_end(end: str) -> None:
+    for text in (f"* A :private:{end}", f"x\n* A :private:{end}y\n" if end != "\r" else f"x\n* A :private:{end}"):
+        (node,) = org.parse(text).contents
+        assert (node.title, node.properties["TAGS"]) == ("A", ["private"])
+        assert "private" in tags_of(node)
 
 
 @pytest.mark.parametrize(

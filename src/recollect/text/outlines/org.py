@@ -3,8 +3,11 @@
 A headline becomes a node of the type HEADLINE. Its properties are those of its drawer and, under Org's names of special
 properties, TODO, PRIORITY, TAGS (a list), SCHEDULED, DEADLINE and CLOSED (timestamps as they are written). Everything
 else below it, lists, blocks and other drawers included, is its text. What cannot be written back from properties, such
-as a drawer with a name twice, stays in the text. Writing gives one form of white space: tags after one space, and
-drawers and planning lines without indentation.
+as a drawer with a name twice or an empty one, stays in the text. Writing gives one form of white space: tags after one
+space, drawers and planning lines without indentation, and at most 100 stars more than the depth of a headline.
+
+`#+FILETAGS:` lines below the first headline count for the whole file, so the root has their tags as the property
+FILETAGS. A byte-order mark and line ends with a CR are properties, too (`line_ends`).
 
 Headlines and drawers are read by Org's syntax (orgmode.org/worg/org-syntax.html), by line: a star at the beginning of a
 line always begins a headline, also within a block.
@@ -13,27 +16,38 @@ line always begins a headline, also within a block.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
-from recollect.text.outlines.nodes import ID, TITLE, Node, lines_of
+from recollect.text.outlines import tags as tags_in
+from recollect.text.outlines.line_ends import (
+    AS_WRITTEN,
+    OWN_ENDS,
+    joined,
+    note_ends,
+    with_line_feeds,
+    with_mark,
+    with_own_ends,
+    without_mark,
+)
+from recollect.text.outlines.nodes import ID, TITLE, Node, copied, lines_of
 
 DOCUMENT, HEADLINE = "DOCUMENT", "HEADLINE"
 #: The properties that have a place of their own in a headline.
 TODO, PRIORITY, TAGS, LEVEL = "TODO", "PRIORITY", "TAGS", "LEVEL"
+#: The tags of the whole file that are below its first headline, a property of the root.
+FILE_TAGS = "FILETAGS"
 _PLANNED = ("CLOSED", "DEADLINE", "SCHEDULED")
-_SPECIAL = frozenset({TODO, PRIORITY, TAGS, LEVEL, TITLE, *_PLANNED})
+_SPECIAL = frozenset({TODO, PRIORITY, TAGS, LEVEL, TITLE, FILE_TAGS, *AS_WRITTEN, *_PLANNED})
 #: The states of tasks, unless a file has others in a #+TODO line.
 _STATES = ("TODO", "DONE")
-_STARS = re.compile(r"(\*+) (.*)", re.DOTALL)
-_STATES_LINE = re.compile(r"#\+(?:TODO|SEQ_TODO|TYP_TODO):(.*)", re.IGNORECASE)
-_COOKIE = re.compile(r"\[#([A-Za-z0-9]{1,2})\] ?(.*)", re.DOTALL)
-_TAGGED = re.compile(r"(?:(.*?)[ \t]+|):((?:[\w@#%]+:)+)[ \t]*", re.DOTALL)
-_STAMP = r"(?:<[^<>\n]+>|\[[^\[\]\n]+\])(?:--(?:<[^<>\n]+>|\[[^\[\]\n]+\]))?"
-_PLANNING = re.compile(rf"[ \t]*(?:(?:CLOSED|DEADLINE|SCHEDULED):[ \t]*{_STAMP}[ \t]*)+")
-_PLAN = re.compile(rf"(CLOSED|DEADLINE|SCHEDULED):[ \t]*({_STAMP})")
-_DRAWER = re.compile(r"[ \t]*:PROPERTIES:[ \t]*", re.IGNORECASE)
-_END = re.compile(r"[ \t]*:END:[ \t]*", re.IGNORECASE)
-_PROPERTY = re.compile(r"[ \t]*:([^\s:+](?:[^\s:]*[^\s:+])?):(?:[ \t]+(.*?))?[ \t]*")
+_STATES_LINES = ("#+todo", "#+seq_todo", "#+typ_todo")
+#: How many levels a headline may leave out. More make a text of stars alone.
+_MOST_LEFT_OUT = 100
+_BLANKS = " \t"
+_COOKIE = re.compile(r"\[#([A-Za-z0-9]{1,2})\] ?")
+_TAG = re.compile(r"[\w@#%]++")
 
 
 def parse(text: str) -> Node:
@@ -43,28 +57,50 @@ def parse(text: str) -> Node:
     >>> node.id, node.title, node.properties["TODO"], node.properties["TAGS"], node.raw_content
     ('b1', 'Call Bob', 'TODO', ['work'], 'About the boat.\\n')
     """
-    lines = lines_of(text)
-    heads = [at for at, line in enumerate(lines) if _STARS.fullmatch(line.rstrip("\n"))]
-    states = _states(lines)
     root = Node(DOCUMENT)
-    _read_body(root, lines[: heads[0] if heads else len(lines)], planned=False)
-    path: list[tuple[int, Node]] = [(0, root)]
+    lines = lines_of(with_line_feeds(without_mark(text, root), root))
+    heads = [at for at, line in enumerate(lines) if _stars(line)]
+    states = _states(lines)
+    _read_body(root, lines[: heads[0] if heads else len(lines)], first=0)
+    # The stars that a headline has, the level that it is written with, and the headline.
+    path: list[tuple[int, int, Node]] = [(0, 0, root)]
     for at, end in pairwise([*heads, len(lines)]):
-        found = _STARS.fullmatch(lines[at].rstrip("\n"))
-        assert found is not None
-        level = len(found[1])
+        stars = _stars(lines[at])
         node = Node(HEADLINE)
-        _read_headline(node, found[2], states)
-        while path[-1][0] >= level:
+        _read_headline(node, lines[at].rstrip("\r\n")[stars + 1 :], states)
+        while path[-1][0] >= stars:
             path.pop()
-        if level != path[-1][0] + 1:
+        above, level = path[-1][1], min(stars, len(path) + _MOST_LEFT_OUT)
+        if level != above + 1:
             node.properties[LEVEL] = level  # levels were left out
-        _read_body(node, lines[at + 1 : end], planned=True)
+        _read_body(node, lines[at:end], first=1)
         if not lines[at].endswith("\n"):
             node.raw_content = None  # the file ends with the title
-        path[-1][1].contents.append(node)
-        path.append((level, node))
+        path[-1][2].contents.append(node)
+        path.append((stars, level, node))
+    root.properties.update(_file_tags(root))
     return root
+
+
+def document_of(tree: Node) -> Node:
+    """Return the document as which a tree is written: itself, or one that has it as its only headline.
+
+    That headline is of the first level, and the text above it names the states of tasks that are not TODO and DONE. The
+    lines of a headline that is written alone end with LF, those of its text as they did.
+    """
+    if tree.type == DOCUMENT:
+        document = Node(DOCUMENT, _without(tree, FILE_TAGS), tree.raw_content, tree.contents)
+    else:
+        states = dict.fromkeys(str(node.properties[TODO]) for node in tree.walk() if node.properties.get(TODO))
+        above = "" if set(states) <= set(_STATES) else f"#+TODO: {' '.join(states)}\n"
+        only = copied(tree, lambda node: _without(node, OWN_ENDS, *([LEVEL] if node is tree else [])))
+        document = Node(DOCUMENT, {}, above, [only])
+    document.properties.update(_file_tags(document))
+    return document
+
+
+def _without(node: Node, *names: str) -> dict[str, Any]:
+    return {name: value for name, value in node.properties.items() if name not in names}
 
 
 def write(root: Node) -> str:
@@ -72,27 +108,48 @@ def write(root: Node) -> str:
 
     Nodes of other types are written as headlines, too.
     """
-    out = [_body(root, 0)] if root.type == DOCUMENT else []
-    levels = {id(root): 0} if root.type == DOCUMENT else {}
-    above = {id(child): node for node in root.walk() for child in node.contents}
-    for node in root.walk():
-        if id(node) in levels:
-            continue
-        parent = above.get(id(node))
-        own = node.properties.get(LEVEL)
-        least = 1 + (levels[id(parent)] if parent is not None else 0)
-        level = own if isinstance(own, int) and own > least else least
-        levels[id(node)] = level
+    out: list[str] = []
+    for node, level in _levelled(root):
         if out and out[-1] and not out[-1].endswith("\n"):
             out.append("\n")
-        out.append(f"{'*' * level} {_headline(node)}{_body(node, level)}")
-    return "".join(out)
+        out.append(_written(node, level))
+    text = "".join(out)
+    return with_mark(with_own_ends(text, root), root) if root.type == DOCUMENT else text
+
+
+def _levelled(root: Node) -> Iterator[tuple[Node, int]]:
+    """Yield each node with the level that it is written with, before its children; 0 for a document."""
+    waiting = [(root, 0, 0)]
+    while waiting:
+        node, above, depth = waiting.pop()
+        level = 0
+        if node is not root or root.type != DOCUMENT:
+            own, depth = node.properties.get(LEVEL), depth + 1
+            level = own if isinstance(own, int) and above < own <= depth + _MOST_LEFT_OUT else above + 1
+        yield node, level
+        waiting += [(child, level, depth) for child in reversed(node.contents)]
+
+
+def _file_tags(root: Node) -> dict[str, list[str]]:
+    """Return the property FILETAGS of a root, if it has one."""
+    below = [tag for node in root.walk() if node is not root for tag in tags_in.of_lines(node.raw_content or "")]
+    return {FILE_TAGS: list(dict.fromkeys(below))} if below else {}
+
+
+def _stars(line: str) -> int:
+    """Return how many stars a headline has; 0 for a line that is none."""
+    rest = line.lstrip("*")
+    return len(line) - len(rest) if rest.startswith(" ") else 0
 
 
 def _states(lines: list[str]) -> frozenset[str]:
-    named = [found[1] for line in lines if (found := _STATES_LINE.match(line))]
+    """Return the states of tasks that the lines of a file name, or else TODO and DONE."""
+    keywords = [line.lstrip(_BLANKS).partition(":") for line in lines if line.lstrip(_BLANKS).startswith("#+")]
+    named = [rest for name, _, rest in keywords if name.lower() in _STATES_LINES]
     words = " ".join(named).replace("|", " ").split()
-    return frozenset(re.sub(r"\(.*\)$", "", word) for word in words) or frozenset(_STATES)
+    # A word may have a key for its selection behind it: "NEXT(n)".
+    plain = [word.partition("(")[0] if word.endswith(")") else word for word in words]
+    return frozenset(filter(None, plain)) or frozenset(_STATES)
 
 
 def _read_headline(node: Node, text: str, states: frozenset[str]) -> None:
@@ -100,11 +157,19 @@ def _read_headline(node: Node, text: str, states: frozenset[str]) -> None:
     word, _, rest = text.partition(" ")
     if word in states:
         node.properties[TODO], text = word, rest
-    if found := _COOKIE.fullmatch(text):
-        node.properties[PRIORITY], text = found[1], found[2]
-    if found := _TAGGED.fullmatch(text):
-        node.properties[TAGS], text = found[2].split(":")[:-1], found[1] or ""
+    if found := _COOKIE.match(text):
+        node.properties[PRIORITY], text = found[1], text[found.end() :]
+    plain = text.rstrip("\r" + _BLANKS)
+    start = max(plain.rfind(blank) for blank in _BLANKS) + 1
+    if tags := _tags(plain[start:]):
+        node.properties[TAGS], text = tags, plain[:start].rstrip(_BLANKS)
     node.properties[TITLE] = text
+
+
+def _tags(word: str) -> list[str]:
+    """Return the tags of a word such as ":work:private:"; [] if it is none."""
+    before, *tags, after = word.split(":") if ":" in word else ("", "")
+    return tags if not before and not after and all(map(_TAG.fullmatch, tags)) else []
 
 
 def _headline(node: Node) -> str:
@@ -116,49 +181,87 @@ def _headline(node: Node) -> str:
     return " ".join(parts)
 
 
-def _read_body(node: Node, lines: list[str], *, planned: bool) -> None:
-    """Read what follows a headline: a planning line, a drawer of properties, and text."""
-    at = 0
-    if planned and lines and _PLANNING.fullmatch(lines[0].rstrip("\n")):
-        plans = _PLAN.findall(lines[0])
-        if len({name for name, _ in plans}) == len(plans):
-            node.properties.update(plans)
-            at = 1
+def _read_body(node: Node, lines: list[str], *, first: int) -> None:
+    """Read what follows a title: the planning line of a headline, a drawer of properties, and text.
+
+    Args:
+        node: The node.
+        lines: The title and all lines up to the next one.
+        first: The first line after the title: 1, or 0 for a document, which has none.
+    """
+    at = first
+    if first and len(lines) > at and (plans := _plans(lines[at])):
+        node.properties.update(plans)
+        at += 1
     end = _end_of_drawer(lines, at)
     if end is not None:
-        found = [_PROPERTY.fullmatch(line.rstrip("\n")) for line in lines[at + 1 : end]]
-        names = [each[1].upper() for each in found if each]
-        if len(names) == len(found) and len(set(names)) == len(names) and not _SPECIAL.intersection(names):
-            node.properties.update((ID if each[1].upper() == ID else each[1], each[2] or "") for each in found if each)
+        found = [each for line in lines[at + 1 : end] if (each := _property(line))]
+        names = [name.upper() for name, _ in found]
+        if names and len(set(names)) == len(names) and not _SPECIAL.intersection(names):
+            node.properties.update((ID if name.upper() == ID else name, value) for name, value in found)
             at = end + 1
     node.raw_content = "".join(lines[at:])
+    note_ends(node, lines[:at])
+
+
+def _plans(line: str) -> dict[str, str]:
+    """Return the timestamps of a planning line by their names; {} if it is none, or has a name twice."""
+    out: dict[str, str] = {}
+    rest = line.strip("\r\n" + _BLANKS)
+    while rest:
+        name, _, rest = rest.partition(":")
+        rest = rest.lstrip(_BLANKS)
+        size = _size_of_stamp(rest)
+        if name not in _PLANNED or name in out or not size:
+            return {}
+        if rest.startswith("--", size) and (second := _size_of_stamp(rest[size + 2 :])):
+            size += 2 + second
+        out[name], rest = rest[:size], rest[size:].lstrip(_BLANKS)
+    return out
+
+
+def _size_of_stamp(text: str) -> int:
+    """Return the size of the timestamp at the beginning of a text, such as "<2026-01-01>"; 0 if there is none."""
+    open_, close = text[:1], {"<": ">", "[": "]"}.get(text[:1])
+    end = text.find(close) if close else -1
+    return end + 1 if end > 1 and open_ not in text[1:end] else 0
 
 
 def _end_of_drawer(lines: list[str], at: int) -> int | None:
-    """Return the last line of the drawer that begins at a line; None if there is none."""
-    if at >= len(lines) or not _DRAWER.fullmatch(lines[at].rstrip("\n")):
+    """Return the last line of the drawer of properties that begins at a line; None if there is none."""
+    if at >= len(lines) or not _is_line(lines[at], ":properties:"):
         return None
     for end in range(at + 1, len(lines)):
-        line = lines[end].rstrip("\n")
-        if _END.fullmatch(line):
+        if _is_line(lines[end], ":end:"):
             return end
-        if not _PROPERTY.fullmatch(line):
+        if not _property(lines[end]):
             return None
     return None
 
 
-def _body(node: Node, level: int) -> str:
-    """Return what follows the title of a headline, or all of a document's own text."""
-    out = ["\n"] if level and (node.raw_content is not None or _has_lines(node)) else []
-    plans = [f"{name}: {node.properties[name]}" for name in _PLANNED if name in node.properties]
+def _is_line(line: str, sign: str) -> bool:
+    return line.strip("\r\n" + _BLANKS).lower() == sign
+
+
+def _property(line: str) -> tuple[str, str] | None:
+    """Return the name and the value of a line ":NAME: value"; None if it is no such line, or adds to a value."""
+    text = line.strip("\r\n" + _BLANKS)
+    name, colon, value = text[1:].partition(":")
+    if not text.startswith(":") or not colon or name.split() != [name] or "+" in (name[0], name[-1]):
+        return None
+    return (name, value.strip(_BLANKS)) if not value or value[0] in _BLANKS else None
+
+
+def _written(node: Node, level: int) -> str:
+    """Return the text of a node without its children; of a document at level 0, what is above all headlines."""
+    lines = [f"{'*' * level} {_headline(node)}\n"] if level else []
+    plans = [f"{name}: {value}" for name, value in node.properties.items() if name in _PLANNED]
     if plans and level:
-        out.append(" ".join(plans) + "\n")
+        lines.append(" ".join(plans) + "\n")
     drawer = {name: value for name, value in node.properties.items() if name not in _SPECIAL}
     if drawer:
-        lines = "".join(f":{name}: {value}".rstrip() + "\n" for name, value in drawer.items())
-        out.append(f":PROPERTIES:\n{lines}:END:\n")
-    return "".join(out) + (node.raw_content or "")
-
-
-def _has_lines(node: Node) -> bool:
-    return any(name not in _SPECIAL or name in _PLANNED for name in node.properties)
+        own = [f":{name}: {value}\n" if value != "" else f":{name}:\n" for name, value in drawer.items()]
+        lines += [":PROPERTIES:\n", *own, ":END:\n"]
+    if level and len(lines) == 1 and node.raw_content is None:
+        lines[0] = lines[0].removesuffix("\n")  # the file ends with the title
+    return joined(node, lines) + (node.raw_content or "")
