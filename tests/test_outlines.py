@@ -38,7 +38,7 @@ from recollect.stores.sqlite.view import SqliteView
 from recollect.testing import memory_on
 from recollect.testing.internals import beside
 from recollect.text.outlines import org
-from recollect.text.outlines.nodes import Node, from_json, node_hash, said_digest
+from recollect.text.outlines.nodes import MAX_DEPTH, Node, from_json, node_hash, said_digest
 
 ORG = """#+TITLE: House
 * Boats :sea:
@@ -387,6 +387,75 @@ def test_another_format_is_written_if_it_says_the_same_and_refused_if_not(outlin
         outline.to_text(root, "org")
 
 
+def test_a_subtree_is_written_as_a_document_with_it_alone(outline: Outline) -> None:
+    outline.ingest_text(ORG, "org", source="house.org")
+    boats = outline.at_path(["Boats"])
+    left = outline.at_path(["Boats", "Oars", "Left"])
+    assert boats is not None
+    assert left is not None
+    text = outline.to_text(boats.id, "org")
+    assert text == ORG[ORG.index("* Boats") : ORG.index("* TODO Houses")]
+    assert org.parse(text) == Node("DOCUMENT", {}, "", [outline.tree(boats.id)])
+    assert outline.to_text("s1", "org") == "* Sails\n:PROPERTIES:\n:ID: s1\n:Made: cotton\n:END:\nof cotton\n"
+    assert [outline.to_text(left.id, each) for each in ("org", "markdown")] == ["* Left\n", "# Left\n"]
+    assert from_json(json.loads(outline.to_text("s1", "json"))) == outline.tree("s1")
+    with pytest.raises(UnsupportedError, match="as markdown"):
+        outline.to_text("s1", "markdown")
+
+
+def test_levels_and_states_of_a_subtree_are_written_so_that_it_is_read_the_same(outline: Outline) -> None:
+    text = "#+TODO: NEXT | OLD\n* a\n***** NEXT b\n******** c\n****** d\n#+FILETAGS: :x:\n"
+    root = outline.ingest_text(text, "org", source="a.org").root
+    assert outline.to_text(root, "org") == text
+    b = outline.at_path(["a", "b"])
+    assert b is not None
+    written = outline.to_text(b.id, "org")
+    assert written == "#+TODO: NEXT\n* NEXT b\n******** c\n** d\n#+FILETAGS: :x:\n"
+    (read,) = org.parse(written).contents
+    del (tree := outline.tree(b.id)).properties["LEVEL"]
+    assert read == tree
+
+
+def test_a_heading_of_markdown_is_written_at_its_new_level(outline: Outline) -> None:
+    text = "# A\n\n### *B* ###\n\nb\n\n#### [c](d)\n\n###### e\n\nF *f*\n---\n\nf\n\n### G\n"
+    root = outline.ingest_text(text, "markdown", source="a.md").root
+    assert outline.to_text(root, "markdown") == text
+    b, f = (outline.at_path(["A", each]) for each in ("B", "F f"))
+    assert b is not None
+    assert f is not None
+    assert outline.to_text(b.id, "markdown") == "# *B* ###\n\nb\n\n## [c](d)\n\n###### e\n\n"
+    assert outline.to_text(f.id, "markdown") == "F *f*\n===\n\nf\n\n## G\n"
+
+
+def test_the_tree_of_an_editor_is_written_where_texts_are_missing(outline: Outline) -> None:
+    tree = node("a", node("b", node("c", ID="c"), TODO="TODO"), node("d", text="e\n"))
+    root = outline.ingest(tree, source="s").root
+    assert outline.to_text(root, "org") == "* a\n** TODO b\n*** c\n:PROPERTIES:\n:ID: c\n:END:\n** d\ne\n"
+    root = outline.ingest({"type": "DOCUMENT", "contents": [node("a", node("b"))]}, source="t").root
+    assert outline.to_text(root, "org") == "* a\n** b"
+    assert outline.to_text(root, "markdown") == "# a\n## b\n"
+
+
+def test_the_deepest_tree_is_written_and_read_again(outline: Outline) -> None:
+    tree: dict[str, Any] = node("a")
+    for _ in range(MAX_DEPTH - 1):
+        tree = node("a", tree, text="")
+    root = outline.ingest(tree, source="s").root
+    assert outline.to_text(root, "org").count("\n") == MAX_DEPTH - 1
+    again = outline.ingest_text(outline.to_text(root, "json"), "json", source="s")
+    assert (differences(again), again.unchanged) == ((0, 0, 0, 0), MAX_DEPTH)
+    with pytest.raises(UnsupportedError, match="as markdown"):
+        outline.to_text(root, "markdown")
+
+
+def test_a_level_that_no_text_has_is_refused(outline: Outline) -> None:
+    root = outline.ingest(node("a", LEVEL=1, ID="top") | {"contents": [node("b", LEVEL=300_000_000)]}).root
+    with pytest.raises(UnsupportedError, match="as org"):
+        outline.to_text(root, "org")
+    root = outline.ingest(node("a", node("b", LEVEL=102, text="")), source="s").root
+    assert outline.to_text(root, "org") == f"* a\n{'*' * 102} b\n"
+
+
 def test_a_file_of_windows_is_stored_and_written_with_its_line_ends(outline: Outline) -> None:
     for form, text in (("org", ORG), ("markdown", "---\ntags: x\n---\n# A\n\nb\n")):
         windows = "\ufeff" + text.replace("\n", "\r\n")
@@ -579,6 +648,7 @@ def test_the_commands_import_show_export_and_remove(tmp_path: Path, monkeypatch:
     assert from_json(json.loads(Path("copy.json").read_text())) == org.parse(ORG)
     other = run("import", "-", "--format", "json", "--source", "other", text=Path("copy.json").read_text())
     assert "added: 5, changed: 0, moved: 1, removed: 0, unchanged: 0" in other  # the node with an ID is one
+    assert run("export", "s1", "-") == "* Sails\n:PROPERTIES:\n:ID: s1\n:Made: cotton\n:END:\nof cotton\n"
     assert run("remove", "s1") == "removed: 1\n"
     assert run("remove", "house.org") == "removed: 5\n"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from typing import NamedTuple
 
 from recollect.errors import ImportFormatError, InvalidArgumentError
 from recollect.text.outlines import json_text, markdown, org
@@ -11,6 +12,20 @@ from recollect.text.outlines.nodes import Node, from_json
 
 #: The namespace of the ids of outlines.
 SOURCES = uuid.uuid5(uuid.NAMESPACE_DNS, "outlines.recollect")
+
+
+class Format(NamedTuple):
+    """A format of outlines.
+
+    Attributes:
+        read: Returns the tree of a text.
+        write: Returns the text of a tree.
+        document_of: Returns the tree as which a tree is written: in Org and Markdown, a document with it.
+    """
+
+    read: Callable[[str], Node]
+    write: Callable[[Node], str]
+    document_of: Callable[[Node], Node]
 
 
 def _read_json(text: str) -> Node:
@@ -21,16 +36,16 @@ def _read_json(text: str) -> Node:
     return from_json(data)
 
 
-#: How a text is read and written, by the name of its format.
-FORMATS: dict[str, tuple[Callable[[str], Node], Callable[[Node], str]]] = {
-    "org": (org.parse, org.write),
-    "markdown": (markdown.parse, markdown.write),
-    "json": (_read_json, json_text.dumps),
+#: The formats by name.
+FORMATS = {
+    "org": Format(org.parse, org.write, org.document_of),
+    "markdown": Format(markdown.parse, markdown.write, markdown.document_of),
+    "json": Format(_read_json, json_text.dumps, lambda tree: tree),
 }
 
 
-def format_named(name: str) -> tuple[Callable[[str], Node], Callable[[Node], str]]:
-    """Return how a format is read and written.
+def format_named(name: str) -> Format:
+    """Return the format with a name.
 
     Raises:
         InvalidArgumentError: There is no such format.

@@ -21,7 +21,7 @@ from recollect.operations import Get, ReadTree
 from recollect.operations.checks import check_text
 from recollect.records.nodes import NODE, is_node, node_of
 from recollect.records.record import Record
-from recollect.text.outlines.nodes import TITLE, Node
+from recollect.text.outlines.nodes import TITLE, Node, is_same
 from recollect.text.unicode import fold, nfc
 
 if TYPE_CHECKING:
@@ -176,6 +176,9 @@ class OutlineReads:
     def to_text(self, node_id: str, format: str) -> str:  # noqa: A002
         """Return a subtree as Org, Markdown or JSON, from which the same tree is read.
 
+        In Org and Markdown, a node that is no document becomes the only headline of one, at the first level, and a
+        missing text is read as an empty one.
+
         Args:
             node_id: The node.
             format: "org", "markdown" or "json".
@@ -184,10 +187,10 @@ class OutlineReads:
             UnknownRecordError: There is no such node.
             UnsupportedError: The format cannot say what the tree says.
         """
-        read, write = format_named(format)
-        tree = self.tree(node_id)
-        text = write(tree)
-        if read(text) != tree:
+        form = format_named(format)
+        document = form.document_of(self.tree(node_id))
+        text = form.write(document)
+        if not is_same(form.read(text), document):
             raise UnsupportedError(f"writing the outline {node_id} as {format}", "its tree would be read differently")
         return text
 
