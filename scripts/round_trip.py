@@ -1,8 +1,8 @@
 """Store real Org and Markdown files of Debian packages, write them back, and list what differs: `make round-trip`.
 
 It needs Debian's apt-get and dpkg-deb and their package lists, and fetches about 15 MB into a folder outside the
-repository. Each file goes through a memory: `ingest_text`, `to_text`, and both again. It fails if a tree is read back
-differently, or if a difference in the text has no explanation.
+repository. Each file goes through a memory: `ingest_text`, `to_text`, and both again, and once more with the line ends
+of Windows. It fails if a tree is read back differently, or if a difference in the text has no explanation.
 """
 
 from __future__ import annotations
@@ -61,6 +61,11 @@ def files(folder: Path) -> Iterator[tuple[str, str, str]]:
             print(f"not UTF-8, left out: {path.relative_to(folder)}")
 
 
+def of_windows(text: str) -> str:
+    """Return a text with CR LF at the end of each line."""
+    return text.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
 def explained(before: str, after: str) -> str | None:
     """Return why a line is written differently; None if there is no explanation."""
     if before.split() != after.split():
@@ -108,6 +113,9 @@ def main() -> int:
                 failed.append(f"{name}: the text that was written reads back to another tree")
             if memory.outline.to_text(root, form) != written:
                 failed.append(f"{name}: what is written is not stable")
+            memory.outline.ingest_text(of_windows(text), form, name)
+            if memory.outline.to_text(root, form) != of_windows(written):
+                failed.append(f"{name}: with the line ends of Windows, another text is written")
         counts[form, "same bytes" if written == text else "other white space"] += 1
         if written != text:
             found = list(differences(text, written))
