@@ -7,7 +7,6 @@ each of its words is a tag.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -92,6 +91,8 @@ def of_front_matter(front: str) -> list[str]:
 
 def _of_toml(text: str) -> list[str] | None:
     """Return the tags of a text in TOML; None if it is not TOML."""
+    import tomllib
+
     try:
         waiting: list[Any] = [tomllib.loads(text)]
     except (ValueError, RecursionError):
