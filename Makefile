@@ -15,9 +15,10 @@ help:            ## show this
 demo: $(VENV)/.installed            ## install, and show a conversation remembered and questions answered
 	$(BIN)/recollect demo
 
-# Four workers for two cores, because many tests wait for disks and processes.
+# Four workers for two cores, because many tests wait for disks and processes. Then the public API again, over a socket.
 test: $(VENV)/.developing           ## install what the tests need, and run them
 	$(BIN)/python -m pytest -n 4 --dist loadgroup
+	RECOLLECT_TEST_EXECUTOR=socket $(BIN)/python -m pytest -n 4 --dist loadgroup $$(cat tests/public_api.txt)
 
 test-all:                           ## the tests on every Python from 3.11 to 3.14 that is on this machine
 	@scripts/test-all

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests import doors
 from tests.examples import PROFILE, some
 
 from recollect.engine.engine import Engine
@@ -39,11 +41,24 @@ for variable in (
 ):
     os.environ.pop(variable, None)
 settings.load_profile(PROFILE)
-# With RECOLLECT_TEST_EXECUTOR=loopback, every memory that the tests open passes its operations through JSON bytes.
-OVER_LOOPBACK = os.environ.get("RECOLLECT_TEST_EXECUTOR") == "loopback"
+# With RECOLLECT_TEST_EXECUTOR=loopback, every memory that the tests open passes its operations through JSON bytes; with
+# "socket" or "http" a server in this process executes them.
+EXECUTOR = os.environ.get("RECOLLECT_TEST_EXECUTOR", "")
+OVER_LOOPBACK = EXECUTOR != ""
+
+
+def _behind(engine: Engine) -> Any:
+    return Loopback(engine) if EXECUTOR == "loopback" else doors.BehindDoor(engine, EXECUTOR)
+
+
 if OVER_LOOPBACK:
     for module in (opening, machine):
-        setattr(module, "Engine", lambda *args, **kwargs: Loopback(Engine(*args, **kwargs)))  # noqa: B010 - for mypy
+        setattr(module, "Engine", lambda *args, **kwargs: _behind(Engine(*args, **kwargs)))  # noqa: B010 - for mypy
+
+
+def pytest_sessionfinish() -> None:
+    """Remove the sockets of the doors."""
+    doors.close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -51,6 +51,7 @@ def test_each_operation_is_reported_once_with_its_count_and_its_error() -> None:
     assert "4711" not in repr(calls)
 
 
+@pytest.mark.in_process
 def test_a_batch_is_one_call_with_as_many_results_as_operations_succeeded() -> None:
     calls: list[recollect.Call] = []
     with recollect.open(":memory:", on_call=calls.append) as memory:

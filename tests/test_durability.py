@@ -321,6 +321,7 @@ def forked(tmp_path: Path) -> Iterator[recollect.Memory]:
         yield memory
 
 
+@pytest.mark.in_process
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_fork_is_told_to_open_the_memory_again(forked: recollect.Memory) -> None:
     child = os.fork()

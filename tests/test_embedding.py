@@ -401,6 +401,7 @@ class TestWorker:
         assert memory.embed_all() == 0
         assert embedder.calls == 3
 
+    @pytest.mark.in_process
     @pytest.mark.parametrize("killer", [KeyboardInterrupt, SystemExit])
     def test_a_run_that_is_killed_is_resumed_where_it_was(self, on_disk: Open, killer: type[BaseException]) -> None:
         embedder = Meaning(failures=[None, None, killer()])

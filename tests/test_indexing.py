@@ -339,6 +339,7 @@ class TestHistories:
                 assert len(batch.recall("harbour")) == 2
             assert not list(keeper.entries)
 
+    @pytest.mark.in_process
     def test_without_a_thread_to_be_had_recall_and_close_go_on(
         self, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:

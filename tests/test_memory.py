@@ -389,6 +389,7 @@ class TestConditions:
         assert leader.content == f"worker {won[0]}"
 
 
+@pytest.mark.in_process
 def test_a_bulk_write_keeps_few_payloads_of_the_records_that_it_looks_up(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "a.db") as memory:
         large = [{"content": f"{number} " + "x" * 300_000, "id": str(number)} for number in range(60)]
@@ -762,6 +763,7 @@ class TestBatches:
         with memory.batch() as batch, pytest.raises(InvalidArgumentError):
             batch.execute(operations.Batch(operations=(operations.Clear(),)))
 
+    @pytest.mark.in_process
     def test_closing_from_inside_a_batch_is_refused_and_does_not_hang(self, memory: recollect.Memory) -> None:
         with memory.batch() as batch:
             with pytest.raises(RecollectError, match="inside a batch"):

@@ -24,7 +24,7 @@ PUBLIC = {
     "Commit CommitStream Compacted Consolidated Context ContextItem Deviation Difference DuplicateGroup "
     "EntityId Erased Export Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome Policies Quota Record "
     "RecordId RecordList RecordVersion RecollectError RecollectWarning Report RescueReport Replayed Restored Snapshot "
-    "Subscription Summary Verdict Why __version__ errors filters "
+    "Subscription Summary Verdict Why __version__ connect errors filters "
     "migrate open operations redaction rescue restore salience verify"
 }
 

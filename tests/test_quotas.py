@@ -295,6 +295,7 @@ def test_what_a_batch_forgot_and_took_back_still_counts(memory: Memory) -> None:
     assert ids(memory) == {"a", "b"}
 
 
+@pytest.mark.in_process
 def test_an_interruption_while_a_commit_is_counted_leaves_the_count_right(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ from recollect._version import __version__
 
 if TYPE_CHECKING:
     from recollect import errors, filters, operations, redaction, salience
+    from recollect.client import connect
     from recollect.engine.call_log import Call
     from recollect.engine.history_results import (
         ChangedRecord,
@@ -104,6 +105,7 @@ __all__ = [
     "Verdict",
     "Why",
     "__version__",
+    "connect",
     "errors",
     "filters",
     "migrate",
@@ -121,6 +123,7 @@ _HOMES = {
     "": ("errors", "filters", "operations", "redaction", "salience"),
     "memory.awaited": ("AsyncMemory",),
     "memory.context.values": ("Context", "ContextItem"),
+    "client": ("connect",),
     "engine.call_log": ("Call",),
     "engine.listeners": ("Subscription",),
     "engine.streams": ("CommitStream",),

@@ -678,9 +678,19 @@ class ImportFormatError(RecollectError, ValueError):
 
 
 class ServerError(RecollectError):
-    """The base class of what a server says of a request, apart from the errors of what the request asks for."""
+    """What a server says of a request, apart from the errors of what the request asks for.
+
+    Args:
+        detail: What happened.
+    """
 
     code = "server"
+
+    def __init__(self, detail: str, *more: object) -> None:
+        super().__init__(detail, *more)
+
+    def __str__(self) -> str:
+        return f"the server could not do this: {self.args[0]}; see its log"
 
 
 class ProtocolError(ServerError, ValueError):
@@ -692,17 +702,27 @@ class ProtocolError(ServerError, ValueError):
 
     code = "protocol"
 
+    def __init__(self, rule: str) -> None:
+        super().__init__(rule)
+
     def __str__(self) -> str:
-        return f"not a valid message: {self.args[0]}"
+        return f"not a valid message: {self.args[0]}; nothing was done"
 
 
 class TokenError(ServerError):
-    """A request has no token, or one that the server does not know. Nothing was done."""
+    """A request has no token, or one that the server does not know. Nothing was done.
+
+    Args:
+        reason: What is the matter with it.
+    """
 
     code = "token"
 
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+
     def __str__(self) -> str:
-        return f"{self.args[0]}: send Authorization: Bearer TOKEN (recollect.connect(..., token=...))"
+        return f"{self.args[0]}; nothing was done: send Authorization: Bearer TOKEN (recollect.connect(..., token=...))"
 
 
 class AccessError(ServerError):
@@ -714,8 +734,11 @@ class AccessError(ServerError):
 
     code = "access"
 
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+
     def __str__(self) -> str:
-        return f"this token does not allow {self.args[0]}: use one that does (recollect serve --tokens)"
+        return f"this token does not allow {self.args[0]}; nothing was done: use another one (recollect serve --tokens)"
 
 
 class ServerBusyError(ServerError):
@@ -728,8 +751,11 @@ class ServerBusyError(ServerError):
 
     code = "server_busy"
 
+    def __init__(self, reason: str, retry_after: float) -> None:
+        super().__init__(reason, retry_after)
+
     def __str__(self) -> str:
-        return f"the server did not execute this: {self.args[0]}; try again in {self.args[1]:g} s"
+        return f"the server did not execute this: {self.args[0]}; nothing was done: try again in {self.args[1]} s"
 
 
 class ServerVersionError(ServerError):
@@ -743,10 +769,14 @@ class ServerVersionError(ServerError):
 
     code = "server_version"
 
+    def __init__(self, address: str, theirs: object, ours: object) -> None:
+        super().__init__(address, theirs, ours)
+
     def __str__(self) -> str:
         address, theirs, ours = self.args
         return (
-            f"the server at {address} speaks version {theirs} of the protocol, this client version {ours}: "
+            f"the server at {address} speaks version {theirs} of the protocol, this client version {ours}; "
+            "nothing was sent: "
             "install the same release of recollect on both sides"
         )
 

@@ -59,6 +59,7 @@ def run(call: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(call)
 
 
+@pytest.mark.in_process
 def test_the_published_example_runs_with_another_import_address_and_tokenizer(
     manager: QdrantManager, tokenizer: Path
 ) -> None:
@@ -89,6 +90,7 @@ def test_the_published_example_runs_with_another_import_address_and_tokenizer(
     }
 
 
+@pytest.mark.in_process
 def test_every_call_does_what_it_does_there(semantic: SemanticMemory) -> None:
     async def calls() -> None:
         await semantic.memorize("JWT", "JSON Web Token", "abbreviation", "a")
@@ -111,6 +113,7 @@ def test_every_call_does_what_it_does_there(semantic: SemanticMemory) -> None:
     run(semantic._manager.ensure_semantic_collection())
 
 
+@pytest.mark.in_process
 def test_calls_at_once_are_all_done(semantic: SemanticMemory) -> None:
     async def calls() -> int:
         await asyncio.gather(*(semantic.memorize(f"key {n}", "v", "", "a") for n in range(40)))

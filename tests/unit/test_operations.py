@@ -270,7 +270,7 @@ class TestJson:
             ({"op": "find", "limit": -1}, InvalidArgumentError, "an integer of at least 1"),
             ({"op": "find", "limit": True}, InvalidArgumentError, "an integer of"),
             ({"op": "find", "limit": 1.0}, InvalidArgumentError, "an integer of"),
-            ({"op": "find", "limit": 2**63}, InvalidArgumentError, "an integer of"),
+            ({"op": "find", "limit": 2**63}, InvalidArgumentError, "at most 4611686018427387904"),
             ({"op": "find", "order": "random"}, InvalidArgumentError, "newest, oldest"),
             ({"op": "recall", "question": ""}, InvalidArgumentError, "is empty"),
             ({"op": "recall", "question": " \n"}, InvalidArgumentError, "is empty"),

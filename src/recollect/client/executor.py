@@ -15,14 +15,18 @@ from recollect.engine.scope import Scope
 from recollect.errors import ClosedError, CommitInDoubtError, StoreServerError
 from recollect.ledger.commits import Branch
 from recollect.operations import Export as ExportOperation
-from recollect.operations import Operation, Wait
+from recollect.operations import Operation, Wait, check_key, check_label
 from recollect.wire import READ, Place, can_have_key, read_answer, request_json, right_of, send_all
+
+#: Maximum number of items of a write that gets a key: what one commit of a bulk write stores.
+_BULK = 1000
 
 
 class RemoteExecutor:
     """An `Executor` whose operations a server executes.
 
-    Each write that can have an idempotency key gets one, so that it is repeated safely if its answer is lost.
+    Each write that can have an idempotency key gets one, so that it is repeated safely if its answer is lost. A bulk
+    write gets none: it would become one long commit.
 
     Args:
         transport: Exchanges messages with the server.
@@ -57,11 +61,14 @@ class RemoteExecutor:
         """Execute an operation and return its result. See `Executor.execute`."""
         if isinstance(operation, ExportOperation):
             return self._export(Place(branch, scope))
-        key = idempotency_key
-        if key is None and self._patience.retries and can_have_key(operation):
-            key = secrets.token_hex(16)
-        place = Place(branch, scope, actor, reason, key)
-        result = send_all(operation, lambda each: self._sent(each, place))
+        place = _checked(Place(branch, scope, actor, reason, idempotency_key))
+        if idempotency_key is None and self._patience.retries and can_have_key(operation) and _size(operation) <= _BULK:
+            place = place._replace(key=secrets.token_hex(16))
+        try:
+            result = send_all(operation, lambda each: self._sent(each, place))
+        except ClosedError as error:
+            error.unchanged = right_of(operation) != READ
+            raise
         if right_of(operation) != READ:
             self._feed.wake(branch)
         return result
@@ -96,7 +103,7 @@ class RemoteExecutor:
         self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None
     ) -> Iterator[RemoteBatch]:
         """Open a batch on the server, which holds its write lock until the block ends, for at most some seconds."""
-        place = Place(branch, scope, actor, reason)
+        place = _checked(Place(branch, scope, actor, reason))
         with ExitStack() as stack:
             channel = self._patience.run(
                 self.location,
@@ -128,6 +135,21 @@ class RemoteExecutor:
         self._feed.close()
         self._transport.close()
         self._feed.join()
+
+
+def _checked(place: Place) -> Place:
+    """Return a place whose actor and reason are valid."""
+    for name in ("actor", "reason"):
+        if getattr(place, name) is not None:
+            check_label(name, getattr(place, name))
+    if place.key is not None:
+        check_key(place.key)
+    return place
+
+
+def _size(operation: Operation) -> int:
+    """Return how many items an operation writes."""
+    return len(getattr(operation, "items", ()) or getattr(operation, "turns", ()))
 
 
 class RemoteBatch:

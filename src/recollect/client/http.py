@@ -7,13 +7,14 @@ import os
 import select
 import socket
 import threading
+import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from recollect.client.transport import LostError, RemoteExport
+from recollect.client.transport import LostError, RemoteExport, close_all
 from recollect.engine.results import record_from_json
 from recollect.errors import ClosedError, InvalidArgumentError, ProtocolError, RecollectError, ServerVersionError
 from recollect.records.record import Record
@@ -51,6 +52,8 @@ class HttpTransport:
             self._headers["Authorization"] = f"Bearer {token}"
         self._timeout_s = timeout_s
         self._idle: deque[http.client.HTTPConnection] = deque()
+        # A memory that is dropped without being closed leaves no connection open.
+        weakref.finalize(self, close_all, self._idle).atexit = False
         self._pid = os.getpid()
         self._closed = False
         self._lock = threading.Lock()
@@ -107,9 +110,7 @@ class HttpTransport:
         """Close all connections. Those in use are closed when their answer has come."""
         self._closed = True
         with self._lock:
-            idle, self._idle = self._idle, deque()
-        for each in idle:
-            each.close()
+            close_all(self._idle)
 
     def _request(self, method: str, path: str, body: bytes | None, timeout_s: float) -> Any:
         if self._closed:
@@ -145,7 +146,8 @@ class HttpTransport:
     def _kept(self) -> http.client.HTTPConnection | None:
         with self._lock:
             if self._pid != os.getpid():  # a fork: the connections are those of the other process
-                self._idle, self._pid = deque(), os.getpid()
+                close_all(self._idle)
+                self._pid = os.getpid()
             while self._idle:
                 connection = self._idle.pop()
                 if _is_open(connection.sock):

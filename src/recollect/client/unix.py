@@ -6,12 +6,13 @@ import os
 import select
 import socket
 import threading
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from recollect.client.transport import LostError, RemoteExport
+from recollect.client.transport import LostError, RemoteExport, close_all
 from recollect.engine.results import record_from_json
 from recollect.errors import ClosedError, ProtocolError, ServerVersionError
 from recollect.records.record import Record
@@ -35,6 +36,8 @@ class UnixTransport:
         self._path = path
         self._timeout_s = timeout_s
         self._idle: deque[_Connection] = deque()
+        # A memory that is dropped without being closed leaves no connection open.
+        weakref.finalize(self, close_all, self._idle).atexit = False
         self._pid = os.getpid()
         self._closed = False
         self._lock = threading.Lock()
@@ -86,9 +89,7 @@ class UnixTransport:
         """Close all connections. Those in use are closed when their answer has come."""
         self._closed = True
         with self._lock:
-            idle, self._idle = self._idle, deque()
-        for each in idle:
-            each.close()
+            close_all(self._idle)
 
     @contextmanager
     def _connection(self) -> Iterator[_Connection]:
@@ -110,7 +111,8 @@ class UnixTransport:
     def _kept(self) -> _Connection | None:
         with self._lock:
             if self._pid != os.getpid():  # a fork: the connections are those of the other process
-                self._idle, self._pid = deque(), os.getpid()
+                close_all(self._idle)
+                self._pid = os.getpid()
             while self._idle:
                 connection = self._idle.pop()
                 if connection.is_open():

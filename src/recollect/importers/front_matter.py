@@ -52,7 +52,7 @@ def parse(text: str) -> dict[str, Any] | None:
     except yaml.MarkedYAMLError as error:
         line = f" (line {error.problem_mark.line + 2})" if error.problem_mark else ""
         raise UnreadableError(f"is not YAML: {error.problem or error.context}{line}") from None
-    except yaml.YAMLError as error:  # a character that YAML does not allow
+    except (yaml.YAMLError, OverflowError) as error:  # a character that YAML does not allow
         raise UnreadableError(f"is not YAML: {' '.join(str(error).split())}") from None
     if root is None:
         return {}

@@ -153,4 +153,4 @@ def _internal(name: str, error: BaseException) -> RecollectError:
         places.append(f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}")
         trace = trace.tb_next
     _log.error("internal error in %s: %s at %s", name, type(error).__name__, " < ".join(reversed(places[-4:])))
-    return ServerError(f"internal error in {name}: {type(error).__name__}; see the log of the server")
+    return ServerError(f"internal error in {name}: {type(error).__name__}")

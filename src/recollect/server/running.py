@@ -31,7 +31,7 @@ class Door(Protocol):
         ...
 
     async def stop(self) -> None:
-        """Accept nobody else, and let clients go when their calls have been answered."""
+        """Accept no more clients, and let clients go when their calls have been answered."""
         ...
 
     def abort(self) -> None:

@@ -1,4 +1,4 @@
-"""Where a server listens if nobody says otherwise."""
+"""Where a server listens by default."""
 
 from __future__ import annotations
 

@@ -18,11 +18,12 @@ from typing import Any
 
 from recollect.engine.outline_results import TreeEntry
 from recollect.memory.outline.values import OutlineNode
+from recollect.text.outlines.line_ends import AS_WRITTEN
 from recollect.text.outlines.markdown import FRONT_MATTER, HEADING
 from recollect.text.outlines.org import LEVEL
 
 #: Attributes that say nothing but how the node is written.
-_HIDDEN = frozenset((LEVEL, HEADING, FRONT_MATTER))
+_HIDDEN = frozenset((LEVEL, HEADING, FRONT_MATTER)) | AS_WRITTEN
 #: What stands for the rest of a text.
 _CUT = "[...]"
 #: A text of more characters for each token of the budget is cut before it is counted.

@@ -7,7 +7,6 @@ and snapshots, and are reached through scopes and at past moments; recall of the
 from __future__ import annotations
 
 import hashlib
-import json
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,7 +26,7 @@ from recollect.memory.past import Target
 from recollect.operations import ABSENT, Batch, Erase, Forget, ReadTree, Remember, RememberAll
 from recollect.operations.checks import check_text
 from recollect.records.nodes import node_fields
-from recollect.text.outlines.nodes import Node, check_depth, from_json
+from recollect.text.outlines.nodes import Node, check_depth, from_json, said_digest
 from recollect.text.unicode import nfc
 
 
@@ -130,7 +129,7 @@ class Outline(OutlineSearches):
         actor: str | None,
         reason: str,
     ) -> Ingested:
-        """Store what differs in one commit, provided that nobody changes it meanwhile.
+        """Store what differs in one commit, provided that no one else changes it meanwhile.
 
         Args:
             root: The tree.
@@ -274,5 +273,9 @@ def _root_id(root: Node, source: str | None) -> str:
     if source is not None:
         check_text("source", source)
         return source_id(source)
-    data = json.dumps(root.to_json(), sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    return str(uuid.uuid5(SOURCES, "\0" + hashlib.sha256(data).hexdigest()))
+    digests: dict[int, bytes] = {}
+    for node in reversed(list(root.walk())):
+        own = said_digest(node.type, node.attributes, node.content) + (node.id or "").encode("utf-8", "surrogatepass")
+        below = b"".join(digests[id(child)] for child in node.contents)
+        digests[id(node)] = hashlib.sha256(len(own).to_bytes(8, "big") + own + below).digest()
+    return str(uuid.uuid5(SOURCES, "\0" + digests[id(root)].hex()))

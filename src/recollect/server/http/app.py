@@ -183,7 +183,7 @@ class HttpDoor:
         return f"http://[{name[0]}]:{name[1]}" if ":" in name[0] else f"http://{name[0]}:{name[1]}"
 
     async def stop(self) -> None:
-        """Accept nobody else, and close connections when their calls are answered."""
+        """Accept no more clients, and close connections when their calls are answered."""
         undo_all(self._site)
         self._server.should_exit = True
         if self._running is not None:

@@ -1,7 +1,7 @@
 """One client of the socket daemon: lines in, an answer for each, in the order of the lines.
 
 Requests may be sent without waiting for answers. One of a connection runs at a time. While many lines wait, or the
-client does not read its answers, nothing more is read from it, so its memory is bounded and nobody else waits for it.
+client does not read its answers, nothing more is read from it: its memory is bounded, and no other client waits for it.
 """
 
 from __future__ import annotations
@@ -344,9 +344,13 @@ class Connection(asyncio.Protocol):
         self._next()
 
     def _write(self, answer: Mapping[str, Any] | bytes) -> None:
-        if self._transport is not None and not self._transport.is_closing():
+        if self._transport is None or self._transport.is_closing():
+            return
+        try:
             data = answer if isinstance(answer, bytes) else encode(answer)
-            self._transport.write(data + b"\n")
+        except ProtocolError as error:  # each line has an answer, whatever happens
+            data = encode(error_json(error))
+        self._transport.write(data + b"\n")
 
     def stop(self) -> None:
         """Close the connection, after the answer to the request that runs. Further lines are not answered."""

@@ -39,7 +39,7 @@ class SocketDoor:
         return address
 
     async def stop(self) -> None:
-        """Accept nobody else, and close connections when the calls that run on them are answered."""
+        """Accept no more clients, and close connections when the calls that run on them are answered."""
         if self._server is not None:
             self._server.close()
         for each in list(self._shared.connections):
