@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -146,6 +147,14 @@ _RIGHTS = click.Choice(RIGHTS)
 @click.option("--http", metavar="HOST:PORT", help="Serve HTTP. Another host than this machine's needs --tokens.")
 @click.option("--mcp", "with_mcp", is_flag=True, help="With --http: serve MCP clients at /mcp, too.")
 @click.option(
+    "--tools",
+    "sets",
+    default=",".join(DEFAULT_SETS),
+    show_default=True,
+    metavar="SETS",
+    help=f"With --mcp: sets of tools to offer, of {', '.join(TOOLSETS)}.",
+)
+@click.option(
     "--tokens", type=click.Path(path_type=Path), metavar="FILE", help="With --http: a file of `recollect token`."
 )
 @click.option(
@@ -196,10 +205,16 @@ def serve(settings: Settings, **options: Any) -> None:
     The store is created by the first write. The first SIGTERM or SIGINT ends the server when what runs is answered, a
     second one at once. Sockets of systemd are used if there are any.
     """
+    extra = "server"
     try:
         from recollect.server.process import Options, run
+
+        if options["with_mcp"]:
+            extra = "mcp"
+            importlib.import_module("recollect.server.mcp.protocol")
     except ImportError as error:
-        raise MissingExtraError("recollect serve", error.name or "starlette", "server") from None
+        raise MissingExtraError("recollect serve", error.name or extra, extra) from None
+    options["tools"] = tuple(name.strip() for name in options.pop("sets").split(",") if name.strip())
     address = options.pop("http")
     host, port = (None, 0) if address is None else address_of(address)
     if host is None and (options["tokens"] or options["allow_host"] or options["allow_origin"] or options["with_mcp"]):

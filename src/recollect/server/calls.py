@@ -83,7 +83,7 @@ class Calls:
             except RecollectError as error:
                 result = error
             except BaseException as error:  # noqa: BLE001 - a fault of ours must not end the connection or the thread
-                result = _internal(name, error)
+                result = internal_error(name, error)
             loop.call_soon_threadsafe(ended, result)
 
         def ended(result: T | RecollectError) -> None:
@@ -145,7 +145,7 @@ class Calls:
         self._writers.shutdown(wait=False)
 
 
-def _internal(name: str, error: BaseException) -> RecollectError:
+def internal_error(name: str, error: BaseException) -> RecollectError:
     """Log a fault of ours without contents, which its message may quote, and return what a client is given instead."""
     places = []
     trace = error.__traceback__

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from starlette.routing import Route
+
 from recollect import RecollectWarning
 from recollect import __version__ as version
 from recollect.operations.base import REGISTRY
 from recollect.salience import Level
 from recollect.server.calls import BATCH_S, Calls
-from recollect.server.http.app import HttpDoor, application
+from recollect.server.http.app import HttpDoor, McpClients, application
 from recollect.server.http.exchange import Site
 from recollect.server.http.guard import Guard
 from recollect.server.limits import BODY_BYTES, MOST_RUNNING
@@ -48,6 +50,7 @@ class Options:
         host: The host of HTTP; None: no HTTP.
         port: Its port; 0: any free one.
         with_mcp: Whether MCP is served, too.
+        tools: The sets of tools for MCP clients.
         tokens: The file of tokens.
         hosts: The names that the header Host may have; None: any.
         allow_origin: The origins of web pages that may send requests.
@@ -64,6 +67,7 @@ class Options:
     host: str | None = None
     port: int = 0
     with_mcp: bool = False
+    tools: tuple[str, ...] = ()
     tokens: Path | None = None
     hosts: frozenset[str] | None = None
     allow_origin: tuple[str, ...] = ()
@@ -120,6 +124,7 @@ async def _serve(served: ServedMemory, namespace: str, options: Options) -> None
         salience=options.salience,
         line_bytes=options.max_bytes,
     )
+    mcp = None
     given = activated()
     unix = [each for each in given if each.family == socket.AF_UNIX]
     inet = [each for each in given if each.family != socket.AF_UNIX]
@@ -140,12 +145,20 @@ async def _serve(served: ServedMemory, namespace: str, options: Options) -> None
             read_only=options.read_only,
         )
         site = Site(calls, waits, guard)
-        app = application(site, metrics)
+        if options.with_mcp:
+            from recollect.server.mcp.mounted import MountedMcp
+
+            mcp = MountedMcp(served, calls.desk, namespace, options.tools)
+        app = application(site, metrics, () if mcp is None else (Route("/mcp", McpClients(site, mcp)),))
         https = [HttpDoor(site, app, options.host or "", options.port, each) for each in inet or (None,)]
         doors += https
         watched["http"] = lambda: sum(door.connections for door in https)
     metrics.watch(lambda: calls.running, **watched)
-    await serve(doors, calls, ready=lambda address: _log.info("listening on %s", address))
+    try:
+        await serve(doors, calls, ready=lambda address: _log.info("listening on %s", address))
+    finally:
+        if mcp is not None:
+            await mcp.close()
 
 
 def _facts(served: ServedMemory) -> dict[str, tuple[float, str]]:

@@ -68,7 +68,10 @@ class Tokens:
             raise TokenError("the request has no token")
         if time.monotonic() - self._looked > _LOOK_S:
             self._look()
-        grant = self._grants.get(hash_of(token))
+        key = hash_of(token)
+        if key not in self._grants:
+            self._look()  # it may be new
+        grant = self._grants.get(key)
         if grant is None:
             raise TokenError("the server does not know the token")
         return grant

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, TypeVar
 
 from recollect import AsyncMemory, Commit, Memory
+from recollect.errors import ServerBusyError
 from recollect.server.served_memory import ServedMemory
 from recollect.wire import Place
 
+T = TypeVar("T")
 #: How often it is looked whether there is a store by now, in seconds.
 _LOOK_S = 0.5
 
@@ -23,6 +26,7 @@ class Waits:
     def __init__(self, memory: ServedMemory) -> None:
         self._served = memory
         self._awaited: tuple[Memory, AsyncMemory] | None = None
+        self._stopped = asyncio.Event()
 
     async def wait(self, place: Place, since: int | str, timeout_s: float) -> bool:
         """Wait until there is a commit after a cursor, and return whether there is one.
@@ -34,13 +38,17 @@ class Waits:
 
         Raises:
             InvalidArgumentError: It is not a cursor of this place.
+            ServerBusyError: The server stops.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_s
         while True:
             left = max(0.0, until - loop.time())
             there = self._served.is_open
-            if await self._memory(place).wait(since, left if there else min(left, _LOOK_S)):
+            found = await self._unless_stopped(self._memory(place).wait(since, left if there else min(left, _LOOK_S)))
+            if found is None:
+                raise ServerBusyError("it is stopping", 1.0)
+            if found:
                 return True
             if there or not left:
                 return False
@@ -57,11 +65,28 @@ class Waits:
             self._served.reading()
             if not self._served.is_open:
                 since = 0 if since is None else since
-                await asyncio.sleep(_LOOK_S)
+                await self._unless_stopped(asyncio.sleep(_LOOK_S))
+                if self._stopped.is_set():
+                    return
                 yield None
         async with self._memory(place).subscribe(since=since) as stream:
-            while not stream.closed:
-                yield await stream.wait(idle_s)
+            while not stream.closed and not self._stopped.is_set():
+                yield await self._unless_stopped(stream.wait(idle_s))
+
+    def stop(self) -> None:
+        """End all waits and streams of commits, because the server stops."""
+        self._stopped.set()
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """Return what a coroutine returns, or None as soon as the server stops."""
+        doing = asyncio.ensure_future(work)
+        stopping = asyncio.ensure_future(self._stopped.wait())
+        try:
+            await asyncio.wait((doing, stopping), return_when=asyncio.FIRST_COMPLETED)
+            return await doing if doing.done() else None
+        finally:
+            for each in (doing, stopping):
+                each.cancel()
 
     def _memory(self, place: Place) -> AsyncMemory:
         """Return the memory of a place. All share one pool of threads."""

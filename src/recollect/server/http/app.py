@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 from contextlib import nullcontext
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -17,6 +17,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
 
 from recollect.errors import AccessError, InvalidArgumentError, ProtocolError, RecollectError
 from recollect.server.http.batches import undo_all
@@ -28,10 +29,15 @@ from recollect.server.http.routes import ROUTES
 from recollect.server.metrics import CONTENT_TYPE, Metrics
 from recollect.wire import ADMIN, READ, Grant
 
+if TYPE_CHECKING:
+    from recollect.server.mcp.mounted import MountedMcp
+
 #: Maximum number of connections. Further ones are answered with 503.
 CONNECTIONS = 1024
 #: Seconds that a connection without a request is kept.
 _KEPT_S = 75
+#: Seconds that answers may take to be sent when the server stops.
+_GRACE_S = 5
 
 
 def application(site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...] = ()) -> Starlette:
@@ -130,6 +136,32 @@ async def _failed(request: Request, error: Exception) -> Response:
     return problem(RecollectError(f"internal error: {type(error).__name__}; see the log of the server"))
 
 
+class McpClients:
+    """What answers MCP clients, with the checks of all routes. An ASGI application.
+
+    Args:
+        site: What all requests share.
+        mcp: Serves them.
+    """
+
+    def __init__(self, site: Site, mcp: MountedMcp) -> None:
+        self._site = site
+        self._mcp = mcp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive, send)
+        guard = self._site.guard
+        response = guard.refusal(request)
+        if response is None:
+            try:
+                with guard.running(request):
+                    await self._mcp.serve(guard.grant(request), scope, receive, send)
+                    return
+            except RecollectError as error:
+                response = problem(error)
+        await response(scope, receive, send)
+
+
 class HttpDoor:
     """The HTTP server as a door.
 
@@ -153,7 +185,7 @@ class HttpDoor:
             server_header=False,
             limit_concurrency=CONNECTIONS,
             timeout_keep_alive=_KEPT_S,
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=_GRACE_S,
             lifespan="off",
             ws="none",
         )
@@ -185,6 +217,7 @@ class HttpDoor:
     async def stop(self) -> None:
         """Accept no more clients, and close connections when their calls are answered."""
         undo_all(self._site)
+        self._site.waits.stop()
         self._server.should_exit = True
         if self._running is not None:
             await self._running

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from recollect import Memory
 from recollect.errors import CommitInDoubtError, ProtocolError, RecollectError
-from recollect.server.calls import Calls
+from recollect.server.calls import Calls, internal_error
 from recollect.server.http.guard import Guard
 from recollect.server.http.problems import problem
 from recollect.server.waits import Waits
@@ -119,11 +119,18 @@ class Exchange:
         where = place or self.place()
         return await self.run(name, lambda: call(self.calls.desk.memory(where, self.grant, right)))
 
-    def answer(self, body: bytes, status: HTTPStatus = HTTPStatus.OK) -> Response:
-        """Return an answer of JSON. One to GET has an ETag; if the client has it already, the answer has no body."""
+    def answer(self, body: bytes, status: HTTPStatus = HTTPStatus.OK, *, same: bytes | None = None) -> Response:
+        """Return an answer of JSON. One to GET has an ETag; if the client has it already, the answer has no body.
+
+        Args:
+            body: The answer.
+            status: Its status.
+            same: What the ETag is a hash of, if two answers can mean the same although their bytes differ.
+        """
         headers = {VERSION_HEADER: str(PROTOCOL)}
         if self.request.method in ("GET", "HEAD"):
-            headers["ETag"] = tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+            tag = f'"{hashlib.sha256(body if same is None else same).hexdigest()[:32]}"'
+            headers["ETag"] = tag if same is None else f"W/{tag}"
             headers["Cache-Control"] = "private, no-cache"
             headers["Vary"] = "Authorization, Accept"
             known = self.request.headers.get("if-none-match", "")
@@ -152,8 +159,9 @@ def endpoint(handler: Handler, site: Site) -> Callable[[HttpRequest], Awaitable[
             grant = site.guard.grant(request)
             with site.guard.running(request):
                 return await handler(Exchange(request, grant, site))
-        except RecollectError as error:
-            response = problem(error)
+        except Exception as error:  # noqa: BLE001 - a fault of ours is answered, and logged without contents
+            wrong = error if isinstance(error, RecollectError) else internal_error(request.url.path[:80], error)
+            response = problem(wrong)
             if response.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
                 response.headers["Connection"] = "close"
             return response

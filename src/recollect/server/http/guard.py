@@ -68,17 +68,26 @@ class Guard:
         grant = Grant() if self.tokens is None else self.tokens.grant(_token(request.headers))
         return replace(grant, right=READ) if self.read_only else grant
 
-    @contextmanager
-    def running(self, request: Request) -> Iterator[None]:
-        """Count a request while it runs.
+    def check_room(self, request: Request) -> str:
+        """Return whose request it is, unless as many of them run already as may.
 
         Raises:
-            TooManyError: As many of its token run already.
+            TooManyError: As many run.
         """
         token = _token(request.headers) if self.tokens is not None else None
         key = "" if token is None else hash_of(token)
         if self._running[key] >= self.most_running:
             raise TooManyError(f"{self.most_running} requests of this token run already", 1.0)
+        return key
+
+    @contextmanager
+    def running(self, request: Request) -> Iterator[None]:
+        """Count a request while it runs, and a stream while it lasts.
+
+        Raises:
+            TooManyError: As many of its token run already.
+        """
+        key = self.check_room(request)
         self._running[key] += 1
         try:
             yield

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from recollect import Memory, Outcome, Record
 from recollect.errors import MissingArgumentError, ProtocolError, UnknownRecordError
-from recollect.operations import Remember
+from recollect.operations import Forget, Remember
 from recollect.records.record import fields_from_json
 from recollect.server.http.batches import add_to_batch, begin_batch, commit_batch, undo_batch
 from recollect.server.http.exchange import Exchange, Handler
@@ -73,7 +73,9 @@ async def recall(exchange: Exchange) -> Response:
     given, place = await _given(exchange)
     question = _taken(given, "question")
     hits = await exchange.on_memory("recall", READ, lambda memory: memory.recall(question, **given).to_json(), place)
-    return exchange.json_answer(hits)
+    # Apart from when it was asked, the answer is the same until something that it depends on changes.
+    same = {name: value for name, value in hits.items() if name not in ("time", "reference", "cursor")}
+    return exchange.answer(encode(hits), same=encode(same))
 
 
 async def context(exchange: Exchange) -> Response:
@@ -83,7 +85,8 @@ async def context(exchange: Exchange) -> Response:
 
     def call(memory: Any) -> Any:
         text = memory.context(question, **given)
-        return {"text": str(text), "tokens": text.tokens, "notes": list(text.notes)}
+        items = [{"id": each.record.id, "origin": each.origin, "outcome": each.outcome} for each in text.items]
+        return {"text": str(text), "tokens": text.tokens, "items": items}
 
     return exchange.json_answer(await exchange.on_memory("context", READ, call, place))
 
@@ -113,8 +116,8 @@ async def change_record(exchange: Exchange) -> Response:
 async def forget_record(exchange: Exchange) -> Response:
     record_id = exchange.request.path_params["id"]
     expect = exchange.request.query_params.get("expect")
-    outcome = await exchange.on_memory(
-        "forget", WRITE, lambda memory: memory.forget(record_id, expect=expect), exchange.place()
+    outcome: Outcome = await exchange.on_memory(
+        "forget", WRITE, lambda memory: memory.execute(Forget(id=record_id, expect=expect)), exchange.place()
     )
     if outcome.record is None:
         raise UnknownRecordError(record_id, exchange.namespace)

@@ -62,15 +62,21 @@ def _cursor(text: int | str | None) -> int | str:
 async def _events(exchange: Exchange, place: Any, since: int | str | None) -> AsyncIterator[bytes]:
     yield b"retry: 1000\n\n"
     try:
-        async for commit in exchange.site.waits.commits(place, since, _ALIVE_S):
-            if exchange.site.calls.stopping:
-                return
-            if commit is None:
-                yield b": alive\n\n"
-            else:
-                yield b"id: %s\nevent: commit\ndata: %s\n\n" % (commit.cursor.encode(), encode(commit.to_json()))
+        with exchange.site.guard.running(exchange.request):
+            async for event in _each(exchange, place, since):
+                yield event
     except RecollectError as error:
         yield b"event: error\ndata: %s\n\n" % encode(error.to_json())
+
+
+async def _each(exchange: Exchange, place: Any, since: int | str | None) -> AsyncIterator[bytes]:
+    async for commit in exchange.site.waits.commits(place, since, _ALIVE_S):
+        if exchange.site.calls.stopping:
+            return
+        if commit is None:
+            yield b": alive\n\n"
+        else:
+            yield b"id: %s\nevent: commit\ndata: %s\n\n" % (commit.cursor.encode(), encode(commit.to_json()))
 
 
 async def export(exchange: Exchange) -> Response:

@@ -357,9 +357,6 @@ class Connection(asyncio.Protocol):
         self._waiting.clear()
         self._ended = True
         self._end_batch()
-        if self._waiter is not None:
-            self._waiter.cancel()
-            self._busy = False
         if not self._busy and self._transport is not None:
             self._transport.close()
 

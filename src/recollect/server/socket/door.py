@@ -42,6 +42,7 @@ class SocketDoor:
         """Accept no more clients, and close connections when the calls that run on them are answered."""
         if self._server is not None:
             self._server.close()
+        self._shared.waits.stop()
         for each in list(self._shared.connections):
             each.stop()
         if self._file is not None:

@@ -1,0 +1,142 @@
+"""MCP clients of an HTTP server that serves others, too: one protocol for each grant, on the memory that all share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import NoReturn
+
+import anyio
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from recollect import Memory
+from recollect.errors import AccessError, RecollectError
+from recollect.server.mcp.access import Access
+from recollect.server.mcp.http import PATH
+from recollect.server.mcp.protocol import Protocol
+from recollect.server.mcp.tools import Tool
+from recollect.server.mcp.toolsets import tools_of
+from recollect.server.served_memory import ServedMemory
+from recollect.wire import READ, Desk, Grant, Place
+
+_MOST_BYTES = 4 * 2**20
+#: Maximum number of sessions of one grant.
+_SESSIONS = 256
+
+
+class SharedAccess(Access):
+    """What the MCP clients of one grant may reach of a memory that others use, too.
+
+    Args:
+        served: The memory of the server.
+        grant: What they may do.
+        namespace: The namespace.
+    """
+
+    def __init__(self, served: ServedMemory, grant: Grant, namespace: str) -> None:
+        fixed = dict(grant.scope.fixed)
+        super().__init__(self._refuse, read_only=grant.right == READ)
+        self.user = fixed.get("user")
+        self._served = served
+
+        def view(memory: Memory) -> Memory:
+            inside = memory.namespace(namespace)
+            return inside.scoped(**fixed) if fixed else inside
+
+        self._narrowed = view
+
+    def reading(self) -> Memory:
+        """Return the memory for reading."""
+        return self._narrowed(self._served.reading())
+
+    def writing(self) -> Memory:
+        """Return the memory for writing, and create the store if there is none."""
+        return self._narrowed(self._served.writing())
+
+    def check(self) -> None:
+        """Do nothing: the server has checked its store."""
+
+    def on_open(self, callback: Callable[[Memory], object]) -> None:
+        """Call a function with the memory as soon as there is a store, now or when it is opened (again)."""
+        self._served.on_open(lambda memory: callback(self._narrowed(memory)))
+
+    def failed(self, error: RecollectError) -> bool:
+        """Note an error of a call. See `ServedMemory.failed`."""
+        return self._served.failed(error)
+
+    def close(self) -> None:
+        """Do nothing: the memory is that of the server."""
+
+    @staticmethod
+    def _refuse(*, create: bool, read_only: bool) -> NoReturn:
+        raise AssertionError("the server opens the memory")
+
+
+class MountedMcp:
+    """MCP as a part of an HTTP server.
+
+    Args:
+        served: The memory of the server.
+        desk: Checks what a grant may reach.
+        namespace: The namespace of clients whose grant names none, or several.
+        sets: The sets of tools.
+    """
+
+    def __init__(self, served: ServedMemory, desk: Desk, namespace: str, sets: tuple[str, ...]) -> None:
+        tools_of(sets, read_only=False, scoped=False)  # raises if there is no such set
+        self._served = served
+        self._desk = desk
+        self._namespace = namespace
+        self._sets = sets
+        self._apps: dict[Grant, asyncio.Future[ASGIApp]] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._ended = asyncio.Event()
+
+    async def serve(self, grant: Grant, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request of a client.
+
+        Raises:
+            AccessError: Its grant does not allow to read the namespace.
+        """
+        if grant not in self._apps:
+            self._apps[grant] = asyncio.get_running_loop().create_future()
+            self._tasks.append(asyncio.create_task(self._run(grant, self._apps[grant])))
+        app = await asyncio.shield(self._apps[grant])
+        await app({**scope, "path": PATH, "raw_path": PATH.encode()}, receive, send)
+
+    async def close(self) -> None:
+        """End all sessions."""
+        self._ended.set()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _namespace_of(self, grant: Grant) -> str:
+        allowed = grant.namespaces
+        name = next(iter(allowed)) if allowed is not None and len(allowed) == 1 else self._namespace
+        if allowed is not None and name not in allowed:
+            raise AccessError(f"the namespace {name!r}, which MCP clients use")
+        return name
+
+    async def _run(self, grant: Grant, ready: asyncio.Future[ASGIApp]) -> None:
+        """Run the protocol of a grant until the server stops."""
+        try:
+            namespace = self._namespace_of(grant)
+            self._desk.memory(Place.from_json({"namespace": namespace}), grant, READ)
+            access = SharedAccess(self._served, grant, namespace)
+            tools: Mapping[str, Tool] = tools_of(self._sets, read_only=access.read_only, scoped=bool(grant.scope.fixed))
+            protocol = Protocol(access, tools)
+            app = protocol.server().streamable_http_app(
+                streamable_http_path=PATH,
+                host="0.0.0.0",  # the host and the origin of requests have been checked
+                max_request_body_size=_MOST_BYTES,
+                max_sessions=_SESSIONS,
+                transport_security=None,
+            )
+            async with anyio.create_task_group() as tasks, app.router.lifespan_context(app):
+                tasks.start_soon(protocol.subscribers.run)
+                ready.set_result(app)
+                await self._ended.wait()
+                tasks.cancel_scope.cancel()
+        except RecollectError as error:
+            if not ready.done():
+                del self._apps[grant]  # another request tries again
+                ready.set_exception(error)

@@ -1,0 +1,125 @@
+"""A server over HTTP and a socket in the process of the tests, and a client that sends what it is given."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from starlette.routing import Route
+
+import recollect
+from recollect.server.addresses import allowed_hosts
+from recollect.server.calls import Calls
+from recollect.server.http.app import HttpDoor, McpClients, application
+from recollect.server.http.exchange import Site
+from recollect.server.http.guard import Guard
+from recollect.server.mcp.mounted import MountedMcp
+from recollect.server.mcp.toolsets import DEFAULT_SETS
+from recollect.server.metrics import Metrics
+from recollect.server.process import _NAMES, _facts
+from recollect.server.served_memory import ServedMemory
+from recollect.server.tokens import Tokens, add_entry, entry, new_token
+from recollect.server.waits import Waits
+from recollect.wire import Desk, Right
+
+_TIMEOUT_S = 30.0
+
+
+class Answer(NamedTuple):
+    """What a server answered."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Server:
+    """A server that runs, and requests to it."""
+
+    def __init__(self, address: str, folder: Path, calls: Calls, metrics: Metrics) -> None:
+        self.address = address
+        self.calls = calls
+        self.metrics = metrics
+        self._folder = folder
+
+    def __call__(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        token: str | None = None,
+        headers: Mapping[str, str] = {},
+    ) -> Answer:
+        """Send a request and return the answer."""
+        connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=_TIMEOUT_S)
+        sent = dict(headers) | ({"Authorization": f"Bearer {token}"} if token else {})
+        raw = json.dumps(body).encode() if isinstance(body, (dict, list)) else body
+        try:
+            connection.request(method, path, raw, sent)
+            response = connection.getresponse()
+            return Answer(
+                response.status, {key.lower(): value for key, value in response.getheaders()}, response.read()
+            )
+        finally:
+            connection.close()
+
+    def token(self, name: str, right: Right = "write", namespaces: tuple[str, ...] = (), **scope: str) -> str:
+        """Add a token to the file of the server and return it."""
+        made = new_token()
+        add_entry(self._folder / "tokens.toml", entry(name, made, right, namespaces, scope))
+        return made
+
+    def memory(self, namespace: str = "default", token: str | None = None) -> recollect.Memory:
+        """Connect to it."""
+        return recollect.connect(self.address, namespace, token=token)
+
+
+@contextmanager
+def served(
+    folder: Path, *, tokens: bool = False, mcp: bool = False, batch_s: float = 10.0, **guard: Any
+) -> Iterator[Server]:
+    """Serve a store in a folder over HTTP."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="served")
+    thread.start()
+
+    def opener(*, create: bool, read_only: bool) -> recollect.Memory:
+        return recollect.open(folder / "served.db", create=create, read_only=read_only, embedder="none")
+
+    memory = ServedMemory(opener)
+    metrics = Metrics(_NAMES, lambda: _facts(memory))
+    calls = Calls(Desk(lambda writes: memory.writing() if writes else memory.reading()), metrics.served, batch_s)
+    if tokens:
+        (folder / "tokens.toml").touch(0o600)
+        guard["tokens"] = Tokens(folder / "tokens.toml")
+    site = Site(calls, Waits(memory), Guard(**{"hosts": allowed_hosts("127.0.0.1", ()), **guard}))
+    mounted = MountedMcp(memory, calls.desk, "default", DEFAULT_SETS) if mcp else None
+    more = () if mounted is None else (Route("/mcp", McpClients(site, mounted)),)
+    door = HttpDoor(site, application(site, metrics, more), "127.0.0.1", 0)
+
+    def run(work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, loop).result(_TIMEOUT_S)
+
+    try:
+        yield Server(run(door.open()), folder, calls, metrics)
+    finally:
+        calls.stopping = True
+        run(door.stop())
+        if mounted is not None:
+            run(mounted.close())
+        calls.close()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+        memory.close()

@@ -1,0 +1,255 @@
+"""Tokens, rights, hosts, origins and limits: what a client may not do has an answer, and reveals nothing of others."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.http.serving import Answer, Server, served
+
+import recollect
+from recollect import operations as op
+from recollect.errors import AccessError, InvalidArgumentError, ScopeError, TokenError
+from recollect.operations.base import REGISTRY
+from recollect.server.addresses import allowed_hosts
+from recollect.server.tokens import Tokens, add_entry, entry, hash_of, new_token
+from recollect.wire import READ, RIGHTS, WRITE, right_of
+from recollect.wire.rights import unlisted
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with served(tmp_path, tokens=True) as running:
+        yield running
+
+
+def test_every_operation_needs_a_right_that_is_listed() -> None:
+    assert unlisted() == set()
+    assert right_of(op.Batch(operations=(op.Get(id="a"),))) == WRITE
+    assert right_of(op.At(moment="m", operation=op.Count())) == READ
+
+
+class TestTokens:
+    def test_without_a_token_nothing_is_answered_but_what_all_may_know(self, server: Server) -> None:
+        for path in ("/v1/default/records", "/metrics", "/v1/default/export"):
+            answer = server("GET", path)
+            assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
+        for path in ("/healthz", "/readyz", "/openapi.json", "/"):
+            assert server("GET", path).status == 200
+        assert server("GET", "/v1/default/records", token=new_token()).json["code"] == "token"
+        assert server("GET", "/v1/default/records", headers={"Authorization": "Basic YTpi"}).status == 401
+        with pytest.raises(TokenError):
+            server.memory()
+
+    def test_rights_are_kept_for_every_operation(self, server: Server) -> None:
+        tokens = {right: server.token(right, right) for right in RIGHTS}
+        for name in sorted(REGISTRY):
+            operation = REGISTRY[name]
+            try:
+                needed = right_of(operation())
+            except (TypeError, recollect.RecollectError):
+                continue
+            if name == "export":
+                continue
+            body = operation().to_json()
+            for right, token in tokens.items():
+                answer = server("POST", "/v1/default/execute", body, token=token)
+                allowed = RIGHTS.index(right) >= RIGHTS.index(needed)
+                assert (answer.json.get("code") != "access") is allowed, (name, right)
+
+    def test_two_users_read_and_change_nothing_of_each_other(self, server: Server) -> None:
+        ana, bob = (server.token(user, "write", ("team",), user=user) for user in ("ana", "bob"))
+        of_ana, of_bob = server.memory("team", ana), server.memory("team", bob)
+        of_ana.remember("a secret of Ana", id="note")
+        of_ana.outline.ingest_text("* secret\n", "org", "n.org")
+        paths = [
+            "records", "records/note", "recall?question=secret", "history/note", "changes", "context?question=secret",
+            "export",
+        ]  # fmt: skip
+        before = {path: server("GET", f"/v1/team/{path}", token=bob) for path in paths}
+        of_ana.remember("another secret of Ana", id="second")
+        of_ana.update("note", content="a changed secret of Ana")
+        for path, answer in before.items():
+            again = server("GET", f"/v1/team/{path}", token=bob)
+            assert b"secret of" not in again.body, path
+            assert again.headers.get("etag") == answer.headers.get("etag"), path
+            if "context" not in path and "recall" not in path:
+                assert again.body == answer.body, path
+        assert (of_bob.count(), of_bob.stats()["records"], of_bob.outline.roots()) == (0, 0, [])
+        with pytest.raises(recollect.errors.UnknownRecordError):
+            of_bob.update("note", content="mine now")
+        assert of_bob.remember("a note of Bob", id="note").id == "note"
+        assert of_ana.get("note").content == "a changed secret of Ana"  # type: ignore[union-attr]
+        for user in ("ana", None):
+            body = {**op.Count().to_json(), "in": {"scope": {"user": user}} if user else {}}
+            answer = server("POST", "/v1/team/execute", body, token=bob)
+            assert answer.status == (403 if user else 200)
+        with pytest.raises(ScopeError):
+            of_bob.scoped(user="ana").count()
+        assert server("GET", "/metrics", token=bob).status == 403
+        assert of_ana.changes()[0].actor is None  # within a scope
+        assert recollect.open(server._folder / "served.db", "team").log()[0].actor == "bob"
+
+    def test_a_token_of_some_namespaces_learns_nothing_of_others(self, server: Server) -> None:
+        one, admin = server.token("one", "read", ("one", "empty")), server.token("admin", "admin")
+        for name in ("one", "two"):
+            server.memory(name, admin).remember("x")
+        memory = server.memory("one", one)
+        assert memory.namespaces() == ["one"]
+        assert "store" not in memory.stats()
+        assert "store" in server.memory("one", admin).stats()
+        with pytest.raises(AccessError):
+            server.memory("two", one)
+        assert memory.namespace("empty").count() == 0
+        with pytest.raises(AccessError):
+            memory.namespace("two").count()
+
+    def test_a_token_that_is_added_or_revoked_is_noticed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("recollect.server.tokens._LOOK_S", -1)
+        path, token = tmp_path / "t.toml", new_token()
+        add_entry(path, entry("a", new_token(), "read", (), {}))
+        tokens = Tokens(path)
+        with pytest.raises(TokenError):
+            tokens.grant(token)
+        add_entry(path, entry('b "quoted" \\ ü\n', token, "write", ("n",), {"user": "ü"}))
+        grant = tokens.grant(token)
+        assert (grant.right, grant.namespaces, grant.actor) == ("write", frozenset("n"), 'b "quoted" \\ ü\n')
+        path.write_text("")
+        with pytest.raises(TokenError, match="does not know"):
+            tokens.grant(token)
+        path.write_text("nonsense")
+        with pytest.raises(TokenError, match="no token is accepted"):
+            tokens.grant(token)
+
+    @pytest.mark.parametrize(
+        ("text", "rule"),
+        [
+            ("x", "cannot be read"),
+            ("a = 1", "tables"),
+            ("[[token]]", "hash"),
+            (f'[[token]]\nhash = "{hash_of("x")}"', "right"),
+            (f'[[token]]\nhash = "{hash_of("x")}"\nright = "all"', "right"),
+            (f'[[token]]\nhash = "{hash_of("x")}"\nright = "read"\nnamespaces = []', "namespaces"),
+            (f'[[token]]\nhash = "{hash_of("x")}"\nright = "read"\nscope = {{ team = "x" }}', "scope"),
+            (f'[[token]]\nhash = "{hash_of("x")}"\nright = "read"\nadmin = true', "other keys"),
+            (f'[[token]]\nhash = "{hash_of("x")}"\nright = "read"\n' * 2, "twice"),
+        ],
+    )
+    def test_a_file_that_is_wrong_is_refused_by_its_entry(self, tmp_path: Path, text: str, rule: str) -> None:
+        path = tmp_path / "t.toml"
+        path.write_text(text)
+        path.chmod(0o600)
+        with pytest.raises(InvalidArgumentError, match=rule):
+            Tokens(path)
+
+    def test_a_file_that_others_may_write_is_refused_and_a_new_one_is_its_owners(self, tmp_path: Path) -> None:
+        path = tmp_path / "t.toml"
+        add_entry(path, entry("a", new_token(), "read", (), {}))
+        assert os.stat(path).st_mode & 0o777 == 0o600
+        path.chmod(0o666)
+        with pytest.raises(InvalidArgumentError, match="chmod"):
+            Tokens(path)
+
+
+class TestHostsAndOrigins:
+    @pytest.mark.parametrize(
+        ("headers", "status"),
+        [
+            ({"Host": "evil.example"}, 421),
+            ({"Host": "127.0.0.1.evil.example:80"}, 421),
+            ({"Host": "LOCALHOST:1"}, 200),
+            ({"Host": "[::1]:80"}, 200),
+            ({"Host": ""}, 421),
+            ({"Origin": "http://evil.example"}, 403),
+            ({"Origin": "null"}, 403),
+        ],
+    )
+    def test_what_a_web_page_can_send_is_refused(self, tmp_path: Path, headers: dict[str, str], status: int) -> None:
+        with served(tmp_path) as server:
+            assert server("GET", "/v1/default/records", headers=headers).status == status
+
+    def test_named_origins_and_hosts_are_served(self, tmp_path: Path) -> None:
+        origin = "https://app.example"
+        hosts = allowed_hosts("127.0.0.1", ("memory.example",))
+        with served(tmp_path, origins=frozenset([origin]), hosts=hosts) as server:
+            headers = {"Origin": origin, "Host": "memory.example"}
+            answer = server("GET", "/v1/default/records", headers=headers)
+            assert (answer.status, answer.headers["access-control-allow-origin"]) == (200, origin)
+            preflight = {**headers, "Access-Control-Request-Method": "POST"}
+            assert server("OPTIONS", "/v1/default/remember", headers=preflight).status == 200
+
+
+class TestLimits:
+    def test_a_body_that_is_too_large_is_refused_before_it_is_read(self, tmp_path: Path) -> None:
+        with served(tmp_path, body_bytes=1000) as server:
+            answer = server("POST", "/v1/default/remember", {"content": "x" * 2000})
+            assert (answer.status, answer.json["code"]) == (413, "protocol")
+            chunked = server("POST", "/v1/default/remember", iter([b"x" * 600, b"x" * 600]))
+            assert (chunked.status, chunked.json["code"]) == (413, "protocol")
+
+    def test_more_requests_of_a_token_than_may_run_are_refused(self, tmp_path: Path) -> None:
+        with served(tmp_path, most_running=0) as server:
+            answer = server("GET", "/v1/default/records")
+            assert (answer.status, answer.headers["retry-after"], answer.json["code"]) == (429, "1", "server_busy")
+
+    def test_a_server_that_stops_refuses_calls(self, tmp_path: Path) -> None:
+        with served(tmp_path) as server:
+            server.calls.stopping = True
+            answer = server("GET", "/v1/default/records")
+            assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+            server.calls.stopping = False
+
+    def test_a_read_only_server_writes_nothing(self, tmp_path: Path) -> None:
+        with served(tmp_path, read_only=True) as server:
+            assert server("POST", "/v1/default/remember", {"content": "x"}).json["code"] == "access"
+
+
+def test_mcp_clients_reach_what_their_token_allows(tmp_path: Path) -> None:
+    with served(tmp_path, tokens=True, mcp=True) as server:
+        ana = server.token("ana", "write", ("team",), user="ana")
+        bob = server.token("bob", "read", ("team",), user="bob")
+        server.memory("team", ana).remember("a secret of Ana")
+        for token, writes in ((ana, True), (bob, False)):
+            session = Session(server, token)
+            names = {tool["name"] for tool in session("tools/list", {})["tools"]}
+            assert ("remember" in names) is writes
+            answer = session("tools/call", {"name": "recall", "arguments": {"question": "secret"}})
+            assert ("a secret of Ana" in str(answer)) is writes
+        assert server("POST", "/mcp", {}).status == 401
+        assert server("POST", "/mcp", {}, token=ana, headers={"Host": "evil.example"}).status == 421
+        several = server.token("several", "read", ("one", "two"))
+        assert server("POST", "/mcp", {}, token=several).json["code"] == "access"
+
+
+class Session:
+    """An MCP session over HTTP, by hand."""
+
+    def __init__(self, server: Server, token: str) -> None:
+        self._server, self._token = server, token
+        self._headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+        self._numbers = count(1)
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        answer = self._sent("initialize", client)
+        self._headers["Mcp-Session-Id"] = answer.headers["mcp-session-id"]
+        server(
+            "POST",
+            "/mcp",
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            token=token,
+            headers=self._headers,
+        )
+
+    def __call__(self, method: str, parameters: dict[str, Any]) -> Any:
+        data = next(line for line in self._sent(method, parameters).body.splitlines() if line.startswith(b"data: {"))
+        return json.loads(data.removeprefix(b"data: "))["result"]
+
+    def _sent(self, method: str, parameters: dict[str, Any]) -> Answer:
+        message = {"jsonrpc": "2.0", "id": next(self._numbers), "method": method, "params": parameters}
+        answer = self._server("POST", "/mcp", message, token=self._token, headers=self._headers)
+        assert answer.status == 200, answer.body
+        return answer

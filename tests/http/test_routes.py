@@ -1,0 +1,283 @@
+"""HTTP: every operation, readable routes, ETags, streams, problems, and a description that lists what there is."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.http.serving import Answer, Server, served
+
+import recollect
+from recollect import operations as op
+from recollect.errors import ConflictError, IdempotencyError, InvalidRecordError
+from recollect.operations.base import REGISTRY
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with served(tmp_path) as running:
+        yield running
+
+
+def problem(answer: Answer) -> tuple[int, str]:
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert {"type", "title", "status", "detail", "code", "args"} <= answer.json.keys()
+    assert answer.json["status"] == answer.status
+    return answer.status, answer.json["code"]
+
+
+class TestCalls:
+    def test_a_day_of_an_agent_by_readable_routes(self, server: Server) -> None:
+        made = server("POST", "/v1/team/remember", {"content": "Ana prefers window seats", "user": "ana", "id": "seat"})
+        assert (made.status, made.json["record"]["id"]) == (201, "seat")
+        again = server(
+            "POST", "/v1/team/remember", {"content": "Ana prefers window seats", "user": "ana", "id": "seat"}
+        )
+        assert (again.status, again.json["status"]) == (200, "unchanged")
+        messages = [{"role": "user", "content": "I moved to Oslo."}, {"role": "assistant", "content": "Noted."}]
+        report = server("POST", "/v1/team/messages", {"messages": messages, "user": "bob", "conversation": "c"})
+        assert (report.json["created"], report.json["failed"]) == (2, [])
+        hits = server("GET", "/v1/team/recall?question=which+seat+for+Ana&k=1").json["hits"]
+        assert [hit["record"]["id"] for hit in hits] == ["seat"]
+        assert server("POST", "/v1/team/recall", {"question": "Oslo?", "where": "user=bob"}).json["hits"]
+        assert "Oslo" in server("GET", "/v1/team/context?question=Oslo&max_tokens=200&user=bob").json["text"]
+        assert server("GET", "/v1/team/context?question=Oslo&user=ana").json["text"].count("Oslo") == 0
+        found = server("GET", "/v1/team/records?where=user%3Dana&limit=1").json
+        assert [each["id"] for each in found["records"]] == ["seat"]
+        assert server("GET", "/v1/team/records/seat").json["content"] == "Ana prefers window seats"
+        changed = server("PATCH", "/v1/team/records/seat", {"content": "Ana prefers aisle seats"})
+        assert changed.json["content"] == "Ana prefers aisle seats"
+        assert len(server("GET", "/v1/team/history/seat").json["versions"]) == 2
+        assert server("DELETE", "/v1/team/records/seat").json["status"] == "forgotten"
+        assert problem(server("GET", "/v1/team/records/seat")) == (404, "unknown_record")
+        assert [each["seq"] for each in server("GET", "/v1/team/changes?since=1&limit=2").json["commits"]] == [2, 3]
+        assert server("GET", "/v1/default/records").json == {"records": [], "cursor": None}
+
+    def test_every_operation_is_executed_in_its_json_form(self, server: Server) -> None:
+        write = op.Remember(content="tea", id="a").to_json()
+        done = server("POST", "/v1/default/execute", {**write, "in": {"scope": {"user": "ana"}, "actor": "me"}})
+        assert (done.status, done.json["ok"], done.json["result"]["record"]["user"]) == (200, True, "ana")
+        assert server("POST", "/v1/default/execute", op.Count().to_json()).json == {"ok": True, "result": 1}
+        assert server.memory().log()[0].actor == "me"
+        found = server("POST", "/v1/default/execute", op.Wait(since=0, timeout=5).to_json())
+        assert found.json == {"ok": True, "result": True}
+
+    def test_an_id_may_contain_slashes_and_signs(self, server: Server) -> None:
+        server("POST", "/v1/default/remember", {"content": "x", "id": "a/b c?ü"})
+        assert server("GET", "/v1/default/records/a/b%20c%3F%C3%BC").json["content"] == "x"
+
+    def test_a_repeated_write_with_a_key_gives_the_first_answer(self, server: Server) -> None:
+        turn = {"content": "ok", "kind": "conversation", "conversation": "c", "role": "user"}
+        key = {"Idempotency-Key": "k1"}
+        first, again = (server("POST", "/v1/default/remember", turn, headers=key) for _ in range(2))
+        assert first.json == again.json
+        assert server.memory().count() == 1
+        other = server("POST", "/v1/default/remember", {**turn, "content": "no"}, headers=key)
+        assert problem(other) == (422, IdempotencyError.code)
+        messages = {"messages": [{"role": "user", "content": "ok"}], "conversation": "d"}
+        bodies = {
+            server("POST", "/v1/default/messages", messages, headers={"Idempotency-Key": "k2"}).body for _ in "ab"
+        }
+        assert len(bodies) == 1
+
+    @pytest.mark.parametrize(
+        ("method", "path", "body", "expected"),
+        [
+            ("POST", "/v1/default/remember", {}, (400, "missing_argument")),
+            ("POST", "/v1/default/remember", {"content": 5}, (400, "invalid_record")),
+            ("POST", "/v1/default/remember", {"content": "x", "usr": "a"}, (400, "unknown_argument")),
+            ("POST", "/v1/default/remember", [], (400, "protocol")),
+            ("POST", "/v1/default/remember", b"{", (400, "protocol")),
+            ("POST", "/v1/default/execute", {"op": "nope"}, (400, "invalid_operation")),
+            ("POST", "/v1/default/execute", {"op": 5}, (400, "invalid_operation")),
+            ("POST", "/v1/default/execute", {"op": "count", "in": {"namespace": "other"}}, (400, "protocol")),
+            ("POST", "/v1/default/execute", {"op": "count", "in": {"x": 1}}, (400, "protocol")),
+            (
+                "POST",
+                "/v1/default/execute",
+                {"op": "update", "id": "none", "changes": {"content": "x"}},
+                (404, "unknown_record"),
+            ),
+            ("GET", "/v1/default/recall", None, (400, "missing_argument")),
+            ("GET", "/v1/default/recall?question=x&k=0", None, (400, "invalid_argument")),
+            ("GET", "/v1/default/recall?question=x&k=many", None, (400, "protocol")),
+            ("GET", "/v1/default/recall?question=x&question=y", None, (400, "protocol")),
+            ("GET", "/v1/default/recall?question=x&where=user%3D", None, (400, "invalid_filter")),
+            ("GET", "/v1/default/changes?since=nonsense", None, (400, "invalid_argument")),
+            ("GET", "/nowhere", None, (404, "protocol")),
+            ("DELETE", "/v1/default/remember", None, (405, "protocol")),
+            ("DELETE", "/v1/default/records/none", None, (404, "unknown_record")),
+            ("POST", "/v1/default/batches/none/commit", {}, (409, "closed")),
+        ],
+    )
+    def test_what_is_wrong_is_a_problem_with_a_code(
+        self, server: Server, method: str, path: str, body: Any, expected: tuple[int, str]
+    ) -> None:
+        assert problem(server(method, path, body)) == expected
+
+    def test_a_conflict_says_what_is_stored(self, server: Server) -> None:
+        server("POST", "/v1/default/remember", {"content": "x", "id": "a"})
+        refused = server("POST", "/v1/default/remember", {"content": "y", "id": "a", "expect": "absent"})
+        assert problem(refused) == (409, ConflictError.code)
+        assert refused.json["unchanged"] is True
+
+
+class TestCaching:
+    def test_an_answer_that_the_client_has_is_not_sent_again(self, server: Server) -> None:
+        server("POST", "/v1/default/remember", {"content": "Ana likes tea", "id": "a"})
+        for path in ("records/a", "records", "history/a", "changes", "recall?question=tea"):
+            first = server("GET", f"/v1/default/{path}")
+            tag = first.headers["etag"]
+            again = server("GET", f"/v1/default/{path}", headers={"If-None-Match": f'"other", {tag}'})
+            assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag), path
+            server("PATCH", "/v1/default/records/a", {"content": f"Ana likes tea from {path}"})
+            assert server("GET", f"/v1/default/{path}", headers={"If-None-Match": tag}).status == 200, path
+
+
+class TestStreams:
+    def test_commits_are_events_and_a_client_that_returns_misses_none(self, server: Server) -> None:
+        memory = server.memory()
+        for number in range(3):
+            memory.remember(f"fact {number}")
+        events = _events(server, 3, "?since=0")
+        assert [each["data"]["seq"] for each in events] == [1, 2, 3]
+        memory.remember("fact 3")
+        (resumed,) = _events(server, 1, "", {"Last-Event-ID": events[-1]["id"]})
+        assert resumed["data"]["seq"] == 4
+        later = threading.Thread(target=lambda: memory.remember("fact 4"))
+        (new,) = _events(server, 1, "?since=4", started=later.start)
+        assert new["data"]["seq"] == 5
+
+    def test_events_of_a_user_are_those_of_the_user(self, server: Server) -> None:
+        memory = server.memory()
+        for number, user in enumerate(("ana", "bob", "ana")):
+            memory.remember(f"secret {number} of {user}", user=user)
+        events = _events(server, 2, "?user=ana&since=0")
+        assert all("seq" not in each["data"] for each in events)
+
+    def test_an_export_is_of_one_moment_and_can_be_imported(self, server: Server) -> None:
+        memory = server.memory()
+        memory.remember_all(
+            [{"content": f"fact {number}", "id": f"{number:04}", "tags": ["x"]} for number in range(450)]
+        )
+        answer = server("GET", "/v1/default/export")
+        lines = answer.body.splitlines()
+        assert json.loads(lines[0]) == {"root": memory.root, "count": 450}
+        assert len(lines) == 451
+        done = server("POST", "/v1/copy/import", answer.body)
+        assert done.json == {"created": 450, "updated": 0, "unchanged": 0, "failed": []}
+        assert server.memory("copy").root == memory.root
+        assert server("POST", "/v1/copy/import", answer.body).json["unchanged"] == 450
+
+    def test_bad_lines_of_an_import_are_reported_and_the_others_stored(self, server: Server) -> None:
+        lines = [b'{"id": "a", "content": "one"}', b"nonsense", b'{"id": "b"}', b"", b'{"id": "c", "content": "three"}']
+        done = server("POST", "/v1/default/import", b"\n".join(lines)).json
+        assert (done["created"], [each["line"] for each in done["failed"]]) == (2, [2, 3])
+        assert {each["error"] for each in done["failed"]} == {"protocol", InvalidRecordError.code}
+
+
+def _events(
+    server: Server,
+    count: int,
+    query: str,
+    headers: Mapping[str, str] | None = None,
+    started: Callable[[], object] = lambda: None,
+) -> list[dict[str, Any]]:
+    connection = http.client.HTTPConnection(server.address.removeprefix("http://"), timeout=30)
+    connection.request("GET", f"/v1/default/changes{query}", headers={"Accept": "text/event-stream", **(headers or {})})
+    response = connection.getresponse()
+    assert response.getheader("content-type", "").startswith("text/event-stream")
+    out: list[dict[str, Any]] = []
+    event: dict[str, Any] = {}
+    started()
+    while len(out) < count:
+        line = response.readline().decode().rstrip("\n")
+        name, _, value = line.partition(": ")
+        if name == "id":
+            event["id"] = value
+        elif name == "data":
+            event["data"] = json.loads(value)
+        elif not line and "data" in event:
+            out.append(event)
+            event = {}
+    connection.close()
+    return out
+
+
+class TestDescription:
+    def test_it_lists_every_route_and_every_operation(self, server: Server) -> None:
+        described = server("GET", "/openapi.json").json
+        assert described["openapi"].startswith("3.")
+        listed = {each["title"] for each in described["components"]["schemas"]["Operation"]["oneOf"]}
+        assert listed == set(REGISTRY)
+        assert "/v1/{namespace}/execute" in described["paths"]
+        for path, methods in described["paths"].items():
+            for method in methods:
+                concrete = path.replace("{namespace}", "default").replace("{id}", "none").replace("{batch}", "none")
+                assert server(method.upper(), concrete, b"{}").status not in (404, 405) or "none" in concrete, path
+
+    def test_the_page_shows_it_without_anything_from_elsewhere(self, server: Server) -> None:
+        page = server("GET", "/")
+        text = page.body.decode()
+        assert page.headers["content-type"].startswith("text/html")
+        assert "openapi.json" in text
+        assert "http://" not in text
+        assert "https://" not in text
+
+    def test_health_readiness_and_metrics(self, server: Server) -> None:
+        assert server("GET", "/healthz").json == server("GET", "/readyz").json == {"ok": True}
+        server("POST", "/v1/default/remember", {"content": "a secret text", "id": "secret-id"})
+        server("POST", "/v1/default/execute", {"op": "secret-operation"})
+        text = server("GET", "/metrics").body.decode()
+        assert 'recollect_requests_total{door="http",error="",operation="remember"} 1.0' in text
+        assert 'operation="other"' in text
+        assert "recollect_store_file_bytes" in text
+        assert "secret" not in text
+
+
+class TestBatches:
+    def test_a_batch_is_one_commit_that_others_see_at_the_end(self, server: Server) -> None:
+        memory, other = server.memory(), server.memory()
+        with memory.batch(reason="both") as batch:
+            first = batch.remember("one")
+            assert batch.get(first.id) == first
+            batch.remember("two")
+            assert other.count() == 0
+        assert (memory.seq, other.count(), memory.log()[0].reason) == (1, 2, "both")
+
+    def test_a_batch_whose_time_is_over_is_undone_and_others_go_on(self, tmp_path: Path) -> None:
+        with served(tmp_path, batch_s=0.05) as server:
+            memory = server.memory()
+            with pytest.raises(recollect.errors.ClosedError), memory.batch() as batch:
+                batch.remember("lost")
+                server.memory().remember("waits until the lock is free")
+                batch.remember("too late")
+            assert [each.content for each in memory.find()] == ["waits until the lock is free"]
+
+    def test_an_exception_undoes_it(self, server: Server) -> None:
+        memory = server.memory()
+        with pytest.raises(KeyError), memory.batch() as batch:
+            batch.remember("one")
+            raise KeyError
+        assert memory.count() == 0
+
+
+def test_the_client_needs_no_server_packages(server: Server) -> None:
+    code = f"""
+import sys
+for name in ("starlette", "uvicorn", "prometheus_client"):
+    sys.modules[name] = None
+import recollect
+with recollect.connect({server.address!r}) as memory:
+    memory.remember("from another process")
+    print(memory.count())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"
