@@ -22,6 +22,8 @@ from pathlib import Path
 _CLIENT = """\
 #!{python} -IS
 import json, os, socket, sys
+if sys.argv[1:2] == ["serve"]:  # it gets signals of its own
+    os.execv({python!r}, [{python!r}, "-m", "recollect", *sys.argv[1:]])
 with socket.socket(socket.AF_UNIX) as server:
     server.connect({address!r})
     call = json.dumps([sys.argv, os.getcwd(), dict(os.environ)]).encode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,8 +33,9 @@ REMARKS = (
     "names the current hash; nothing was changed",
 )
 
-#: The pages with configurations of clients, which tests/test_mcp_docs.py starts.
-CONFIGURATION = {"mcp.md": ("json", "toml"), "moving.md": ("json",)}
+#: The pages with configurations of clients, which tests/test_mcp_docs.py starts, and with a client in another language,
+#: which tests/http/test_node.py runs.
+CONFIGURATION = {"mcp.md": ("json", "toml"), "moving.md": ("json",), "server.md": ("js",)}
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -103,6 +105,8 @@ def command() -> Iterator[Path]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_shell_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path, command: Path) -> None:
+    if page.name == "server.md" and shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
     script = "\n".join(code for language, code in blocks(page) if language == "bash" and not is_set_up(code))
     folders = [*([] if page.name == "README.md" else [command]), Path(sys.executable).parent]
     path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])

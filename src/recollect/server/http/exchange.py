@@ -160,10 +160,15 @@ def endpoint(handler: Handler, site: Site) -> Callable[[HttpRequest], Awaitable[
             with site.guard.running(request):
                 return await handler(Exchange(request, grant, site))
         except Exception as error:  # noqa: BLE001 - a fault of ours is answered, and logged without contents
-            wrong = error if isinstance(error, RecollectError) else internal_error(request.url.path[:80], error)
+            wrong = error if isinstance(error, RecollectError) else internal_error(_route_of(request), error)
             response = problem(wrong)
             if response.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
                 response.headers["Connection"] = "close"
             return response
 
     return handle
+
+
+def _route_of(request: HttpRequest) -> str:
+    """Return the route of a request, for the log: the path itself may have an id."""
+    return str(getattr(request.scope.get("route"), "path", "a request"))
