@@ -98,8 +98,9 @@ def served(
         return recollect.open(folder / "served.db", create=create, read_only=read_only, embedder="none")
 
     memory = ServedMemory(opener)
-    metrics = Metrics(_NAMES, lambda: _facts(memory))
-    calls = Calls(Desk(lambda writes: memory.writing() if writes else memory.reading()), metrics.served, batch_s)
+    desk = Desk(lambda writes: memory.writing() if writes else memory.reading())
+    metrics = Metrics(_NAMES, lambda: _facts(memory), desk.indexes)
+    calls = Calls(desk, metrics.served, batch_s)
     if tokens:
         (folder / "tokens.toml").touch(0o600)
         guard["tokens"] = Tokens(folder / "tokens.toml")

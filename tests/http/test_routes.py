@@ -239,6 +239,12 @@ class TestDescription:
         assert 'recollect_requests_total{door="http",error="",operation="remember"} 1.0' in text
         assert 'operation="other"' in text
         assert "recollect_store_file_bytes" in text
+        server("GET", "/v1/default/recall?question=text")
+        server("POST", "/v1/default/remember", {"content": "another text"})
+        server("GET", "/v1/default/recall?question=text")
+        text = server("GET", "/metrics").body.decode()
+        for name, number in (("cached", 1), ("builds_total", 1), ("catch_ups_total", 1), ("evictions_total", 0)):
+            assert f'recollect_index_{name}{{index="words"}} {number}.0' in text
         assert "secret" not in text
 
 

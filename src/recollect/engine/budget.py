@@ -32,6 +32,7 @@ class Budget(Generic[K, V]):
 
     Attributes:
         nbytes: The size of all values, each as it was last counted.
+        evicted: How many values were evicted.
     """
 
     def __init__(self, budget_bytes: int) -> None:
@@ -40,6 +41,7 @@ class Budget(Generic[K, V]):
         self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self._lock = threading.Lock()
         self.nbytes = 0
+        self.evicted = 0
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -98,6 +100,7 @@ class Budget(Generic[K, V]):
         while self.nbytes > self._budget_bytes and len(self._entries) > 1:
             _, (_, nbytes) = self._entries.popitem(last=False)
             self.nbytes -= nbytes
+            self.evicted += 1
 
     def pop(self, key: K) -> V | None:
         """Remove the value of a key and return it; None if there is none."""

@@ -12,14 +12,14 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
 from recollect.embedding.base import Embedder
 from recollect.engine.cursors import Cursors
 from recollect.engine.erasures import Erasures
 from recollect.engine.feed import Feed, StoreWatch
-from recollect.engine.follower import Follower, RecordFollower
+from recollect.engine.follower import Follower, RecordFollower, Use
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.mentions import MentionKeeper
 from recollect.engine.index.outlines import OutlineOf, Outlines, outlines_follower
@@ -323,6 +323,19 @@ class Core:
             self.feed.wake(branch)
             if not writer.erases:
                 self.erasures.try_to_finish()
+
+    def uses_of_memory(self) -> dict[str, Use]:
+        """Return what is cached of each kind of index, by its name."""
+        followers: dict[str, Follower[Any, Any] | VectorKeeper] = {
+            "words": self.keeper,
+            "mentions": self.mentions,
+            "terms": self.terms,
+            "outlines": self.outlines,
+            "sparse_codes": self.sdrs,
+        }
+        if self.vectors is not None:
+            followers["vectors"] = self.vectors
+        return {name: follower.use for name, follower in followers.items()}
 
     def close(self) -> None:
         """Stop the listeners, wait for calls in progress and close the store. Does nothing in a forked process."""

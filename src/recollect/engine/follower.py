@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from recollect.engine.budget import Budget
 from recollect.ledger.commits import Branch, Head
@@ -131,6 +131,24 @@ class Tagged(Generic[V]):
         return self.value is not None and self.seq == head.seq and self.root == head.root.hash
 
 
+class Use(NamedTuple):
+    """What a follower has cached, and how often it was made.
+
+    Attributes:
+        values: The number of values.
+        nbytes: Their size in bytes, as it was last counted.
+        evicted: How many were evicted.
+        started: How many were derived from all records.
+        caught_up: How often one was caught up with newer commits.
+    """
+
+    values: int
+    nbytes: int
+    evicted: int
+    started: int
+    caught_up: int
+
+
 class Follower(Generic[K, V]):
     """Values derived from the records of branches. Safe for use by several threads.
 
@@ -143,6 +161,13 @@ class Follower(Generic[K, V]):
 
     def __init__(self, budget_bytes: int) -> None:
         self.entries: Budget[K, Tagged[V]] = Budget(budget_bytes)
+        self._started = self._caught_up = 0
+
+    @property
+    def use(self) -> Use:
+        """What is cached, and how often it was made."""
+        entries = self.entries
+        return Use(len(entries), entries.nbytes, entries.evicted, self._started, self._caught_up)
 
     # What a subclass defines
 
@@ -209,9 +234,12 @@ class Follower(Generic[K, V]):
         value, tag = entry.value, (entry.seq, entry.root)
         entry.seq = 0  # until it is caught up: an interruption may leave it partly changed
         if value is not None and in_history(view, branch, *tag):
-            value = value if tag[0] == head.seq else self.catch_up(value, view, branch, key, tag)
+            caught_up = tag[0] != head.seq
+            value = self.catch_up(value, view, branch, key, tag) if caught_up else value
+            self._caught_up += caught_up and value is not None
         else:
             value = None
+        self._started += value is None
         entry.set(self.start(view, branch, key) if value is None else value, head.seq, head.root.hash)
 
     def take(self, view: View, branch: Branch, key: K) -> V:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
+
+from recollect.wire import Use
 
 #: The type of the answer.
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -21,10 +23,16 @@ class Metrics:
 
     Args:
         names: The names that labels may have: those of the operations and actions.
-        facts: Returns numbers about the memory, by name, with a help text each.
+        facts: Returns numbers about the store, by name, with a help text each.
+        indexes: Returns what is cached of each kind of index, by its name.
     """
 
-    def __init__(self, names: frozenset[str], facts: Callable[[], dict[str, tuple[float, str]]] = dict) -> None:
+    def __init__(
+        self,
+        names: frozenset[str],
+        facts: Callable[[], dict[str, tuple[float, str]]] = dict,
+        indexes: Callable[[], dict[str, Use]] = dict,
+    ) -> None:
         self._names = names
         self._registry = CollectorRegistry()
         self._requests = Counter(
@@ -44,7 +52,7 @@ class Metrics:
         self._connections = Gauge(
             "recollect_connections", "Open connections, by door.", ("door",), registry=self._registry
         )
-        self._registry.register(_Facts(facts))
+        self._registry.register(_Facts(facts, indexes))
 
     def served(self, door: str, name: str, seconds: float, code: str) -> None:
         """Count a call that has ended. See `server.calls.OnServed`."""
@@ -66,9 +74,28 @@ class Metrics:
 class _Facts(Collector):
     """Numbers that are computed when they are asked for."""
 
-    def __init__(self, facts: Callable[[], dict[str, tuple[float, str]]]) -> None:
+    def __init__(
+        self, facts: Callable[[], dict[str, tuple[float, str]]], indexes: Callable[[], dict[str, Use]]
+    ) -> None:
         self._facts = facts
+        self._indexes = indexes
 
     def collect(self) -> Iterator[Any]:
         for name, (value, about) in self._facts().items():
             yield GaugeMetricFamily(f"recollect_{name}", about, value=value)
+        indexes = self._indexes()
+        for field, (name, about, kind) in _OF_INDEXES.items():
+            family = kind(f"recollect_index_{name}", about, labels=["index"])
+            for index, use in indexes.items():
+                family.add_metric([index], getattr(use, field))
+            yield family
+
+
+#: Field of `Use` -> the name of the metric, its help text and its kind.
+_OF_INDEXES: dict[str, tuple[str, str, Any]] = {
+    "values": ("cached", "Number of cached indexes, by kind.", GaugeMetricFamily),
+    "nbytes": ("bytes", "Memory of the cached indexes, by kind.", GaugeMetricFamily),
+    "evicted": ("evictions", "Indexes that were evicted, by kind.", CounterMetricFamily),
+    "started": ("builds", "Indexes that were derived from all records, by kind.", CounterMetricFamily),
+    "caught_up": ("catch_ups", "How often an index was caught up with newer commits, by kind.", CounterMetricFamily),
+}

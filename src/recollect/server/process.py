@@ -105,7 +105,8 @@ def run(opener: Opener, namespace: str, options: Options) -> None:
 
 
 async def _serve(served: ServedMemory, namespace: str, options: Options) -> None:
-    metrics = Metrics(_NAMES, lambda: _facts(served))
+    desk = Desk(lambda writes: served.writing() if writes else served.reading())
+    metrics = Metrics(_NAMES, lambda: _facts(served), desk.indexes)
     on_served = metrics.served
     if options.log_calls:
 
@@ -114,7 +115,7 @@ async def _serve(served: ServedMemory, namespace: str, options: Options) -> None
             known = name if name in _NAMES else "other"
             _log.info("call", extra={"door": door, "operation": known, "ms": round(seconds * 1000, 3), "error": code})
 
-    calls = Calls(Desk(lambda writes: served.writing() if writes else served.reading()), on_served)
+    calls = Calls(desk, on_served)
     calls.batch_s = options.batch_seconds
     waits = Waits(served)
     shared = Door(

@@ -3,6 +3,7 @@
 Servers (`recollect.server`) and clients (`recollect.client`) stand on it. docs/server.md describes the messages.
 """
 
+from recollect.engine.follower import Use
 from recollect.engine.results import record_from_json, record_json
 from recollect.wire.addresses import default_socket
 from recollect.wire.desk import Desk, Grant, OpenBatch
@@ -34,6 +35,7 @@ __all__ = [
     "Place",
     "Request",
     "Right",
+    "Use",
     "answer_json",
     "can_have_key",
     "decode",

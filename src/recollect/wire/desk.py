@@ -12,7 +12,9 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from recollect.engine.core import Core
 from recollect.engine.executor import BatchExecutor, Executor
+from recollect.engine.follower import Use
 from recollect.engine.results import Export
 from recollect.engine.scope import Scope
 from recollect.errors import AccessError, InvalidOperationError, ReadOnlyMemoryError
@@ -114,6 +116,11 @@ class Desk:
         executor = self._memory(True)._executor
         block = executor.batch(placed.branch, placed.scope, placed.actor, placed.reason, expect_head)
         return OpenBatch(block, grant, placed.branch)
+
+    def indexes(self) -> dict[str, Use]:
+        """Return what is cached of each kind of index, by its name; {} of a memory without an engine of its own."""
+        core = getattr(self._memory(False)._executor, "core", None)
+        return core.uses_of_memory() if isinstance(core, Core) else {}
 
     def look(self) -> None:
         """Read something of the store, so that a store that cannot be read raises its error."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from recollect.embedding.base import Embedder, Floats, Floors, Supplied, Unusable, embedded, floors_of
 from recollect.engine.budget import Budget
-from recollect.engine.follower import changed_since, in_history
+from recollect.engine.follower import Use, changed_since, in_history
 from recollect.engine.index.document_of import digest_of, text_of
 from recollect.engine.scope import Scope
 from recollect.errors import (
@@ -176,10 +176,16 @@ class VectorKeeper:
         self.floors = floors_of(embedder)
         self._lock = threading.Lock()
         self._cached: Budget[tuple[Branch, Model], _CachedVectors] = Budget(budget_bytes)
+        self._loaded = 0
         self._questions: dict[str, tuple[Model, Quantised]] = {}
         #: (namespace, digest) -> reason why the latest run could not embed the text.
         self._failed: dict[tuple[str, bytes], str] = {}
         self._dimension: int | None = None  # of the latest vector, if the embedder does not state it
+
+    @property
+    def use(self) -> Use:
+        """What is cached, and how often it was loaded."""
+        return Use(len(self._cached), self._cached.nbytes, self._cached.evicted, self._loaded, 0)
 
     def close(self) -> None:
         """Release the cached vectors, and close the embedder if it can be closed."""
@@ -251,6 +257,7 @@ class VectorKeeper:
                 rows = Rows() if past else table.rows  # the first recall of the present starts an index of its own
                 cached = _CachedVectors(DenseIndex(rows, model.dimension), self.store.life)
                 self._cached.put((branch, model), cached)
+                self._loaded += 1
         with cached.lock:
             try:
                 for number, vectors in self.store.newer(model, branch.namespace, cached.seen):
