@@ -22,6 +22,8 @@ _log = logging.getLogger("recollect.server")
 THREADS = 8
 #: How long a batch may stay open, in seconds. It holds the write lock.
 BATCH_S = 10.0
+#: How long an export may stay open, in seconds.
+EXPORT_S = 900.0
 #: Called with the door, the name of what was executed, seconds, and the code of the error or "".
 OnServed = Callable[[str, str, float, str], object]
 
@@ -34,6 +36,7 @@ class Calls:
         desk: Executes requests.
         on_served: Called when a call has ended.
         batch_s: How long a batch may stay open.
+        export_s: How long an export may stay open, in seconds. While it is, the WAL of the store cannot be emptied.
         most_waiting: Number of calls that may wait for a thread; further ones are refused.
         running: Number of calls that run or wait for a thread.
         stopping: Whether the server stops: new calls are refused.
@@ -42,6 +45,7 @@ class Calls:
     desk: Desk
     on_served: OnServed = lambda door, name, seconds, code: None
     batch_s: float = BATCH_S
+    export_s: float = EXPORT_S
     most_waiting: int = 4096
     running: int = 0
     stopping: bool = False

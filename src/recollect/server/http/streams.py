@@ -85,12 +85,16 @@ async def export(exchange: Exchange) -> Response:
     opened = await exchange.run("export", lambda: exchange.calls.desk.export(place, exchange.grant))
 
     async def lines() -> AsyncIterator[bytes]:
+        ends = asyncio.get_running_loop().call_later(
+            exchange.calls.export_s, exchange.calls.start, "http", "export", opened.close, lambda result: None
+        )
         try:
             yield encode({"root": opened.root, "count": opened.count}) + b"\n"
             while page := await exchange.run("export", lambda: list(islice(opened.records, _READ))):
                 yield b"".join(encode(record_json(each)) + b"\n" for each in page)
         finally:
-            await asyncio.shield(exchange.calls.run("http", "export", opened.close))
+            ends.cancel()
+            exchange.calls.start("http", "export", opened.close, lambda result: None)
 
     return StreamingResponse(lines(), 200, _HEADERS, _LINES)
 

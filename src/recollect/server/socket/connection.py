@@ -94,6 +94,7 @@ class Connection(asyncio.Protocol):
         self._batch_lost = False  # it was undone because its time was over, and the client does not know yet
         self._batch_ends: asyncio.TimerHandle | None = None
         self._export: Any = None
+        self._export_ends: asyncio.TimerHandle | None = None
         self._waiter: asyncio.Task[None] | None = None
 
     # asyncio.Protocol
@@ -313,6 +314,7 @@ class Connection(asyncio.Protocol):
                 self._export = export = calls.desk.export(place, grant)
                 return _done({"root": export.root, "count": export.count})
 
+            self._export_ends = asyncio.get_running_loop().call_later(calls.export_s, self._close_export)
             self._start("export", opened)
         elif what == "read":
             if self._export is None:
@@ -326,6 +328,8 @@ class Connection(asyncio.Protocol):
 
     def _close_export(self) -> None:
         export, self._export = self._export, None
+        if self._export_ends is not None:
+            self._export_ends.cancel()
         if export is not None:
             self._door.calls.start("socket", "export", export.close, lambda result: None)
 
