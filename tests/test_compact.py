@@ -217,3 +217,20 @@ def test_a_process_that_is_killed_while_it_compacts_loses_nothing(step: int, tmp
         assert len(memory.find()) == 300
         assert memory.compact().complete
         assert memory.check() == []
+
+
+def test_unnamed_snapshots_of_a_commit_do_not_take_it_from_each_other(memory: Memory) -> None:
+    memory.remember("a note", id="note")
+    memory.snapshot("kept")
+    for _ in range(10):
+        memory.snapshot()
+    for number in range(3):
+        memory.remember(f"another note: {number}")
+        for _ in range(3):
+            memory.snapshot()
+    memory.remember("the last note")
+    memory.compact()
+    for _ in range(3):  # the oldest unnamed snapshots make room
+        memory.snapshot()
+    assert memory.check() == []
+    assert memory.at("kept").get("note") is not None

@@ -19,7 +19,7 @@ from recollect.ledger.trie_walk import leaf_changes
 from recollect.operations import Diff, DropSnapshot, History, Revert, Rollback, TakeSnapshot
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
-from recollect.stores.base import View
+from recollect.stores.base import Transaction, View
 from recollect.stores.old_roots import UNNAMED_SNAPSHOTS, release
 
 #: Two moments are compared by their tries if there are at least this many changes between them.
@@ -50,9 +50,15 @@ def take_snapshot(core: Core, branch: Branch, operation: TakeSnapshot) -> Snapsh
         transaction.put_snapshot(branch, snapshot)
         for each in [each for each in snapshots if each.name is None][UNNAMED_SNAPSHOTS - 1 :]:
             if operation.label is None:
-                transaction.drop_snapshot(branch, each.number)
-                release(transaction, branch, each.seq)
+                _drop(transaction, branch, each)
     return snapshot
+
+
+def _drop(transaction: Transaction, branch: Branch, snapshot: Snapshot) -> None:
+    """Remove a snapshot, and what it kept of its commit, unless another one is of this commit."""
+    transaction.drop_snapshot(branch, snapshot.number)
+    if not any(each.seq == snapshot.seq for each in transaction.snapshots(branch)):
+        release(transaction, branch, snapshot.seq)
 
 
 def snapshots_of(core: Core, branch: Branch) -> list[Snapshot]:
@@ -71,9 +77,7 @@ def drop_snapshot(core: Core, branch: Branch, operation: DropSnapshot) -> Snapsh
         found = next((each for each in transaction.snapshots(branch) if each.name == operation.label), None)
         if found is None:
             raise UnknownTargetError(operation.label, "there is no such snapshot")
-        transaction.drop_snapshot(branch, found.number)
-        if not any(each.seq == found.seq for each in transaction.snapshots(branch)):
-            release(transaction, branch, found.seq)
+        _drop(transaction, branch, found)
     return found
 
 
