@@ -56,6 +56,7 @@ PARTS: dict[str, Part] = {
     "mcp-kill": Part("torture.mcp", short=2, long=36),
     "mcp-shared": Part("torture.mcp", short=1, long=4, alone=True, trials="shared"),
     "mcp-minute": Part("torture.mcp", short=0, long=1, alone=True, trials="minute"),
+    "serve-kill": Part("torture.serving", short=2, long=40),
     "input": Part("torture.fuzzing", short=40, long=300),
     "coverage": Part("torture.coverage", short=0, long=8),
 }
