@@ -81,7 +81,8 @@ class RemoteExecutor:
         def attempt() -> Any:
             return read_answer(operation, self._transport.exchange(message, timeout_s))
 
-        return self._patience.run(self.location, attempt, repeatable=repeatable)
+        changes = right_of(operation) != READ
+        return self._patience.run(self.location, attempt, repeatable=repeatable, changes=changes)
 
     def _export(self, place: Place) -> Export:
         resources = ExitStack()

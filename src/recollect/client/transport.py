@@ -108,24 +108,35 @@ class Patience(NamedTuple):
     timeout_s: float
     retries: int
 
-    def run(self, address: str, attempt: Callable[[], T], *, repeatable: bool) -> T:
+    def run(self, address: str, attempt: Callable[[], T], *, repeatable: bool, changes: bool = False) -> T:
         """Return what an attempt returns, after others if it fails.
+
+        Args:
+            address: The address of the server.
+            attempt: Sends a message, and returns its result.
+            repeatable: Whether the message may be sent again if its answer is lost.
+            changes: Whether it changes something.
 
         Raises:
             StoreServerError: The server cannot be reached, or does not answer a message that changes nothing.
-            CommitInDoubtError: It was sent a message that changes something, and its answer is lost.
+            CommitInDoubtError: It was sent a message that changes something, and its answer is lost, also if a later
+                attempt was refused.
             ServerBusyError: The server has too much to do.
         """
-        pause = _FIRST_PAUSE_S
+        pause, in_doubt = _FIRST_PAUSE_S, ""
         for left in range(self.retries, -1, -1):
             try:
                 return attempt()
             except LostError as lost:
-                if lost.sent and not repeatable:
-                    raise CommitInDoubtError(address, str(lost)) from None
+                if lost.sent and changes:
+                    in_doubt = str(lost)
+                if (lost.sent and not repeatable) or (in_doubt and not left):
+                    raise CommitInDoubtError(address, in_doubt or str(lost)) from None
                 if not left:
                     raise StoreServerError(address, str(lost)) from None
             except ServerBusyError as busy:
+                if not left and in_doubt:
+                    raise CommitInDoubtError(address, in_doubt) from None
                 if not left:
                     raise
                 pause = max(pause, min(float(busy.args[1]), _LONGEST_PAUSE_S))

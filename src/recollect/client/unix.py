@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import socket
+import struct
 import threading
 import weakref
 from collections import deque
@@ -129,9 +130,12 @@ class UnixTransport:
 
     def _new(self) -> _Connection:
         channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        channel.settimeout(self._timeout_s)
+        # With a timeout of its own, Python would not wait for a server whose queue of connections is full.
+        seconds, rest = divmod(self._timeout_s, 1)
+        channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(seconds), int(rest * 1e6)))
         try:
             channel.connect(self._path)
+            channel.settimeout(self._timeout_s)
         except OSError as error:
             channel.close()
             raise LostError(f"cannot connect: {error.strerror or error}", sent=False) from None
