@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -98,7 +99,22 @@ class Calls:
             self.on_served(door, name, time.perf_counter() - begun, code)
             done(result)
 
-        (submit or (self._readers if reads(name) else self._writers).submit)(run)
+        try:
+            (submit or (self._readers if reads(name) else self._writers).submit)(run)
+        except RecollectError as error:  # the thread of a batch that has ended
+            ended(error)
+
+    def release(self, call: Callable[[], object]) -> None:
+        """Run soon, in a thread, what releases something for a client that is gone. It is never refused."""
+
+        def run() -> None:
+            try:
+                call()
+            except BaseException as error:  # noqa: BLE001 - nobody waits for it
+                internal_error("release", error)
+
+        with suppress(RuntimeError):  # the threads have ended, and the process does
+            self._readers.submit(run)
 
     async def run(
         self,

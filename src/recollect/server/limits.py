@@ -8,3 +8,5 @@ BODY_BYTES = 16 * 2**20
 BODY_S = 30.0
 #: Number of requests of one token that run at the same time.
 MOST_RUNNING = 32
+#: Seconds that what runs may take when the server stops.
+DRAIN_S = 30.0

@@ -12,15 +12,16 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from typing import Protocol
 
 from recollect.server.calls import Calls
+from recollect.server.limits import DRAIN_S
 from recollect.server.systemd import notify
 
 _log = logging.getLogger("recollect.server")
-#: Seconds that what runs may take when the server stops.
-DRAIN_S = 30.0
+#: Seconds that clients have to read the answers to it.
+FLUSH_S = 5.0
 
 
 class Door(Protocol):
@@ -32,6 +33,10 @@ class Door(Protocol):
 
     async def stop(self) -> None:
         """Accept no more clients, and let clients go when their calls have been answered."""
+        ...
+
+    async def flushed(self) -> None:
+        """Return when the clients have got their answers, and all connections are closed."""
         ...
 
     def abort(self) -> None:
@@ -65,18 +70,24 @@ async def serve(doors: list[Door], calls: Calls, *, ready: Callable[[str], objec
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
-    async with AsyncExitStack() as stack:
+    opened: list[Door] = []
+    try:
         for each in doors:
             address = await each.open()
-            stack.push_async_callback(each.stop)
+            opened.append(each)
             ready(address)
         notify(f"READY=1\nMAINPID={os.getpid()}")
         await ended.wait()
         notify("STOPPING=1")
         _log.info("stopping: %d calls run", calls.running)
+    finally:
         calls.stopping = True
+        await asyncio.gather(*(each.stop() for each in opened))
     if not await calls.drained(drain_s):
         _log.warning("%d calls did not end within %g s", calls.running, drain_s)
+    with suppress(TimeoutError):  # of clients that do not read
+        async with asyncio.timeout(FLUSH_S):
+            await asyncio.gather(*(each.flushed() for each in doors))
     for each in doors:
         each.abort()
     calls.close()

@@ -17,7 +17,7 @@ from recollect.engine.executor import BatchExecutor, Executor
 from recollect.engine.follower import Use
 from recollect.engine.results import Export
 from recollect.engine.scope import Scope
-from recollect.errors import AccessError, InvalidOperationError, ReadOnlyMemoryError
+from recollect.errors import AccessError, ClosedError, InvalidOperationError, ProtocolError
 from recollect.ledger.commits import Branch
 from recollect.memory.memory import Memory
 from recollect.operations import Export as ExportOperation
@@ -115,7 +115,7 @@ class Desk:
         placed = grant.placed(place)
         executor = self._memory(True)._executor
         block = executor.batch(placed.branch, placed.scope, placed.actor, placed.reason, expect_head)
-        return OpenBatch(block, grant, placed.branch)
+        return OpenBatch(block, grant, place)
 
     def indexes(self) -> dict[str, Use]:
         """Return what is cached of each kind of index, by its name; {} of a memory without an engine of its own."""
@@ -167,24 +167,32 @@ class OpenBatch:
     Args:
         block: The block of the batch.
         grant: What the client may do.
-        branch: The branch.
+        place: Where it writes, as the client stated it.
     """
 
-    def __init__(self, block: AbstractContextManager[BatchExecutor], grant: Grant, branch: Branch) -> None:
+    def __init__(self, block: AbstractContextManager[BatchExecutor], grant: Grant, place: Place) -> None:
         self._block = block
         self._grant = grant
-        self._branch = branch
+        self._place = place
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="recollect-batch")
         self._opened: BatchExecutor | None = None
         self._ended = False
 
     def submit(self, call: Callable[[], object]) -> Future[Any]:
-        """Run a call in the thread of the batch, as `begin`, `execute`, `commit` and `undo` must be."""
-        return self._thread.submit(call)
+        """Run a call in the thread of the batch, as `begin`, `execute`, `commit` and `undo` must be.
+
+        Raises:
+            ClosedError: The batch has ended.
+        """
+        try:
+            return self._thread.submit(call)
+        except RuntimeError:  # it was shut down
+            raise ClosedError("the batch") from None
 
     def abandon(self) -> None:
-        """Undo the batch, soon, after what runs in its thread."""
-        self._thread.submit(self.undo)
+        """Undo the batch, soon, after what runs in its thread. Does nothing if it has ended."""
+        with suppress(ClosedError):
+            self.submit(self.undo)
 
     def begin(self) -> None:
         """Open the batch: wait for the write lock."""
@@ -202,13 +210,28 @@ class OpenBatch:
         """Undo the batch, which ends it. Does nothing if it has ended."""
         self._end(_UndoneError())
 
+    def check(self, place: Place) -> None:
+        """Check the place that an operation of the batch states.
+
+        Raises:
+            ProtocolError: It is another one than that of the batch, or has an idempotency key.
+        """
+        if place.key is not None:
+            raise ProtocolError("an operation of a batch has no idempotency key of its own")
+        if (place.branch, place.scope) != (self._place.branch, self._place.scope):
+            raise ProtocolError('"in" names another place than that of the batch')
+
     def execute(self, operation: Operation) -> Any:
-        """Execute an operation in the batch, and return its result."""
+        """Execute an operation in the batch, and return its result.
+
+        Raises:
+            ClosedError: The batch was not opened, or has ended.
+        """
         if not operation.in_batch:
-            raise InvalidOperationError(operation, "cannot be part of a batch")
-        self._grant.check(right_of(operation), self._branch)
-        if self._opened is None:
-            raise ReadOnlyMemoryError("a batch that was not opened")
+            raise InvalidOperationError(operation.name, "cannot be part of a batch")
+        self._grant.check(right_of(operation), self._place.branch)
+        if self._opened is None or self._ended:
+            raise ClosedError("the batch")
         return Desk._reduced(operation, self._opened.execute(operation), self._grant)
 
     def _end(self, error: Exception | None) -> None:

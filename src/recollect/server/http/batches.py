@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 from starlette.responses import Response
 
-from recollect.errors import ClosedError, InvalidArgumentError
+from recollect.errors import ClosedError, InvalidArgumentError, ServerBusyError
 from recollect.server.http.exchange import Exchange, OpenedBatch, Site
 from recollect.wire import answer_json, encode, read_request
 
@@ -24,20 +24,26 @@ async def begin_batch(exchange: Exchange) -> Response:
     except asyncio.CancelledError:
         batch.abandon()
         raise
+    if exchange.calls.stopping:
+        batch.abandon()
+        raise ServerBusyError("it is stopping", 1.0)
     number = secrets.token_hex(16)
     ends = asyncio.get_running_loop().call_later(exchange.calls.batch_s, _lose, exchange.site, number)
-    exchange.site.batches[number] = OpenedBatch(batch, exchange.grant, ends)
+    exchange.site.batches[number] = OpenedBatch(batch, exchange.namespace, exchange.grant, ends)
     return exchange.json_answer({"ok": True, "result": {"batch": number}}, HTTPStatus.CREATED)
 
 
 async def add_to_batch(exchange: Exchange) -> Response:
     batch = _of(exchange).batch
     stated = dict(await exchange.json())
-    place = exchange.place(stated.pop("in", None))
+    where = stated.pop("in", None)
+    place = exchange.place(where)
     name = stated.get("op")
 
     def call() -> bytes:
         request = read_request(stated, place)
+        if where is not None or place.key is not None:
+            batch.check(place)
         return encode(answer_json(request.operation, batch.execute(request.operation)))
 
     return exchange.answer(await exchange.calls.run("http", name if isinstance(name, str) else "?", call, batch.submit))
@@ -67,7 +73,7 @@ def _of(exchange: Exchange) -> OpenedBatch:
         ClosedError: It has ended, or is that of another token.
     """
     opened = exchange.site.batches.get(exchange.request.path_params["batch"])
-    if opened is None or opened.grant != exchange.grant:
+    if opened is None or opened.grant != exchange.grant or opened.namespace != exchange.namespace:
         raise ClosedError("the batch")
     return opened
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
+from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
@@ -26,9 +27,10 @@ KEY_HEADER = "Idempotency-Key"
 
 
 class OpenedBatch(NamedTuple):
-    """A batch that is open, the grant of who opened it, and what ends it in time."""
+    """A batch that is open, its namespace, the grant of who opened it, and what ends it in time."""
 
     batch: OpenBatch
+    namespace: str
     grant: Grant
     ends: asyncio.TimerHandle
 
@@ -145,6 +147,8 @@ class Exchange:
         return self.answer(encode(value), status)
 
 
+#: The statuses of requests whose body was not read to its end.
+_CUT_OFF = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.REQUEST_TIMEOUT)
 Handler = Callable[[Exchange], Awaitable[Response]]
 
 
@@ -159,12 +163,15 @@ def endpoint(handler: Handler, site: Site) -> Callable[[HttpRequest], Awaitable[
             grant = site.guard.grant(request)
             with site.guard.running(request):
                 return await handler(Exchange(request, grant, site))
-        except Exception as error:  # noqa: BLE001 - a fault of ours is answered, and logged without contents
-            wrong = error if isinstance(error, RecollectError) else internal_error(_route_of(request), error)
-            response = problem(wrong)
-            if response.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        except RecollectError as error:
+            response = problem(error)
+            if response.status_code in _CUT_OFF:
                 response.headers["Connection"] = "close"
             return response
+        except ClientDisconnect:  # nobody reads the answer
+            return Response(None, HTTPStatus.BAD_REQUEST)
+        except Exception as error:  # noqa: BLE001 - logged without contents, which a traceback may quote
+            return problem(internal_error(_route_of(request), error))
 
     return handle
 

@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from typing import Any, cast
 
 from recollect.errors import (
+    AccessError,
     ClosedError,
     InvalidOperationError,
     ProtocolError,
@@ -22,7 +22,8 @@ from recollect.errors import (
     ServerBusyError,
 )
 from recollect.salience import Level
-from recollect.server.calls import Calls
+from recollect.server.calls import Calls, internal_error
+from recollect.server.exports import Pages
 from recollect.server.limits import BODY_BYTES
 from recollect.server.socket.actions import ACTIONS, PONG, act, read_action
 from recollect.server.socket.lines import Lines
@@ -44,8 +45,10 @@ from recollect.wire import (
 _MOST_WAITING, _WAITING_BYTES = 128, 2**20
 #: Lines up to this length are parsed in the event loop.
 _SHORT = 16 * 2**10
-#: How many bytes of unfinished lines beyond `_SHORT` all connections together may have in memory.
-_UNFINISHED_BYTES = 256 * 2**20
+#: Number of lines that one client is answered before others get a turn.
+_AT_ONCE = 32
+#: How many bytes of lines beyond `_SHORT`, unfinished or not answered yet, all connections together may have in memory.
+_LONG_BYTES = 256 * 2**20
 #: Number of bytes of answers that a client has not read at which none is computed any more.
 _UNREAD_BYTES = 2**20
 #: Number of records that one read of an export returns.
@@ -64,7 +67,8 @@ class Door:
         salience: How strictly texts are judged before the action `store` stores them.
         line_bytes: Maximum length of a line.
         connections: The open connections.
-        unfinished: Bytes of unfinished lines in memory.
+        most_connections: Maximum number of connections.
+        long_bytes: Bytes of long lines in memory, unfinished or not answered yet.
     """
 
     calls: Calls
@@ -74,7 +78,7 @@ class Door:
     line_bytes: int = BODY_BYTES
     most_connections: int = 4096
     connections: set[Connection] = field(default_factory=set)
-    unfinished: int = 0
+    long_bytes: int = 0
 
 
 class Connection(asyncio.Protocol):
@@ -84,16 +88,19 @@ class Connection(asyncio.Protocol):
         self._door = door
         self._refusal = refusal
         self._lines = Lines(door.line_bytes)
-        self._counted = 0  # what of `door.unfinished` is this connection's
-        self._waiting: deque[bytes | None] = deque()
-        self._waiting_bytes = 0
+        self._counted = 0  # what of `door.long_bytes` is this connection's
+        self._waiting: deque[bytes | RecollectError] = deque()  # lines, and errors in place of those that were skipped
+        self._waiting_bytes = self._long_bytes = 0  # of all waiting lines; of the long ones, and of the one that runs
+        self._running_bytes = 0
+        self._crowded = False  # the unfinished line was skipped, because all together have too much in memory
         self._transport: asyncio.Transport | None = None
         self._busy = self._ended = False  # whether a request runs; whether the client has sent its last line
         self._writable = True
+        self._advancing = self._scheduled = False  # whether `_next` runs; whether it will
         self._batch: OpenBatch | None = None
         self._batch_lost = False  # it was undone because its time was over, and the client does not know yet
         self._batch_ends: asyncio.TimerHandle | None = None
-        self._export: Any = None
+        self._export: Pages | None = None
         self._export_ends: asyncio.TimerHandle | None = None
         self._waiter: asyncio.Task[None] | None = None
 
@@ -103,20 +110,27 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=_UNREAD_BYTES)
         door = self._door
-        refusal = self._refusal(transport)
-        if not refusal and len(door.connections) >= door.most_connections:
-            refusal = f"{len(door.connections)} connections are open"
-        if refusal:
-            self._write(error_json(ServerBusyError(refusal, 1.0)))
+        refusal: RecollectError | None = None
+        if refused := self._refusal(transport):
+            refusal = AccessError(refused)
+        elif len(door.connections) >= door.most_connections:
+            refusal = ServerBusyError(f"{len(door.connections)} connections are open", 1.0)
+        if refusal is not None:
+            self._ended = True
+            self._write(error_json(refusal))
             self._transport.close()
             return
         door.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
+        if self._ended:  # it is being closed
+            return
         for line in self._lines.feed(data):
-            self._waiting.append(line)
-            self._waiting_bytes += len(line or b"")
-        self._count_unfinished()
+            self._take(line)
+        if self._count() > _LONG_BYTES and self._lines.size > _SHORT:
+            self._lines.skip()
+            self._crowded = True
+            self._count()
         if len(self._waiting) > _MOST_WAITING or self._waiting_bytes > _WAITING_BYTES:
             self._pause()
         self._next()
@@ -136,9 +150,10 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._ended = True
         self._door.connections.discard(self)
-        self._door.unfinished -= self._counted
-        self._counted = 0
         self._waiting.clear()
+        self._long_bytes = self._running_bytes
+        self._lines.skip()
+        self._count()
         self._end_batch()
         self._close_export()
         if self._waiter is not None:
@@ -146,49 +161,86 @@ class Connection(asyncio.Protocol):
 
     # Lines
 
-    def _count_unfinished(self) -> None:
-        """Count the unfinished line, and skip it if all connections together have too much in memory."""
-        size = self._lines.size if self._lines.size > _SHORT else 0
+    def _take(self, line: bytes | None) -> None:
+        """Queue a line, or an error in place of one that is too long, or for which there is no room."""
         door = self._door
-        door.unfinished += size - self._counted
+        held = door.long_bytes - self._counted + self._long_bytes  # without the unfinished line, which this one was
+        if line is None and not self._crowded:
+            self._waiting.append(ProtocolError(f"the line is longer than {door.line_bytes} bytes, and was skipped"))
+        elif line is None or (len(line) > _SHORT and held + len(line) > _LONG_BYTES):
+            self._waiting.append(ServerBusyError("it has too many long lines in memory, and skipped this one", 1.0))
+        else:
+            self._waiting.append(line)
+            self._waiting_bytes += len(line)
+            self._long_bytes += len(line) if len(line) > _SHORT else 0
+        self._crowded = False
+
+    def _count(self) -> int:
+        """Count the long lines of this connection, and return the bytes that all have."""
+        size = self._long_bytes + (self._lines.size if self._lines.size > _SHORT else 0)
+        self._door.long_bytes += size - self._counted
         self._counted = size
-        if door.unfinished > _UNFINISHED_BYTES and size:
-            self._lines.skip()
-            door.unfinished -= size
-            self._counted = 0
+        return self._door.long_bytes
 
     def _pause(self) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
 
     def _next(self) -> None:
-        """Answer the next lines, until one needs a thread."""
-        while self._waiting and not self._busy and self._writable:
-            line = self._waiting.popleft()
-            self._waiting_bytes -= len(line or b"")
-            if line is None:
-                limit = self._door.line_bytes
-                self._write(error_json(ProtocolError(f"the line is longer than {limit} bytes, and was skipped")))
-            elif len(line) <= _SHORT:
-                self._parsed(line)
-            else:
-                self._busy = True
-                self._door.calls.start("socket", "parse", partial(decode, line), self._handle)
+        """Answer the next lines, until one needs a thread, or it is the turn of others."""
+        if self._advancing:  # the answer to a line was there at once
+            return
+        self._advancing = True
+        try:
+            for _ in range(_AT_ONCE):
+                if not self._busy:
+                    self._forget_line()
+                if not self._waiting or self._busy or not self._writable:
+                    break
+                self._answer(self._waiting.popleft())
+        finally:
+            self._advancing = False
+        if not self._busy:
+            self._forget_line()
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        if not self._waiting and not self._busy and self._ended:
+        if self._waiting and not self._busy and self._writable:
+            if not self._scheduled:
+                self._scheduled = True
+                asyncio.get_running_loop().call_soon(self._go_on)
+        elif not self._waiting and not self._busy and self._ended:
             transport.close()
-        elif len(self._waiting) <= _MOST_WAITING // 2 and self._waiting_bytes <= _WAITING_BYTES // 2:
+        if len(self._waiting) <= _MOST_WAITING // 2 and self._waiting_bytes <= _WAITING_BYTES // 2:
             transport.resume_reading()
 
-    def _parsed(self, line: bytes) -> None:
-        try:
-            data = decode(line)
-        except RecollectError as error:
-            self._write(error_json(error))
+    def _go_on(self) -> None:
+        self._scheduled = False
+        self._next()
+
+    def _answer(self, line: bytes | RecollectError) -> None:
+        if isinstance(line, RecollectError):
+            self._write(error_json(line))
             return
-        self._handle(data)
+        self._waiting_bytes -= len(line)
+        if len(line) <= _SHORT:
+            try:
+                data = decode(line)
+            except RecollectError as error:
+                self._write(error_json(error))
+                return
+            self._handle(data)
+        else:
+            self._running_bytes = len(line)
+            self._busy = True
+            self._door.calls.start("socket", "parse", partial(decode, line), self._handle)
+
+    def _forget_line(self) -> None:
+        """Note that the long line that was answered takes no memory any more."""
+        if self._running_bytes:
+            self._long_bytes -= self._running_bytes
+            self._running_bytes = 0
+            self._count()
 
     def _handle(self, data: Any) -> None:
         """Answer a line that was parsed, now or when it is done."""
@@ -206,6 +258,9 @@ class Connection(asyncio.Protocol):
             _HANDLERS[kinds[0]](self, data)
         except RecollectError as error:
             self._write(error_json(error))
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not end the connection
+            self._write(error_json(internal_error("line", error)))
+        self._next()
 
     # What a line can ask for
 
@@ -215,7 +270,9 @@ class Connection(asyncio.Protocol):
             self._door.calls.on_served("socket", "ping", 0.0, "")
             self._write(PONG)
             return
-        place = Place.from_json(data.get("in") or {})
+        if self._batch is not None or self._batch_lost:
+            raise InvalidOperationError(name, "cannot be part of a batch: commit or undo it first")
+        place = _place(data)
         door = self._door
 
         def call() -> bytes:
@@ -225,18 +282,22 @@ class Connection(asyncio.Protocol):
         self._start(name, call)
 
     def _operate(self, data: Mapping[str, Any]) -> None:
-        if data.get("op") == "wait":
-            self._wait(data)
-            return
         calls, grant, batch = self._door.calls, self._door.grant, self._batch
         name = data["op"] if isinstance(data["op"], str) else "?"
-
         if self._batch_lost:
             raise ClosedError("the batch")
+        if name == "wait" and batch is None:
+            self._wait(data)
+            return
 
         def call() -> bytes:
             request = read_request(data)
-            result = calls.execute(request, grant) if batch is None else batch.execute(request.operation)
+            if batch is None:
+                result = calls.execute(request, grant)
+            else:
+                if data.get("in") is not None:
+                    batch.check(request.place)
+                result = batch.execute(request.operation)
             return encode(answer_json(request.operation, result))
 
         self._start(name, call, None if batch is None else batch.submit)
@@ -255,6 +316,9 @@ class Connection(asyncio.Protocol):
                 answer = answer_json(operation, found)
             except RecollectError as error:
                 answer = error_json(error)
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not end the connection
+                answer = error_json(internal_error("wait", error))
+            self._waiter = None
             self._done(encode(answer))
 
         self._waiter = asyncio.get_running_loop().create_task(waiting())
@@ -267,13 +331,15 @@ class Connection(asyncio.Protocol):
         if what == _BEGIN:
             if self._batch is not None:
                 raise InvalidOperationError("batch", "is open already on this connection: commit or undo it first")
-            place, expect_head = Place.from_json(data.get("in") or {}), data.get("expect_head")
+            if self._batch_lost:  # the client believes that it is open
+                raise ClosedError("the batch")
+            place, expect_head = _place(data), data.get("expect_head")
             if expect_head is not None and (isinstance(expect_head, bool) or not isinstance(expect_head, int)):
                 raise ProtocolError('"expect_head" must be an integer')
             batch = calls.batch(place, self._door.grant, expect_head)
 
             def opened(answer: bytes | RecollectError) -> None:
-                if self._transport is None or self._transport.is_closing():
+                if self._is_gone:
                     batch.abandon()
                 elif not isinstance(answer, RecollectError):
                     self._batch = batch
@@ -308,14 +374,20 @@ class Connection(asyncio.Protocol):
         what = data["export"]
         if what == "open":
             self._close_export()
-            place, calls, grant = Place.from_json(data.get("in") or {}), self._door.calls, self._door.grant
+            place, calls, grant = _place(data), self._door.calls, self._door.grant
 
-            def opened() -> bytes:
-                self._export = export = calls.desk.export(place, grant)
-                return _done({"root": export.root, "count": export.count})
+            def opened(answer: Pages | RecollectError) -> None:
+                if isinstance(answer, RecollectError):
+                    self._done(answer)
+                    return
+                self._export = answer
+                if self._is_gone:
+                    self._close_export()
+                self._done(_done({"root": answer.root, "count": answer.count}))
 
             self._export_ends = asyncio.get_running_loop().call_later(calls.export_s, self._close_export)
-            self._start("export", opened)
+            self._busy = True
+            calls.start("socket", "export", lambda: Pages(calls.desk.export(place, grant)), opened)
         elif what == "read":
             if self._export is None:
                 raise ClosedError("the export")
@@ -331,7 +403,7 @@ class Connection(asyncio.Protocol):
         if self._export_ends is not None:
             self._export_ends.cancel()
         if export is not None:
-            self._door.calls.start("socket", "export", export.close, lambda result: None)
+            self._door.calls.release(export.close)
 
     # Answers
 
@@ -347,6 +419,11 @@ class Connection(asyncio.Protocol):
         self._write(error_json(answer) if isinstance(answer, RecollectError) else answer)
         self._next()
 
+    @property
+    def _is_gone(self) -> bool:
+        """Whether nobody reads answers any more."""
+        return self._transport is None or self._transport.is_closing()
+
     def _write(self, answer: Mapping[str, Any] | bytes) -> None:
         if self._transport is None or self._transport.is_closing():
             return
@@ -361,6 +438,10 @@ class Connection(asyncio.Protocol):
         self._waiting.clear()
         self._ended = True
         self._end_batch()
+        if self._waiter is not None:
+            self._waiter.cancel()
+            self._waiter = None
+            self._done(ServerBusyError("it is stopping", 1.0))
         if not self._busy and self._transport is not None:
             self._transport.close()
 
@@ -380,8 +461,14 @@ def _after(call: Callable[[], None]) -> bytes:
     return _done(None)
 
 
-def _read_page(export: Any) -> bytes:
-    return _done([record_json(record) for record in islice(export.records, _PAGE)])
+def _read_page(export: Pages) -> bytes:
+    return _done([record_json(record) for record in export.read(_PAGE)])
+
+
+def _place(data: Mapping[str, Any]) -> Place:
+    """Return the place that a line names."""
+    stated = data.get("in")
+    return Place() if stated is None else Place.from_json(stated)
 
 
 _HANDLERS: dict[str, Callable[[Connection, Mapping[str, Any]], None]] = {

@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 from recollect.server.socket.connection import Connection, Door
-from recollect.server.socket.listening import SocketFile, refused_peer
+from recollect.server.socket.listening import BACKLOG, SocketFile, refused_peer
 
 
 class SocketDoor:
@@ -35,7 +35,11 @@ class SocketDoor:
             self._file = SocketFile(self._path)
             listening, address = self._file.socket, f"unix://{self._path}"
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_unix_server(lambda: Connection(self._shared, refused_peer), sock=listening)
+        self._server = await loop.create_unix_server(
+            lambda: Connection(self._shared, refused_peer),
+            sock=listening,
+            backlog=BACKLOG,
+        )
         return address
 
     async def stop(self) -> None:
@@ -47,6 +51,11 @@ class SocketDoor:
             each.stop()
         if self._file is not None:
             self._file.remove()
+
+    async def flushed(self) -> None:
+        """Return when all connections are closed. See `server.running.Door`."""
+        while self._shared.connections:
+            await asyncio.sleep(0.01)
 
     def abort(self) -> None:
         """Close all connections at once."""

@@ -16,7 +16,7 @@ from typing import Any
 from recollect.errors import InvalidArgumentError
 
 #: Length of the queue of connections that are not accepted yet.
-_BACKLOG = 1024
+BACKLOG = 1024
 #: The longest path that every system can bind a socket to, in bytes.
 _MAX_PATH_BYTES = 103
 
@@ -59,7 +59,7 @@ class SocketFile:
                 listening.bind(os.fspath(self.path))
             finally:
                 os.umask(before)
-            listening.listen(_BACKLOG)
+            listening.listen(BACKLOG)
             listening.setblocking(False)
             found = os.lstat(self.path)
         except BaseException:
