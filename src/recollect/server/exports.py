@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 from itertools import islice
 
-from recollect import Record
-from recollect.engine.results import Export
+from recollect import Export, Record
 from recollect.errors import ClosedError
 
 

@@ -19,13 +19,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from recollect.errors import AccessError, InvalidArgumentError, ProtocolError, RecollectError
+from recollect.errors import AccessError, InvalidArgumentError, ProtocolError, RecollectError, ServerBusyError
 from recollect.server.http.batches import undo_all
 from recollect.server.http.exchange import KEY_HEADER, VERSION_HEADER, Exchange, Site, endpoint
 from recollect.server.http.openapi import description
 from recollect.server.http.problems import problem
 from recollect.server.http.protocol import PatientProtocol
 from recollect.server.http.routes import ROUTES
+from recollect.server.limits import DRAIN_S
 from recollect.server.metrics import CONTENT_TYPE, Metrics
 from recollect.wire import ADMIN, READ, Grant
 
@@ -93,7 +94,9 @@ def application(site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...]
             )
         )
     handlers: dict[Any, Any] = {HTTPException: _not_found, Exception: _failed}
-    return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
+    out = Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
+    out.router.redirect_slashes = False  # another path is another resource, and each answer is JSON
+    return out
 
 
 _PAGE_HEADERS = {"Content-Security-Policy": "default-src 'self' 'unsafe-inline'", "X-Content-Type-Options": "nosniff"}
@@ -175,22 +178,32 @@ class HttpDoor:
 
     def __init__(self, site: Site, app: Any, host: str, port: int, given: socket.socket | None = None) -> None:
         self._site = site
+        self._app = app
         self._host, self._port = host, port
         self._socket = given
         config = uvicorn.Config(
-            app,
+            self._limited,
+            interface="asgi3",
             http=PatientProtocol,
-            log_level="warning",
+            log_level="error",
             access_log=False,
             server_header=False,
-            limit_concurrency=CONNECTIONS,
             timeout_keep_alive=_KEPT_S,
-            timeout_graceful_shutdown=_GRACE_S,
+            timeout_graceful_shutdown=int(DRAIN_S),
             lifespan="off",
             ws="none",
         )
         self._server = _Server(config)
         self._running: asyncio.Task[None] | None = None
+
+    async def _limited(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request, or refuse it if too many connections are open."""
+        if self.connections <= CONNECTIONS:
+            await self._app(scope, receive, send)
+            return
+        refusal = problem(ServerBusyError(f"{self.connections - 1} connections are open", 1.0))
+        refusal.headers["Connection"] = "close"
+        await refusal(scope, receive, send)
 
     @property
     def connections(self) -> int:
@@ -221,6 +234,9 @@ class HttpDoor:
         self._server.should_exit = True
         if self._running is not None:
             await self._running
+
+    async def flushed(self) -> None:
+        """Return at once: `stop` has waited for the connections. See `server.running.Door`."""
 
     def abort(self) -> None:
         """Close all connections at once."""

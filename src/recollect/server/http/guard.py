@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from recollect.errors import AccessError, ProtocolError, ServerBusyError, TokenError
@@ -21,6 +21,10 @@ from recollect.server.http.problems import problem
 from recollect.server.limits import BODY_BYTES, BODY_S, MOST_RUNNING
 from recollect.server.tokens import Tokens, hash_of
 from recollect.wire import READ, Grant
+
+#: How much of a body that is too large is read, so that its client reads the answer, and for how many seconds each part
+#: of it is waited for.
+_DISCARDED_BYTES, _DISCARDED_S = 64 * 2**20, 1.0
 
 
 @dataclass
@@ -105,19 +109,39 @@ class Guard:
         """
         stated = request.headers.get("content-length", "")
         if stated.isdigit() and int(stated) > self.body_bytes:
+            if int(stated) <= self.body_bytes + _DISCARDED_BYTES:
+                await self._discarded(request)
             raise TooLargeError(f"the body has {stated} bytes, and may have {self.body_bytes}")
         parts: list[bytes] = []
-        size = 0
+        size, more = 0, True
         try:
             async with asyncio.timeout(self.body_s):
-                async for chunk in request.stream():
-                    size += len(chunk)
-                    if size > self.body_bytes:
-                        raise TooLargeError(f"the body has more than {self.body_bytes} bytes")
-                    parts.append(chunk)
+                while more and size <= self.body_bytes:
+                    message = await request.receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientDisconnect
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    more = message.get("more_body", False)
         except TimeoutError:
             raise TooSlowError(f"the body did not arrive within {self.body_s:g} s") from None
+        if size > self.body_bytes:
+            parts.clear()
+            if more:
+                await self._discarded(request)
+            raise TooLargeError(f"the body has more than {self.body_bytes} bytes")
         return b"".join(parts)
+
+    async def _discarded(self, request: Request) -> None:
+        """Read a body on without keeping it, within bounds: a client that still sends would not read the answer."""
+        left = _DISCARDED_BYTES
+        with suppress(TimeoutError):
+            while left > 0:
+                async with asyncio.timeout(_DISCARDED_S):
+                    message = await request.receive()
+                left -= len(message.get("body", b""))
+                if message["type"] != "http.request" or not message.get("more_body", False):
+                    return
 
 
 class TooManyError(ServerBusyError):

@@ -1,15 +1,20 @@
-"""uvicorn's protocol, with a limit on how long a client may take for the head of a request.
+"""uvicorn's protocol, with a limit on how long a client may take for the head of a request, and with answers of JSON.
 
 uvicorn closes connections between requests, but waits for ever for a head that was begun, or never comes. A client that
-opens many such connections would take the room of others.
+opens many such connections would take the room of others. What is not HTTP, it answers with plain text.
 """
 
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from recollect.errors import ProtocolError
+from recollect.server.http.problems import problem
 
 #: Seconds that the head of a request may take.
 HEAD_S = 10.0
@@ -35,6 +40,21 @@ class PatientProtocol(H11Protocol):
         if self._head_ends is not None:
             self._head_ends.cancel()
         super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not a request of HTTP, and close the connection. See `H11Protocol`."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # within an answer
+            self.transport.close()
+            return
+        answer = problem(ProtocolError("the request is not one of HTTP/1.1"), HTTPStatus.BAD_REQUEST)
+        headers = [*answer.raw_headers, (b"connection", b"close")]
+        events: tuple[Any, ...] = (
+            h11.Response(status_code=answer.status_code, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=bytes(answer.body)),
+            h11.EndOfMessage(),
+        )
+        self.transport.write(b"".join(self.conn.send(event) or b"" for event in events))
+        self.transport.close()
 
     def _give_up(self) -> None:
         self._head_ends = None

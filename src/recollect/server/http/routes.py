@@ -84,9 +84,7 @@ async def context(exchange: Exchange) -> Response:
     given.setdefault("max_tokens", 1000)
 
     def call(memory: Any) -> Any:
-        text = memory.context(question, **given)
-        items = [{"id": each.record.id, "origin": each.origin, "outcome": each.outcome} for each in text.items]
-        return {"text": str(text), "tokens": text.tokens, "items": items}
+        return memory.context(question, **given).to_json()
 
     return exchange.json_answer(await exchange.on_memory("context", READ, call, place))
 

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from itertools import islice
 from typing import Any
 
 from starlette.responses import Response, StreamingResponse
 
 from recollect.errors import ProtocolError, RecollectError
+from recollect.server.exports import Pages
 from recollect.server.http.exchange import VERSION_HEADER, Exchange
+from recollect.server.http.guard import TooSlowError
 from recollect.wire import PROTOCOL, READ, WRITE, decode, encode, record_from_json, record_json
 
 #: Seconds without a commit after which a comment shows that the stream is alive.
 _ALIVE_S = 15.0
+#: How often a stream looks whether the server stops, in seconds.
+_LOOK_S = 1.0
+#: Maximum number of digits of a number in a query.
+_MOST_DIGITS = 18
 #: Number of records that are read, and stored, at a time.
 _READ, _STORED = 200, 1000
 _EVENTS, _LINES = "text/event-stream", "application/x-ndjson"
@@ -39,7 +44,7 @@ async def changes(exchange: Exchange) -> Response:
             await exchange.site.waits.wait(placed, since, 0)  # raises if it is no cursor
         return StreamingResponse(_events(exchange, placed, since), 200, _HEADERS, _EVENTS)
     limit = query.get("limit", "100")
-    if not limit.isascii() or not limit.isdigit():
+    if not limit.isascii() or not limit.isdigit() or len(limit) > _MOST_DIGITS:
         raise ProtocolError(f"limit must be a number, got {limit!r:.80}")
     found = await exchange.on_memory(
         "changes",
@@ -55,7 +60,7 @@ async def changes(exchange: Exchange) -> Response:
 def _cursor(text: int | str | None) -> int | str:
     """Return a cursor from a query: a number is a seq."""
     if isinstance(text, str):
-        return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else text
     return text or 0
 
 
@@ -82,7 +87,7 @@ async def _each(exchange: Exchange, place: Any, since: int | str | None) -> Asyn
 async def export(exchange: Exchange) -> Response:
     stated = (await exchange.json()).get("in") if exchange.request.method == "POST" else None
     place = exchange.place(stated)
-    opened = await exchange.run("export", lambda: exchange.calls.desk.export(place, exchange.grant))
+    opened = await exchange.run("export", lambda: Pages(exchange.calls.desk.export(place, exchange.grant)))
 
     async def lines() -> AsyncIterator[bytes]:
         ends = asyncio.get_running_loop().call_later(
@@ -90,11 +95,13 @@ async def export(exchange: Exchange) -> Response:
         )
         try:
             yield encode({"root": opened.root, "count": opened.count}) + b"\n"
-            while page := await exchange.run("export", lambda: list(islice(opened.records, _READ))):
+            while page := await exchange.run("export", lambda: opened.read(_READ)):
                 yield b"".join(encode(record_json(each)) + b"\n" for each in page)
+        except RecollectError as error:  # a line that is no record, so that nobody takes the rest for all
+            yield encode(error.to_json()) + b"\n"
         finally:
             ends.cancel()
-            exchange.calls.start("http", "export", opened.close, lambda result: None)
+            exchange.calls.release(opened.close)
 
     return StreamingResponse(lines(), 200, _HEADERS, _LINES)
 
@@ -142,7 +149,7 @@ async def _lines(exchange: Exchange) -> AsyncIterator[bytes]:
             async with asyncio.timeout(exchange.site.guard.body_s):
                 chunk = await anext(stream, None)
         except TimeoutError:
-            raise ProtocolError("the body did not go on in time") from None
+            raise TooSlowError("the body did not go on in time") from None
         if chunk is None:
             break
         *ended, rest = (rest + chunk).split(b"\n")
