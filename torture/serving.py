@@ -69,6 +69,7 @@ class Server:
         )
         self.addresses: list[str] = []
         self.log: list[dict[str, Any]] = []
+        self._logged = threading.Condition()
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self.log.append(json.loads(line))
@@ -86,8 +87,15 @@ class Server:
     def _read(self) -> None:
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            with suppress(ValueError):  # of a process that was killed within a line
+            with suppress(ValueError), self._logged:  # of a process that was killed within a line
                 self.log.append(json.loads(line))
+                self._logged.notify_all()
+
+    def wait_for_log(self, text: str) -> None:
+        """Wait until a line with a text is logged."""
+        with self._logged:
+            came = self._logged.wait_for(lambda: any(text in line["event"] for line in self.log), PATIENCE_S)
+            assert came, f"{text!r} was not logged: {self.log}"
 
     def kill(self) -> None:
         """Kill the process, if it still runs, and wait for its end."""
@@ -217,8 +225,9 @@ class Load:
     def settled(self) -> int:
         """Wait until no client waits for an answer, because there is no server, and return how many calls have none."""
         with self._changed:
-            alive = lambda: sum(thread.is_alive() for thread in self._threads)  # noqa: E731
-            settled = self._changed.wait_for(lambda: self._waiting >= alive(), PATIENCE_S)
+            settled = self._changed.wait_for(
+                lambda: self._waiting >= sum(thread.is_alive() for thread in self._threads), PATIENCE_S
+            )
             assert settled, "a client of a server that is gone still waits for an answer"
             return sum(not call.answered for call in self.calls)
 

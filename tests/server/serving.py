@@ -82,9 +82,11 @@ class Served:
         metrics = Metrics(frozenset())
         self.calls = Calls(Desk(lambda writes: self.served.writing() if writes else self.served.reading()))
         waits = Waits(self.served, lambda: self.calls.stopping)
-        of = lambda prefix: {  # noqa: E731
-            name.removeprefix(prefix): value for name, value in self._limits.items() if name.startswith(prefix)
-        }
+
+        def of(prefix: str) -> dict[str, Any]:
+            limits = self._limits.items()
+            return {name.removeprefix(prefix): value for name, value in limits if name.startswith(prefix)}
+
         for name, value in of("calls_").items():
             setattr(self.calls, name, value)
         self.door = Door(self.calls, recollect.wire.Grant(), waits, salience="off", **of("door_"))

@@ -399,5 +399,3 @@ def test_every_answer_is_one_line(served: Served) -> None:
         client.send(remember("a\nb\u2028c\r\n"), {"op": "get", "id": "a\nb\u2028c\r\n"}, PING.strip())
         answers = [json.dumps(client.answer()) for _ in range(3)]
         assert '"pong": true' in answers[2]
-
-
