@@ -18,7 +18,8 @@ from recollect.errors import CommitInDoubtError, RecollectError, ServerBusyError
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(transport, "_FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr(transport, "_LONGEST_PAUSE_S", 0.0)
 
 
 LOST, NOT_SENT, BUSY = LostError("lost", sent=True), LostError("no server", sent=False), ServerBusyError("busy", 1.0)
