@@ -10,6 +10,7 @@
     python -m bench vectors --records 100000 --json
     python -m bench poison --bytes 1048576 --json
     python -m bench mcp --json
+    python -m bench serve --json        calls over a socket and HTTP, compared with this process; 1, 8, 64 clients
     python -m bench past --records 100000 --json
     python -m bench history --records 1000000 --json
     python -m bench manager --json      what the manager adds to a write, and consolidation of 10,000 records
@@ -101,6 +102,7 @@ MEASURES = {
     "vectors": ("vectors.vectors", "records questions"),
     "poison": ("poison.poison", "bytes"),
     "mcp": ("mcp.mcp", "records questions"),
+    "serve": ("serve.serve", "records questions"),
     "past": ("past.pasts", "records questions"),
     "history": ("history.histories", "records"),
     "manager": ("manager.measured", "records"),
@@ -179,6 +181,9 @@ def _parser() -> argparse.ArgumentParser:
     poison = command("poison", "the most expensive texts, compared with plain words of as many bytes", None)
     poison.add_argument("--bytes", type=int, default=2**20)
     command("mcp", "calls of the MCP server, compared with this process, and its start", 10_000, 200)
+    command(
+        "serve", "calls of the server, compared with this process, and requests a second of its clients", 10_000, 400
+    )
     command("past", "recall as of a past moment, compared with the present", 100_000, 100)
     command("manager", "what the manager adds to a write, and how long consolidation takes", 10_000)
     command("glossary", "recall and annotate of the terms of an agent, and how annotate grows", 10_000)

@@ -21,12 +21,28 @@ import recollect
 #: Libraries that start threads of their own ask these; one core is one thread.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 ROOT = Path(__file__).parent.parent
+#: The cores that this process might use when it started; none where the system does not tell.
+CORES = tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ()
 
 
 def one_core() -> None:
     """Pin this process, and those that it starts, to the last core that it may use."""
     if hasattr(os, "sched_setaffinity"):  # Linux; elsewhere the figures are of whatever core there is
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+@contextmanager
+def first_core() -> Iterator[None]:
+    """Pin what is started in the block to the first core that this process might use when it started."""
+    if not CORES:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, CORES[:1])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def milliseconds(call: Callable[..., object], *arguments: object) -> float:
