@@ -253,7 +253,7 @@ class Why:
     @json_form("an explanation")
     def from_json(cls, data: Mapping[str, Any]) -> Why:
         """Rebuild an explanation from its JSON form."""
-        words = (Word(**{**word, "lent_by": tuple(word["lent_by"])}) for word in data["words"])
+        words = [Word(**{**word, "lent_by": tuple(word["lent_by"])}) for word in data["words"]]
         return cls(data["shares"], tuple(words))
 
 
@@ -620,7 +620,9 @@ class _ExportedRecords:
 
 def record_json(record: Record) -> dict[str, Any]:
     """Return the JSON form of a record, with its hash."""
-    return {**record.to_json(), "hash": record.hash}
+    out = record.to_json()
+    out["hash"] = record.hash
+    return out
 
 
 def record_from_json(data: Mapping[str, Any]) -> Record:

@@ -97,7 +97,8 @@ def encode(fields: Mapping[str, Any], unknown: tuple[RawField, ...] = ()) -> byt
     for name, value in fields.items():
         number, head, encoder = _WRITTEN[name]
         raw = encoder(value)
-        items.append((number, head + varint(len(raw)) + raw))
+        size = len(raw)
+        items.append((number, head + (_BYTE[size] if size < 0x80 else varint(size)) + raw))
     for number, kind, raw in unknown:
         items.append((number, varint(number) + _BYTE[kind] + varint(len(raw)) + raw))
     items.sort()

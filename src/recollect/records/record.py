@@ -93,6 +93,8 @@ def _text(name: str, value: object, most_bytes: int = MAX_NAME_BYTES) -> str:
 
 
 def _kind(name: str, value: object) -> str:
+    if type(value) is str and value in KINDS:
+        return value
     return fold(_text(name, value, 100))
 
 
@@ -365,9 +367,10 @@ class Record:
     def _check(self, given: Iterable[tuple[str, Any]]) -> None:
         """Bring the given fields into their canonical form, then validate their combination."""
         for name, value in given:
-            if value is _DEFAULTS[name]:
+            default, check = _RULES[name]
+            if value is default:
                 continue
-            checked = _CHECKS.get(name, _text)(name, value)
+            checked = check(name, value)
             if checked is not value:
                 object.__setattr__(self, name, checked)
         if self.unknown != ():
@@ -474,27 +477,28 @@ class Record:
 
     def present(self) -> dict[str, Any]:
         """Return the fields that are present, by their names in `codec.FIELDS` (content is `text` or `data`)."""
-        out = {}
-        for name, value in zip(FIELD_NAMES, _values(self), strict=True):
-            if value is None or value is False or (not value and isinstance(value, (tuple, dict))):
-                continue
-            if name == "content":
-                name = "text" if isinstance(value, str) else "data"
-            out[name] = value
-        return out
+        return self._present(_TEXT_NAMES if isinstance(self.content, str) else _DATA_NAMES)
+
+    def _present(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Return the fields that are present, by their names in a tuple that has the order of FIELD_NAMES."""
+        return {
+            name: value
+            for name, value in zip(names, _values(self), strict=True)
+            if value is not None and value is not False and value != () and value != {}
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object without absent fields. `from_json` builds the identical record from it."""
-        out: dict[str, Any] = {}
-        for name, value in self.present().items():
+        out = self._present(FIELD_NAMES if isinstance(self.content, str) else _DATA_NAMES)
+        for name, value in out.items():
+            if type(value) is str:  # most are
+                continue
             if isinstance(value, datetime):
                 out[name] = value.isoformat()
             elif isinstance(value, bytes):
-                out["data"] = base64.b64encode(value).decode("ascii")
+                out[name] = base64.b64encode(value).decode("ascii")
             elif isinstance(value, tuple):
                 out[name] = list(value)
-            else:
-                out["content" if name == "text" else name] = value
         if self.unknown:
             out["unknown"] = [[raw.number, raw.type, base64.b64encode(raw.value).decode()] for raw in self.unknown]
         return out
@@ -511,24 +515,33 @@ class Record:
         for name in ("id", "content"):
             if name not in given:
                 raise InvalidRecordError(name, None, "is missing")
-        return cls(**given)
+        return checked(**given) if cls is Record else cls(**given)  # a subclass may have more fields or other rules
 
 
 FIELD_NAMES: tuple[str, ...] = tuple(f.name for f in fields(Record) if f.name not in ("unknown", "_bytes"))
 _values = attrgetter(*FIELD_NAMES)
 #: The default of each field, which is valid. (MISSING, which equals no value, for fields without one.)
 _DEFAULTS = {f.name: f.default for f in fields(Record)}
+#: The default and the check of each field.
+_RULES = {name: (_DEFAULTS[name], _CHECKS.get(name, _text)) for name in FIELD_NAMES}
 _NO_METADATA = FrozenDict()
 _unchecked = unchecked(Record)
 #: The defaults in the order of FIELD_NAMES.
 _DEFAULT_VALUES = tuple(_DEFAULTS[name] for name in FIELD_NAMES)
+#: FIELD_NAMES as `codec.FIELDS` has them, for content that is text, and for bytes.
+_TEXT_NAMES, _DATA_NAMES = (
+    tuple(content if name == "content" else name for name in FIELD_NAMES) for content in ("text", "data")
+)
+#: The place of each field in FIELD_NAMES.
+_PLACES = {name: place for place, name in enumerate(FIELD_NAMES)}
+#: Python passes keywords fastest if they are these very objects, and not equal ones that were read from JSON.
+_KNOWN = {name: name for name in FIELD_NAMES}
 _TIME_FIELDS = frozenset(name for name, (_, kind) in codec.FIELDS.items() if kind == codec.TIME)
 
 
 def _in_order(given: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """The given fields with their values, in the order of FIELD_NAMES."""
-    in_order = given if len(given) == 1 else FIELD_NAMES
-    return [(name, given[name]) for name in in_order if name in given and name != "unknown"]
+    return [(name, given[name]) for name in sorted(_PLACES.keys() & given, key=_PLACES.__getitem__)]
 
 
 def checked(**given: Any) -> Record:
@@ -576,16 +589,16 @@ def fields_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
     if "content" in data and "data" in data:
         raise InvalidRecordError("data", data["data"], "cannot be combined with content: a record has one of them")
     out: dict[str, Any] = {}
-    for name, value in data.items():
-        if name in _TIME_FIELDS and isinstance(value, str):
-            out[name] = instant(name, value)
-        elif name == "data":
-            out["content"] = _from_base64(name, value)
-        elif name == "unknown":
-            out[name] = _unknown_from_json(value)
+    for stated, value in data.items():
+        name = _KNOWN.get(stated)
+        if name is not None:
+            out[name] = instant(name, value) if name in _TIME_FIELDS and isinstance(value, str) else value
+        elif stated == "data":
+            out["content"] = _from_base64(stated, value)
+        elif stated == "unknown":
+            out[stated] = _unknown_from_json(value)
         else:
-            check_field(name, "a record")
-            out[name] = value
+            check_field(stated, "a record")
     return out
 
 
