@@ -21,7 +21,8 @@ from recollect.wire import PROTOCOL, Place, decode, encode, read_result
 
 #: Number of connections that are kept while they are not used.
 _IDLE = 16
-_CHUNK = 2**18
+#: Most answers fit. Python allocates as much for each read.
+_CHUNK = 2**16
 
 
 class UnixTransport:

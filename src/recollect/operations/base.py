@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from datetime import date, datetime
+from functools import cache
 from typing import Any, ClassVar
 
 from recollect.errors import InvalidOperationError, RecollectError, UnsupportedError, shown
@@ -41,14 +42,21 @@ class Operation:
             UnsupportedError: The operation contains a custom filter or a function.
         """
         out: dict[str, Any] = {"op": self.name}
-        for item in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, item.name)
-            default = item.default if item.default is not MISSING else None
-            if item.default_factory is not MISSING:
-                default = item.default_factory()
+        for name, default in _defaults(type(self)).items():
+            value = getattr(self, name)
             if value != default:
-                out[item.name] = plain(value)
+                out[name] = plain(value)
         return out
+
+
+@cache
+def _defaults(kind: type[Operation]) -> dict[str, Any]:
+    """Return the fields of an operation with the default of each; None if it has none."""
+    out: dict[str, Any] = {}
+    for item in fields(kind):  # type: ignore[arg-type]
+        default = item.default if item.default is not MISSING else None
+        out[item.name] = default if item.default_factory is MISSING else item.default_factory()
+    return out
 
 
 def from_json(data: object, depth: int = 0) -> Operation:
@@ -70,7 +78,7 @@ def from_json(data: object, depth: int = 0) -> Operation:
     kind = REGISTRY.get(name) if isinstance(name, str) else None
     if kind is None:
         raise InvalidOperationError(name, f"is not one of {', '.join(sorted(REGISTRY))}")
-    known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
+    known = _defaults(kind)
     arguments: dict[str, Any] = {}
     for key, value in data.items():
         if key == "op":

@@ -95,9 +95,9 @@ class Calls:
             self.running -= 1
             if not self.running:
                 self._idle.set()
-            code = result.code if isinstance(result, RecollectError) else ""
-            self.on_served(door, name, time.perf_counter() - begun, code)
-            done(result)
+            seconds = time.perf_counter() - begun
+            done(result)  # first: the client waits
+            self.on_served(door, name, seconds, result.code if isinstance(result, RecollectError) else "")
 
         try:
             (submit or (self._readers if reads(name) else self._writers).submit)(run)

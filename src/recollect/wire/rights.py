@@ -39,8 +39,10 @@ def right_of(operation: Operation) -> Right:
     """
     if isinstance(operation, At):
         return right_of(operation.operation)
-    parts = operation.operations if isinstance(operation, Batch) else ()
-    return max((_NEEDED.get(operation.name, ADMIN), *map(right_of, parts)), key=RIGHTS.index)
+    needed = _NEEDED.get(operation.name, ADMIN)
+    if isinstance(operation, Batch):
+        return max((needed, *map(right_of, operation.operations)), key=RIGHTS.index)
+    return needed
 
 
 def reads(name: str) -> bool:
