@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from datetime import date, datetime
-from functools import cache
 from typing import Any, ClassVar
 
 from recollect.errors import InvalidOperationError, RecollectError, UnsupportedError, shown
@@ -21,6 +20,8 @@ from recollect.records.record import aware, fields_from_json, instant
 _MAX_DEPTH = 2
 #: Name -> operation.
 REGISTRY: dict[str, type[Operation]] = {}
+#: Operation -> its fields with their defaults, once they were needed.
+_DEFAULTS: dict[type[Operation], dict[str, Any]] = {}
 
 
 class Operation:
@@ -49,14 +50,15 @@ class Operation:
         return out
 
 
-@cache
 def _defaults(kind: type[Operation]) -> dict[str, Any]:
     """Return the fields of an operation with the default of each; None if it has none."""
-    out: dict[str, Any] = {}
-    for item in fields(kind):  # type: ignore[arg-type]
-        default = item.default if item.default is not MISSING else None
-        out[item.name] = default if item.default_factory is MISSING else item.default_factory()
-    return out
+    if kind not in _DEFAULTS:
+        out: dict[str, Any] = {}
+        for item in fields(kind):  # type: ignore[arg-type]
+            default = item.default if item.default is not MISSING else None
+            out[item.name] = default if item.default_factory is MISSING else item.default_factory()
+        _DEFAULTS[kind] = out
+    return _DEFAULTS[kind]
 
 
 def from_json(data: object, depth: int = 0) -> Operation:
