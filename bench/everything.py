@@ -31,6 +31,7 @@ def measurements(large: bool) -> Iterator[tuple[str, list[str]]]:
     yield "feed", ["feed"]
     yield "loading", ["loading"]
     yield "vectors", ["vectors"]
+    yield "serve", ["serve"]
     yield "past", ["past"]
     yield "once", ["once"]
     if large:

@@ -30,12 +30,13 @@ import recollect
 from bench import stores
 from bench.corpus import cache_folder, corpus, questions
 from bench.measuring import ROOT, first_core, milliseconds, percentile, percentiles, told, versions
-from bench.recall import WARM_UP, K, in_turn, warmed
+from bench.peers import K
+from bench.recall import WARM_UP, in_turn, warmed
 from bench.serve_clients import answer, connected
 from recollect.operations import Operation, Recall, Remember
 from recollect.wire import Place, decode, encode, request_json
 
-PINGS, WRITES = 2000, 200
+PINGS, WRITES = 2000, 400
 #: Number of questions that many clients share, and of texts, of which none is written twice.
 RECALLS, LINES = 2000, 30_000
 CLIENTS, PROCESSES, TURNS, TURN_S = (1, 8, 64), 4, 3, 2.0
