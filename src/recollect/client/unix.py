@@ -179,7 +179,8 @@ class _Connection:
         self.is_settled = False
         sent = False
         try:
-            self._channel.settimeout(timeout_s)
+            if self._channel.gettimeout() != timeout_s:
+                self._channel.settimeout(timeout_s)
             # A part of a line is no request: the server does not execute it.
             self._channel.sendall(data + b"\n")
             sent = True

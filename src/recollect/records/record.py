@@ -484,7 +484,7 @@ class Record:
         return {
             name: value
             for name, value in zip(names, _values(self), strict=True)
-            if value is not None and value is not False and value != () and value != {}
+            if value or (value is not None and value is not False and value != () and value != {})
         }
 
     def to_json(self) -> dict[str, Any]:
