@@ -81,7 +81,7 @@ class Served:
         self.served = ServedMemory(opener)
         metrics = Metrics(frozenset())
         self.calls = Calls(Desk(lambda writes: self.served.writing() if writes else self.served.reading()))
-        waits = Waits(self.served, lambda: self.calls.stopping)
+        waits = Waits(self.served)
 
         def of(prefix: str) -> dict[str, Any]:
             limits = self._limits.items()

@@ -117,7 +117,7 @@ async def _serve(served: ServedMemory, namespace: str, options: Options) -> None
 
     calls = Calls(desk, on_served)
     calls.batch_s = options.batch_seconds
-    waits = Waits(served, lambda: calls.stopping)
+    waits = Waits(served)
     shared = Door(
         calls,
         Grant(right=READ) if options.read_only else Grant(),
