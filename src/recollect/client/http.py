@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import http.client
-import os
 import select
-import socket
-import threading
-import weakref
-from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from recollect.client.transport import LostError, RemoteExport, close_all
+from recollect.client.pool import Pool
+from recollect.client.transport import LostError, RemoteExport
 from recollect.engine.results import record_from_json
-from recollect.errors import ClosedError, InvalidArgumentError, ProtocolError, RecollectError, ServerVersionError
+from recollect.errors import InvalidArgumentError, ProtocolError, RecollectError, ServerVersionError
 from recollect.records.record import Record
 from recollect.wire import PROTOCOL, Place, decode, encode, read_result
 
-_IDLE = 16
 #: The header with the version of the messages.
 VERSION_HEADER = "Recollect-Protocol"
 
@@ -51,12 +46,7 @@ class HttpTransport:
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
         self._timeout_s = timeout_s
-        self._idle: deque[http.client.HTTPConnection] = deque()
-        # A memory that is dropped without being closed leaves no connection open.
-        weakref.finalize(self, close_all, self._idle).atexit = False
-        self._pid = os.getpid()
-        self._closed = False
-        self._lock = threading.Lock()
+        self._pool: Pool[http.client.HTTPConnection] = Pool(_is_open)
 
     def exchange(self, message: dict[str, Any], timeout_s: float) -> Any:
         """Send a request and return its answer. See `Transport.exchange`."""
@@ -108,14 +98,10 @@ class HttpTransport:
 
     def close(self) -> None:
         """Close all connections. Those in use are closed when their answer has come."""
-        self._closed = True
-        with self._lock:
-            close_all(self._idle)
+        self._pool.close()
 
     def _request(self, method: str, path: str, body: bytes | None, timeout_s: float) -> Any:
-        if self._closed:
-            raise ClosedError("the memory")
-        connection = self._kept() or self._new()
+        connection = self._pool.take() or self._new()
         try:
             response = self._sent(connection, method, path, body, timeout_s)
             data = response.read()
@@ -129,7 +115,7 @@ class HttpTransport:
         if response.will_close:
             connection.close()
         else:
-            self._keep(connection)
+            self._pool.keep(connection)
         version = response.getheader(VERSION_HEADER)
         if version is not None and version != str(PROTOCOL):
             raise ServerVersionError(self.address, version, PROTOCOL)
@@ -142,25 +128,6 @@ class HttpTransport:
         connection.sock.settimeout(timeout_s)
         connection.request(method, self._server.prefix + path, body, self._headers)
         return connection.getresponse()
-
-    def _kept(self) -> http.client.HTTPConnection | None:
-        with self._lock:
-            if self._pid != os.getpid():  # a fork: the connections are those of the other process
-                close_all(self._idle)
-                self._pid = os.getpid()
-            while self._idle:
-                connection = self._idle.pop()
-                if _is_open(connection.sock):
-                    return connection
-                connection.close()
-        return None
-
-    def _keep(self, connection: http.client.HTTPConnection) -> None:
-        with self._lock:
-            if not self._closed and len(self._idle) < _IDLE and self._pid == os.getpid():
-                self._idle.append(connection)
-                return
-        connection.close()
 
     def _new(self) -> http.client.HTTPConnection:
         kind = http.client.HTTPSConnection if self._server.secure else http.client.HTTPConnection
@@ -211,11 +178,9 @@ def _answer(status: int, data: bytes, address: str) -> Any:
     return {"ok": False, "error": {**stated, "message": answer.get("detail", "")}}
 
 
-def _is_open(channel: socket.socket | None) -> bool:
+def _is_open(connection: http.client.HTTPConnection) -> bool:
     """Return whether the server has not closed an idle connection."""
-    if channel is None:
-        return False
     try:
-        return not select.select([channel], [], [], 0)[0]
+        return connection.sock is not None and not select.select([connection.sock], [], [], 0)[0]
     except (OSError, ValueError):
         return False

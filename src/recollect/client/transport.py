@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -89,12 +88,6 @@ class Transport(Protocol):
     def close(self) -> None:
         """Close all connections."""
         ...
-
-
-def close_all(idle: deque[Any]) -> None:
-    """Close connections that are not used, and forget them."""
-    while idle:
-        idle.pop().close()
 
 
 class Patience(NamedTuple):

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import select
 import socket
 import struct
-import threading
-import weakref
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from recollect.client.transport import LostError, RemoteExport, close_all
+from recollect.client.pool import Pool
+from recollect.client.transport import LostError, RemoteExport
 from recollect.engine.results import record_from_json
-from recollect.errors import ClosedError, ProtocolError, ServerVersionError
+from recollect.errors import ProtocolError, ServerVersionError
 from recollect.records.record import Record
 from recollect.wire import PROTOCOL, Place, decode, encode, read_result
 
-#: Number of connections that are kept while they are not used.
-_IDLE = 16
 #: Most answers fit. Python allocates as much for each read.
 _CHUNK = 2**16
 
@@ -37,12 +32,7 @@ class UnixTransport:
         self.address = f"unix://{path}"
         self._path = path
         self._timeout_s = timeout_s
-        self._idle: deque[_Connection] = deque()
-        # A memory that is dropped without being closed leaves no connection open.
-        weakref.finalize(self, close_all, self._idle).atexit = False
-        self._pid = os.getpid()
-        self._closed = False
-        self._lock = threading.Lock()
+        self._pool: Pool[_Connection] = Pool(_Connection.is_open)
 
     def exchange(self, message: dict[str, Any], timeout_s: float) -> Any:
         """Send a request and return its answer. See `Transport.exchange`."""
@@ -89,16 +79,12 @@ class UnixTransport:
 
     def close(self) -> None:
         """Close all connections. Those in use are closed when their answer has come."""
-        self._closed = True
-        with self._lock:
-            close_all(self._idle)
+        self._pool.close()
 
     @contextmanager
     def _connection(self) -> Iterator[_Connection]:
         """Provide a connection. It is kept if the block succeeds, and closed if it raises."""
-        if self._closed:
-            raise ClosedError("the memory")
-        connection = self._kept() or self._new()
+        connection = self._pool.take() or self._new()
         try:
             yield connection
         except BaseException as error:
@@ -106,28 +92,9 @@ class UnixTransport:
             if isinstance(error, (LostError, ProtocolError)) or not connection.is_settled:
                 connection.close()
             else:
-                self._keep(connection)
+                self._pool.keep(connection)
             raise
-        self._keep(connection)
-
-    def _kept(self) -> _Connection | None:
-        with self._lock:
-            if self._pid != os.getpid():  # a fork: the connections are those of the other process
-                close_all(self._idle)
-                self._pid = os.getpid()
-            while self._idle:
-                connection = self._idle.pop()
-                if connection.is_open():
-                    return connection
-                connection.close()
-        return None
-
-    def _keep(self, connection: _Connection) -> None:
-        with self._lock:
-            if not self._closed and len(self._idle) < _IDLE and self._pid == os.getpid():
-                self._idle.append(connection)
-                return
-        connection.close()
+        self._pool.keep(connection)
 
     def _new(self) -> _Connection:
         channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
