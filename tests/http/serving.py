@@ -101,6 +101,7 @@ def served(
     desk = Desk(lambda writes: memory.writing() if writes else memory.reading())
     metrics = Metrics(_NAMES, lambda: _facts(memory), desk.indexes)
     calls = Calls(desk, metrics.served, batch_s)
+    calls.failed = memory.failed
     if tokens:
         (folder / "tokens.toml").touch(0o600)
         guard["tokens"] = Tokens(folder / "tokens.toml")

@@ -16,6 +16,7 @@ import recollect
 from recollect import operations as op
 from recollect.errors import AccessError, InvalidArgumentError, ScopeError, TokenError
 from recollect.operations.base import REGISTRY
+from recollect.server import limits
 from recollect.server.addresses import allowed_hosts
 from recollect.server.tokens import Tokens, add_entry, entry, hash_of, new_token
 from recollect.wire import READ, RIGHTS, WRITE, right_of
@@ -30,6 +31,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 def test_every_operation_needs_a_right_that_is_listed() -> None:
     assert unlisted() == set()
+    assert limits.RIGHTS == RIGHTS  # which the command line has without the wire
     assert right_of(op.Batch(operations=(op.Get(id="a"),))) == WRITE
     assert right_of(op.At(moment="m", operation=op.Count())) == READ
 

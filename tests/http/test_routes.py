@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -127,6 +128,19 @@ class TestCalls:
         refused = server("POST", "/v1/default/remember", {"content": "y", "id": "a", "expect": "absent"})
         assert problem(refused) == (409, ConflictError.code)
         assert refused.json["unchanged"] is True
+
+
+def test_a_store_that_is_replaced_is_opened_again(server: Server, tmp_path: Path) -> None:
+    server("POST", "/v1/default/remember", {"content": "old", "id": "a"})
+    server.memory().backup(str(tmp_path / "b.backup"))
+    with recollect.open(tmp_path / "other.db") as other:
+        other.remember("new", id="a")
+    for name in ("-wal", "-shm"):
+        (tmp_path / f"served.db{name}").unlink()
+    os.replace(tmp_path / "other.db", tmp_path / "served.db")
+    answers = [server("GET", "/v1/default/records/a") for _ in range(2)]
+    assert answers[0].json.get("code") == "store_replaced"
+    assert answers[1].json["content"] == "new"
 
 
 class TestCaching:

@@ -22,7 +22,6 @@ from zoneinfo import ZoneInfo, available_timezones
 import click
 
 from recollect._version import __version__
-from recollect.client import connect
 from recollect.errors import InvalidArgumentError, InvalidRecordError, RecollectError, StoreMissingError
 from recollect.filters import parse
 from recollect.filters.tree import AllOf, Filter, Is
@@ -99,6 +98,8 @@ class Settings:
         """
         address = self.db or os.environ.get(PATH_VARIABLE, "")
         if address.startswith(_SERVERS):
+            from recollect.client import connect  # only where it is used: it loads the wire
+
             return connect(address, self.namespace, token=os.environ.get(TOKEN_VARIABLE) or None)
         options: dict[str, Any] = {"embedder": self.embedder, "key": self.key, **budgets}
         try:

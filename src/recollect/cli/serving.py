@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,14 +15,14 @@ from recollect.errors import InvalidArgumentError, MissingExtraError
 from recollect.memory import Memory
 from recollect.salience import LEVELS
 from recollect.server.addresses import address_of, allowed_hosts, is_loopback
-from recollect.server.calls import BATCH_S
-from recollect.server.limits import BODY_BYTES, MOST_RUNNING
+from recollect.server.limits import BATCH_S, BODY_BYTES, MOST_RUNNING, RIGHTS
 from recollect.server.mcp.access import GRAPH_TOKENS, Access
 from recollect.server.mcp.first_start import GRAPH_VARIABLE, import_graph
 from recollect.server.mcp.toolsets import DEFAULT_SETS, TOOLSETS, tools_of
-from recollect.server.tokens import add_entry, entry, new_token
 from recollect.stores.files import open_regular
-from recollect.wire import RIGHTS, Right
+
+if TYPE_CHECKING:
+    from recollect.wire import Right
 
 #: A token is at least this long, so that it cannot be guessed.
 _LEAST_TOKEN, _MOST_TOKEN = 16, 4096
@@ -261,6 +261,8 @@ def token(
     NAME says whose it is; commits have it as their actor. To revoke a token, delete its entry: a running server notices
     it within a second.
     """
+    from recollect.server.tokens import add_entry, entry, new_token
+
     scope = {key: value for key, value in (("user", user), ("agent", agent), ("conversation", conversation)) if value}
     made = new_token()
     add_entry(tokens, entry(name, made, right, namespaces, scope))

@@ -15,16 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from recollect.errors import RecollectError, ServerBusyError, ServerError
+from recollect.server.limits import BATCH_S, EXPORT_S
 from recollect.wire import Desk, Grant, OpenBatch, Place, Request, reads
 
 T = TypeVar("T")
 _log = logging.getLogger("recollect.server")
 #: Number of reads that run at the same time, and of writes.
 THREADS = 8
-#: How long a batch may stay open, in seconds. It holds the write lock.
-BATCH_S = 10.0
-#: How long an export may stay open, in seconds.
-EXPORT_S = 900.0
 #: Called with the door, the name of what was executed, seconds, and the code of the error or "".
 OnServed = Callable[[str, str, float, str], object]
 
@@ -39,6 +36,7 @@ class Calls:
         batch_s: How long a batch may stay open.
         export_s: How long an export may stay open, in seconds. While it is, the WAL of the store cannot be emptied.
         most_waiting: Number of calls that may wait for a thread; further ones are refused.
+        failed: Called in a thread with each error, so that a store that was replaced is opened again.
         running: Number of calls that run or wait for a thread.
         stopping: Whether the server stops: new calls are refused.
     """
@@ -48,6 +46,7 @@ class Calls:
     batch_s: float = BATCH_S
     export_s: float = EXPORT_S
     most_waiting: int = 4096
+    failed: Callable[[RecollectError], object] = lambda error: None
     running: int = 0
     stopping: bool = False
     _readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "recollect-read"))
@@ -86,6 +85,7 @@ class Calls:
             try:
                 result = call()
             except RecollectError as error:
+                self.failed(error)
                 result = error
             except BaseException as error:  # noqa: BLE001 - a fault of ours must not end the connection or the thread
                 result = internal_error(name, error)

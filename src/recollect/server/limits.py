@@ -10,3 +10,9 @@ BODY_S = 30.0
 MOST_RUNNING = 32
 #: Seconds that what runs may take when the server stops.
 DRAIN_S = 30.0
+#: How long a batch may stay open, in seconds. It holds the write lock.
+BATCH_S = 10.0
+#: How long an export may stay open, in seconds.
+EXPORT_S = 900.0
+#: The rights of tokens, from the least to the greatest.
+RIGHTS = ("read", "write", "admin")

@@ -19,11 +19,11 @@ from recollect import RecollectWarning
 from recollect import __version__ as version
 from recollect.operations.base import REGISTRY
 from recollect.salience import Level
-from recollect.server.calls import BATCH_S, Calls
+from recollect.server.calls import Calls
 from recollect.server.http.app import HttpDoor, McpClients, application
 from recollect.server.http.exchange import Site
 from recollect.server.http.guard import Guard
-from recollect.server.limits import BODY_BYTES, MOST_RUNNING
+from recollect.server.limits import BATCH_S, BODY_BYTES, MOST_RUNNING
 from recollect.server.metrics import Metrics
 from recollect.server.running import Door as AnyDoor
 from recollect.server.running import serve
@@ -117,6 +117,7 @@ async def _serve(served: ServedMemory, namespace: str, options: Options) -> None
 
     calls = Calls(desk, on_served)
     calls.batch_s = options.batch_seconds
+    calls.failed = served.failed
     waits = Waits(served)
     shared = Door(
         calls,

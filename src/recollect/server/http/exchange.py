@@ -14,12 +14,12 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from recollect import Memory
-from recollect.errors import CommitInDoubtError, ProtocolError, RecollectError
+from recollect.errors import CommitInDoubtError, ProtocolError, RecollectError, ServerBusyError
 from recollect.server.calls import Calls, internal_error
 from recollect.server.http.guard import Guard
 from recollect.server.http.problems import problem
 from recollect.server.waits import Waits
-from recollect.wire import PROTOCOL, Grant, OpenBatch, Place, Right, decode, encode
+from recollect.wire import PROTOCOL, Grant, OpenBatch, Place, Right, decode, encode, reads
 
 #: The header with the version of the messages.
 VERSION_HEADER = "Recollect-Protocol"
@@ -106,12 +106,15 @@ class Exchange:
 
         Raises:
             CommitInDoubtError: It writes, and has not ended in time. It goes on.
+            ServerBusyError: It reads, and has not ended in time.
             RecollectError: What it raises.
         """
         try:
             async with asyncio.timeout(self.site.call_s):
                 return await self.calls.run("http", name, call)
         except TimeoutError:
+            if reads(name):
+                raise ServerBusyError(f"it takes longer than {self.site.call_s:g} s", self.site.call_s) from None
             raise CommitInDoubtError("the store", f"it takes longer than {self.site.call_s:g} s, and goes on") from None
 
     async def on_memory(
