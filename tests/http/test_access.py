@@ -101,6 +101,12 @@ class TestTokens:
         one, admin = server.token("one", "read", ("one", "empty")), server.token("admin", "admin")
         for name in ("one", "two"):
             server.memory(name, admin).remember("x")
+        of_one = server.memory("one", server.token("admin of one", "admin", ("one",)))
+        for call in (of_one.check, of_one.compact, of_one.probe, lambda: of_one.backup("/nowhere/a.backup")):
+            with pytest.raises(AccessError, match="whole store"):
+                call()
+        assert "store" not in of_one.stats()
+        of_one.set_quota(records=5)
         memory = server.memory("one", one)
         assert memory.namespaces() == ["one"]
         assert "store" not in memory.stats()

@@ -24,7 +24,7 @@ from recollect.operations import Export as ExportOperation
 from recollect.operations import Namespaces as NamespacesOperation
 from recollect.operations import Operation, Stats
 from recollect.wire.messages import Place, Request
-from recollect.wire.rights import ADMIN, READ, RIGHTS, WRITE, Right, can_have_key, right_of
+from recollect.wire.rights import ADMIN, READ, RIGHTS, WRITE, Right, can_have_key, concerns_all, right_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +92,8 @@ class Desk:
         operation, place = request.operation, grant.placed(request.place)
         right = right_of(operation)
         grant.check(right, place.branch)
+        if concerns_all(operation) and grant.namespaces is not None:
+            raise AccessError("what concerns the whole store")
         executor = self._memory(right != READ)._executor
         result = executor.execute(operation, place.branch, place.scope, place.actor, place.reason, place.key)
         return self._reduced(operation, result, grant)
@@ -101,7 +103,7 @@ class Desk:
         """Return a result without what would reveal other namespaces."""
         if isinstance(operation, NamespacesOperation) and grant.namespaces is not None:
             return [name for name in result if name in grant.namespaces]
-        if isinstance(operation, Stats) and grant.right != ADMIN:
+        if isinstance(operation, Stats) and (grant.right != ADMIN or grant.namespaces is not None):
             return {name: value for name, value in result.items() if name != "store"}
         return result
 

@@ -25,6 +25,8 @@ _WRITES = frozenset(
 )
 #: Those that change what everybody must obey, remove for ever, or concern the whole store or the server's machine.
 _ADMINISTERS = frozenset("backup check compact erase probe set_policies set_quota".split())
+#: Those that concern all namespaces of the store, and so need a grant of all.
+_OF_THE_STORE = frozenset("backup check compact probe".split())
 _NEEDED: dict[str, Right] = {
     **dict.fromkeys(_READS, READ),
     **dict.fromkeys(_WRITES, WRITE),
@@ -48,6 +50,11 @@ def right_of(operation: Operation) -> Right:
 def reads(name: str) -> bool:
     """Return whether what has a name only reads: any but an operation that writes or administers, and "store"."""
     return _NEEDED.get(name, READ) == READ and name != "store"
+
+
+def concerns_all(operation: Operation) -> bool:
+    """Return whether an operation concerns all namespaces of the store."""
+    return operation.name in _OF_THE_STORE
 
 
 def can_have_key(operation: Operation) -> bool:
