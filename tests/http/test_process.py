@@ -119,6 +119,14 @@ def test_a_wrong_command_line_says_what_is_wrong(tmp_path: Path, options: list[s
     assert message in done.stderr
 
 
+@pytest.mark.parametrize("options", [["x", "--user", ""], ["x", "--agent", " "], ["x", "--allow", ""], [""]])
+def test_an_empty_option_makes_no_token(tmp_path: Path, options: list[str]) -> None:
+    done = CliRunner().invoke(app, ["token", "--tokens", str(tmp_path / "t.toml"), *options])
+    assert done.exit_code == 1
+    assert "is empty" in done.stderr
+    assert not (tmp_path / "t.toml").exists()
+
+
 def test_the_units_start_what_there_is() -> None:
     units = {}
     for name in ("recollect.service", "recollect.socket"):

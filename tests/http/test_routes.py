@@ -113,6 +113,10 @@ class TestCalls:
             ("GET", "/v1/default/recall?question=x&where=user%3D", None, (400, "invalid_filter")),
             ("GET", "/v1/default/changes?since=nonsense", None, (400, "invalid_argument")),
             ("GET", "/nowhere", None, (404, "protocol")),
+            ("GET", "/v1/default/export?bogus=1", None, (400, "protocol")),
+            ("GET", "/v1/default/changes?bogus=1", None, (400, "protocol")),
+            ("GET", "/v1/default/records/a?user=ana", None, (400, "protocol")),
+            ("POST", "/v1/default/remember?user=zoe", {"content": "x"}, (400, "protocol")),
             ("DELETE", "/v1/default/remember", None, (405, "protocol")),
             ("DELETE", "/v1/default/records/none", None, (404, "unknown_record")),
             ("POST", "/v1/default/batches/none/commit", {}, (409, "closed")),
@@ -189,6 +193,14 @@ class TestStreams:
         assert done.json == {"created": 450, "updated": 0, "unchanged": 0, "failed": []}
         assert server.memory("copy").root == memory.root
         assert server("POST", "/v1/copy/import", answer.body).json["unchanged"] == 450
+
+    def test_an_export_of_a_user_has_the_records_of_the_user(self, server: Server) -> None:
+        memory = server.memory()
+        for user in ("ana", "bob"):
+            memory.remember(f"a secret of {user}", user=user)
+        body = server("GET", "/v1/default/export?user=ana").body
+        assert b"of ana" in body
+        assert b"of bob" not in body
 
     def test_bad_lines_of_an_import_are_reported_and_the_others_stored(self, server: Server) -> None:
         lines = [b'{"id": "a", "content": "one"}', b"nonsense", b'{"id": "b"}', b"", b'{"id": "c", "content": "three"}']

@@ -263,6 +263,10 @@ def token(
     """
     from recollect.server.tokens import add_entry, entry, new_token
 
+    stated = {"NAME": name, "user": user, "agent": agent, "conversation": conversation}
+    for option, value in (*stated.items(), *(("allow", each) for each in namespaces)):
+        if value is not None and not value.strip():  # it would allow more than was meant, or be no token at all
+            raise InvalidArgumentError(option, value, "is empty: name one, or leave the option out")
     scope = {key: value for key, value in (("user", user), ("agent", agent), ("conversation", conversation)) if value}
     made = new_token()
     add_entry(tokens, entry(name, made, right, namespaces, scope))

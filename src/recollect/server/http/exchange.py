@@ -89,12 +89,18 @@ class Exchange:
                 data["key"] = key
         return Place.from_json(data)
 
+    def check_query(self, *known: str) -> None:
+        """Raise ProtocolError if the query has another parameter than those that the route takes."""
+        if unknown := sorted(set(self.request.query_params) - set(known)):
+            raise ProtocolError(f"this request takes no {unknown[0]!r:.80} in its query")
+
     async def json(self) -> Any:
         """Return the body, which must be a JSON object; {} if there is none.
 
         Raises:
-            ProtocolError: It is none.
+            ProtocolError: It is none, or the request has a query, which would be ignored.
         """
+        self.check_query()
         raw = await self.site.guard.body(self.request)
         data = await self.run("parse", lambda: decode(raw)) if len(raw) > 16_384 else decode(raw) if raw else {}
         if not isinstance(data, Mapping):

@@ -98,6 +98,7 @@ async def records(exchange: Exchange) -> Response:
 
 async def record(exchange: Exchange) -> Response:
     record_id = exchange.request.path_params["id"]
+    exchange.check_query()
     found: Record | None = await exchange.on_memory("get", READ, lambda memory: memory.get(record_id))
     if found is None:
         raise UnknownRecordError(record_id, exchange.namespace)
@@ -113,6 +114,7 @@ async def change_record(exchange: Exchange) -> Response:
 
 async def forget_record(exchange: Exchange) -> Response:
     record_id = exchange.request.path_params["id"]
+    exchange.check_query("expect")
     expect = exchange.request.query_params.get("expect")
     outcome: Outcome = await exchange.on_memory(
         "forget", WRITE, lambda memory: memory.execute(Forget(id=record_id, expect=expect)), exchange.place()
@@ -124,6 +126,7 @@ async def forget_record(exchange: Exchange) -> Response:
 
 async def history(exchange: Exchange) -> Response:
     record_id = exchange.request.path_params["id"]
+    exchange.check_query()
 
     def call(memory: Any) -> Any:
         return {"versions": [version.to_json() for version in memory.history(record_id)]}

@@ -13,6 +13,7 @@ from typing import Any
 from starlette.responses import Response, StreamingResponse
 
 from recollect.errors import ProtocolError, RecollectError
+from recollect.operations import SCOPED
 from recollect.server.exports import Pages
 from recollect.server.http.exchange import VERSION_HEADER, Exchange
 from recollect.server.http.guard import TooSlowError
@@ -32,7 +33,8 @@ _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", VERSION_HEAD
 
 async def changes(exchange: Exchange) -> Response:
     query = exchange.request.query_params
-    scope = {name: query[name] for name in ("user", "agent", "conversation") if name in query}
+    exchange.check_query("since", "limit", *SCOPED)
+    scope = {name: query[name] for name in SCOPED if name in query}
     place = exchange.place({"scope": scope} if scope else None)
     exchange.grant.check(READ, place.branch)
     since: int | str | None = exchange.request.headers.get("last-event-id") or query.get("since")
@@ -85,8 +87,11 @@ async def _each(exchange: Exchange, place: Any, since: int | str | None) -> Asyn
 
 
 async def export(exchange: Exchange) -> Response:
-    stated = (await exchange.json()).get("in") if exchange.request.method == "POST" else None
-    place = exchange.place(stated)
+    if exchange.request.method == "POST":
+        place = exchange.place((await exchange.json()).get("in"))
+    else:
+        exchange.check_query(*SCOPED)
+        place = exchange.place({"scope": dict(exchange.request.query_params)})
     opened = await exchange.run("export", lambda: Pages(exchange.calls.desk.export(place, exchange.grant)))
 
     async def lines() -> AsyncIterator[bytes]:
