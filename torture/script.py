@@ -181,8 +181,11 @@ def _step(rng: random.Random, number: int) -> Step:
         case 26 | 27:
             return Step("codes", lambda memory: memory.sdr.store_many([(text, {"n": number}), (other, None)]))
         case 28:
+            # One call, as each is a commit of its own: a kill may leave all of a call or nothing of it.
             count = rng.randrange(1, 6)
-            return Step("change codes", lambda memory: (memory.sdr.update(count, text), memory.sdr.forget(count + 1)))
+            if rng.randrange(2):
+                return Step("change a code", lambda memory: memory.sdr.update(count, text))
+            return Step("forget a code", lambda memory: memory.sdr.forget(count))
         case _:
             return Step("remember", lambda memory: memory.remember(text, kind="conversation", conversation="c"))
 
