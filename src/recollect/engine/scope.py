@@ -178,7 +178,7 @@ def unqualified(record_id: str) -> str:
 def linked_id(record_id: str, link: str | None) -> str | None:
     """Return the id that a link of a record names, such as its parent, for a reader who sees the record's id like this.
 
-    Whoever wrote the link saw the ids of a scope, if the record's own id was chosen in one.
+    The writer of the link saw the ids of a scope, if the record's own id was chosen in one.
 
     >>> linked_id("@user=ana/note", "plan"), linked_id("note", "plan")
     ('@user=ana/plan', 'plan')
