@@ -46,11 +46,24 @@ class Answer(NamedTuple):
 class Server:
     """A server that runs, and requests to it."""
 
-    def __init__(self, address: str, folder: Path, calls: Calls, metrics: Metrics) -> None:
+    def __init__(
+        self, address: str, folder: Path, calls: Calls, metrics: Metrics, guard: Guard, mcp: MountedMcp | None
+    ) -> None:
         self.address = address
         self.calls = calls
         self.metrics = metrics
         self._folder = folder
+        self._guard = guard
+        self._mcp = mcp
+
+    def running(self) -> int:
+        """Return how many requests run, and streams last."""
+        return self._guard._running.total()
+
+    def tasks(self) -> int:
+        """Return how many protocols of MCP run."""
+        assert self._mcp is not None
+        return len(self._mcp._tasks)
 
     def __call__(
         self,
@@ -114,7 +127,7 @@ def served(
         return asyncio.run_coroutine_threadsafe(work, loop).result(_TIMEOUT_S)
 
     try:
-        yield Server(run(door.open()), folder, calls, metrics)
+        yield Server(run(door.open()), folder, calls, metrics, site.guard, mounted)
     finally:
         calls.stopping = True
         run(door.stop())

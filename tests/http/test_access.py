@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,51 @@ class TestTokens:
         with pytest.raises(AccessError):
             memory.namespace("two").count()
 
+    def test_neither_a_batch_nor_a_moment_shows_other_namespaces(self, server: Server) -> None:
+        one = server.token("admin of one", "admin", ("one",))
+        for name in ("one", "two"):
+            server.memory(name, server.token("admin", "admin")).remember("x")
+        names = op.Namespaces()
+        moment = server.memory("one", one).execute(op.Pin(seq=1)).token
+        answer = server("POST", "/v1/one/execute", op.Batch(operations=(names, op.Stats())).to_json(), token=one)
+        assert answer.json["result"][0] == ["one"]
+        assert "store" not in answer.json["result"][1]
+        for asked in (names, op.Stats()):
+            answer = server("POST", "/v1/one/execute", op.At(moment=moment, operation=asked).to_json(), token=one)
+            assert (answer.status, b"two" in answer.body, b'"store"' in answer.body) == (200, False, False)
+        batch = server("POST", "/v1/one/batches", {}, token=one).json["result"]["batch"]
+        answer = server("POST", f"/v1/one/batches/{batch}/execute", names.to_json(), token=one)
+        assert answer.json["result"] == ["one"]
+        server("DELETE", f"/v1/one/batches/{batch}", token=one)
+
+    def test_a_token_of_a_scope_does_nothing_that_concerns_the_whole_store(self, server: Server) -> None:
+        of_ana = server.memory("team", server.token("ana", "admin", user="ana"))
+        for call in (of_ana.check, of_ana.compact, of_ana.probe, lambda: of_ana.backup("/nowhere/a.backup")):
+            with pytest.raises(AccessError, match="whole store"):
+                call()
+
+    @pytest.mark.parametrize("path", ["/v1/default/changes", "/mcp"])
+    def test_a_stream_ends_when_its_token_is_revoked(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+    ) -> None:
+        monkeypatch.setattr("recollect.server.tokens._LOOK_S", -1)
+        monkeypatch.setattr("recollect.server.http.app._LOOK_S", 0.02)
+        monkeypatch.setattr("recollect.server.http.streams._LOOK_S", 0.02)
+        with served(tmp_path, tokens=True, mcp=True) as server:
+            token = server.token("ana", "write")
+            memory = server.memory(token=token)
+            memory.remember("a fact")
+            headers = {"Accept": "text/event-stream"}
+            if path == "/mcp":
+                headers |= Session(server, token)._headers
+            with closing(http.client.HTTPConnection(server.address.removeprefix("http://"), timeout=30)) as connection:
+                connection.request("GET", path, headers={**headers, "Authorization": f"Bearer {token}"})
+                stream = connection.getresponse()
+                assert stream.status == 200
+                (tmp_path / "tokens.toml").write_text("")
+                assert (b"event: error" in stream.read()) is (path != "/mcp")
+            assert server("GET", path, token=token, headers=headers).status == 401
+
     def test_a_token_that_is_added_or_revoked_is_noticed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("recollect.server.tokens._LOOK_S", -1)
         path, token = tmp_path / "t.toml", new_token()
@@ -216,6 +263,42 @@ class TestLimits:
         with served(tmp_path, read_only=True) as server:
             assert server("POST", "/v1/default/remember", {"content": "x"}).json["code"] == "access"
 
+    def test_the_operator_of_a_read_only_server_sees_its_metrics(self, tmp_path: Path) -> None:
+        with served(tmp_path, tokens=True, read_only=True) as server:
+            assert server("GET", "/metrics", token=server.token("admin", "admin")).status == 200
+            assert server("GET", "/metrics", token=server.token("writer", "write")).status == 403
+
+    def test_an_export_counts_as_a_request_while_it_lasts(self, tmp_path: Path) -> None:
+        with served(tmp_path, most_running=1) as server:
+            memory = server.memory()
+            memory.remember_all([{"content": f"{'a long fact ' * 1000}{number}"} for number in range(1000)])
+            with closing(http.client.HTTPConnection(server.address.removeprefix("http://"))) as slow:
+                slow.request("GET", "/v1/default/export")
+                begun = slow.getresponse()
+                begun.read(100)  # and no more, so that the server waits
+                assert server("GET", "/v1/default/records").status == 429
+                begun.close()
+            while server.running():
+                pass
+            assert server("GET", "/v1/default/records").status == 200
+
+    def test_a_wait_whose_client_has_left_leaves_room_for_others(self, tmp_path: Path) -> None:
+        with served(tmp_path, most_running=1) as server:
+            with closing(http.client.HTTPConnection(server.address.removeprefix("http://"))) as leaving:
+                leaving.request("POST", "/v1/default/execute", '{"op":"wait","since":0,"timeout":86400}')
+                while not server.running():
+                    pass
+                assert server("GET", "/v1/default/records").status == 429
+            while server.running():
+                pass
+            assert server("GET", "/v1/default/records").status == 200
+
+    def test_what_lies_beside_the_records_has_no_waits(self, tmp_path: Path) -> None:
+        with served(tmp_path) as server:
+            body = {"op": "wait", "since": 0, "timeout": 0, "in": {"beside": "terms"}}
+            answer = server("POST", "/v1/default/execute", body)
+            assert (answer.status, answer.json["code"]) == (400, "invalid_operation")
+
 
 def test_mcp_clients_reach_what_their_token_allows(tmp_path: Path) -> None:
     with served(tmp_path, tokens=True, mcp=True) as server:
@@ -228,10 +311,16 @@ def test_mcp_clients_reach_what_their_token_allows(tmp_path: Path) -> None:
             assert ("remember" in names) is writes
             answer = session("tools/call", {"name": "recall", "arguments": {"question": "secret"}})
             assert ("a secret of Ana" in str(answer)) is writes
+        session = Session(server, ana)
+        session("tools/call", {"name": "remember", "arguments": {"text": "another"}})
+        assert recollect.open(tmp_path / "served.db", "team").log()[0].actor == "ana"
         assert server("POST", "/mcp", {}).status == 401
         assert server("POST", "/mcp", {}, token=ana, headers={"Host": "evil.example"}).status == 421
         several = server.token("several", "read", ("one", "two"))
-        assert server("POST", "/mcp", {}, token=several).json["code"] == "access"
+        tasks = server.tasks()
+        for _ in range(5):
+            assert server("POST", "/mcp", {}, token=several).json["code"] == "access"
+        assert server.tasks() == tasks
 
 
 class Session:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.server.serving import PING, Served, many
 
-from recollect.errors import InvalidArgumentError
+from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.server.socket import connection as connections
 from recollect.server.socket import door as doors
 from recollect.server.socket.connection import Connection
@@ -315,6 +315,48 @@ def test_a_client_that_disappears_while_its_batch_waits_for_the_lock_leaves_the_
         waiting.close()
         assert first.ask({"batch": "undo"})["ok"]
         assert other.ask(remember("another"))["ok"]
+
+
+@pytest.mark.promise("serve.batch")
+@pytest.mark.parametrize(("name", "value"), [("most_waiting", 0), ("stopping", True)])
+def test_the_calls_of_an_open_batch_are_not_refused_and_it_frees_the_lock(
+    served: Served, monkeypatch: pytest.MonkeyPatch, name: str, value: Any
+) -> None:
+    with served.line_client() as client, served.line_client() as other:
+        assert client.ask({"batch": "begin"})["ok"]
+        with monkeypatch.context() as full:
+            full.setattr(served.calls, name, value)
+            assert other.code({"op": "count"}) == "server_busy"
+            assert client.ask(remember("one"))["ok"]
+            assert client.ask({"batch": "commit"})["ok"]
+            assert client.code({"batch": "begin"}) == "server_busy"
+        assert other.ask(remember("the lock is free"))["ok"]
+        assert other.ask({"op": "count"})["result"] == 2
+
+
+def test_more_batches_than_may_wait_for_the_lock_are_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.server.calls.MOST_BEGINNING", 1)
+    with served.line_client() as first, served.line_client() as second, served.line_client() as third:
+        assert first.ask({"batch": "begin"})["ok"]
+        second.send({"batch": "begin"})
+        while served.look(lambda: served.calls.beginning) < 1:
+            pass
+        assert third.code({"batch": "begin"}) == "server_busy"
+        assert first.ask({"batch": "commit"})["ok"]
+        assert second.answer()["ok"]
+        assert served.look(lambda: served.calls.beginning) == 0
+        assert second.ask({"batch": "undo"})["ok"]
+        assert third.ask({"batch": "begin"})["ok"]
+
+
+def test_a_fault_while_an_error_is_noted_leaves_no_client_without_an_answer(served: Served) -> None:
+    def fails(error: RecollectError) -> None:
+        raise OSError("the disk is gone")
+
+    served.calls.failed = fails
+    with served.line_client() as client:
+        assert client.code({"op": "update", "id": "nothing", "changes": {"content": "x"}}) == "unknown_record"
+        assert served.look(lambda: served.calls.running) == 0
 
 
 def test_an_export_whose_client_is_gone_is_released(served: Served) -> None:

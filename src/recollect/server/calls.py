@@ -22,6 +22,8 @@ T = TypeVar("T")
 _log = logging.getLogger("recollect.server")
 #: Number of reads that run at the same time, and of writes.
 THREADS = 8
+#: Number of batches that may wait for the write lock at the same time: each takes a thread.
+MOST_BEGINNING = 64
 #: Called with the door, the name of what was executed, seconds, and the code of the error or "".
 OnServed = Callable[[str, str, float, str], object]
 
@@ -38,6 +40,7 @@ class Calls:
         most_waiting: Number of calls that may wait for a thread; further ones are refused.
         failed: Called in a thread with each error, so that a store that was replaced is opened again.
         running: Number of calls that run or wait for a thread.
+        beginning: Number of batches that wait for the write lock.
         stopping: Whether the server stops: new calls are refused.
     """
 
@@ -48,6 +51,7 @@ class Calls:
     most_waiting: int = 4096
     failed: Callable[[RecollectError], object] = lambda error: None
     running: int = 0
+    beginning: int = 0
     stopping: bool = False
     _readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "recollect-read"))
     _writers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "recollect-write"))
@@ -60,8 +64,13 @@ class Calls:
         call: Callable[[], T],
         done: Callable[[T | RecollectError], object],
         submit: Callable[[Callable[[], object]], object] | None = None,
+        *,
+        begins: bool = False,
     ) -> None:
         """Run a call in a thread, and pass its result or error to `done` in the event loop.
+
+        It is refused while the server stops, or if too many wait; not if it is one of an open batch, since that would
+        leave the write lock to nobody.
 
         Args:
             door: Where the call came from, for metrics.
@@ -70,13 +79,14 @@ class Calls:
             done: Called with the result, or with the error that it raised.
             submit: Runs it in a thread of its own. Default: in one of those for reads, or of those for writes, so that
                 no read waits for the write lock.
+            begins: Whether it opens a batch, whose further calls have the same `submit`.
         """
-        if self.stopping or self.running >= self.most_waiting:
-            reason = "it is stopping" if self.stopping else f"{self.running} calls are waiting"
+        if (submit is None or begins) and (reason := self._full(begins)):
             self.on_served(door, name, 0.0, ServerBusyError.code)
             done(ServerBusyError(reason, 1.0))
             return
         self.running += 1
+        self.beginning += begins
         loop = asyncio.get_running_loop()
         begun = time.perf_counter()
 
@@ -85,14 +95,15 @@ class Calls:
             try:
                 result = call()
             except RecollectError as error:
-                self.failed(error)
                 result = error
+                self._note(error)
             except BaseException as error:  # noqa: BLE001 - a fault of ours must not end the connection or the thread
                 result = internal_error(name, error)
             loop.call_soon_threadsafe(ended, result)
 
         def ended(result: T | RecollectError) -> None:
             self.running -= 1
+            self.beginning -= begins
             if not self.running:
                 self._idle.set()
             seconds = time.perf_counter() - begun
@@ -103,6 +114,23 @@ class Calls:
             (submit or (self._readers if reads(name) else self._writers).submit)(run)
         except RecollectError as error:  # the thread of a batch that has ended
             ended(error)
+
+    def _full(self, begins: bool) -> str:
+        """Return why a call is refused; "" if it is not."""
+        if self.stopping:
+            return "it is stopping"
+        if self.running >= self.most_waiting:
+            return f"{self.running} calls are waiting"
+        if begins and self.beginning >= MOST_BEGINNING:
+            return f"{self.beginning} batches wait for the write lock"
+        return ""
+
+    def _note(self, error: RecollectError) -> None:
+        """Report an error of a call. What goes wrong with that must not leave the client without an answer."""
+        try:
+            self.failed(error)
+        except BaseException as fault:  # noqa: BLE001
+            internal_error("noting an error", fault)
 
     def release(self, call: Callable[[], object]) -> None:
         """Run soon, in a thread, what releases something for a client that is gone. It is never refused."""
@@ -122,6 +150,8 @@ class Calls:
         name: str,
         call: Callable[[], T],
         submit: Callable[[Callable[[], object]], object] | None = None,
+        *,
+        begins: bool = False,
     ) -> T:
         """Run a call in a thread (see `start`) and return its result.
 
@@ -134,7 +164,7 @@ class Calls:
             if not future.done():  # it was cancelled, because the client is gone
                 future.set_result(result)
 
-        self.start(door, name, call, done, submit)
+        self.start(door, name, call, done, submit, begins=begins)
         result = await future
         if isinstance(result, RecollectError):
             raise result

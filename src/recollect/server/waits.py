@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Coroutine
 from typing import Any, TypeVar
 
 from recollect import AsyncMemory, Commit, Memory
-from recollect.errors import ServerBusyError
+from recollect.errors import InvalidOperationError, ServerBusyError
 from recollect.server.served_memory import ServedMemory
 from recollect.wire import Place
 
@@ -38,8 +38,11 @@ class Waits:
 
         Raises:
             InvalidArgumentError: It is not a cursor of this place.
+            InvalidOperationError: The place lies beside the records.
             ServerBusyError: The server stops.
         """
+        if place.branch != place.branch.owner:
+            raise InvalidOperationError("wait", 'waits for commits of records: leave "beside" out')
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_s
         while True:

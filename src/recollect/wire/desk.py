@@ -20,9 +20,9 @@ from recollect.engine.scope import Scope
 from recollect.errors import AccessError, ClosedError, InvalidOperationError, ProtocolError
 from recollect.ledger.commits import Branch
 from recollect.memory.memory import Memory
+from recollect.operations import At, Batch, Operation, Stats
 from recollect.operations import Export as ExportOperation
 from recollect.operations import Namespaces as NamespacesOperation
-from recollect.operations import Operation, Stats
 from recollect.wire.messages import Place, Request
 from recollect.wire.rights import ADMIN, READ, RIGHTS, WRITE, Right, can_have_key, concerns_all, right_of
 
@@ -49,6 +49,12 @@ class Grant:
             raise AccessError(f"what needs the right to {right}" if right != ADMIN else "what needs the right admin")
         if self.namespaces is not None and branch.owner.namespace not in self.namespaces:
             raise AccessError(f"the namespace {branch.owner.namespace!r}")
+
+    def check_operation(self, operation: Operation, branch: Branch) -> None:
+        """Raise AccessError unless an operation in a namespace is allowed."""
+        self.check(right_of(operation), branch)
+        if (self.namespaces is not None or self.scope.fixed) and concerns_all(operation):
+            raise AccessError("what concerns the whole store")
 
     def placed(self, place: Place) -> Place:
         """Return a place with the scope and the actor of this access.
@@ -90,17 +96,19 @@ class Desk:
             RecollectError: What the operation raises.
         """
         operation, place = request.operation, grant.placed(request.place)
-        right = right_of(operation)
-        grant.check(right, place.branch)
-        if concerns_all(operation) and grant.namespaces is not None:
-            raise AccessError("what concerns the whole store")
-        executor = self._memory(right != READ)._executor
+        grant.check_operation(operation, place.branch)
+        executor = self._memory(right_of(operation) != READ)._executor
         result = executor.execute(operation, place.branch, place.scope, place.actor, place.reason, place.key)
         return self._reduced(operation, result, grant)
 
     @staticmethod
     def _reduced(operation: Operation, result: Any, grant: Grant) -> Any:
-        """Return a result without what would reveal other namespaces."""
+        """Return a result without what would reveal other namespaces, also in the results of its parts."""
+        if isinstance(operation, At):
+            return Desk._reduced(operation.operation, result, grant)
+        if isinstance(operation, Batch):
+            parts = zip(operation.operations, result, strict=True)
+            return [Desk._reduced(part, each, grant) for part, each in parts]
         if isinstance(operation, NamespacesOperation) and grant.namespaces is not None:
             return [name for name in result if name in grant.namespaces]
         if isinstance(operation, Stats) and (grant.right != ADMIN or grant.namespaces is not None):
@@ -231,7 +239,7 @@ class OpenBatch:
         """
         if not operation.in_batch:
             raise InvalidOperationError(operation.name, "cannot be part of a batch")
-        self._grant.check(right_of(operation), self._place.branch)
+        self._grant.check_operation(operation, self._place.branch)
         if self._opened is None or self._ended:
             raise ClosedError("the batch")
         return Desk._reduced(operation, self._opened.execute(operation), self._grant)

@@ -53,7 +53,11 @@ def reads(name: str) -> bool:
 
 
 def concerns_all(operation: Operation) -> bool:
-    """Return whether an operation concerns all namespaces of the store."""
+    """Return whether an operation, or one that is a part of it, concerns all namespaces of the store."""
+    if isinstance(operation, At):
+        return concerns_all(operation.operation)
+    if isinstance(operation, Batch):
+        return any(map(concerns_all, operation.operations))
     return operation.name in _OF_THE_STORE
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,9 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
-from recollect.errors import AccessError, InvalidArgumentError, ProtocolError, RecollectError, ServerBusyError
+from recollect.errors import InvalidArgumentError, ProtocolError, RecollectError, ServerBusyError
 from recollect.server.http.batches import undo_all
 from recollect.server.http.exchange import KEY_HEADER, VERSION_HEADER, Exchange, Site, endpoint
 from recollect.server.http.openapi import description
@@ -28,7 +28,7 @@ from recollect.server.http.protocol import PatientProtocol
 from recollect.server.http.routes import ROUTES
 from recollect.server.limits import DRAIN_S
 from recollect.server.metrics import CONTENT_TYPE, Metrics
-from recollect.wire import ADMIN, READ, Grant
+from recollect.wire import READ, Grant
 
 if TYPE_CHECKING:
     from recollect.server.mcp.mounted import MountedMcp
@@ -39,6 +39,8 @@ CONNECTIONS = 1024
 _KEPT_S = 75
 #: Seconds that answers may take to be sent when the server stops.
 _GRACE_S = 5
+#: How often it is looked whether the token of a stream of MCP is still valid, in seconds.
+_LOOK_S = 1.0
 
 
 def application(site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...] = ()) -> Starlette:
@@ -60,9 +62,7 @@ def application(site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...]
 
     async def measured(exchange: Exchange) -> Response:
         assert metrics is not None
-        grant = exchange.grant
-        if grant.right != ADMIN or grant.namespaces is not None or grant.scope.fixed:
-            raise AccessError("metrics, which are those of the whole store")
+        site.guard.check_operator(exchange.request)
         return Response(metrics.text(), media_type=CONTENT_TYPE)
 
     async def ready(exchange: Exchange) -> Response:
@@ -155,14 +155,42 @@ class McpClients:
         request = Request(scope, receive, send)
         guard = self._site.guard
         response = guard.refusal(request)
+        has_begun = False
+
+        async def sent(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
         if response is None:
             try:
+                grant = guard.grant(request)
                 with guard.running(request):
-                    await self._mcp.serve(guard.grant(request), scope, receive, send)
+                    await self._while_allowed(self._mcp.serve(grant, scope, receive, sent), request, grant)
                     return
             except RecollectError as error:
+                if has_begun:  # a stream, which ends here
+                    await send({"type": "http.response.body"})
+                    return
                 response = problem(error)
         await response(scope, receive, send)
+
+    async def _while_allowed(self, answering: Coroutine[Any, Any, None], request: Request, grant: Grant) -> None:
+        """Answer a request, and cut a stream off, which has no end of its own, when its token is revoked.
+
+        Raises:
+            TokenError: It was revoked or changed.
+            RecollectError: What the answer raises.
+        """
+        task = asyncio.ensure_future(answering)
+        try:
+            while not (await asyncio.wait((task,), timeout=_LOOK_S))[0]:
+                if request.method == "GET":
+                    self._site.guard.check_again(request, grant)
+            await task
+        finally:
+            task.cancel()
+            await asyncio.wait((task,))
 
 
 class HttpDoor:
@@ -221,6 +249,10 @@ class HttpDoor:
                 raise InvalidArgumentError("http", f"{self._host}:{self._port}", rule) from None
         # Connections inherit it: an answer of several parts would otherwise wait for the client's acknowledgement.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4)):
+            if hasattr(socket, name):  # a client that vanished is noticed in two minutes instead of two hours
+                self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
         self._running = asyncio.get_running_loop().create_task(self._server.serve(sockets=[self._socket]))
         while not self._server.started and not self._running.done():
             await asyncio.sleep(0.005)

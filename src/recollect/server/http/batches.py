@@ -20,7 +20,7 @@ async def begin_batch(exchange: Exchange) -> Response:
         raise InvalidArgumentError("expect_head", expect_head, "must be an integer")
     batch = exchange.calls.batch(exchange.place(data.get("in")), exchange.grant, expect_head)
     try:
-        await exchange.calls.run("http", "batch", batch.begin, batch.submit)
+        await exchange.calls.run("http", "batch", batch.begin, batch.submit, begins=True)
     except asyncio.CancelledError:
         batch.abandon()
         raise

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
@@ -21,6 +21,7 @@ from recollect.server.http.problems import problem
 from recollect.server.waits import Waits
 from recollect.wire import PROTOCOL, Grant, OpenBatch, Place, Right, decode, encode, reads
 
+T = TypeVar("T")
 #: The header with the version of the messages.
 VERSION_HEADER = "Recollect-Protocol"
 KEY_HEADER = "Idempotency-Key"
@@ -122,6 +123,27 @@ class Exchange:
             if reads(name):
                 raise ServerBusyError(f"it takes longer than {self.site.call_s:g} s", self.site.call_s) from None
             raise CommitInDoubtError("the store", f"it takes longer than {self.site.call_s:g} s, and goes on") from None
+
+    async def while_connected(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what a coroutine returns, which is cancelled if the client leaves. The body must have been read.
+
+        Raises:
+            ClientDisconnect: The client has left.
+        """
+        doing, leaving = asyncio.ensure_future(work), asyncio.ensure_future(self._left())
+        try:
+            await asyncio.wait((doing, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if not doing.done():
+                raise ClientDisconnect
+            return await doing
+        finally:
+            doing.cancel()
+            leaving.cancel()
+
+    async def _left(self) -> None:
+        """Wait until the client leaves."""
+        while (await self.request.receive())["type"] != "http.disconnect":
+            pass
 
     async def on_memory(
         self, name: str, right: Right, call: Callable[[Memory], Any], place: Place | None = None

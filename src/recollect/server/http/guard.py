@@ -20,7 +20,7 @@ from recollect.errors import AccessError, ProtocolError, ServerBusyError, TokenE
 from recollect.server.http.problems import problem
 from recollect.server.limits import BODY_BYTES, BODY_S, MOST_RUNNING
 from recollect.server.tokens import Tokens, hash_of
-from recollect.wire import READ, Grant
+from recollect.wire import ADMIN, READ, Grant
 
 #: How much of a body that is too large is read, so that its client reads the answer, and for how many seconds each part
 #: of it is waited for.
@@ -69,8 +69,31 @@ class Guard:
         Raises:
             TokenError: It has none that the server knows.
         """
-        grant = Grant() if self.tokens is None else self.tokens.grant(_token(request.headers))
+        grant = self._stated(request)
         return replace(grant, right=READ) if self.read_only else grant
+
+    def check_again(self, request: Request, grant: Grant) -> None:
+        """Check that the token of a request still allows what it did, for an answer that takes long.
+
+        Raises:
+            TokenError: It was revoked or changed.
+        """
+        if self.grant(request) != grant:
+            raise TokenError("the token allows something else than when the request came")
+
+    def check_operator(self, request: Request) -> None:
+        """Check that a request may see what concerns the whole store, such as metrics, also where it can only read.
+
+        Raises:
+            AccessError: Its token is none of an admin, or one of some namespaces or of a scope.
+        """
+        grant = self._stated(request)
+        if grant.right != ADMIN or grant.namespaces is not None or grant.scope.fixed:
+            raise AccessError("metrics, which are those of the whole store")
+
+    def _stated(self, request: Request) -> Grant:
+        """Return what the token of a request allows where the server can be written."""
+        return Grant() if self.tokens is None else self.tokens.grant(_token(request.headers))
 
     def check_room(self, request: Request) -> str:
         """Return whose request it is, unless as many of them run already as may.

@@ -39,7 +39,9 @@ async def execute(exchange: Exchange) -> Response:
         request = read_request(stated, place)
         exchange.grant.check(READ, place.branch)
         operation: Any = request.operation
-        found = await exchange.site.waits.wait(exchange.grant.placed(place), operation.since, operation.timeout)
+        found = await exchange.while_connected(
+            exchange.site.waits.wait(exchange.grant.placed(place), operation.since, operation.timeout)
+        )
         return exchange.json_answer(answer_json(operation, found))
     return exchange.answer(await exchange.run(name if isinstance(name, str) else "?", call))
 

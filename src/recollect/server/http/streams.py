@@ -21,7 +21,7 @@ from recollect.wire import PROTOCOL, READ, WRITE, decode, encode, record_from_js
 
 #: Seconds without a commit after which a comment shows that the stream is alive.
 _ALIVE_S = 15.0
-#: How often a stream looks whether the server stops, in seconds.
+#: How often a stream without a commit looks whether its token is still valid, in seconds.
 _LOOK_S = 1.0
 #: Maximum number of digits of a number in a query.
 _MOST_DIGITS = 18
@@ -77,9 +77,15 @@ async def _events(exchange: Exchange, place: Any, since: int | str | None) -> As
 
 
 async def _each(exchange: Exchange, place: Any, since: int | str | None) -> AsyncIterator[bytes]:
-    async for commit in exchange.site.waits.commits(place, since, _ALIVE_S):
+    shown = asyncio.get_running_loop().time()
+    async for commit in exchange.site.waits.commits(place, since, _LOOK_S):
         if exchange.site.calls.stopping:
             return
+        exchange.site.guard.check_again(exchange.request, exchange.grant)
+        now = asyncio.get_running_loop().time()
+        if commit is None and now - shown < _ALIVE_S:
+            continue
+        shown = now
         if commit is None:
             yield b": alive\n\n"
         else:
@@ -99,9 +105,11 @@ async def export(exchange: Exchange) -> Response:
             exchange.calls.export_s, exchange.calls.start, "http", "export", opened.close, lambda result: None
         )
         try:
-            yield encode({"root": opened.root, "count": opened.count}) + b"\n"
-            while page := await exchange.run("export", lambda: opened.read(_READ)):
-                yield b"".join(encode(record_json(each)) + b"\n" for each in page)
+            with exchange.site.guard.running(exchange.request):
+                yield encode({"root": opened.root, "count": opened.count}) + b"\n"
+                while page := await exchange.run("export", lambda: opened.read(_READ)):
+                    exchange.site.guard.check_again(exchange.request, exchange.grant)
+                    yield b"".join(encode(record_json(each)) + b"\n" for each in page)
         except RecollectError as error:  # a line that is no record, so that nobody takes the rest for all
             yield encode(error.to_json()) + b"\n"
         finally:

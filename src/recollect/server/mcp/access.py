@@ -17,14 +17,22 @@ class Access(ServedMemory):
         user: The user whose records a client can reach; None: all records of the namespace.
         read_only: Whether clients can only read.
         graph_tokens: Maximum size of a graph that a tool returns, in tokens.
+        actor: What commits name as the actor; None: the name that each client states.
     """
 
     def __init__(
-        self, opener: Opener, *, user: str | None = None, read_only: bool = False, graph_tokens: int = GRAPH_TOKENS
+        self,
+        opener: Opener,
+        *,
+        user: str | None = None,
+        read_only: bool = False,
+        graph_tokens: int = GRAPH_TOKENS,
+        actor: str | None = None,
     ) -> None:
         super().__init__(
             opener, read_only=read_only, view=lambda memory: memory if user is None else memory.scoped(user=user)
         )
         self.user = user
+        self.actor = actor
         self.graph_tokens = graph_tokens
         self.graph = SharedGraph(self.reading)

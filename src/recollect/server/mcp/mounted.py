@@ -35,7 +35,7 @@ class SharedAccess(Access):
 
     def __init__(self, served: ServedMemory, grant: Grant, namespace: str) -> None:
         fixed = dict(grant.scope.fixed)
-        super().__init__(self._refuse, read_only=grant.right == READ)
+        super().__init__(self._refuse, read_only=grant.right == READ, actor=grant.actor)
         self.user = fixed.get("user")
         self._served = served
 
@@ -89,7 +89,7 @@ class MountedMcp:
         self._namespace = namespace
         self._sets = sets
         self._apps: dict[Grant, asyncio.Future[ASGIApp]] = {}
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
         self._ended = asyncio.Event()
 
     async def serve(self, grant: Grant, scope: Scope, receive: Receive, send: Send) -> None:
@@ -100,7 +100,9 @@ class MountedMcp:
         """
         if grant not in self._apps:
             self._apps[grant] = asyncio.get_running_loop().create_future()
-            self._tasks.append(asyncio.create_task(self._run(grant, self._apps[grant])))
+            task = asyncio.create_task(self._run(grant, self._apps[grant]))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         app = await asyncio.shield(self._apps[grant])
         await app({**scope, "path": PATH, "raw_path": PATH.encode()}, receive, send)
 

@@ -347,7 +347,7 @@ class Connection(asyncio.Protocol):
                 self._done(answer)
 
             self._busy = True
-            calls.start("socket", "batch", partial(_after, batch.begin), opened, batch.submit)
+            calls.start("socket", "batch", partial(_after, batch.begin), opened, batch.submit, begins=True)
             return
         self._batch_lost = False
         if self._batch is None:
