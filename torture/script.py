@@ -183,7 +183,7 @@ def _step(rng: random.Random, number: int) -> Step:
         case 28:
             # One call, as each is a commit of its own: a kill may leave all of a call or nothing of it.
             count = rng.randrange(1, 6)
-            if rng.randrange(2):
+            if number % 2:
                 return Step("change a code", lambda memory: memory.sdr.update(count, text))
             return Step("forget a code", lambda memory: memory.sdr.forget(count))
         case _:
