@@ -768,10 +768,18 @@ class TestBatches:
         with memory.batch() as batch:
             with pytest.raises(RecollectError, match="inside a batch"):
                 memory.close()
-            with pytest.raises(RecollectError, match="the batch's own calls"):
-                memory.remember("beside it")
             batch.remember("goes on")
         assert memory.count() == 1
+
+    def test_a_write_beside_the_batch_of_its_thread_is_refused_at_once(self, memory: recollect.Memory) -> None:
+        with memory.batch() as batch:
+            for write in (lambda: memory.remember("beside it"), lambda: memory.batch().__enter__(), memory.clear):
+                with pytest.raises(StoreBusyError, match=r"the batch's own calls.*nothing was changed"):
+                    write()
+            assert memory.count() == 0  # it may read
+            batch.remember("goes on")
+        memory.remember("after it")
+        assert memory.count() == 2
 
     def test_a_batch_that_comes_to_nothing_is_no_commit(self, memory: recollect.Memory) -> None:
         with memory.batch() as batch:

@@ -726,19 +726,23 @@ class TokenError(ServerError):
 
 
 class AccessError(ServerError):
-    """The token of a request does not allow what it asks for. Nothing was done.
+    """The token of a request, or the server, does not allow what it asks for. Nothing was done.
 
     Args:
         what: What is not allowed.
+        by: What does not allow it.
+        advice: What to do.
     """
 
     code = "access"
 
-    def __init__(self, what: str) -> None:
-        super().__init__(what)
+    def __init__(
+        self, what: str, by: str = "this token", advice: str = "use another one (recollect serve --tokens)"
+    ) -> None:
+        super().__init__(what, by, advice)
 
     def __str__(self) -> str:
-        return f"this token does not allow {self.args[0]}; nothing was done: use another one (recollect serve --tokens)"
+        return f"{self.args[1]} does not allow {self.args[0]}; nothing was done: {self.args[2]}"
 
 
 class ServerBusyError(ServerError):

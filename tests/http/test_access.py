@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
@@ -16,10 +17,11 @@ from tests.http.serving import Answer, Server, served
 
 import recollect
 from recollect import operations as op
-from recollect.errors import AccessError, InvalidArgumentError, ScopeError, TokenError
+from recollect.errors import AccessError, InvalidArgumentError, TokenError
 from recollect.operations.base import REGISTRY
 from recollect.server import limits
 from recollect.server.addresses import allowed_hosts
+from recollect.server.exports import Pages
 from recollect.server.tokens import Tokens, add_entry, entry, hash_of, new_token
 from recollect.wire import READ, RIGHTS, WRITE, right_of
 from recollect.wire.rights import unlisted
@@ -93,7 +95,9 @@ class TestTokens:
             body = {**op.Count().to_json(), "in": {"scope": {"user": user}} if user else {}}
             answer = server("POST", "/v1/team/execute", body, token=bob)
             assert answer.status == (403 if user else 200)
-        with pytest.raises(ScopeError):
+        with pytest.raises(
+            AccessError, match=r"does not allow the scope user=ana, but only user=bob; nothing was done"
+        ):
             of_bob.scoped(user="ana").count()
         assert server("GET", "/metrics", token=bob).status == 403
         assert of_ana.changes()[0].actor is None  # within a scope
@@ -164,7 +168,9 @@ class TestTokens:
                 assert (b"event: error" in stream.read()) is (path != "/mcp")
             assert server("GET", path, token=token, headers=headers).status == 401
 
-    def test_a_token_that_is_added_or_revoked_is_noticed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_token_that_is_added_or_revoked_is_noticed(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
         monkeypatch.setattr("recollect.server.tokens._LOOK_S", -1)
         path, token = tmp_path / "t.toml", new_token()
         add_entry(path, entry("a", new_token(), "read", (), {}))
@@ -178,8 +184,11 @@ class TestTokens:
         with pytest.raises(TokenError, match="does not know"):
             tokens.grant(token)
         path.write_text("nonsense")
-        with pytest.raises(TokenError, match="no token is accepted"):
-            tokens.grant(token)
+        for _ in range(3):
+            with pytest.raises(TokenError, match=r"no token is accepted: see the server's log") as refused:
+                tokens.grant(token)
+            assert str(path) not in str(refused.value)
+        assert [each.getMessage().partition(":")[0] for each in caplog.records] == ["no token is accepted"]
 
     @pytest.mark.parametrize(
         ("text", "rule"),
@@ -226,7 +235,11 @@ class TestHostsAndOrigins:
     )
     def test_what_a_web_page_can_send_is_refused(self, tmp_path: Path, headers: dict[str, str], status: int) -> None:
         with served(tmp_path) as server:
-            assert server("GET", "/v1/default/records", headers=headers).status == status
+            answer = server("GET", "/v1/default/records", headers=headers)
+            assert answer.status == status
+            if status == 403:
+                assert "this server does not allow requests of web pages" in answer.json["detail"]
+                assert "token" not in answer.json["detail"]
 
     def test_named_origins_and_hosts_are_served(self, tmp_path: Path) -> None:
         origin = "https://app.example"
@@ -261,7 +274,10 @@ class TestLimits:
 
     def test_a_read_only_server_writes_nothing(self, tmp_path: Path) -> None:
         with served(tmp_path, read_only=True) as server:
-            assert server("POST", "/v1/default/remember", {"content": "x"}).json["code"] == "access"
+            refused = server("POST", "/v1/default/remember", {"content": "x"}).json
+            assert refused["code"] == "access"
+            assert refused["detail"].startswith("this server, which was started with --read-only, does not allow")
+            assert server("GET", "/v1/default/records").status == 200
 
     def test_the_operator_of_a_read_only_server_sees_its_metrics(self, tmp_path: Path) -> None:
         with served(tmp_path, tokens=True, read_only=True) as server:
@@ -281,6 +297,31 @@ class TestLimits:
             while server.running():
                 pass
             assert server("GET", "/v1/default/records").status == 200
+
+    def test_an_export_whose_client_leaves_before_it_begins_is_closed(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        opened, closed = threading.Event(), threading.Event()
+        left = threading.Event()
+
+        class Watched(Pages):
+            def __init__(self, *args: Any) -> None:
+                super().__init__(*args)
+                opened.set()
+                left.wait(30)
+
+            def close(self) -> None:
+                super().close()
+                closed.set()
+
+        monkeypatch.setattr("recollect.server.http.streams.Pages", Watched)
+        with served(tmp_path) as server:
+            server.memory().remember("tea")
+            with closing(http.client.HTTPConnection(server.address.removeprefix("http://"))) as leaving:
+                leaving.request("GET", "/v1/default/export")
+                assert opened.wait(30)
+            left.set()
+            assert closed.wait(30)
 
     def test_a_wait_whose_client_has_left_leaves_room_for_others(self, tmp_path: Path) -> None:
         with served(tmp_path, most_running=1) as server:

@@ -208,6 +208,20 @@ class TestStreams:
         assert (done["created"], [each["line"] for each in done["failed"]]) == (2, [2, 3])
         assert {each["error"] for each in done["failed"]} == {"protocol", InvalidRecordError.code}
 
+    def test_a_line_of_an_import_that_is_too_long_is_reported_by_its_number(self, tmp_path: Path) -> None:
+        lines = [b'{"id": "1", "content": "one"}', b"", b"x" * 3000, b'{"id": "4", "content": "four"}']
+        with served(tmp_path, body_bytes=1000) as server:
+            body = iter(part.encode() for part in b"\n".join(lines).decode())  # a byte at a time
+            done = server("POST", "/v1/default/import", body).json
+            assert (done["created"], [each["line"] for each in done["failed"]]) == (2, [3])
+            assert "longer than 1000 bytes" in done["failed"][0]["message"]
+
+    def test_an_import_stores_long_lines_a_few_at_a_time(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("recollect.server.http.streams._STORED_BYTES", 100_000)
+        lines = [json.dumps({"id": str(number), "content": f"{number} " * 15_000}) for number in range(10)]
+        assert server("POST", "/v1/default/import", "\n".join(lines)).json["created"] == 10
+        assert server.memory().seq == 3  # of up to 4 lines each
+
 
 def _events(
     server: Server,

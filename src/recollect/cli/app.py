@@ -10,9 +10,10 @@ import difflib
 import functools
 import importlib
 import json
+import math
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
@@ -39,7 +40,7 @@ KEY_FILE_VARIABLE = "RECOLLECT_KEY_FILE"
 #: The environment variable with the token for a server that --db names.
 TOKEN_VARIABLE = "RECOLLECT_TOKEN"
 #: How the addresses of servers begin (`recollect serve`).
-_SERVERS = ("unix://", "http://", "https://")
+SERVERS = ("unix://", "http://", "https://")
 #: What is missing if no time zone is known.
 NO_TIME_ZONES = "this system has no time zone database (pip install tzdata)"
 _MIN_KEY_BYTES, _MAX_KEY_BYTES = 16, 4096
@@ -97,7 +98,8 @@ class Settings:
             **budgets: `index_bytes` and `vector_bytes` of `recollect.open`.
         """
         address = self.db or os.environ.get(PATH_VARIABLE, "")
-        if address.startswith(_SERVERS):
+        if address.startswith(SERVERS):
+            self._check_local_options(budgets)
             from recollect.client import connect  # only where it is used: it loads the wire
 
             return connect(address, self.namespace, token=os.environ.get(TOKEN_VARIABLE) or None)
@@ -110,6 +112,13 @@ class Settings:
             # The first write creates the default folder, so its absence is no mistake in a path.
             raise StoreMissingError(error.args[0]) from None
 
+    def _check_local_options(self, budgets: Mapping[str, int | None]) -> None:
+        """Raise InvalidArgumentError if an option was stated that a server has decided already."""
+        key_file = "" if self.key_file == os.environ.get(KEY_FILE_VARIABLE, "") else self.key_file
+        for name, value in {"embedder": self.embedder, "key file": key_file, **budgets}.items():
+            if value:
+                raise InvalidArgumentError(name, value, "cannot be used with a server, which has its own: leave it out")
+
     @contextmanager
     def open_at(self, at: str | None, zone: tzinfo = UTC) -> Iterator[Memory]:
         """Open the memory that a command reads, as of a moment (`at_option`), and close it at the end.
@@ -120,6 +129,14 @@ class Settings:
         """
         with self.open() as memory:
             yield memory if at is None else memory.at(target_of(at, zone))
+
+
+class NumberRange(click.FloatRange):
+    """A number between two others. Unlike its base, it refuses "nan"."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        out = super().convert(value, param, ctx)
+        return self.fail(f"{value!r} is not a number.", param, ctx) if math.isnan(out) else out
 
 
 def count_option(default: int) -> Callable[[F], F]:

@@ -8,9 +8,9 @@ import click
 
 from recollect import demo as demonstration
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, print_json
+from recollect.cli.app import SERVERS, Settings, app, common, print_json
 from recollect.doctor import Finding, examine, examine_closed, examine_installation
-from recollect.errors import DamagedStoreError, NotAStoreError, StoreMissingError
+from recollect.errors import DamagedStoreError, NotAStoreError, StoreMissingError, UnsupportedError
 from recollect.memory.opening import store_file
 
 
@@ -49,6 +49,8 @@ def doctor(settings: Settings, check: bool) -> None:
 @common
 def demo(settings: Settings) -> None:
     """Remember a sample conversation and answer eight questions about it, with explanations."""
+    if settings.db is not None and settings.db.startswith(SERVERS):
+        raise UnsupportedError("the demo", "it needs a file of its own, not a server: leave --db out")
     with demonstration.Demo(settings.db, settings.key) as shown:
         if settings.as_json:
             print_json(shown.to_json())

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, print_json
+from recollect.cli.app import NumberRange, Settings, app, common, print_json
 from recollect.cli.output import write_file
 from recollect.cli.texts import text_of
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError, UnknownRecordError
@@ -101,7 +101,7 @@ def export(settings: Settings, node: str, path: Path, form: str | None, force: b
 @click.argument("query")
 @click.option("--under", metavar="NODE", help="Search NODE, an id or the name of an outline, and what is below it.")
 @click.option("-k", "--limit", type=click.IntRange(1), default=10, show_default=True, help="Maximum number of nodes.")
-@click.option("--minimum", type=click.FloatRange(0, 1), default=0.0, help="The least similarity, inclusive.")
+@click.option("--minimum", type=NumberRange(0, 1), default=0.0, help="The least similarity, inclusive.")
 @click.option("--all", "every", is_flag=True, help="Search all nodes, also where some are marked with EMBED.")
 @common
 def search(settings: Settings, query: str, under: str | None, limit: int, minimum: float, every: bool) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, print_json
+from recollect.cli.app import NumberRange, Settings, app, common, print_json
 from recollect.errors import InvalidArgumentError
 from recollect.sdr import read_table, write_table
 
@@ -39,7 +39,7 @@ def store(settings: Settings, text: str, metadata: str) -> None:
 @sdr.command()
 @click.argument("text")
 @click.option("-k", "--limit", type=click.IntRange(1), default=5, show_default=True, help="Maximum number of texts.")
-@click.option("--minimum", type=click.FloatRange(0, 1), default=0.0, help="The least score, inclusive.")
+@click.option("--minimum", type=NumberRange(0, 1), default=0.0, help="The least score, inclusive.")
 @click.option("--rule", is_flag=True, help="Rank by 1 - hamming / 4096 of the 80 lowest bits, as sdr-memory does.")
 @common
 def query(settings: Settings, text: str, limit: int, minimum: float, rule: bool) -> None:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from recollect.cli.app import USER_VARIABLE, Settings, app, common, print_json
-from recollect.errors import InvalidArgumentError, MissingExtraError
+from recollect.cli.app import USER_VARIABLE, NumberRange, Settings, app, common, print_json
+from recollect.errors import InvalidArgumentError, MissingExtraError, UnsupportedError
 from recollect.memory import Memory
 from recollect.salience import LEVELS
-from recollect.server.addresses import address_of, allowed_hosts, is_loopback
+from recollect.server.addresses import address_of, allowed_hosts, allowed_origins
 from recollect.server.limits import BATCH_S, BODY_BYTES, MOST_RUNNING, RIGHTS
 from recollect.server.mcp.access import GRAPH_TOKENS, Access
 from recollect.server.mcp.first_start import GRAPH_VARIABLE, import_graph
@@ -134,6 +135,9 @@ def _token(path: Path) -> str:
 
 
 _RIGHTS = click.Choice(RIGHTS)
+#: The options of `serve` that concern one door alone.
+_FOR_HTTP = ("--tokens", "--allow-host", "--allow-origin", "--max-requests", "--mcp")
+_FOR_SOCKET = ("--salience",)
 
 
 @app.command()
@@ -173,7 +177,7 @@ _RIGHTS = click.Choice(RIGHTS)
 )
 @click.option(
     "--batch-seconds",
-    type=click.FloatRange(0.1, 3600),
+    type=NumberRange(0.1, 3600),
     default=BATCH_S,
     show_default=True,
     metavar="S",
@@ -217,11 +221,11 @@ def serve(settings: Settings, **options: Any) -> None:
     options["tools"] = tuple(name.strip() for name in options.pop("sets").split(",") if name.strip())
     address = options.pop("http")
     host, port = (None, 0) if address is None else address_of(address)
-    if host is None and (options["tokens"] or options["allow_host"] or options["allow_origin"] or options["with_mcp"]):
-        raise InvalidArgumentError("http", None, "is missing: --tokens, --allow-host, --allow-origin, --mcp are for it")
-    if host is not None and options["tokens"] is None and not is_loopback(host):
-        rule = "can be reached by other machines: pass --tokens FILE, or listen on 127.0.0.1"
-        raise InvalidArgumentError("http", host, rule)
+    if str(options["socket_path"] or "").startswith("unix:"):
+        raise InvalidArgumentError("socket", str(options["socket_path"]), "is an address: pass the path alone")
+    stated = _stated()
+    if "--tools" in stated and not options["with_mcp"]:
+        raise UnsupportedError("--tools", "without --mcp this has no effect: add --mcp, or leave it out")
 
     def opener(*, create: bool, read_only: bool) -> Memory:
         return settings.open(
@@ -231,7 +235,25 @@ def serve(settings: Settings, **options: Any) -> None:
     run(
         opener,
         settings.namespace,
-        Options(host=host, port=port, hosts=allowed_hosts(host or "localhost", options.pop("allow_host")), **options),
+        Options(
+            host=host,
+            port=port,
+            hosts=allowed_hosts(host or "localhost", options.pop("allow_host")),
+            origins=allowed_origins(options.pop("allow_origin")),
+            for_http=tuple(name for name in _FOR_HTTP if name in stated),
+            for_socket=tuple(name for name in _FOR_SOCKET if name in stated),
+            **options,
+        ),
+    )
+
+
+def _stated() -> frozenset[str]:
+    """Return the options of the command that were stated, such as "--tokens"."""
+    context = click.get_current_context()
+    return frozenset(
+        each.opts[0]
+        for each in context.command.params
+        if context.get_parameter_source(each.name or "") == ParameterSource.COMMANDLINE
     )
 
 

@@ -55,7 +55,7 @@ def connect(
         raise InvalidArgumentError("timeout", timeout, "must be above 0")
     check_count("retries", retries, least=0)
     if token is not None and not (isinstance(token, str) and token.isascii() and token.isprintable() and token):
-        raise InvalidArgumentError("token", "...", "must be printable ASCII text")
+        raise InvalidArgumentError("token", "...", "must be printable ASCII text, without a line break at its end")
     branch = Branch(namespace_name(namespace))
     memory = Memory(
         RemoteExecutor(_transport(address, token, float(timeout)), Patience(float(timeout), retries)), branch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -12,7 +13,7 @@ from recollect.client.transport import Channel, LostError, Patience, Transport
 from recollect.engine.feed import CommitLog, Feed
 from recollect.engine.results import Export
 from recollect.engine.scope import Scope
-from recollect.errors import ClosedError, CommitInDoubtError, StoreServerError
+from recollect.errors import ClosedError, CommitInDoubtError, StoreBusyError, StoreServerError
 from recollect.ledger.commits import Branch
 from recollect.operations import Export as ExportOperation
 from recollect.operations import Operation, Wait, check_key, check_label
@@ -38,6 +39,7 @@ class RemoteExecutor:
         self._patience = patience
         self._watch = RemoteWatch(transport.address)
         self._feed = Feed(self._watch)
+        self._in_batch: set[int] = set()  # the threads that have a batch open
 
     @property
     def location(self) -> str:
@@ -62,6 +64,8 @@ class RemoteExecutor:
         if isinstance(operation, ExportOperation):
             return self._export(Place(branch, scope))
         place = _checked(Place(branch, scope, actor, reason, idempotency_key))
+        if right_of(operation) != READ:
+            self._check_thread()
         if idempotency_key is None and self._patience.retries and can_have_key(operation) and _size(operation) <= _BULK:
             place = place._replace(key=secrets.token_hex(16))
         try:
@@ -105,6 +109,8 @@ class RemoteExecutor:
     ) -> Iterator[RemoteBatch]:
         """Open a batch on the server, which holds its write lock until the block ends, for at most some seconds."""
         place = _checked(Place(branch, scope, actor, reason))
+        self._check_thread()
+        thread = threading.get_ident()
         with ExitStack() as stack:
             channel = self._patience.run(
                 self.location,
@@ -112,6 +118,7 @@ class RemoteExecutor:
                 repeatable=True,  # a batch that is opened and abandoned changes nothing
             )
             batch = RemoteBatch(channel, place, self.location)
+            self._in_batch.add(thread)
             try:
                 yield batch
                 batch.open = False
@@ -120,7 +127,15 @@ class RemoteExecutor:
                 raise CommitInDoubtError(self.location, str(lost)) from None
             finally:
                 batch.open = False
+                self._in_batch.discard(thread)
         self._feed.wake(branch)
+
+    def _check_thread(self) -> None:
+        """Raise StoreBusyError if this thread has a batch open, whose lock it would wait for in vain."""
+        if threading.get_ident() in self._in_batch:
+            error = StoreBusyError(self.location, "this thread is inside a batch: use the batch's own calls")
+            error.unchanged = True
+            raise error
 
     def log(self, branch: Branch, scope: Scope) -> CommitLog:
         """Return the log of a branch as a scope sees it."""

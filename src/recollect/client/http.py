@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import select
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -161,6 +162,8 @@ def _server_of(address: str) -> _Server:
         valid = False
     if not valid or parts.username is not None:
         raise InvalidArgumentError("address", address, "must be http://HOST:PORT or https://HOST; pass token= apart")
+    if re.search("/v1(/|$)", parts.path):
+        raise InvalidArgumentError("address", address, "must end before /v1; pass namespace= apart")
     return _Server(parts.scheme == "https", parts.hostname or "", port, parts.path.rstrip("/"))
 
 

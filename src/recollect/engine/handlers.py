@@ -566,14 +566,20 @@ def _check(core: Core, request: Request) -> CheckReport:
 
 def _compact(core: Core, request: Request) -> Compacted:
     request.check_whole("a compaction, which rewrites the whole store,")
-    before = core.store.facts().get("file_bytes")
+    before = _bytes_of(core)
     with core.store.read() as view:
         branches = view.branches()
     for branch in branches:
         while trim(core.store, branch):
             pass
     complete = core.store.compact()
-    return Compacted(before=before, after=core.store.facts().get("file_bytes"), complete=complete)
+    return Compacted(before=before, after=_bytes_of(core), complete=complete)
+
+
+def _bytes_of(core: Core) -> int | None:
+    """Return the size of the store with its WAL; None if it is not a file."""
+    facts = core.store.facts()
+    return facts["file_bytes"] + facts.get("log_bytes", 0) if "file_bytes" in facts else None
 
 
 def _back_up(core: Core, request: Request) -> Backup:

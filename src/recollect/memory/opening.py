@@ -147,7 +147,7 @@ def store_file(path: str | None = None) -> str:
     """
     location = (path or default_path()).removeprefix("sqlite:///")
     if location == ":memory:" or "://" in location:
-        raise UnsupportedError(f"the address {location!r}", "it is not a file")
+        raise UnsupportedError(f"the address {location!r}", "this works on a file, not on a server or :memory:")
     return location
 
 
@@ -204,7 +204,8 @@ def _open_store(
         if not location:
             raise InvalidArgumentError("path", path, "has no file name: the form is sqlite:///FILE")
     elif "://" in location:
-        raise UnsupportedError(f"the address {location!r}", "a store is a file path, sqlite:///FILE or :memory:")
+        rule = "a store is a file path, sqlite:///FILE or :memory:; recollect.connect() is for the address of a server"
+        raise UnsupportedError(f"the address {location!r}", rule)
     from recollect.stores.sqlite.store import SqliteStore
 
     return SqliteStore(

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from recollect.errors import RecollectError, ServerBusyError, ServerError
+from recollect.errors import ClosedError, RecollectError, ServerBusyError, ServerError
 from recollect.server.limits import BATCH_S, EXPORT_S
 from recollect.wire import Desk, Grant, OpenBatch, Place, Request, reads
 
@@ -177,6 +177,10 @@ class Calls:
     def batch(self, place: Place, grant: Grant, expect_head: int | None) -> OpenBatch:
         """Prepare a batch."""
         return self.desk.batch(place, grant, expect_head)
+
+    def closed_batch(self) -> ClosedError:
+        """Return the error of what is asked of a batch that is not open any more."""
+        return ClosedError(f"the batch (it has ended, or was undone after {self.batch_s:g} s)")
 
     async def drained(self, timeout_s: float) -> bool:
         """Refuse new calls, and wait until those that run have ended. Return whether they have."""

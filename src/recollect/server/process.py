@@ -17,8 +17,10 @@ from starlette.routing import Route
 
 from recollect import RecollectWarning
 from recollect import __version__ as version
+from recollect.errors import InvalidArgumentError, UnsupportedError
 from recollect.operations.base import REGISTRY
 from recollect.salience import Level
+from recollect.server.addresses import is_loopback
 from recollect.server.calls import Calls
 from recollect.server.http.app import HttpDoor, McpClients, application
 from recollect.server.http.exchange import Site
@@ -34,7 +36,7 @@ from recollect.server.socket.door import SocketDoor
 from recollect.server.systemd import activated
 from recollect.server.tokens import Tokens
 from recollect.server.waits import Waits
-from recollect.wire import READ, Desk, Grant, default_socket
+from recollect.wire import Desk, Grant, default_socket
 
 _log = logging.getLogger("recollect.server")
 #: What is counted by name in the metrics apart from operations.
@@ -53,7 +55,7 @@ class Options:
         tools: The sets of tools for MCP clients.
         tokens: The file of tokens.
         hosts: The names that the header Host may have; None: any.
-        allow_origin: The origins of web pages that may send requests.
+        origins: The origins of web pages that may send requests.
         read_only: Whether clients can only read.
         salience: How strictly the action store judges texts.
         batch_seconds: How long a batch may stay open.
@@ -61,6 +63,7 @@ class Options:
         max_requests: Number of requests of one token that run at the same time.
         index_bytes, vector_bytes: Memory limits.
         log_calls: Whether each call is logged.
+        for_http, for_socket: The options that were stated and that concern one door alone, for messages.
     """
 
     socket_path: Path | None = None
@@ -70,7 +73,7 @@ class Options:
     tools: tuple[str, ...] = ()
     tokens: Path | None = None
     hosts: frozenset[str] | None = None
-    allow_origin: tuple[str, ...] = ()
+    origins: frozenset[str] = frozenset()
     read_only: bool = False
     salience: Level = "normal"
     batch_seconds: float = BATCH_S
@@ -79,6 +82,8 @@ class Options:
     index_bytes: int | None = None
     vector_bytes: int | None = None
     log_calls: bool = False
+    for_http: tuple[str, ...] = ()
+    for_socket: tuple[str, ...] = ()
 
 
 def run(opener: Opener, namespace: str, options: Options) -> None:
@@ -93,18 +98,45 @@ def run(opener: Opener, namespace: str, options: Options) -> None:
         InvalidArgumentError: An address cannot be used, or the file of tokens is invalid.
         StoreError: The store cannot be opened.
     """
+    given = activated()
+    _check_doors(options, given)
     _log_to_stderr()
     warnings.simplefilter("ignore", RecollectWarning)  # clients get it in their answers
     served = ServedMemory(opener, read_only=options.read_only)
     served.check()
     try:
-        asyncio.run(_serve(served, namespace, options))
+        asyncio.run(_serve(served, namespace, options, given))
     finally:
         served.close()
         _log.info("stopped")
 
 
-async def _serve(served: ServedMemory, namespace: str, options: Options) -> None:
+def _check_doors(options: Options, given: list[socket.socket]) -> None:
+    """Check that what was asked for fits the doors: the addresses, and the sockets that systemd has opened.
+
+    Raises:
+        InvalidArgumentError: Other machines could reach the server without a token.
+        UnsupportedError: An option has no effect.
+    """
+    hosts = [str(each.getsockname()[0]) for each in given if each.family != socket.AF_UNIX]
+    hosts += [] if options.host is None else [options.host]
+    if options.tokens is None:
+        for host in hosts:
+            if not is_loopback(host):
+                rule = "can be reached by other machines: pass --tokens FILE, or listen on 127.0.0.1"
+                raise InvalidArgumentError("http", host, rule)
+    if not hosts and options.for_http:
+        raise _without_effect(options.for_http, "--http")
+    has_socket = options.socket_path is not None or not hosts or len(given) > len(hosts)
+    if options.for_socket and not has_socket:
+        raise _without_effect(options.for_socket, "--socket")
+
+
+def _without_effect(stated: tuple[str, ...], door: str) -> UnsupportedError:
+    return UnsupportedError(", ".join(stated), f"without {door} this has no effect: add {door}, or leave it out")
+
+
+async def _serve(served: ServedMemory, namespace: str, options: Options, given: list[socket.socket]) -> None:
     desk = Desk(lambda writes: served.writing() if writes else served.reading())
     metrics = Metrics(_NAMES, lambda: _facts(served), desk.indexes)
     on_served = metrics.served
@@ -121,13 +153,12 @@ async def _serve(served: ServedMemory, namespace: str, options: Options) -> None
     waits = Waits(served)
     shared = Door(
         calls,
-        Grant(right=READ) if options.read_only else Grant(),
+        Grant().read_only() if options.read_only else Grant(),
         waits,
         salience=options.salience,
         line_bytes=options.max_bytes,
     )
     mcp = None
-    given = activated()
     unix = [each for each in given if each.family == socket.AF_UNIX]
     inet = [each for each in given if each.family != socket.AF_UNIX]
     doors: list[AnyDoor] = [SocketDoor(shared, None, each) for each in unix]
@@ -141,7 +172,7 @@ async def _serve(served: ServedMemory, namespace: str, options: Options) -> None
         guard = Guard(
             tokens=None if options.tokens is None else Tokens(options.tokens),
             hosts=options.hosts,
-            origins=frozenset(options.allow_origin),
+            origins=options.origins,
             body_bytes=options.max_bytes,
             most_running=options.max_requests,
             read_only=options.read_only,

@@ -13,6 +13,7 @@ A token is 32 random bytes, so a plain hash of it cannot be guessed. The file is
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import secrets
@@ -25,6 +26,7 @@ from typing import Any
 from recollect.errors import InvalidArgumentError, RecollectError, TokenError
 from recollect.wire import RIGHTS, Grant, Right, scope_from_json
 
+_log = logging.getLogger("recollect.server")
 _KEYS = frozenset(("name", "hash", "right", "namespaces", "scope"))
 _HASH = re.compile("sha256:[0-9a-f]{64}")
 #: The largest file of tokens, in bytes.
@@ -57,6 +59,7 @@ class Tokens:
         self._path = path
         self._grants, self._version = _read(path)
         self._looked = time.monotonic()
+        self._fault = ""  # why it could not be read
 
     def grant(self, token: str | None) -> Grant:
         """Return what a token allows.
@@ -82,9 +85,15 @@ class Tokens:
         try:
             if _version(self._path) != self._version:
                 self._grants, self._version = _read(self._path)
+            self._fault = ""
         except (InvalidArgumentError, OSError) as error:
             self._grants, self._version = {}, None
-            raise TokenError(f"the file of tokens cannot be read, so no token is accepted ({error})") from None
+            if str(error) != self._fault:
+                self._fault = str(error)
+                _log.error("no token is accepted: %s", error)
+            raise TokenError(
+                "the file of tokens cannot be read, so no token is accepted: see the server's log"
+            ) from None
 
 
 def entry(name: str, token: str, right: Right, namespaces: tuple[str, ...], scope: Mapping[str, str]) -> str:

@@ -47,7 +47,7 @@ class Compacted:
     """The result of a compaction.
 
     Attributes:
-        before: The size of the store before, in bytes; None if it is not a file.
+        before: The size of the store with its WAL before, in bytes; None if it is not a file.
         after: Its size afterwards.
         complete: Whether all free space was given back. Otherwise a reader still needs the former pages.
     """

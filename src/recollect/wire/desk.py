@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recollect.engine.core import Core
@@ -17,7 +17,7 @@ from recollect.engine.executor import BatchExecutor, Executor
 from recollect.engine.follower import Use
 from recollect.engine.results import Export
 from recollect.engine.scope import Scope
-from recollect.errors import AccessError, ClosedError, InvalidOperationError, ProtocolError
+from recollect.errors import AccessError, ClosedError, InvalidOperationError, ProtocolError, ScopeError
 from recollect.ledger.commits import Branch
 from recollect.memory.memory import Memory
 from recollect.operations import At, Batch, Operation, Stats
@@ -25,6 +25,9 @@ from recollect.operations import Export as ExportOperation
 from recollect.operations import Namespaces as NamespacesOperation
 from recollect.wire.messages import Place, Request
 from recollect.wire.rights import ADMIN, READ, RIGHTS, WRITE, Right, can_have_key, concerns_all, right_of
+
+#: What limits the clients of a server that is only read, and what to do about it.
+_READ_ONLY = ("this server, which was started with --read-only,", "use one that can be written")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,17 +39,24 @@ class Grant:
         namespaces: The namespaces; None: all of the store.
         scope: The scope that the client cannot leave; empty: the whole of each namespace.
         actor: What commits name as the actor if a request names none.
+        by: What limits the client to this, and what to do about it, for messages; default: its token.
     """
 
     right: Right = ADMIN
     namespaces: frozenset[str] | None = None
     scope: Scope = field(default_factory=Scope)
     actor: str | None = None
+    by: tuple[str, str] | None = None
+
+    def read_only(self) -> Grant:
+        """Return what this allows on a server that is only read."""
+        return self if self.right == READ else replace(self, right=READ, by=_READ_ONLY)
 
     def check(self, right: Right, branch: Branch) -> None:
         """Raise AccessError unless a right in a namespace is allowed."""
         if RIGHTS.index(right) > RIGHTS.index(self.right):
-            raise AccessError(f"what needs the right to {right}" if right != ADMIN else "what needs the right admin")
+            what = f"what needs the right to {right}" if right != ADMIN else "what needs the right admin"
+            raise AccessError(what, *(self.by or ()))
         if self.namespaces is not None and branch.owner.namespace not in self.namespaces:
             raise AccessError(f"the namespace {branch.owner.namespace!r}")
 
@@ -60,9 +70,14 @@ class Grant:
         """Return a place with the scope and the actor of this access.
 
         Raises:
-            ScopeError: The place names another scope.
+            AccessError: The place names another scope.
         """
-        scope = place.scope.narrowed(**dict(self.scope.fixed)) if self.scope.fixed else place.scope
+        scope = place.scope
+        if self.scope.fixed:
+            try:
+                scope = self.scope.narrowed(**dict(place.scope.fixed))
+            except ScopeError:
+                raise AccessError(f"the scope {place.scope}, but only {self.scope}") from None
         return place._replace(scope=scope, actor=place.actor or self.actor)
 
 
@@ -81,7 +96,6 @@ class Desk:
 
         Raises:
             AccessError: The client may not use it so.
-            ScopeError: The place names a scope that the client cannot reach.
         """
         grant.check(right, place.branch)
         placed = grant.placed(place)

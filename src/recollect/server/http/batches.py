@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 from starlette.responses import Response
 
-from recollect.errors import ClosedError, InvalidArgumentError, ServerBusyError
+from recollect.errors import InvalidArgumentError, ServerBusyError
 from recollect.server.http.exchange import Exchange, OpenedBatch, Site
 from recollect.wire import answer_json, encode, read_request
 
@@ -74,7 +74,7 @@ def _of(exchange: Exchange) -> OpenedBatch:
     """
     opened = exchange.site.batches.get(exchange.request.path_params["batch"])
     if opened is None or opened.grant != exchange.grant or opened.namespace != exchange.namespace:
-        raise ClosedError("the batch")
+        raise exchange.calls.closed_batch()
     return opened
 
 

@@ -25,6 +25,8 @@ T = TypeVar("T")
 #: The header with the version of the messages.
 VERSION_HEADER = "Recollect-Protocol"
 KEY_HEADER = "Idempotency-Key"
+#: Texts up to this length are parsed in the event loop.
+_SHORT = 16 * 2**10
 
 
 class OpenedBatch(NamedTuple):
@@ -103,10 +105,18 @@ class Exchange:
         """
         self.check_query()
         raw = await self.site.guard.body(self.request)
-        data = await self.run("parse", lambda: decode(raw)) if len(raw) > 16_384 else decode(raw) if raw else {}
+        data = await self.parsed(raw) if raw else {}
         if not isinstance(data, Mapping):
             raise ProtocolError("the body is not a JSON object")
         return data
+
+    async def parsed(self, raw: bytes) -> Any:
+        """Return what a text of JSON says; a long one is parsed in a thread, so that nobody waits for it.
+
+        Raises:
+            ProtocolError: It is no JSON.
+        """
+        return await self.run("parse", lambda: decode(raw)) if len(raw) > _SHORT else decode(raw)
 
     async def run(self, name: str, call: Callable[[], Any]) -> Any:
         """Run a call in a thread and return its result.

@@ -10,7 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from starlette.requests import ClientDisconnect, Request
@@ -20,7 +20,7 @@ from recollect.errors import AccessError, ProtocolError, ServerBusyError, TokenE
 from recollect.server.http.problems import problem
 from recollect.server.limits import BODY_BYTES, BODY_S, MOST_RUNNING
 from recollect.server.tokens import Tokens, hash_of
-from recollect.wire import ADMIN, READ, Grant
+from recollect.wire import ADMIN, Grant
 
 #: How much of a body that is too large is read, so that its client reads the answer, and for how many seconds each part
 #: of it is waited for.
@@ -60,7 +60,8 @@ class Guard:
                 return problem(ProtocolError(rule), HTTPStatus.MISDIRECTED_REQUEST)
         origin = request.headers.get("origin")
         if origin is not None and origin not in self.origins and origin != _own_origin(request):
-            return problem(AccessError(f"requests of the origin {origin!r:.80}"), HTTPStatus.FORBIDDEN)
+            what = f"requests of web pages of {origin!r:.80}"
+            return problem(AccessError(what, "this server", "name it with --allow-origin"), HTTPStatus.FORBIDDEN)
         return None
 
     def grant(self, request: Request) -> Grant:
@@ -70,7 +71,7 @@ class Guard:
             TokenError: It has none that the server knows.
         """
         grant = self._stated(request)
-        return replace(grant, right=READ) if self.read_only else grant
+        return grant.read_only() if self.read_only else grant
 
     def check_again(self, request: Request, grant: Grant) -> None:
         """Check that the token of a request still allows what it did, for an answer that takes long.

@@ -7,17 +7,19 @@ An export is of one moment; an import stores what it has read, a thousand record
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from recollect.errors import ProtocolError, RecollectError
 from recollect.operations import SCOPED
 from recollect.server.exports import Pages
 from recollect.server.http.exchange import VERSION_HEADER, Exchange
 from recollect.server.http.guard import TooSlowError
-from recollect.wire import PROTOCOL, READ, WRITE, decode, encode, record_from_json, record_json
+from recollect.server.lines import Lines
+from recollect.wire import PROTOCOL, READ, WRITE, encode, record_from_json, record_json
 
 #: Seconds without a commit after which a comment shows that the stream is alive.
 _ALIVE_S = 15.0
@@ -25,8 +27,9 @@ _ALIVE_S = 15.0
 _LOOK_S = 1.0
 #: Maximum number of digits of a number in a query.
 _MOST_DIGITS = 18
-#: Number of records that are read, and stored, at a time.
+#: Number of records that are read, and stored, at a time, and of bytes of lines.
 _READ, _STORED = 200, 1000
+_STORED_BYTES = 16 * 2**20
 _EVENTS, _LINES = "text/event-stream", "application/x-ndjson"
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", VERSION_HEADER: str(PROTOCOL)}
 
@@ -114,9 +117,22 @@ async def export(exchange: Exchange) -> Response:
             yield encode(error.to_json()) + b"\n"
         finally:
             ends.cancel()
-            exchange.calls.release(opened.close)
 
-    return StreamingResponse(lines(), 200, _HEADERS, _LINES)
+    return _Released(lines(), lambda: exchange.calls.release(opened.close))
+
+
+class _Released(StreamingResponse):
+    """A stream of lines that releases something at its end, also if its client leaves before it begins."""
+
+    def __init__(self, lines: AsyncIterator[bytes], release: Callable[[], object]) -> None:
+        super().__init__(lines, 200, _HEADERS, _LINES)
+        self._release = release
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._release()
 
 
 async def import_records(exchange: Exchange) -> Response:
@@ -127,7 +143,7 @@ async def import_records(exchange: Exchange) -> Response:
     counts: dict[str, int] = {"created": 0, "updated": 0, "unchanged": 0}
     failed: list[dict[str, Any]] = []
     batch: list[Any] = []
-    line_number = 0
+    line_number = size = 0
 
     async def store() -> None:
         records = [record for _, record in batch]
@@ -140,22 +156,28 @@ async def import_records(exchange: Exchange) -> Response:
     async for line in _lines(exchange):
         line_number += 1
         try:
-            data = decode(line)
+            if line is None:
+                raise ProtocolError(f"the line is longer than {exchange.site.guard.body_bytes} bytes")
+            if not line.strip():
+                continue
+            size += len(line)
+            data = await exchange.parsed(line)
             if line_number == 1 and isinstance(data, dict) and data.keys() == {"root", "count"}:
                 continue
             batch.append((line_number, record_from_json(data)))
         except RecollectError as error:
             failed.append({"line": line_number, **error.to_json()})
-        if len(batch) == _STORED:
+        if len(batch) == _STORED or size > _STORED_BYTES:
             await store()
+            size = 0
     if batch:
         await store()
     return exchange.json_answer({**counts, "failed": failed})
 
 
-async def _lines(exchange: Exchange) -> AsyncIterator[bytes]:
-    """Yield the lines of a body, however long it is; one line has the limit of a body."""
-    rest = b""
+async def _lines(exchange: Exchange) -> AsyncIterator[bytes | None]:
+    """Yield the lines of a body, however long it is; None for a line that is longer than a body may be."""
+    lines = Lines(exchange.site.guard.body_bytes)
     stream = exchange.request.stream()
     while True:
         try:
@@ -163,13 +185,7 @@ async def _lines(exchange: Exchange) -> AsyncIterator[bytes]:
                 chunk = await anext(stream, None)
         except TimeoutError:
             raise TooSlowError("the body did not go on in time") from None
+        for line in lines.feed(b"\n" if chunk is None else chunk):
+            yield line
         if chunk is None:
-            break
-        *ended, rest = (rest + chunk).split(b"\n")
-        if len(rest) > exchange.site.guard.body_bytes:
-            raise ProtocolError(f"a line is longer than {exchange.site.guard.body_bytes} bytes")
-        for line in ended:
-            if line.strip():
-                yield line
-    if rest.strip():
-        yield rest
+            return

@@ -25,8 +25,8 @@ from recollect.salience import Level
 from recollect.server.calls import Calls, internal_error
 from recollect.server.exports import Pages
 from recollect.server.limits import BODY_BYTES
+from recollect.server.lines import Lines
 from recollect.server.socket.actions import ACTIONS, PONG, act, read_action
-from recollect.server.socket.lines import Lines
 from recollect.server.waits import Waits
 from recollect.wire import (
     READ,
@@ -112,7 +112,9 @@ class Connection(asyncio.Protocol):
         door = self._door
         refusal: RecollectError | None = None
         if refused := self._refusal(transport):
-            refusal = AccessError(refused)
+            refusal = AccessError(
+                refused, "this socket, which is for the user of the server alone,", "connect as that user"
+            )
         elif len(door.connections) >= door.most_connections:
             refusal = ServerBusyError(f"{len(door.connections)} connections are open", 1.0)
         if refusal is not None:
@@ -285,7 +287,7 @@ class Connection(asyncio.Protocol):
         calls, grant, batch = self._door.calls, self._door.grant, self._batch
         name = data["op"] if isinstance(data["op"], str) else "?"
         if self._batch_lost:
-            raise ClosedError("the batch")
+            raise self._door.calls.closed_batch()
         if name == "wait" and batch is None:
             self._wait(data)
             return
@@ -332,7 +334,7 @@ class Connection(asyncio.Protocol):
             if self._batch is not None:
                 raise InvalidOperationError("batch", "is open already on this connection: commit or undo it first")
             if self._batch_lost:  # the client believes that it is open
-                raise ClosedError("the batch")
+                raise self._door.calls.closed_batch()
             place, expect_head = _place(data), data.get("expect_head")
             if expect_head is not None and (isinstance(expect_head, bool) or not isinstance(expect_head, int)):
                 raise ProtocolError('"expect_head" must be an integer')
@@ -351,7 +353,7 @@ class Connection(asyncio.Protocol):
             return
         self._batch_lost = False
         if self._batch is None:
-            raise ClosedError("the batch")
+            raise self._door.calls.closed_batch()
         batch, self._batch = self._batch, None
         if self._batch_ends is not None:
             self._batch_ends.cancel()

@@ -104,7 +104,7 @@ def refused_peer(transport: Any) -> str:
     if connected is None or not hasattr(socket, "SO_PEERCRED"):
         return ""
     _, user, _ = struct.unpack("3i", connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
-    return "" if user in (os.geteuid(), 0) else f"the user {user} may not use this socket"
+    return "" if user in (os.geteuid(), 0) else f"the user {user}"
 
 
 def _unusable(path: Path, rule: str) -> InvalidArgumentError:
