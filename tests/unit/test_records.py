@@ -19,7 +19,7 @@ from tests.unit import strategies as own
 
 from recollect.errors import InvalidRecordError, RecollectError, UnknownArgumentError
 from recollect.records.codec import RawField
-from recollect.records.record import KINDS, EntityId, Record, instant
+from recollect.records.record import KINDS, EntityId, Record, _of_usual, checked, fields_from_json, instant
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TEXT_FIELDS = ("id", "kind", "media_type", "parent", *own.NAME_FIELDS)
@@ -541,6 +541,14 @@ class TestJson:
         wire = json.dumps(record.to_json(), allow_nan=False)
         again = Record.from_json(json.loads(wire))
         assert again.to_bytes() == record.to_bytes()
+
+    @given(own.records | st.builds(make))
+    def test_the_short_way_to_read_usual_json_gives_the_same_record(self, record: Record) -> None:
+        data = json.loads(json.dumps(record.to_json()))
+        short = _of_usual(data)
+        assert short is None or (short == checked(**fields_from_json(data)) == record)
+        usual = isinstance(record.content, str) and record.valid_to is None and not record.unknown
+        assert (short is not None) == usual
 
     def test_it_reads_as_a_person_would_write_it(self) -> None:
         record = make(

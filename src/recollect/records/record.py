@@ -511,6 +511,9 @@ class Record:
             InvalidRecordError: A value is invalid or missing.
             UnknownArgumentError: A name is not a field.
         """
+        record = _of_usual(data) if cls is Record else None
+        if record is not None:
+            return record
         given = fields_from_json(data)
         for name in ("id", "content"):
             if name not in given:
@@ -548,6 +551,30 @@ def checked(**given: Any) -> Record:
     """The same as `Record(**given)`, at a cost in proportion to the number of given fields."""
     record: Record = _unchecked(**{"metadata": _NO_METADATA, **given})
     record._check(_in_order(given))
+    return record
+
+
+def _of_usual(data: Mapping[str, Any]) -> Record | None:
+    """Build a record from JSON as `from_json` does, in half the time; None if it is unusual or invalid.
+
+    A client does this for every hit of every question.
+    """
+    given: dict[str, Any] = {"metadata": _NO_METADATA}
+    try:
+        for stated, value in data.items():
+            name = _KNOWN[stated]
+            default, check = _RULES[name]
+            given[name] = value if value is default else check(name, value)
+        if type(given["content"]) is not str or "id" not in given or "valid_to" in given:
+            return None
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return None
+    present = {
+        "text" if name == "content" else name: value
+        for name, value in given.items()
+        if value or type(value) in (int, float)  # 0 is present
+    }
+    record: Record = _unchecked(**given, _bytes=codec.encode(present))
     return record
 
 
