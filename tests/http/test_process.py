@@ -188,7 +188,7 @@ def test_the_units_start_what_there_is() -> None:
         units[name].read(ROOT / "packaging" / name)
     service = units["recollect.service"]
     assert service["Service"]["Type"] == "notify"
-    assert service["Service"]["ExecStart"].split() == ["recollect", "serve"]
+    assert service["Service"]["ExecStart"].split() == ["%h/.local/bin/recollect", "serve"]
     assert service["Unit"]["Requires"] == "recollect.socket"
     assert units["recollect.socket"]["Socket"]["SocketMode"] == "0600"
     (command,) = re.findall(r"^CMD (.*)$", (ROOT / "packaging" / "Containerfile").read_text(), re.MULTILINE)
