@@ -6,7 +6,7 @@ store. Everything but the vectors is rebuilt if it is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -130,7 +130,14 @@ class Uses(Protocol):
     """When the records of a store were last used, in microseconds since 1970. It may lose the newest uses."""
 
     def note(self, branch: Branch, record_ids: Iterable[str], micros: int) -> None:
-        """Note that records were used at `micros`; each one counts as used one microsecond after the one before it."""
+        """Note that records were used at `micros`.
+
+        Each one counts as used after all uses and commits that were noted before, also where the clock stands still.
+        """
+        ...
+
+    def committed(self, branch: Branch, record_ids: Collection[str], micros: int) -> int:
+        """Note that a commit of the time `micros` wrote records, and return when they count as used, as in `note`."""
         ...
 
     def new(self, branch: Branch) -> dict[str, int]:

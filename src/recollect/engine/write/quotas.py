@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from recollect.engine.follower import Follower
 from recollect.engine.quota import LEAST_RECENT, REFUSE, Quota, quota_of
 from recollect.errors import QuotaError
-from recollect.ledger.commits import Branch
+from recollect.ledger.commits import Branch, Head
 from recollect.records.record import Record
 from recollect.stores.base import Transaction, View
 from recollect.stores.derived_protocols import Uses
@@ -167,6 +167,12 @@ class UsageTotalsCache(Follower[Branch, UsageTotals]):
         """Return the totals of the other branches that share a quota, at their newest commits."""
         others = [each for each in branch.family if each != branch and transaction.head(each).seq]
         return [self.current(transaction, each, quota, clean=True) for each in others]
+
+    def committed(self, branch: Branch, room: Room, head: Head) -> None:
+        """Cache the totals after a commit."""
+        self.drop(branch)  # first, so that an interruption leaves no partly updated totals
+        used = self._uses.committed(branch, room.written, head.micros)
+        self.put(branch, room.committed(used), head)
 
     def current(self, transaction: Transaction, branch: Branch, quota: Quota, *, clean: bool) -> UsageTotals:
         """Return the totals at the newest commit.
@@ -357,6 +363,11 @@ class Room:
                 delta = self._deltas.get(each.group, _NO_CHANGE)
                 self._deltas[each.group] = _Delta(delta.records + sign, delta.nbytes + sign * each.nbytes)
         self._changed[record_id] = entry
+
+    @property
+    def written(self) -> list[str]:
+        """The ids of the evictable records that the transaction wrote."""
+        return [record_id for record_id, entry in self._changed.items() if entry is not None and entry.rank is not None]
 
     def committed(self, micros: int) -> UsageTotals:
         """Return the totals after the commit. Its time becomes the last use of the written records, as in a recount."""

@@ -690,8 +690,7 @@ class Writer:
         head = Head(commit.seq, commit.root, commit.micros)
         self._tries.put(self._branch, trie, head)
         if self._room is not None:
-            self._usage_totals.drop(self._branch)  # first, so that an interruption leaves no partly updated totals
-            self._usage_totals.put(self._branch, self._room.committed(commit.micros), head)
+            self._usage_totals.committed(self._branch, self._room, head)
         return commit
 
     def _live_after(self, change: Change) -> Live | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 from contextlib import closing
 
 import apsw
@@ -27,7 +27,7 @@ _TABLE = (
     "CREATE TABLE uses (uuid TEXT, namespace TEXT, branch TEXT, id TEXT, micros INTEGER, "
     "PRIMARY KEY (uuid, namespace, branch, id)) WITHOUT ROWID"
 )
-_PUT = "INSERT INTO uses VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET micros = max(micros, excluded.micros)"
+_INSERT = "INSERT INTO uses VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET micros = max(micros, excluded.micros)"
 
 _SELECT = "SELECT id, micros FROM uses WHERE uuid = ? AND namespace = ? AND branch = ?"
 #: What reading and writing the file raises.
@@ -52,18 +52,36 @@ class UsageFile:
         self._new: dict[Branch, dict[str, int]] = {}  # since the last call of `new`
         self._unwritten: dict[Branch, dict[str, int]] = {}
         self._in_memory: dict[Branch, dict[str, int]] = {}  # if there is no file
+        self._last: dict[Branch, int] = {}  # the time of the last use or commit that was noted
         self._rows: dict[Branch, int] = {}  # the number of rows at the last read
         self._state: dict[Branch, tuple[int, ...]] = {}  # the state of the file at the last read
 
     def note(self, branch: Branch, record_ids: Iterable[str], micros: int) -> None:
-        """Note that records were used at `micros`; each one counts as used one microsecond after the one before it."""
+        """Note that records were used. See `derived_protocols.Uses.note`."""
         with self._lock:
-            for used, record_id in enumerate(record_ids, micros):
-                self._new.setdefault(branch, {})[record_id] = used
-                self._unwritten.setdefault(branch, {})[record_id] = used
+            for used, record_id in enumerate(record_ids, self._after(branch, micros)):
+                self._put(branch, record_id, used)
+                self._last[branch] = used
             full = len(self._unwritten.get(branch, ())) >= _BATCH
         if full:
             self.write(branch)
+
+    def committed(self, branch: Branch, record_ids: Collection[str], micros: int) -> int:
+        """Note that a commit wrote records. See `derived_protocols.Uses.committed`."""
+        with self._lock:
+            used = self._last[branch] = self._after(branch, micros)
+            if used > micros:  # else the log has it
+                for record_id in record_ids:
+                    self._put(branch, record_id, used)
+        return used
+
+    def _after(self, branch: Branch, micros: int) -> int:
+        """Return a time that is after all that were noted."""
+        return max(micros, self._last.get(branch, micros - 1) + 1)
+
+    def _put(self, branch: Branch, record_id: str, used: int) -> None:
+        self._new.setdefault(branch, {})[record_id] = used
+        self._unwritten.setdefault(branch, {})[record_id] = used
 
     def new(self, branch: Branch) -> dict[str, int]:
         """Return the uses noted since the last call; if the file has changed since it was read, those in it, too."""
@@ -161,7 +179,7 @@ class UsageFile:
                         for each, uses in unwritten.items()
                         for record_id, micros in uses.items()
                     ]
-                    connection.executemany(_PUT, rows)
+                    connection.executemany(_INSERT, rows)
             except _UNREADABLE as error:
                 self._lost(error)
 
