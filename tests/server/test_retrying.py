@@ -13,7 +13,16 @@ import pytest
 from recollect.client import transport
 from recollect.client.transport import LostError, Patience
 from recollect.client.unix import UnixTransport
-from recollect.errors import CommitInDoubtError, RecollectError, ServerBusyError, StoreServerError
+from recollect.errors import (
+    ClosedError,
+    CommitInDoubtError,
+    RecollectError,
+    RejectedError,
+    ServerBusyError,
+    StoreBusyError,
+    StoreServerError,
+    TokenError,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +44,12 @@ LOST, NOT_SENT, BUSY = LostError("lost", sent=True), LostError("no server", sent
         ([BUSY, BUSY, BUSY], True, ServerBusyError),
         ([LOST, NOT_SENT, LOST], False, StoreServerError),
         ([LOST, BUSY, BUSY], False, ServerBusyError),
+        ([LOST, StoreBusyError("s")], True, CommitInDoubtError),
+        ([LOST, TokenError("revoked")], True, CommitInDoubtError),
+        ([LOST, ClosedError("the memory")], True, CommitInDoubtError),
+        ([LOST, RejectedError("redaction", "contains a secret")], True, RejectedError),
+        ([TokenError("revoked")], True, TokenError),
+        ([LOST, TokenError("revoked")], False, TokenError),
     ],
 )
 def test_a_write_that_may_have_been_executed_is_in_doubt_whatever_became_of_later_attempts(

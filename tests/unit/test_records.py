@@ -549,6 +549,9 @@ class TestJson:
         assert short is None or (short == checked(**fields_from_json(data)) == record)
         usual = isinstance(record.content, str) and record.valid_to is None and not record.unknown
         assert (short is not None) == usual
+        data.pop("kind")
+        assert (short is None) == (_of_usual(data) is None)
+        assert Record.from_json(data) == checked(**fields_from_json(data))
 
     def test_it_reads_as_a_person_would_write_it(self) -> None:
         record = make(

@@ -122,8 +122,11 @@ class RemoteExecutor:
             try:
                 yield batch
                 batch.open = False
+                batch.check()
                 stack.close()  # commits
             except LostError as lost:
+                if not lost.sent:
+                    raise _undone(self.location, str(lost)) from None
                 raise CommitInDoubtError(self.location, str(lost)) from None
             finally:
                 batch.open = False
@@ -179,17 +182,32 @@ class RemoteBatch:
         self._channel = channel
         self._place = place
         self._location = location
+        self._lost = ""  # why an operation has no answer
         self.open = True
 
     def execute(self, operation: Operation) -> Any:
         """Execute an operation and return its result. See `BatchExecutor.execute`."""
         if not self.open:
             raise ClosedError("the batch")
+        self.check()
         return send_all(operation, self._sent)
+
+    def check(self) -> None:
+        """Raise StoreServerError if an operation has no answer: nobody knows what the batch would commit."""
+        if self._lost:
+            raise _undone(self._location, self._lost)
 
     def _sent(self, operation: Operation) -> Any:
         message = request_json(operation, self._place._replace(actor=None, reason=None))
+        self._lost = "an operation was interrupted"
         try:
-            return read_answer(operation, self._channel.exchange(message))
+            answer = self._channel.exchange(message)
         except LostError as lost:
-            raise StoreServerError(self._location, f"{lost}; the batch is undone") from None
+            self._lost = str(lost)
+            self.check()
+        self._lost = ""
+        return read_answer(operation, answer)
+
+
+def _undone(location: str, why: str) -> StoreServerError:
+    return StoreServerError(location, f"{why}; the batch is undone")

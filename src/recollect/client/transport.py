@@ -13,7 +13,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from recollect.errors import CommitInDoubtError, ServerBusyError, StoreServerError
+from recollect.errors import (
+    ClosedError,
+    CommitInDoubtError,
+    ServerBusyError,
+    ServerError,
+    StoreError,
+    StoreServerError,
+)
 from recollect.records.record import Record
 from recollect.wire import Place
 
@@ -113,7 +120,7 @@ class Patience(NamedTuple):
         Raises:
             StoreServerError: The server cannot be reached, or does not answer a message that changes nothing.
             CommitInDoubtError: It was sent a message that changes something, and its answer is lost, also if a later
-                attempt was refused.
+                attempt was refused before the server looked whether it was executed.
             ServerBusyError: The server has too much to do.
         """
         pause, in_doubt = _FIRST_PAUSE_S, ""
@@ -133,6 +140,10 @@ class Patience(NamedTuple):
                 if not left:
                     raise
                 pause = max(pause, min(float(busy.args[1]), _LONGEST_PAUSE_S))
+            except (ServerError, StoreError, ClosedError) as refusal:
+                if not in_doubt or isinstance(refusal, CommitInDoubtError):
+                    raise
+                raise CommitInDoubtError(address, f"{in_doubt}; then {refusal}") from None
             time.sleep(pause * random.uniform(0.5, 1.0))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
         raise AssertionError

@@ -6,13 +6,13 @@ import select
 import socket
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from recollect.client.pool import Pool
 from recollect.client.transport import LostError, RemoteExport
 from recollect.engine.results import record_from_json
-from recollect.errors import ProtocolError, ServerVersionError
+from recollect.errors import RecollectError, ServerVersionError
 from recollect.records.record import Record
 from recollect.wire import PROTOCOL, Place, decode, encode, read_result
 
@@ -52,8 +52,10 @@ class UnixTransport:
             try:
                 yield channel
             except BaseException:
-                with suppress(LostError):  # the server undoes the batch of a connection that is gone
-                    channel.exchange({"batch": "undo"})
+                try:
+                    read_result(channel.exchange({"batch": "undo"}))
+                except (LostError, RecollectError):  # the server undoes the batch of a connection that is gone
+                    connection.is_settled = False
                 raise
             read_result(channel.exchange({"batch": "commit"}))
 
@@ -74,8 +76,10 @@ class UnixTransport:
             try:
                 yield RemoteExport(head["root"], head["count"], records())
             finally:
-                with suppress(LostError):
+                try:
                     ask({"export": "close"})
+                except (LostError, RecollectError):  # the server closes the export of a connection that is gone
+                    connection.is_settled = False
 
     def close(self) -> None:
         """Close all connections. Those in use are closed when their answer has come."""
@@ -83,18 +87,15 @@ class UnixTransport:
 
     @contextmanager
     def _connection(self) -> Iterator[_Connection]:
-        """Provide a connection. It is kept if the block succeeds, and closed if it raises."""
+        """Provide a connection. It is kept for others if it is in step: each message has its answer."""
         connection = self._pool.take() or self._new()
         try:
             yield connection
-        except BaseException as error:
-            # An error that the server sent leaves the connection as it was.
-            if isinstance(error, (LostError, ProtocolError)) or not connection.is_settled:
-                connection.close()
-            else:
+        finally:
+            if connection.is_settled:
                 self._pool.keep(connection)
-            raise
-        self._pool.keep(connection)
+            else:
+                connection.close()
 
     def _new(self) -> _Connection:
         channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -135,7 +136,8 @@ class _Connection:
     """One connection, used by one thread at a time.
 
     Attributes:
-        is_settled: Whether every message that was sent has its answer.
+        is_settled: Whether every message that was sent has its answer. One that has not cannot be used any more: what
+            comes next on it may be the answer to another message.
     """
 
     def __init__(self, channel: socket.socket) -> None:
@@ -143,6 +145,8 @@ class _Connection:
         self.is_settled = True
 
     def exchange(self, data: bytes, timeout_s: float) -> Any:
+        if not self.is_settled:
+            raise LostError("an earlier message on this connection has no answer", sent=False)
         self.is_settled = False
         sent = False
         try:

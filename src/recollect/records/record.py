@@ -559,7 +559,7 @@ def _of_usual(data: Mapping[str, Any]) -> Record | None:
 
     A client does this for every hit of every question.
     """
-    given: dict[str, Any] = {"metadata": _NO_METADATA}
+    given: dict[str, Any] = {"kind": _DEFAULTS["kind"], "metadata": _NO_METADATA}
     try:
         for stated, value in data.items():
             name = _KNOWN[stated]
