@@ -28,7 +28,7 @@ from recollect.engine.write.writer import Writer
 from recollect.errors import InvalidArgumentError, RecollectError, RecordExistsError, ScopeError
 from recollect.memory import Memory
 from recollect.memory.context.values import STYLES
-from recollect.operations import ABSENT, IfExists, Remember
+from recollect.operations import ABSENT, IfExists, Pin, Remember
 from recollect.records.record import Record
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
@@ -774,6 +774,24 @@ def test_cursors_go_on_where_they_stand_and_tell_nothing(tmp_path: Path) -> None
 
 
 @pytest.mark.promise("scope.history")
+def test_two_cursors_of_the_present_do_not_show_whether_others_wrote_in_between() -> None:
+    times = (START + timedelta(seconds=number) for number in range(100))
+    memory = recollect.open(":memory:", clock=lambda: next(times))
+    bob = memory.scoped(user="bob")
+    bob.remember("tea")
+    before = {bob.recall("tea").cursor for _ in range(3)}
+    memory.remember("coffee", user="ana")
+    assert len({bob.recall("tea").cursor for _ in range(3)} | before) == 6
+    assert all(bob.changes(cursor) == [] for cursor in before)
+
+
+def test_the_moment_before_the_first_commit_does_not_show_when_others_wrote_it(memory: Memory) -> None:
+    bob = memory.scoped(user="bob")
+    times = {bob.execute(Pin(seq=0)).time}
+    memory.remember("coffee", user="ana")
+    assert times == {bob.execute(Pin(seq=0)).time}
+
+
 def test_versions_from_before_a_record_moved_in_are_not_shown(memory: Memory) -> None:
     memory.remember("bob's secret", id="a", user="bob")
     memory.update("a", content="for ana", user="ana")

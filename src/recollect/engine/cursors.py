@@ -2,8 +2,9 @@
 
 Outside of scopes a cursor is the seq. Within a scope the seq would reveal how much others write, so the cursor is the
 seq under a keyed permutation: it is the same in every process and reveals neither order nor distance. The permutation
-is a Feistel network of four rounds over 16 bytes, with HMAC-SHA256 as its round function. Eight of the bytes are zeros,
-so that a cursor of another scope or store is detected.
+is a Feistel network of four rounds over 16 bytes, with HMAC-SHA256 as its round function. Four of the bytes are zeros,
+so that a cursor of another scope or store is detected. Four are a salt: that of a commit is 0, and the present, which
+others change, has another one at each time, so that two cursors of it do not show whether anybody wrote in between.
 
 The cursor of a `find` is the sort key of the last record of a page. It contains the id under which the record is
 stored, which a scope does not show, and callers should not take it apart. It is therefore encrypted with a keyed hash
@@ -28,7 +29,7 @@ from recollect.ledger.commits import Branch
 from recollect.stores.ordering import SortKey
 
 _ROUNDS = 4
-_HALF = 8
+_HALF, _SALT = 8, 4
 _NONCE = 16
 _TOKEN = re.compile(r"[0-9a-f]{32}")
 _SEQ = re.compile(r"[0-9]{1,18}")
@@ -44,15 +45,21 @@ class Cursors:
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
 
-    def at(self, seq: int, branch: Branch, scope: Scope) -> str:
+    def at(self, seq: int, branch: Branch, scope: Scope, salt: int = 0) -> str:
         """Return the cursor after a commit.
+
+        Args:
+            seq: The number of the commit.
+            branch: The branch.
+            scope: The scope of the caller.
+            salt: What distinguishes cursors of one commit. Its lowest 32 bits count.
 
         Cost:
             Four hashes within a scope.
         """
         if not scope.fixed:
             return str(seq)
-        left, right = seq.to_bytes(_HALF, "big"), bytes(_HALF)
+        left, right = seq.to_bytes(_HALF, "big"), bytes(_HALF - _SALT) + salt.to_bytes(16, "big", signed=True)[-_SALT:]
         for number in range(_ROUNDS):
             left, right = right, _xor(left, self._round(number, right, branch, scope))
         return (left + right).hex()
@@ -77,7 +84,7 @@ class Cursors:
             left, right = token[:_HALF], token[_HALF:]
             for number in reversed(range(_ROUNDS)):
                 left, right = _xor(right, self._round(number, left, branch, scope)), left
-            if right == bytes(_HALF):
+            if not any(right[: _HALF - _SALT]):
                 return int.from_bytes(left, "big")
         raise InvalidArgumentError("since", cursor, "must be 0, or the cursor of a commit in this scope")
 

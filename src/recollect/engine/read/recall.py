@@ -53,7 +53,7 @@ def recall(
     scope: Scope,
     now: int,
     language: str | None,
-    cursor: Callable[[int], str],
+    cursor: Callable[..., str],
     question_vector: QuestionVector | None = None,
 ) -> Hits:
     """Return the hits of a question at a view.
@@ -66,7 +66,7 @@ def recall(
         scope: The scope of the caller.
         now: Records that expire at or before this time (microseconds since 1970) are ignored.
         language: The language of the memory, if it has one.
-        cursor: Returns the cursor of a seq within the scope.
+        cursor: Returns the cursor of a seq within the scope, with a salt.
         question_vector: The vector of the question; None without an embedder.
 
     Cost:
@@ -123,7 +123,7 @@ def recall(
     head = view.head(branch)
     if scope.fixed:  # seq and root would reveal changes outside the scope
         shown = _shown(governing, scope)
-        return Hits(_shown(hits, scope), plan, 0, "", shown, cursor(head.seq), operation.reference)
+        return Hits(_shown(hits, scope), plan, 0, "", shown, cursor(head.seq, salt=now), operation.reference)
     root, time = head.root.hash.hex(), datetime_of(now)
     return Hits(hits, plan, head.seq, root, governing, "", operation.reference, time)
 

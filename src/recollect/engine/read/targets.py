@@ -20,7 +20,7 @@ from recollect.errors import InvalidArgumentError, ScopeError, UnknownTargetErro
 from recollect.ledger.commits import Branch, Head
 from recollect.ledger.merkle import EMPTY
 from recollect.operations import Pin, target_of
-from recollect.records.codec import datetime_of, microseconds
+from recollect.records.codec import TIMES, datetime_of, microseconds
 from recollect.stores.base import View
 
 _ROOT = re.compile("[0-9a-fA-F]{64}")
@@ -98,6 +98,8 @@ def resolve(target: Pin, view: View, branch: Branch, scope: Scope, cursors: Curs
             raise ScopeError(what, str(scope))
         reached = cursors.reached(target.named, branch, scope, view.head(branch).seq)
         return _at_seq(view, branch, _newest_visible(view, branch, scope, cursors, reached), now)
+    if scope.fixed and target.seq is not None:
+        return Point(0, EMPTY, TIMES.start)  # the time of the first commit would reveal it
     if target.seq is not None:
         newest = view.head(branch).seq
         if not 0 <= target.seq <= newest:
