@@ -47,18 +47,22 @@ class Server:
     """A server that runs, and requests to it."""
 
     def __init__(
-        self, address: str, folder: Path, calls: Calls, metrics: Metrics, guard: Guard, mcp: MountedMcp | None
+        self, address: str, folder: Path, calls: Calls, metrics: Metrics, site: Site, mcp: MountedMcp | None
     ) -> None:
         self.address = address
         self.calls = calls
         self.metrics = metrics
         self._folder = folder
-        self._guard = guard
+        self._site = site
         self._mcp = mcp
 
     def running(self) -> int:
         """Return how many requests run, and streams last."""
-        return self._guard._running.total()
+        return self._site.guard._running.total()
+
+    def batches(self) -> int:
+        """Return how many batches are open."""
+        return len(self._site.batches)
 
     def tasks(self) -> int:
         """Return how many protocols of MCP run."""
@@ -121,18 +125,20 @@ def served(
     site = Site(calls, Waits(memory), Guard(**{"hosts": allowed_hosts("127.0.0.1", ()), **guard}))
     mounted = MountedMcp(memory, calls.desk, "default", DEFAULT_SETS) if mcp else None
     more = () if mounted is None else (Route("/mcp", McpClients(site, mounted)),)
-    door = HttpDoor(site, application(site, metrics, more), "127.0.0.1", 0)
+    door = HttpDoor(
+        site, application(site, metrics, more), "127.0.0.1", 0, end=None if mounted is None else mounted.close
+    )
 
     def run(work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, loop).result(_TIMEOUT_S)
 
     try:
-        yield Server(run(door.open()), folder, calls, metrics, site.guard, mounted)
+        yield Server(run(door.open()), folder, calls, metrics, site, mounted)
     finally:
         calls.stopping = True
         run(door.stop())
-        if mounted is not None:
-            run(mounted.close())
+        loop.call_soon_threadsafe(door.abort)
+        run(door.flushed())
         calls.close()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

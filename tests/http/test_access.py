@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.http.serving import Answer, Server, served
+from tests.mcp.test_hostile import LISTEN, META
 
 import recollect
 from recollect import operations as op
@@ -146,9 +147,9 @@ class TestTokens:
             with pytest.raises(AccessError, match="whole store"):
                 call()
 
-    @pytest.mark.parametrize("path", ["/v1/default/changes", "/mcp"])
+    @pytest.mark.parametrize(("method", "path"), [("GET", "/v1/default/changes"), ("GET", "/mcp"), ("POST", "/mcp")])
     def test_a_stream_ends_when_its_token_is_revoked(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, path: str
     ) -> None:
         monkeypatch.setattr("recollect.server.tokens._LOOK_S", -1)
         monkeypatch.setattr("recollect.server.http.app._LOOK_S", 0.02)
@@ -157,11 +158,16 @@ class TestTokens:
             token = server.token("ana", "write")
             memory = server.memory(token=token)
             memory.remember("a fact")
-            headers = {"Accept": "text/event-stream"}
-            if path == "/mcp":
+            headers, body = {"Accept": "text/event-stream"}, None
+            if path == "/mcp" and method == "GET":
                 headers |= Session(server, token)._headers
+            elif path == "/mcp":
+                headers["Accept"] = "application/json, text/event-stream"
+                headers |= {"Content-Type": "application/json", "MCP-Method": "subscriptions/listen"}
+                headers["MCP-Protocol-Version"] = str(META["_meta"]["io.modelcontextprotocol/protocolVersion"])
+                body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": LISTEN})
             with closing(http.client.HTTPConnection(server.address.removeprefix("http://"), timeout=30)) as connection:
-                connection.request("GET", path, headers={**headers, "Authorization": f"Bearer {token}"})
+                connection.request(method, path, body, {**headers, "Authorization": f"Bearer {token}"})
                 stream = connection.getresponse()
                 assert stream.status == 200
                 (tmp_path / "tokens.toml").write_text("")
@@ -334,6 +340,25 @@ class TestLimits:
                 pass
             assert server("GET", "/v1/default/records").status == 200
 
+    @pytest.mark.parametrize("patient", [True, False])
+    def test_an_answer_counts_until_its_client_has_read_it_or_is_cut_off(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patient: bool
+    ) -> None:
+        if not patient:
+            monkeypatch.setattr("recollect.server.http.protocol.READ_S", 0.05)
+        with served(tmp_path, most_running=1) as server:
+            server.memory().remember_all([{"content": f"{'a long fact ' * 4000}{number}"} for number in range(300)])
+            with closing(http.client.HTTPConnection(server.address.removeprefix("http://"))) as slow:
+                slow.request("GET", "/v1/default/records?limit=300")
+                begun = slow.getresponse()
+                begun.read(100)  # and no more, so that the server waits
+                if patient:
+                    assert server("GET", "/v1/default/records?limit=1").status == 429
+                    assert begun.read().endswith(b"}")
+                while server.running():
+                    pass
+                assert server("GET", "/v1/default/records?limit=1").status == 200
+
     def test_what_lies_beside_the_records_has_no_waits(self, tmp_path: Path) -> None:
         with served(tmp_path) as server:
             body = {"op": "wait", "since": 0, "timeout": 0, "in": {"beside": "terms"}}
@@ -362,6 +387,16 @@ def test_mcp_clients_reach_what_their_token_allows(tmp_path: Path) -> None:
         for _ in range(5):
             assert server("POST", "/mcp", {}, token=several).json["code"] == "access"
         assert server.tasks() == tasks
+
+
+def test_a_fault_of_ours_ends_the_requests_of_mcp_clients_and_the_next_one_tries_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(tmp_path, mcp=True) as server:
+        with monkeypatch.context() as broken:
+            broken.setattr("recollect.server.mcp.mounted.tools_of", lambda *args, **options: 1 / 0)
+            assert server("POST", "/mcp", {}).status == 500
+        Session(server, "")
 
 
 class Session:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from tests.http.serving import Answer, Server, served
 
 import recollect
 from recollect import operations as op
+from recollect.client.http import HttpTransport
+from recollect.client.transport import LostError
 from recollect.errors import ConflictError, IdempotencyError, InvalidRecordError
 from recollect.operations.base import REGISTRY
 
@@ -190,7 +193,7 @@ class TestStreams:
         assert json.loads(lines[0]) == {"root": memory.root, "count": 450}
         assert len(lines) == 451
         done = server("POST", "/v1/copy/import", answer.body)
-        assert done.json == {"created": 450, "updated": 0, "unchanged": 0, "failed": []}
+        assert done.json == {"created": 450, "updated": 0, "unchanged": 0, "refused": 0, "failed": []}
         assert server.memory("copy").root == memory.root
         assert server("POST", "/v1/copy/import", answer.body).json["unchanged"] == 450
 
@@ -215,6 +218,15 @@ class TestStreams:
             done = server("POST", "/v1/default/import", body).json
             assert (done["created"], [each["line"] for each in done["failed"]]) == (2, [3])
             assert "longer than 1000 bytes" in done["failed"][0]["message"]
+
+    def test_an_import_counts_all_refused_lines_and_lists_the_first(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("recollect.server.http.streams._LISTED", 3)
+        monkeypatch.setattr("recollect.server.http.streams._STORED", 2)
+        lines = ["x", '{"id": "a", "content": "one"}', '{"id": "b"}', "y", "z"]
+        done = server("POST", "/v1/default/import", "\n".join(lines)).json
+        assert (done["created"], done["refused"], [each["line"] for each in done["failed"]]) == (1, 4, [1, 3, 4])
 
     def test_an_import_stores_long_lines_a_few_at_a_time(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("recollect.server.http.streams._STORED_BYTES", 100_000)
@@ -288,7 +300,111 @@ class TestDescription:
         assert "secret" not in text
 
 
+class TestPaths:
+    def test_a_slash_within_a_namespace_or_an_id_is_a_part_of_it(self, server: Server) -> None:
+        memory = server.memory("team/a")
+        memory.remember("tea", id="notes/1")
+        assert (memory.namespaces(), server.memory("team").count()) == (["team/a"], 0)
+        for path in (
+            "/v1/team%2Fa/records/notes%2F1",
+            "/v1/team%2fa/records/notes/1",
+            "/v1/team%2Fa/history/notes%2F1",
+        ):
+            assert server("GET", path).status == 200
+        assert server("GET", "/v1/team/a/records/notes/1").status == 404
+
+    def test_another_method_is_told_which_there_are(self, server: Server) -> None:
+        answer = server("POST", "/v1/default/records/x")
+        assert (answer.status, answer.headers["allow"]) == (405, "DELETE, GET, HEAD, PATCH")
+
+    @pytest.mark.parametrize("path", ["/changes", "/export"])
+    def test_the_head_of_a_stream_has_an_end(self, server: Server, path: str) -> None:
+        answer = server("HEAD", f"/v1/default{path}", headers={"Accept": "text/event-stream"})
+        assert (answer.status, answer.body) == (200, b"")
+        assert answer.headers["content-type"].startswith(("text/event-stream", "application/x-ndjson"))
+
+    @pytest.mark.parametrize(
+        ("method", "path", "body", "word"),
+        [
+            ("PATCH", "/records/x", {"id": "y"}, "'id'"),
+            ("PATCH", "/records/x", {"self": 1}, "'self'"),
+            ("POST", "/messages", {"messages": [], "self": 1}, "'self'"),
+            ("POST", "/recall", {"question": "x", "self": 1}, "'self'"),
+            ("GET", "/recall?question=x&self=1", None, "'self'"),
+            ("GET", "/changes?limit=1&limit=2", None, "'limit' twice"),
+        ],
+    )
+    def test_a_name_that_is_no_parameter_is_refused_in_the_words_of_the_request(
+        self, server: Server, method: str, path: str, body: Any, word: str
+    ) -> None:
+        answer = server(method, f"/v1/default{path}", body)
+        assert answer.status == 400
+        assert word in answer.json["detail"]
+        assert "position" not in answer.json["detail"]
+
+
 class TestBatches:
+    def test_a_commit_that_is_sent_again_is_answered_again(self, server: Server) -> None:
+        number = server("POST", "/v1/default/batches", {}).json["result"]["batch"]
+        path = f"/v1/default/batches/{number}"
+        assert server("POST", f"{path}/execute", {"op": "remember", "content": "tea"}).status == 200
+        assert [server("POST", f"{path}/commit", {}).status for _ in range(3)] == [200] * 3
+        assert server("POST", f"{path}/execute", {"op": "count"}).status == 409
+        assert server("DELETE", path).status == 409
+        assert server.memory().seq == 1
+
+    def test_a_commit_whose_answer_is_lost_is_sent_again(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        request, lost = HttpTransport._request, ["once"]
+
+        def once_lost(transport: HttpTransport, method: str, path: str, *rest: Any) -> Any:
+            answer = request(transport, method, path, *rest)
+            if path.endswith("/commit") and lost:
+                raise LostError("the connection broke", sent=bool(lost.pop()))
+            return answer
+
+        monkeypatch.setattr(HttpTransport, "_request", once_lost)
+        memory = server.memory()
+        with memory.batch() as batch:
+            batch.remember("tea")
+        assert (memory.seq, lost) == (1, [])
+
+    def test_a_key_that_a_batch_would_ignore_is_refused(self, server: Server) -> None:
+        key = {"Idempotency-Key": "k"}
+        assert server("POST", "/v1/default/batches", {}, headers=key).status == 400
+        path = f"/v1/default/batches/{server('POST', '/v1/default/batches', {}).json['result']['batch']}"
+        assert server("POST", f"{path}/commit", {}, headers=key).status == 400
+        assert server("POST", f"{path}/commit", {}).status == 200
+        paths = server("GET", "/openapi.json").json["paths"]
+        of_batches = [item for path, methods in paths.items() if "/batches" in path for item in methods.values()]
+        assert len(of_batches) == 4
+        assert not any(each["name"] == "Idempotency-Key" for item in of_batches for each in item["parameters"])
+
+    def test_other_requests_of_its_token_do_not_keep_a_batch_from_ending(self, tmp_path: Path) -> None:
+        with served(tmp_path, most_running=1) as server:
+            path = f"/v1/default/batches/{server('POST', '/v1/default/batches', {}).json['result']['batch']}"
+            with closing(http.client.HTTPConnection(server.address.removeprefix("http://"))) as waiting:
+                waiting.request("POST", "/v1/default/execute", '{"op":"remember","content":"it waits for the lock"}')
+                while not server.running():
+                    pass
+                assert server("GET", "/v1/default/records").status == 429
+                assert server("POST", f"{path}/execute", {"op": "remember", "content": "tea"}).status == 200
+                assert server("POST", "/v1/default/batches/another/execute", {}).status == 429
+                assert server("POST", f"{path}/commit", {}).status == 200
+                assert waiting.getresponse().status == 200
+            assert server.memory().count() == 2
+
+    def test_a_batch_is_not_opened_for_a_client_that_has_left(self, server: Server) -> None:
+        path = f"/v1/default/batches/{server('POST', '/v1/default/batches', {}).json['result']['batch']}"
+        with closing(http.client.HTTPConnection(server.address.removeprefix("http://"))) as leaving:
+            leaving.request("POST", "/v1/default/batches", "{}")
+            while not server.running():
+                pass
+        while server.running():
+            pass
+        assert server("DELETE", path).status == 200
+        assert server("POST", "/v1/default/remember", {"content": "tea"}).status == 201  # nobody has the lock
+        assert server.batches() == 0
+
     def test_a_batch_is_one_commit_that_others_see_at_the_end(self, server: Server) -> None:
         memory, other = server.memory(), server.memory()
         with memory.batch(reason="both") as batch:

@@ -117,7 +117,8 @@ class Served:
             self.socket_door.abort()
             await self.socket_door.stop()
             await self.http_door.stop()
-            await self.socket_door.flushed()
+            self.http_door.abort()
+            await asyncio.gather(self.http_door.flushed(), self.socket_door.flushed())
             self.calls.close()
             await asyncio.sleep(0.01)  # transports close their sockets in the next step
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
 from pathlib import Path
 from typing import Any
@@ -440,3 +441,23 @@ def test_every_answer_is_one_line(served: Served) -> None:
         client.send(remember("a\nb\u2028c\r\n"), {"op": "get", "id": "a\nb\u2028c\r\n"}, PING.strip())
         answers = [json.dumps(client.answer()) for _ in range(3)]
         assert '"pong": true' in answers[2]
+
+
+@pytest.mark.promise("serve.slow")
+def test_a_wait_ends_when_its_client_is_gone_and_not_when_it_has_only_sent_its_last_line(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.server.socket.connection._LOOK_S", 0.01)
+    wait = {"op": "wait", "since": 0, "timeout": 80_000}
+    with served.line_client() as patient:
+        patient.send(wait)
+        gone = served.line_client().send(wait)
+        while len(served.connections()) < 2:
+            pass
+        patient.socket.shutdown(socket.SHUT_WR)
+        gone.close()
+        while len(served.connections()) > 1:
+            pass
+        with served.line_client() as other:
+            assert other.ask(remember("news"))["ok"]
+        assert patient.answer() == {"ok": True, "result": True}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.server.serving import PING, HttpClient, LineClient, Served
+from tests.server.serving import PING, HttpClient, LineClient
 from torture.serving import Server
 
 import recollect
@@ -147,5 +147,11 @@ def test_a_killed_server_leaves_a_socket_file_that_the_next_one_replaces(server:
         assert line.ask(PING.strip())["pong"] is True
 
 
-def test_calls_over_http_have_as_long_as_others_to_end(served: Served) -> None:
-    assert served.http_door._server.config.timeout_graceful_shutdown == DRAIN_S
+def test_a_client_that_does_not_read_its_answer_does_not_keep_the_server(server: Running) -> None:
+    with recollect.open(server.path, embedder="none") as memory:
+        memory.remember_all([{"content": f"{'a long fact ' * 4000}{number}"} for number in range(300)])
+    with server.http_client() as client:
+        client.socket.sendall(b"GET /v1/default/records?limit=300 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert client.socket.recv(100).startswith(b"HTTP/1.1 200")
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(DRAIN_S - 10) == 0

@@ -69,7 +69,20 @@ class HttpTransport:
             with suppress(LostError, RecollectError):  # the server undoes a batch when its time is over
                 self._request("DELETE", channel.path, None, self._timeout_s)
             raise
-        read_result(self._request("POST", f"{channel.path}/commit", b"{}", self._timeout_s))
+        self._commit(channel)
+
+    def _commit(self, channel: _BatchChannel) -> None:
+        """Commit a batch; again if the answer is lost, since the server answers again to the same number."""
+        path = f"{channel.path}/commit"
+        try:
+            answer = self._request("POST", path, b"{}", self._timeout_s)
+        except LostError as lost:
+            try:
+                answer = self._request("POST", path, b"{}", self._timeout_s)
+                read_result(answer)
+            except (LostError, RecollectError):
+                raise lost from None
+        read_result(answer)
 
     @contextmanager
     def export(self, place: Place) -> Iterator[RemoteExport]:

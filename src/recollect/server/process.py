@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,7 @@ def run(opener: Opener, namespace: str, options: Options) -> None:
         InvalidArgumentError: An address cannot be used, or the file of tokens is invalid.
         StoreError: The store cannot be opened.
     """
+    _allow_descriptors()
     given = activated()
     _check_doors(options, given)
     _log_to_stderr()
@@ -109,6 +111,17 @@ def run(opener: Opener, namespace: str, options: Options) -> None:
     finally:
         served.close()
         _log.info("stopped")
+
+
+def _allow_descriptors() -> None:
+    """Raise the limit of open files to what the system allows: each client has a connection, and an export several."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # what the system does not allow
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _check_doors(options: Options, given: list[socket.socket]) -> None:
@@ -183,15 +196,12 @@ async def _serve(served: ServedMemory, namespace: str, options: Options, given: 
 
             mcp = MountedMcp(served, calls.desk, namespace, options.tools)
         app = application(site, metrics, () if mcp is None else (Route("/mcp", McpClients(site, mcp)),))
-        https = [HttpDoor(site, app, options.host or "", options.port, each) for each in inet or (None,)]
+        end = None if mcp is None else mcp.close
+        https = [HttpDoor(site, app, options.host or "", options.port, each, end) for each in inet or (None,)]
         doors += https
         watched["http"] = lambda: sum(door.connections for door in https)
     metrics.watch(lambda: calls.running, **watched)
-    try:
-        await serve(doors, calls, ready=lambda address: _log.info("listening on %s", address))
-    finally:
-        if mcp is not None:
-            await mcp.close()
+    await serve(doors, calls, ready=lambda address: _log.info("listening on %s", address))
 
 
 def _facts(served: ServedMemory) -> dict[str, tuple[float, str]]:

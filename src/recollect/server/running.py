@@ -22,6 +22,8 @@ from recollect.server.systemd import notify
 _log = logging.getLogger("recollect.server")
 #: Seconds that clients have to read the answers to it.
 FLUSH_S = 5.0
+#: Seconds that doors have to notice that their connections were closed.
+ABORT_S = 1.0
 
 
 class Door(Protocol):
@@ -85,11 +87,12 @@ async def serve(doors: list[Door], calls: Calls, *, ready: Callable[[str], objec
         await asyncio.gather(*(each.stop() for each in opened))
     if not await calls.drained(drain_s):
         _log.warning("%d calls did not end within %g s", calls.running, drain_s)
-    with suppress(TimeoutError):  # of clients that do not read
-        async with asyncio.timeout(FLUSH_S):
-            await asyncio.gather(*(each.flushed() for each in doors))
-    for each in doors:
-        each.abort()
+    for seconds in (FLUSH_S, ABORT_S):
+        with suppress(TimeoutError):  # of clients that do not read
+            async with asyncio.timeout(seconds):
+                await asyncio.gather(*(each.flushed() for each in doors))
+        for each in doors:
+            each.abort()
     calls.close()
     for number in (signal.SIGTERM, signal.SIGINT):
         with suppress(ValueError):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import nullcontext
+from http import HTTPStatus
 from importlib import resources
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import uvicorn
 from starlette.applications import Starlette
@@ -16,17 +18,16 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.errors import InvalidArgumentError, ProtocolError, RecollectError, ServerBusyError
 from recollect.server.http.batches import undo_all
-from recollect.server.http.exchange import KEY_HEADER, VERSION_HEADER, Exchange, Site, endpoint
+from recollect.server.http.exchange import KEY_HEADER, SLASH, VERSION_HEADER, Endpoint, Exchange, Site
 from recollect.server.http.openapi import description
 from recollect.server.http.problems import problem
 from recollect.server.http.protocol import PatientProtocol
 from recollect.server.http.routes import ROUTES
-from recollect.server.limits import DRAIN_S
 from recollect.server.metrics import CONTENT_TYPE, Metrics
 from recollect.wire import READ, Grant
 
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 CONNECTIONS = 1024
 #: Seconds that a connection without a request is kept.
 _KEPT_S = 75
-#: Seconds that answers may take to be sent when the server stops.
-_GRACE_S = 5
 #: How often it is looked whether the token of a stream of MCP is still valid, in seconds.
 _LOOK_S = 1.0
 
@@ -70,7 +69,7 @@ def application(site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...]
         return exchange.json_answer({"ok": True})
 
     routes: list[BaseRoute] = [
-        Route(f"/v1/{{namespace}}{each.path}", endpoint(each.handler, site), methods=list(each.methods))
+        Route(f"/v1/{{namespace}}{each.path}", Endpoint(each.handler, site), methods=list(each.methods))
         for each in ROUTES
     ]
     routes += [
@@ -81,8 +80,8 @@ def application(site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...]
         *more,
     ]
     if metrics is not None:
-        routes.append(Route("/metrics", endpoint(measured, site)))
-    middleware = []
+        routes.append(Route("/metrics", Endpoint(measured, site), methods=["GET"]))
+    middleware = [Middleware(_Slashes)]
     if site.guard.origins:
         middleware.append(
             Middleware(
@@ -100,6 +99,24 @@ def application(site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...]
 
 
 _PAGE_HEADERS = {"Content-Security-Policy": "default-src 'self' 'unsafe-inline'", "X-Content-Type-Options": "nosniff"}
+
+
+class _Slashes:
+    """Keeps "/" within a part of a path (%2F), such as a namespace, apart from that between parts. An ASGI application.
+
+    Args:
+        app: The application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raw = scope.get("raw_path") or b""
+        if b"%2f" in raw.lower():
+            parts = raw.decode("ascii", "replace").split("/")
+            scope = {**scope, "path": "/".join(unquote(part).replace("/", SLASH) for part in parts)}
+        await self._app(scope, receive, send)
 
 
 async def _healthy(exchange: Exchange) -> Response:
@@ -132,7 +149,11 @@ async def _not_found(request: Request, error: Exception) -> Response:
         "code": ProtocolError.code,
         "args": [],
     }
-    return JSONResponse(body, error.status_code, error.headers, media_type="application/problem+json")
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:  # Starlette knows those of the first route of the path
+        fit = (each for each in request.app.routes if each.matches(request.scope)[0] != Match.NONE)
+        headers["Allow"] = ", ".join(sorted({method for each in fit for method in each.methods}))
+    return JSONResponse(body, error.status_code, headers, media_type="application/problem+json")
 
 
 async def _failed(request: Request, error: Exception) -> Response:
@@ -155,10 +176,15 @@ class McpClients:
         request = Request(scope, receive, send)
         guard = self._site.guard
         response = guard.refusal(request)
-        has_begun = False
+        has_begun = streams = False
 
         async def sent(message: Message) -> None:
-            nonlocal has_begun
+            nonlocal has_begun, streams
+            if not has_begun:
+                streams = any(
+                    name.lower() == b"content-type" and value.startswith(b"text/event-stream")
+                    for name, value in message.get("headers", ())
+                )
             has_begun = True
             await send(message)
 
@@ -166,7 +192,8 @@ class McpClients:
             try:
                 grant = guard.grant(request)
                 with guard.running(request):
-                    await self._while_allowed(self._mcp.serve(grant, scope, receive, sent), request, grant)
+                    answering = self._mcp.serve(grant, scope, receive, sent)
+                    await self._while_allowed(answering, request, grant, lambda: streams)
                     return
             except RecollectError as error:
                 if has_begun:  # a stream, which ends here
@@ -175,7 +202,9 @@ class McpClients:
                 response = problem(error)
         await response(scope, receive, send)
 
-    async def _while_allowed(self, answering: Coroutine[Any, Any, None], request: Request, grant: Grant) -> None:
+    async def _while_allowed(
+        self, answering: Coroutine[Any, Any, None], request: Request, grant: Grant, streams: Callable[[], bool]
+    ) -> None:
         """Answer a request, and cut a stream off, which has no end of its own, when its token is revoked.
 
         Raises:
@@ -185,7 +214,7 @@ class McpClients:
         task = asyncio.ensure_future(answering)
         try:
             while not (await asyncio.wait((task,), timeout=_LOOK_S))[0]:
-                if request.method == "GET":
+                if streams():
                     self._site.guard.check_again(request, grant)
             await task
         finally:
@@ -202,9 +231,19 @@ class HttpDoor:
         host: The host to listen on.
         port: The port; 0: any free one.
         given: A listening socket that is open already, instead of a host and a port.
+        end: Ends what has no end of its own, such as the streams of MCP clients.
     """
 
-    def __init__(self, site: Site, app: Any, host: str, port: int, given: socket.socket | None = None) -> None:
+    def __init__(
+        self,
+        site: Site,
+        app: Any,
+        host: str,
+        port: int,
+        given: socket.socket | None = None,
+        end: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        self._end = end
         self._site = site
         self._app = app
         self._host, self._port = host, port
@@ -217,7 +256,6 @@ class HttpDoor:
             access_log=False,
             server_header=False,
             timeout_keep_alive=_KEPT_S,
-            timeout_graceful_shutdown=int(DRAIN_S),
             lifespan="off",
             ws="none",
         )
@@ -264,15 +302,20 @@ class HttpDoor:
         undo_all(self._site)
         self._site.waits.stop()
         self._server.should_exit = True
-        if self._running is not None:
-            await self._running
+        if self._end is not None:
+            await self._end()
 
     async def flushed(self) -> None:
-        """Return at once: `stop` has waited for the connections. See `server.running.Door`."""
+        """Return when all connections are closed. See `server.running.Door`."""
+        if self._running is not None:
+            await asyncio.shield(self._running)
 
     def abort(self) -> None:
         """Close all connections at once."""
         self._server.force_exit = True
+        for each in list(self._server.server_state.connections):
+            if each.transport is not None:
+                each.transport.abort()
 
 
 class _Server(uvicorn.Server):

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Callable
 from http import HTTPStatus
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from recollect.errors import InvalidArgumentError, ServerBusyError
-from recollect.server.http.exchange import Exchange, OpenedBatch, Site
-from recollect.wire import answer_json, encode, read_request
+from recollect.errors import InvalidArgumentError, ProtocolError, ServerBusyError
+from recollect.server.http.exchange import KEY_HEADER, Exchange, OpenedBatch, Site
+from recollect.wire import OpenBatch, answer_json, encode, read_request
+
+#: Number of committed batches that are remembered.
+_REMEMBERED = 1000
 
 
 async def begin_batch(exchange: Exchange) -> Response:
@@ -18,10 +23,12 @@ async def begin_batch(exchange: Exchange) -> Response:
     expect_head = data.get("expect_head")
     if expect_head is not None and (isinstance(expect_head, bool) or not isinstance(expect_head, int)):
         raise InvalidArgumentError("expect_head", expect_head, "must be an integer")
+    _check_no_key(exchange)
     batch = exchange.calls.batch(exchange.place(data.get("in")), exchange.grant, expect_head)
     try:
-        await exchange.calls.run("http", "batch", batch.begin, batch.submit, begins=True)
-    except asyncio.CancelledError:
+        beginning = exchange.calls.run("http", "batch", batch.begin, batch.submit, begins=True)
+        await exchange.while_connected(beginning)
+    except (asyncio.CancelledError, ClientDisconnect):
         batch.abandon()
         raise
     if exchange.calls.stopping:
@@ -50,20 +57,34 @@ async def add_to_batch(exchange: Exchange) -> Response:
 
 
 async def commit_batch(exchange: Exchange) -> Response:
-    return await _ended(exchange, commit=True)
+    """Commit a batch. Asked again, as after a lost answer, it is answered again."""
+    _check_no_key(exchange)
+    number, committed = exchange.parameter("batch"), exchange.site.committed
+    if committed.get(number) != exchange.grant:
+        await _end(exchange, lambda batch: batch.commit)
+        committed[number] = exchange.grant
+        if len(committed) > _REMEMBERED:
+            committed.popitem(last=False)
+    return exchange.json_answer({"ok": True, "result": None})
 
 
 async def undo_batch(exchange: Exchange) -> Response:
-    return await _ended(exchange, commit=False)
-
-
-async def _ended(exchange: Exchange, *, commit: bool) -> Response:
-    opened = _of(exchange)
-    del exchange.site.batches[exchange.request.path_params["batch"]]
-    opened.ends.cancel()
-    end = opened.batch.commit if commit else opened.batch.undo
-    await exchange.calls.run("http", "batch", end, opened.batch.submit)
+    _check_no_key(exchange)
+    await _end(exchange, lambda batch: batch.undo)
     return exchange.json_answer({"ok": True, "result": None})
+
+
+async def _end(exchange: Exchange, end: Callable[[OpenBatch], Callable[[], None]]) -> None:
+    opened = _of(exchange)
+    del exchange.site.batches[exchange.parameter("batch")]
+    opened.ends.cancel()
+    await exchange.calls.run("http", "batch", end(opened.batch), opened.batch.submit)
+
+
+def _check_no_key(exchange: Exchange) -> None:
+    """Raise ProtocolError if the request has an idempotency key, which would be ignored."""
+    if KEY_HEADER in exchange.request.headers:
+        raise ProtocolError(f"a batch takes no {KEY_HEADER}: a commit that is sent again is answered again")
 
 
 def _of(exchange: Exchange) -> OpenedBatch:
@@ -72,7 +93,7 @@ def _of(exchange: Exchange) -> OpenedBatch:
     Raises:
         ClosedError: It has ended, or is that of another token.
     """
-    opened = exchange.site.batches.get(exchange.request.path_params["batch"])
+    opened = exchange.site.batches.get(exchange.parameter("batch"))
     if opened is None or opened.grant != exchange.grant or opened.namespace != exchange.namespace:
         raise exchange.calls.closed_batch()
     return opened

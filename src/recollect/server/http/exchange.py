@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, NamedTuple, TypeVar
@@ -12,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from recollect import Memory
 from recollect.errors import CommitInDoubtError, ProtocolError, RecollectError, ServerBusyError
@@ -25,8 +28,12 @@ T = TypeVar("T")
 #: The header with the version of the messages.
 VERSION_HEADER = "Recollect-Protocol"
 KEY_HEADER = "Idempotency-Key"
+#: What stands for "/" within a part of a path (%2F), while the route is searched. No name contains it.
+SLASH = "\x1e"
 #: Texts up to this length are parsed in the event loop.
 _SHORT = 16 * 2**10
+#: Size of the parts of a long answer.
+_PART = 256 * 2**10
 
 
 class OpenedBatch(NamedTuple):
@@ -48,6 +55,7 @@ class Site:
         guard: Who may send which request.
         call_s: Seconds that a call may take before its client is answered. It runs to its end nevertheless.
         batches: The open batches, by their number.
+        committed: The batches that were committed last, and whose they were.
     """
 
     calls: Calls
@@ -55,6 +63,7 @@ class Site:
     guard: Guard
     call_s: float = 60.0
     batches: dict[str, OpenedBatch] = field(default_factory=dict)
+    committed: OrderedDict[str, Grant] = field(default_factory=OrderedDict)
 
 
 class Exchange:
@@ -73,10 +82,14 @@ class Exchange:
         self.site = site
         self.calls = site.calls
 
+    def parameter(self, name: str) -> str:
+        """Return a part of the path."""
+        return str(self.request.path_params[name]).replace(SLASH, "/")
+
     @property
     def namespace(self) -> str:
         """The namespace that the path names."""
-        return str(self.request.path_params["namespace"])
+        return self.parameter("namespace")
 
     def place(self, stated: object = None) -> Place:
         """Return the place of a request: the namespace of its path, what its headers say, and its "in".
@@ -94,8 +107,11 @@ class Exchange:
 
     def check_query(self, *known: str) -> None:
         """Raise ProtocolError if the query has another parameter than those that the route takes."""
-        if unknown := sorted(set(self.request.query_params) - set(known)):
+        names = [name for name, _ in self.request.query_params.multi_items()]
+        if unknown := sorted(set(names) - set(known)):
             raise ProtocolError(f"this request takes no {unknown[0]!r:.80} in its query")
+        if len(set(names)) < len(names):
+            raise ProtocolError(f"the query has {max(names, key=names.count)!r:.80} twice")
 
     async def json(self) -> Any:
         """Return the body, which must be a JSON object; {} if there is none.
@@ -181,11 +197,21 @@ class Exchange:
                 known.strip() == "*" or tag in (each.strip().removeprefix("W/") for each in known.split(","))
             ):
                 return Response(None, HTTPStatus.NOT_MODIFIED, headers)
-        return Response(body, int(status), headers, "application/json")
+        return _InParts(body, int(status), headers, "application/json")
 
     def json_answer(self, value: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
         """Return a value as an answer."""
         return self.answer(encode(value), status)
+
+
+class _InParts(Response):
+    """An answer of which a long body is sent in parts, each when the client has read those before it."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for at in range(0, len(self.body) or 1, _PART):
+            more = at + _PART < len(self.body)
+            await send({"type": "http.response.body", "body": self.body[at : at + _PART], "more_body": more})
 
 
 #: The statuses of requests whose body was not read to its end.
@@ -193,17 +219,37 @@ _CUT_OFF = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.REQUEST_TIMEOUT)
 Handler = Callable[[Exchange], Awaitable[Response]]
 
 
-def endpoint(handler: Handler, site: Site) -> Callable[[HttpRequest], Awaitable[Response]]:
-    """Return a handler as Starlette calls it: with the checks before it, and its errors as answers."""
+class Endpoint:
+    """A handler as Starlette calls it: with the checks before it, its errors as answers, and its request counted until
+    the answer is sent. An ASGI application.
 
-    async def handle(request: HttpRequest) -> Response:
-        refusal = site.guard.refusal(request)
-        if refusal is not None:
-            return refusal
+    Args:
+        handler: Answers requests.
+        site: What all requests share.
+    """
+
+    def __init__(self, handler: Handler, site: Site) -> None:
+        self._handler = handler
+        self._site = site
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = HttpRequest(scope, receive, send)
+        guard = self._site.guard
+        response = guard.refusal(request)
+        if response is None:
+            try:
+                grant = guard.grant(request)
+                with nullcontext() if self._is_of_open_batch(request, grant) else guard.running(request):
+                    response = await self._answer(request, grant)
+                    await response(scope, receive, send)
+                    return
+            except RecollectError as error:
+                response = problem(error)
+        await response(scope, receive, send)
+
+    async def _answer(self, request: HttpRequest, grant: Grant) -> Response:
         try:
-            grant = site.guard.grant(request)
-            with site.guard.running(request):
-                return await handler(Exchange(request, grant, site))
+            return await self._handler(Exchange(request, grant, self._site))
         except RecollectError as error:
             response = problem(error)
             if response.status_code in _CUT_OFF:
@@ -214,7 +260,13 @@ def endpoint(handler: Handler, site: Site) -> Callable[[HttpRequest], Awaitable[
         except Exception as error:  # noqa: BLE001 - logged without contents, which a traceback may quote
             return problem(internal_error(_route_of(request), error))
 
-    return handle
+    def _is_of_open_batch(self, request: HttpRequest, grant: Grant) -> bool:
+        """Return whether a request is one of an open batch of its client.
+
+        Those are not counted: the batch has the lock that the others wait for, and they would keep it from ending.
+        """
+        opened = self._site.batches.get(request.path_params.get("batch", ""))
+        return opened is not None and opened.grant == grant
 
 
 def _route_of(request: HttpRequest) -> str:

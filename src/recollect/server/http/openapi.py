@@ -62,7 +62,7 @@ def _operation(route: Described, method: str) -> dict[str, Any]:
         out["requestBody"] = {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
     else:
         out["requestBody"] = {"content": {"application/json": {"schema": _body(route)}}}
-    if method not in ("GET", "DELETE") and route.path not in ("/recall", "/context", "/export", "/import"):
+    if method not in ("GET", "DELETE") and not route.path.startswith(_WITHOUT_KEY):
         key = {"name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string"}}
         parameters.append({**key, "description": "Repeated within a day: the first answer, and nothing is written."})
     answers: dict[str, Any] = {_STREAMS.get(route.path, "application/json"): {}}
@@ -72,6 +72,10 @@ def _operation(route: Described, method: str) -> dict[str, Any]:
         "parameters": parameters,
         "responses": {"2XX": {"description": "OK", "content": answers}, "default": problems},
     }
+
+
+#: Routes that write nothing, or whose writes are repeated safely without a key.
+_WITHOUT_KEY = ("/recall", "/context", "/export", "/import", "/batches")
 
 
 def _body(route: Described) -> dict[str, Any]:

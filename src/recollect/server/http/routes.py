@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from recollect import Memory, Outcome, Record
-from recollect.errors import MissingArgumentError, ProtocolError, UnknownRecordError
+from recollect.errors import MissingArgumentError, ProtocolError, UnknownArgumentError, UnknownRecordError
 from recollect.operations import Forget, Remember
 from recollect.records.record import fields_from_json
 from recollect.server.http.batches import add_to_batch, begin_batch, commit_batch, undo_batch
@@ -65,6 +65,7 @@ async def add_messages(exchange: Exchange) -> Response:
     given = dict(await exchange.json())
     place = exchange.place(given.pop("in", None))
     messages = _taken(given, "messages")
+    _check_names(given)
     report = await exchange.on_memory(
         "add_messages", WRITE, lambda memory: memory.add_messages(messages, **given), place
     )
@@ -99,7 +100,7 @@ async def records(exchange: Exchange) -> Response:
 
 
 async def record(exchange: Exchange) -> Response:
-    record_id = exchange.request.path_params["id"]
+    record_id = exchange.parameter("id")
     exchange.check_query()
     found: Record | None = await exchange.on_memory("get", READ, lambda memory: memory.get(record_id))
     if found is None:
@@ -108,14 +109,15 @@ async def record(exchange: Exchange) -> Response:
 
 
 async def change_record(exchange: Exchange) -> Response:
-    record_id, given = exchange.request.path_params["id"], dict(await exchange.json())
+    record_id, given = exchange.parameter("id"), dict(await exchange.json())
     place = exchange.place(given.pop("in", None))
+    _check_names(given, "id", "record_id")
     changed = await exchange.on_memory("update", WRITE, lambda memory: memory.update(record_id, **given), place)
     return exchange.json_answer(record_json(changed))
 
 
 async def forget_record(exchange: Exchange) -> Response:
-    record_id = exchange.request.path_params["id"]
+    record_id = exchange.parameter("id")
     exchange.check_query("expect")
     expect = exchange.request.query_params.get("expect")
     outcome: Outcome = await exchange.on_memory(
@@ -127,7 +129,7 @@ async def forget_record(exchange: Exchange) -> Response:
 
 
 async def history(exchange: Exchange) -> Response:
-    record_id = exchange.request.path_params["id"]
+    record_id = exchange.parameter("id")
     exchange.check_query()
 
     def call(memory: Any) -> Any:
@@ -143,6 +145,7 @@ async def _given(exchange: Exchange) -> tuple[dict[str, Any], Any]:
     """
     if exchange.request.method == "POST":
         given = dict(await exchange.json())
+        _check_names(given)
         return given, exchange.place(given.pop("in", None))
     given, scope = {}, {}
     for name, value in exchange.request.query_params.multi_items():
@@ -152,7 +155,15 @@ async def _given(exchange: Exchange) -> tuple[dict[str, Any], Any]:
             scope[name] = value
         else:
             given[name] = _number(name, value)
+    _check_names(given)
     return given, exchange.place({"scope": scope} if scope else None)
+
+
+def _check_names(given: Mapping[str, Any], *others: str) -> None:
+    """Raise UnknownArgumentError for a name that is a parameter of the call in Python, and none of the request."""
+    for name in ("self", *others):
+        if name in given:
+            raise UnknownArgumentError("the request", name)
 
 
 def _number(name: str, value: str) -> Any:

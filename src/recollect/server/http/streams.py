@@ -13,13 +13,14 @@ from typing import Any
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from recollect import Memory, Record
 from recollect.errors import ProtocolError, RecollectError
 from recollect.operations import SCOPED
 from recollect.server.exports import Pages
 from recollect.server.http.exchange import VERSION_HEADER, Exchange
 from recollect.server.http.guard import TooSlowError
 from recollect.server.lines import Lines
-from recollect.wire import PROTOCOL, READ, WRITE, encode, record_from_json, record_json
+from recollect.wire import PROTOCOL, READ, WRITE, decode, encode, record_from_json, record_json
 
 #: Seconds without a commit after which a comment shows that the stream is alive.
 _ALIVE_S = 15.0
@@ -30,6 +31,8 @@ _MOST_DIGITS = 18
 #: Number of records that are read, and stored, at a time, and of bytes of lines.
 _READ, _STORED = 200, 1000
 _STORED_BYTES = 16 * 2**20
+#: Maximum number of refused lines that the answer to an import lists.
+_LISTED = 1000
 _EVENTS, _LINES = "text/event-stream", "application/x-ndjson"
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", VERSION_HEADER: str(PROTOCOL)}
 
@@ -43,6 +46,8 @@ async def changes(exchange: Exchange) -> Response:
     since: int | str | None = exchange.request.headers.get("last-event-id") or query.get("since")
     events = _EVENTS in exchange.request.headers.get("accept", "")
     if events:
+        if exchange.request.method == "HEAD":
+            return Response(None, 200, _HEADERS, _EVENTS)
         placed = exchange.grant.placed(place)
         if since is not None:
             since = _cursor(since)
@@ -72,9 +77,8 @@ def _cursor(text: int | str | None) -> int | str:
 async def _events(exchange: Exchange, place: Any, since: int | str | None) -> AsyncIterator[bytes]:
     yield b"retry: 1000\n\n"
     try:
-        with exchange.site.guard.running(exchange.request):
-            async for event in _each(exchange, place, since):
-                yield event
+        async for event in _each(exchange, place, since):
+            yield event
     except RecollectError as error:
         yield b"event: error\ndata: %s\n\n" % encode(error.to_json())
 
@@ -101,6 +105,9 @@ async def export(exchange: Exchange) -> Response:
     else:
         exchange.check_query(*SCOPED)
         place = exchange.place({"scope": dict(exchange.request.query_params)})
+    if exchange.request.method == "HEAD":
+        exchange.grant.check(READ, place.branch)
+        return Response(None, 200, _HEADERS, _LINES)
     opened = await exchange.run("export", lambda: Pages(exchange.calls.desk.export(place, exchange.grant)))
 
     async def lines() -> AsyncIterator[bytes]:
@@ -108,17 +115,21 @@ async def export(exchange: Exchange) -> Response:
             exchange.calls.export_s, exchange.calls.start, "http", "export", opened.close, lambda result: None
         )
         try:
-            with exchange.site.guard.running(exchange.request):
-                yield encode({"root": opened.root, "count": opened.count}) + b"\n"
-                while page := await exchange.run("export", lambda: opened.read(_READ)):
-                    exchange.site.guard.check_again(exchange.request, exchange.grant)
-                    yield b"".join(encode(record_json(each)) + b"\n" for each in page)
+            yield encode({"root": opened.root, "count": opened.count}) + b"\n"
+            while page := await exchange.run("export", lambda: _page(opened)):
+                exchange.site.guard.check_again(exchange.request, exchange.grant)
+                yield page
         except RecollectError as error:  # a line that is no record, so that nobody takes the rest for all
             yield encode(error.to_json()) + b"\n"
         finally:
             ends.cancel()
 
     return _Released(lines(), lambda: exchange.calls.release(opened.close))
+
+
+def _page(opened: Pages) -> bytes:
+    """Return the next lines of an export; none at the end."""
+    return b"".join(encode(record_json(each)) + b"\n" for each in opened.read(_READ))
 
 
 class _Released(StreamingResponse):
@@ -140,39 +151,57 @@ async def import_records(exchange: Exchange) -> Response:
     if place.key is not None:
         raise ProtocolError("an import takes no idempotency key: records that are stored already are not stored again")
     exchange.grant.check(WRITE, place.branch)
-    counts: dict[str, int] = {"created": 0, "updated": 0, "unchanged": 0}
+    counts: dict[str, int] = {"created": 0, "updated": 0, "unchanged": 0, "refused": 0}
     failed: list[dict[str, Any]] = []
-    batch: list[Any] = []
-    line_number = size = 0
+    lines: list[tuple[int, bytes | None]] = []
+    size = 0
 
-    async def store() -> None:
-        records = [record for _, record in batch]
-        report = await exchange.on_memory("remember_all", WRITE, lambda memory: memory.remember_all(records), place)
-        for name in counts:
+    def store(memory: Memory) -> None:
+        records: list[Record] = []
+        numbers: list[int] = []
+        refused: list[tuple[int, RecollectError]] = []
+        for number, line in lines:
+            try:
+                if (record := _record(number, line, exchange.site.guard.body_bytes)) is not None:
+                    records.append(record)
+                    numbers.append(number)
+            except RecollectError as error:
+                refused.append((number, error))
+        report = memory.remember_all(records)
+        for name in ("created", "updated", "unchanged"):
             counts[name] += report.count(name)
-        failed.extend({"line": batch[each.place][0], **each.reason.to_json()} for each in report.failed)
-        batch.clear()
+        refused += ((numbers[each.place], each.reason) for each in report.failed)
+        counts["refused"] += len(refused)
+        listed = sorted(refused, key=lambda each: each[0])[: _LISTED - len(failed)]
+        failed.extend({"line": number, **error.to_json()} for number, error in listed)
+        lines.clear()
 
+    number = 0
     async for line in _lines(exchange):
-        line_number += 1
-        try:
-            if line is None:
-                raise ProtocolError(f"the line is longer than {exchange.site.guard.body_bytes} bytes")
-            if not line.strip():
-                continue
-            size += len(line)
-            data = await exchange.parsed(line)
-            if line_number == 1 and isinstance(data, dict) and data.keys() == {"root", "count"}:
-                continue
-            batch.append((line_number, record_from_json(data)))
-        except RecollectError as error:
-            failed.append({"line": line_number, **error.to_json()})
-        if len(batch) == _STORED or size > _STORED_BYTES:
-            await store()
+        number += 1
+        if line is None or line.strip():
+            lines.append((number, line))
+            size += 0 if line is None else len(line)
+        if len(lines) == _STORED or size > _STORED_BYTES:
+            await exchange.on_memory("remember_all", WRITE, store, place)
             size = 0
-    if batch:
-        await store()
+    if lines:
+        await exchange.on_memory("remember_all", WRITE, store, place)
     return exchange.json_answer({**counts, "failed": failed})
+
+
+def _record(number: int, line: bytes | None, longest: int) -> Record | None:
+    """Return the record of a line; None for the first line of an export, which is none.
+
+    Raises:
+        RecollectError: It is not the JSON of a record, or (None) longer than a line may be.
+    """
+    if line is None:
+        raise ProtocolError(f"the line is longer than {longest} bytes")
+    data = decode(line)
+    if number == 1 and isinstance(data, dict) and data.keys() == {"root", "count"}:
+        return None
+    return record_from_json(data)
 
 
 async def _lines(exchange: Exchange) -> AsyncIterator[bytes | None]:

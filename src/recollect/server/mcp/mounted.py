@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect import Memory
 from recollect.errors import AccessError, RecollectError
+from recollect.server.calls import internal_error
 from recollect.server.mcp.access import Access
 from recollect.server.mcp.http import PATH
 from recollect.server.mcp.protocol import Protocol
@@ -138,7 +139,12 @@ class MountedMcp:
                 ready.set_result(app)
                 await self._ended.wait()
                 tasks.cancel_scope.cancel()
-        except RecollectError as error:
+        except BaseException as error:
+            known = error if isinstance(error, RecollectError) else internal_error("mcp", error)
             if not ready.done():
-                del self._apps[grant]  # another request tries again
-                ready.set_exception(error)
+                ready.set_exception(known)
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            if not self._ended.is_set():
+                self._apps.pop(grant, None)  # another request tries again

@@ -27,6 +27,7 @@ from recollect.server.exports import Pages
 from recollect.server.limits import BODY_BYTES
 from recollect.server.lines import Lines
 from recollect.server.socket.actions import ACTIONS, PONG, act, read_action
+from recollect.server.socket.listening import has_hung_up
 from recollect.server.waits import Waits
 from recollect.wire import (
     READ,
@@ -53,6 +54,8 @@ _LONG_BYTES = 256 * 2**20
 _UNREAD_BYTES = 2**20
 #: Number of records that one read of an export returns.
 _PAGE = 200
+#: How often it is looked whether a client that sends nothing more is still there, in seconds.
+_LOOK_S = 1.0
 _BEGIN, _COMMIT, _UNDO = "begin", "commit", "undo"
 
 
@@ -140,7 +143,18 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         self._ended = True
         self._next()
+        self._look_for_client()
         return True  # what was asked is still answered
+
+    def _look_for_client(self) -> None:
+        """Close the connection when its client is gone: one that has sent its last line may still wait for a commit."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        if has_hung_up(transport):
+            transport.abort()
+        elif self._waiter is not None:
+            asyncio.get_running_loop().call_later(_LOOK_S, self._look_for_client)
 
     def pause_writing(self) -> None:
         self._writable = False

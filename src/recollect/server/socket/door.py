@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from pathlib import Path
+from typing import Any
 
 from recollect.server.socket.connection import Connection, Door
 from recollect.server.socket.listening import BACKLOG, SocketFile, refused_peer
@@ -35,10 +37,10 @@ class SocketDoor:
             self._file = SocketFile(self._path)
             listening, address = self._file.socket, f"unix://{self._path}"
         loop = asyncio.get_running_loop()
+        # Python 3.13 and later would remove the file of the socket, also one that is not ours.
+        options: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
         self._server = await loop.create_unix_server(
-            lambda: Connection(self._shared, refused_peer),
-            sock=listening,
-            backlog=BACKLOG,
+            lambda: Connection(self._shared, refused_peer), sock=listening, backlog=BACKLOG, **options
         )
         return address
 

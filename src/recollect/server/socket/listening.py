@@ -7,6 +7,7 @@ between two that start at the same time.
 from __future__ import annotations
 
 import os
+import select
 import socket
 import stat
 import struct
@@ -105,6 +106,16 @@ def refused_peer(transport: Any) -> str:
         return ""
     _, user, _ = struct.unpack("3i", connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
     return "" if user in (os.geteuid(), 0) else f"the user {user}"
+
+
+def has_hung_up(transport: Any) -> bool:
+    """Return whether a client of a Unix socket is gone, and not just done with sending."""
+    connected = transport.get_extra_info("socket")
+    if connected is None or not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(connected.fileno(), 0)
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
 
 
 def _unusable(path: Path, rule: str) -> InvalidArgumentError:
