@@ -7,7 +7,7 @@ SOURCE := src tests scripts bench torture examples
 # Tests start hundreds of processes: let the first one leave its bytecode, so that the others need not compile.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all test-models test-mcp node-and-npm round-trip check docs fmt bench torture torture-short clean help
+.PHONY: demo test test-all test-models test-mcp test-nest node-and-npm round-trip check docs fmt bench torture torture-short clean help
 
 help:            ## show this
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -35,6 +35,9 @@ test-models:                        ## install real models (about 1 GB), and run
 test-mcp: node-and-npm $(VENV)/.developing  ## compare the MCP server with its peers from npm: needs node and npm
 	npm ci --prefix tests/peers --ignore-scripts --no-audit --no-fund --loglevel error
 	$(BIN)/python -m pytest -m peers tests/peers
+
+test-nest:                          ## run the plugins for NEST in NEST itself, on every Python from 3.12 that is on this machine
+	@scripts/test-nest
 
 node-and-npm:
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' && npm --version >/dev/null \
@@ -66,7 +69,7 @@ torture-short: $(VENV)/.developing  ## the same in less than three minutes
 	$(BIN)/python -m torture --short $(if $(SEED),--seed $(SEED))
 
 clean:                              ## remove what the other targets made
-	rm -rf $(VENV) .venv-models tests/peers/node_modules site .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-models .venv-nest-* tests/peers/node_modules site .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -27,8 +27,9 @@ from recollect.errors import InvalidArgumentError, InvalidOperationError, Recoll
 from recollect.ledger.commits import Snapshot
 from recollect.ledger.merkle import EMPTY
 from recollect.memory import Batch, Memory
-from recollect.memory.awaited import AsyncBatch, AsyncGlossary, AsyncMemory, AsyncOutline, AsyncSdr
+from recollect.memory.awaited import AsyncBatch, AsyncGlossary, AsyncKeyed, AsyncMemory, AsyncOutline, AsyncSdr
 from recollect.memory.glossary.glossary import Glossary
+from recollect.memory.keyed.keyed import Keyed
 from recollect.memory.outline.outline import Outline
 from recollect.memory.sdr.sdr import Sdr
 from recollect.messages import Turn
@@ -262,7 +263,7 @@ class TestEveryCallIsAnOperation:
         for name in public(Glossary) - {"by"}:  # executes nothing
             assert inspect.signature(getattr(AsyncGlossary, name)) == inspect.signature(getattr(Glossary, name))
             assert inspect.iscoroutinefunction(getattr(AsyncGlossary, name))
-        for twin, own in ((AsyncOutline, Outline), (AsyncSdr, Sdr)):
+        for twin, own in ((AsyncOutline, Outline), (AsyncSdr, Sdr), (AsyncKeyed, Keyed)):
             assert public(twin) == public(own)
             for name in public(own) - {"by"}:  # executes nothing
                 assert inspect.signature(getattr(twin, name)) == inspect.signature(getattr(own, name))
@@ -391,8 +392,20 @@ class TestEveryCallIsAnOperation:
             spy.executed.clear()
             getattr(memory.sdr, name)(*of_texts.get(name, (1,)))
             assert spy.executed, name
+        of_keys: dict[str, tuple[Any, ...]] = {
+            "write": ("a", b"tea"),
+            "cas": ("a", b"tea", b"coffee"),
+            "set_limits": (),
+            "events": (),
+            "stats": (),
+            "keys": (),
+        }
+        for name in sorted(public(Keyed) - {"by", "subscribe"}, key=lambda name: (name != "write", name)):
+            spy.executed.clear()
+            getattr(memory.keyed, name)(*of_keys.get(name, ("a",)))
+            assert spy.executed, name
         # resolve: two updates, tests/manager/test_contradictions.py
-        for name in sorted(public(Memory) - LOCAL - {"resolve", "glossary", "outline", "sdr"}):
+        for name in sorted(public(Memory) - LOCAL - {"resolve", "glossary", "outline", "sdr", "keyed"}):
             spy.executed.clear()
             try:
                 called = getattr(memory, name)

@@ -338,6 +338,24 @@ does(
 )
 does("outline: remove", lambda m, key: m.outline.remove(key), key=words)
 does("outline: get", lambda m, key: (m.outline.get(key), m.outline.children(key), m.outline.ancestors(key)), key=words)
+
+
+def _keyed_events(m: Memory) -> Any:
+    return [(each.kind, each.key, each.size, each.value) for each in m.keyed.events()]
+
+
+does("keyed: write", lambda m, id, text: m.keyed.write(id, text.encode()), id=names, text=words)  # noqa: A006
+does(
+    "keyed: cas",
+    lambda m, id, old, text: m.keyed.cas(id, old and old.encode(), text.encode()),  # noqa: A006
+    id=names,
+    old=st.none() | words,
+    text=words,
+)
+does("keyed: forget", lambda m, id: m.keyed.forget(id), id=names)  # noqa: A006
+does("keyed: read", lambda m, id: (m.keyed.read(id), m.keyed.keys(), m.keyed.stats()), id=names)  # noqa: A006
+does("keyed: recall", lambda m, text: m.keyed.recall(text), text=words)
+does("keyed: events", _keyed_events)
 does("sdr: store", lambda m, text: m.sdr.store(text, {"said": text}), text=words)
 does("sdr: update", lambda m, number, text: m.sdr.update(number, text), number=st.integers(1, 4), text=words)
 does("sdr: forget", lambda m, number: m.sdr.forget(number), number=st.integers(1, 4))

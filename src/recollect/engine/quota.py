@@ -82,8 +82,28 @@ def quota_of(view: ReadView, branch: Branch) -> Quota | None:
     Raises:
         DamagedStoreError: The stored quota is invalid.
     """
-    found: Quota | None = read_setting(view, branch, _NAME, Quota)
+    own = _own_quota(view, branch)
+    found: Quota | None = own if own is not None else read_setting(view, branch, _NAME, Quota)
     return found
+
+
+def sharing(view: ReadView, branch: Branch) -> list[Branch]:
+    """Return the other branches whose records count towards the quota of a branch."""
+    if _own_quota(view, branch) is not None:
+        return []
+    return [each for each in branch.family if each != branch and _own_quota(view, each) is None]
+
+
+def _own_quota(view: ReadView, branch: Branch) -> Quota | None:
+    """Return the quota that keyed memory has apart from that of its owner; None if it has none."""
+    if not _can_have_own(branch):
+        return None
+    found: Quota | None = read_setting(view, branch, _NAME, Quota, own=True)
+    return found
+
+
+def _can_have_own(branch: Branch) -> bool:
+    return branch == branch.reserved("keys")
 
 
 def set_quota(transaction: Transaction, branch: Branch, quota: Quota | None) -> None:
@@ -93,4 +113,4 @@ def set_quota(transaction: Transaction, branch: Branch, quota: Quota | None) -> 
         fields = asdict(quota)
         if quota.low_water == 1:
             del fields["low_water"]  # a release that does not know it reads the quota; with one, it refuses it
-    write_setting(transaction, branch, _NAME, fields)
+    write_setting(transaction, branch, _NAME, fields, own=_can_have_own(branch))

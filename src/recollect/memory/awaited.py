@@ -27,6 +27,7 @@ from recollect.errors import ClosedError, InvalidArgumentError
 from recollect.ledger.commits import Commit
 from recollect.memory.batch import Batch
 from recollect.memory.glossary.glossary import Glossary
+from recollect.memory.keyed.keyed import Keyed
 from recollect.memory.memory import Memory
 from recollect.memory.outline.outline import Outline
 from recollect.memory.past import Target
@@ -162,6 +163,43 @@ class AsyncOutline:
     """Restore all outlines as they were at a moment, in a new commit."""
     hash = _awaited(Outline.hash)
     """Return the hash of a subtree, as 64 hex digits: it changes with anything in it (`text.outlines.nodes`)."""
+
+
+class AsyncKeyed:
+    """The calls of a `Keyed`, as coroutines. Returned by `AsyncMemory.keyed`."""
+
+    def __init__(self, keyed: Keyed, pool: ThreadPoolExecutor) -> None:
+        self._wrapped = keyed
+        self._pool = pool
+
+    def by(self, actor: str | None, reason: str | None = None) -> AsyncKeyed:
+        """Return this keyed memory with commits that name who makes a change, and why. See `Keyed.by`."""
+        return AsyncKeyed(self._wrapped.by(actor, reason), self._pool)
+
+    read = _awaited(Keyed.read)
+    """Return the value of a key, or None. This is a use of the entry."""
+    write = _awaited(Keyed.write)
+    """Set the value of a key. It is durable when this returns. The former value stays in the history."""
+    cas = _awaited(Keyed.cas)
+    """Set the value of a key if it has another one now, and return whether it had. Of several, one succeeds."""
+    forget = _awaited(Keyed.forget)
+    """Remove a key, and return whether there was one. Its history stays."""
+    recall = _awaited(Keyed.recall)
+    """Return the entries whose values answer a question best, best first. Each is a use, in this order."""
+    subscribe = _awaited(Keyed.subscribe)
+    """Return the events from now on, of a key or of all: an asynchronous iterator, which takes no thread."""
+    events = _awaited(Keyed.events)
+    """Return the events after a commit, oldest first, for a subscriber that missed some."""
+    stats = _awaited(Keyed.stats)
+    """Return the number of entries, their size, both limits (-1: none), and how often what has happened."""
+    set_limits = _awaited(Keyed.set_limits)
+    """Limit the entries, for every process. Without a limit, they count towards the quota of the namespace."""
+    keys = _awaited(Keyed.keys)
+    """Return the keys, sorted."""
+    history = _awaited(Keyed.history)
+    """Return every version that a key had, oldest first; [] if it never had one."""
+    erase = _awaited(Keyed.erase)
+    """Permanently remove the values of a key, of every version."""
 
 
 class AsyncSdr:
@@ -550,6 +588,11 @@ class AsyncMemory:
     def outline(self) -> AsyncOutline:
         """Trees of headlines and texts. See `Memory.outline`."""
         return AsyncOutline(self._wrapped.outline, self._pool)
+
+    @property
+    def keyed(self) -> AsyncKeyed:
+        """Keys with bytes that agents share. See `Memory.keyed`."""
+        return AsyncKeyed(self._wrapped.keyed, self._pool)
 
     @property
     def sdr(self) -> AsyncSdr:

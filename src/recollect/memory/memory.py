@@ -32,6 +32,7 @@ from recollect.memory.calls import Calls
 from recollect.memory.facets import Facets
 from recollect.memory.glossary.glossary import Glossary
 from recollect.memory.history import Histories
+from recollect.memory.keyed.keyed import Keyed
 from recollect.memory.manager.consolidation import Consolidation
 from recollect.memory.manager.echoes import EchoExecutor
 from recollect.memory.outline.outline import Outline
@@ -433,6 +434,15 @@ class Memory(Histories, Upkeep, Consolidation, Facets):
         count towards its quota.
         """
         return Sdr(self._beside("sdrs"))
+
+    @property
+    def keyed(self) -> Keyed:
+        """Keys with bytes that agents share: `read`, `write`, `cas`, `subscribe`, `recall`, `forget` and more.
+
+        They belong to this namespace and lie beside its records: `recall` of the memory does not find them. They count
+        towards its quota, unless they have limits of their own.
+        """
+        return Keyed(self._beside("keys"))
 
     def _beside(self, what: str) -> Memory:
         """Return what a facet stores beside the records of this namespace, as a memory with the same scope."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from recollect.engine.follower import Follower
-from recollect.engine.quota import LEAST_RECENT, REFUSE, Quota, quota_of
+from recollect.engine.quota import LEAST_RECENT, REFUSE, Quota, quota_of, sharing
 from recollect.errors import QuotaError
 from recollect.ledger.commits import Branch, Head
 from recollect.records.record import Record
@@ -165,7 +165,7 @@ class UsageTotalsCache(Follower[Branch, UsageTotals]):
 
     def of_family(self, transaction: Transaction, branch: Branch, quota: Quota) -> list[UsageTotals]:
         """Return the totals of the other branches that share a quota, at their newest commits."""
-        others = [each for each in branch.family if each != branch and transaction.head(each).seq]
+        others = [each for each in sharing(transaction, branch) if transaction.head(each).seq]
         return [self.current(transaction, each, quota, clean=True) for each in others]
 
     def committed(self, branch: Branch, room: Room, head: Head) -> None:

@@ -1,0 +1,254 @@
+"""The plugins: a blackboard, the compatible semantic store, and the keyed memory of this package.
+
+Each is built without an argument, or with the id of an agent by position, as some scenarios do; the plugins that are
+built with ids do not share anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from os import PathLike
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import recollect
+from recollect.compat.nest.hashing import HashedTrigrams
+from recollect.errors import InvalidArgumentError
+from recollect.keyed import Evict, Missed, Scorer, Shelf, Subscription
+
+
+@runtime_checkable
+class Memory(Protocol):
+    """What every memory plugin has."""
+
+    async def read(self, key: str) -> bytes | None:
+        """Return the value of a key; None if there is none."""
+        ...
+
+    async def write(self, key: str, value: bytes) -> None:
+        """Set the value of a key."""
+        ...
+
+    def subscribe(self, key: str) -> AsyncIterator[bytes]:
+        """Yield the values that are written to a key from now on."""
+        ...
+
+    async def cas(self, key: str, expected: bytes, new: bytes) -> bool:
+        """Set the value of a key if it has the expected one, and return whether it had."""
+        ...
+
+
+class RecallHit(NamedTuple):
+    """What a recall found.
+
+    Attributes:
+        key: The key.
+        value: Its value.
+        score: How well it fits.
+    """
+
+    key: str
+    value: bytes
+    score: float
+
+
+class _OnShelf:
+    """The calls of a plugin, on a shelf."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+
+    async def read(self, key: str) -> bytes | None:
+        """Return the value of a key; None if there is none."""
+        return self._shelf.read(key)
+
+    async def write(self, key: str, value: bytes) -> None:
+        """Set the value of a key."""
+        self._shelf.write(key, value)
+
+    async def cas(self, key: str, expected: bytes | None, new: bytes) -> bool:
+        """Set the value of a key if it has the expected one (None: if there is none), and return whether it had."""
+        return self._shelf.cas(key, expected, new)
+
+    def subscribe(self, key: str) -> AsyncIterator[bytes]:
+        """Yield the values that are written to a key after the first `anext`.
+
+        Raises:
+            LookupError: The subscriber was so slow that values were dropped: later ones follow.
+        """
+        return _values(lambda: self._shelf.subscribe(key, kinds=("written",)))
+
+    async def forget(self, key: str) -> bool:
+        """Remove a key, and return whether there was one."""
+        return self._shelf.forget(key)
+
+    def stats(self) -> dict[str, int]:
+        """Return the statistics of the shelf. See `recollect.keyed.Shelf.stats`."""
+        return self._shelf.stats()
+
+
+async def _values(subscribe: Callable[[], Subscription]) -> AsyncIterator[bytes]:
+    with subscribe() as events:
+        async for event in events:
+            if isinstance(event, Missed):
+                raise MissedValuesError(event.number)
+            if event.value is not None:
+                yield event.value
+
+
+class MissedValuesError(LookupError):
+    """A subscriber was too slow, and values were dropped. Subscribe again and read the key."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} values were dropped, because they were not read in time: subscribe and read again"
+
+
+class Blackboard(_OnShelf):
+    """A shared dictionary behind the protocol, without limits.
+
+    Args:
+        agent_id: The id of an agent. It makes no difference.
+    """
+
+    def __init__(self, agent_id: object = None) -> None:
+        super().__init__(Shelf(kept=0))
+
+
+class SemanticMemory(_OnShelf):
+    """Keys with bytes that are also found by what they say, within a capacity and a time to live.
+
+    A `cas` on an absent key is False, whatever is expected, as the store that this is compatible with has it.
+
+    Args:
+        capacity: Maximum number of entries; None: no limit. A text here is the id of an agent, and makes no difference.
+        ttl: How long after its last write an entry expires; None: never.
+        now_fn: Returns the time; None: the number of writes so far.
+        capacity_bytes: Maximum size of all keys and values; None: no limit.
+        evict: Which entries make room: "least recent" or "least important".
+        scorer: What compares texts: "compatible", "recollect", or an object with the calls of
+            `recollect.keyed.Scorer`.
+
+    Raises:
+        ValueError: A limit is 0 or less; the message names it.
+    """
+
+    def __init__(
+        self,
+        capacity: int | str | None = None,
+        ttl: int | None = None,
+        now_fn: Callable[[], int] | None = None,
+        *,
+        capacity_bytes: int | None = None,
+        evict: Evict = "least recent",
+        scorer: Scorer | str = "compatible",
+    ) -> None:
+        shelf = Shelf(
+            capacity=None if isinstance(capacity, str) else capacity,
+            capacity_bytes=capacity_bytes,
+            ttl=ttl,
+            now=now_fn,
+            evict=evict,
+            scorer=_scorer(scorer),
+            kept=0,
+        )
+        super().__init__(shelf)
+
+    async def cas(self, key: str, expected: bytes | None, new: bytes) -> bool:
+        """Set the value of a key if it has the expected one, and return whether it had."""
+        return expected is not None and self._shelf.cas(key, expected, new)
+
+    async def recall(self, query: str, k: int = 5, min_score: float = 0.0) -> list[RecallHit]:
+        """Return the entries that fit a question best, best first; of equal ones the lowest key first.
+
+        Args:
+            query: The question.
+            k: Maximum number of entries; with 0 or less, nothing happens.
+            min_score: The least score.
+        """
+        return [RecallHit(*found) for found in self._shelf.recall(query, k, min_score)]
+
+
+def _scorer(scorer: Scorer | str) -> Scorer:
+    if scorer == "compatible":
+        return HashedTrigrams()
+    if scorer == "recollect":
+        return _OwnScorer()
+    if isinstance(scorer, str) or not all(callable(getattr(scorer, name, None)) for name in ("put", "drop", "find")):
+        raise InvalidArgumentError("scorer", scorer, 'must be "compatible", "recollect", or have put, drop and find')
+    return scorer
+
+
+class _OwnScorer:
+    """Scores values by the recall of this package, in memory."""
+
+    def __init__(self) -> None:
+        self._keyed = recollect.open(":memory:", embedder="none").keyed
+
+    def put(self, key: str, value: bytes) -> None:
+        self._keyed.write(key, value)
+
+    def drop(self, key: str) -> None:
+        self._keyed.forget(key)
+
+    def find(self, query: str, k: int, min_score: float) -> list[tuple[str, float]]:
+        return [(found.key, found.score) for found in self._keyed.recall(query, k, min_score)]
+
+
+class RecollectMemory:
+    """The keyed memory of a store behind the protocol: values have a history, and recall is that of this package.
+
+    Calls run in the event loop: in memory, each takes less than a millisecond.
+
+    Args:
+        path: Where the store is, as for `recollect.open`; None: in memory. A text that is no path of a store, as a
+            scenario passes it by position, is the id of an agent: use `path=` for a file.
+        agent_id: What commits name as the actor.
+        namespace: The namespace.
+        ttl: Seconds after its last write at which an entry expires; None: never.
+    """
+
+    def __init__(
+        self,
+        agent_id: str | None = None,
+        *,
+        path: str | PathLike[str] | None = None,
+        namespace: str = "default",
+        ttl: float | None = None,
+    ) -> None:
+        self._memory = recollect.open(":memory:" if path is None else path, namespace, embedder="none")
+        self._keyed = self._memory.keyed.by(None if agent_id is None else str(agent_id))
+        self._ttl = ttl
+
+    async def read(self, key: str) -> bytes | None:
+        """Return the value of a key; None if there is none."""
+        return self._keyed.read(key)
+
+    async def write(self, key: str, value: bytes) -> None:
+        """Set the value of a key."""
+        self._keyed.write(key, value, ttl=self._ttl)
+
+    async def cas(self, key: str, expected: bytes | None, new: bytes) -> bool:
+        """Set the value of a key if it has the expected one (None: if there is none), and return whether it had."""
+        return self._keyed.cas(key, expected, new, ttl=self._ttl)
+
+    def subscribe(self, key: str) -> AsyncIterator[bytes]:
+        """Yield the values that are written to a key after the first `anext`."""
+        return _values(lambda: self._keyed.subscribe(key, kinds=("written",)))
+
+    async def recall(self, query: str, k: int = 5, min_score: float = 0.0) -> list[RecallHit]:
+        """Return the entries that fit a question best, best first, with their confidence as the score."""
+        return [RecallHit(*found) for found in self._keyed.recall(query, k, min_score)]
+
+    async def forget(self, key: str) -> bool:
+        """Remove a key, and return whether there was one. Its history stays."""
+        return self._keyed.forget(key)
+
+    def stats(self) -> dict[str, int]:
+        """Return the statistics. See `Keyed.stats`."""
+        return self._keyed.stats()
+
+    def close(self) -> None:
+        """Close the store."""
+        self._memory.close()

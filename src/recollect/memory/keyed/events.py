@@ -1,0 +1,188 @@
+"""The events of keyed memory on a store: its commits, passed to the subscriptions of a process by one listener.
+
+The log has all of them but a failed `cas`, which changes nothing: its own process alone learns of it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, ref
+
+from recollect.engine.listeners import Subscription as Listener
+from recollect.errors import ClosedError, RecollectError
+from recollect.keyed import Event, EventKind, Subscription
+from recollect.ledger.commits import Commit
+from recollect.operations import Get, Now
+from recollect.records.keys import key_of, value_of
+from recollect.records.record import Record
+
+if TYPE_CHECKING:
+    from recollect.memory.memory import Memory
+
+#: Number of commits that are counted at a time.
+_PAGE = 1000
+#: What the log calls the removal of an entry -> the kind of the event; any other one is "forgotten".
+_REMOVED: dict[str, EventKind] = {"evicted": "evicted", "expired": "expired"}
+
+
+class Announcer:
+    """What the keyed memories of one namespace and scope share in this process. Thread-safe.
+
+    It refers to the memory only while there is a subscription, so that a memory that is dropped is closed. Its calls
+    get the entries, as a memory.
+
+    Attributes:
+        recalls: Number of recalls in this process.
+    """
+
+    def __init__(self) -> None:
+        self.recalls = 0
+        self._subscriptions: list[ref[Subscription]] = []  # in the order in which they began
+        self._listener: Listener | None = None
+        self._last: int | str = 0  # the cursor of the last commit whose events were passed on
+        self._counts: Counter[str] = Counter()
+        self._counted: int | str = 0  # the cursor of the last commit that was counted
+        self._lock = threading.RLock()
+
+    def subscribe(self, entries: Memory, key: str | None, kinds: frozenset[EventKind], queue: int) -> Subscription:
+        """Begin a subscription. The first one begins to listen."""
+        with self._lock:
+            if self._listener is None:
+                newest = entries.changes(limit=1, newest_first=True)
+                self._last = newest[0].cursor if newest else 0
+                self._listener = entries.listen(partial(self._pass_on, entries), since=self._last)
+            made = Subscription(key, kinds, queue, _shown(self._last, entries), self._end)
+            self._subscriptions.append(ref(made))
+            return made
+
+    def failed_cas(self, entries: Memory, key: str) -> None:
+        """Pass on that a `cas` failed."""
+        with self._lock:
+            listener = self._listener
+        if listener is None:
+            return
+        listener.drain()  # what was written before comes first
+        with self._lock:
+            time = entries.execute(Now()).timestamp()
+            idle = self._put([Event(_shown(self._last, entries), "cas_failed", key, time, 0)])
+        _close(idle)
+
+    def counted(self, entries: Memory) -> Counter[str]:
+        """Return how often what has happened, by the kind of event, and the number of commits."""
+        with self._lock:
+            while commits := entries.changes(self._counted, _PAGE):
+                for commit in commits:
+                    self._counts["commits"] += 1
+                    self._counts.update(map(_kind, commit.changes))
+                self._counted = commits[-1].cursor
+            return self._counts
+
+    def _pass_on(self, entries: Memory, commit: Commit) -> None:
+        """Pass a commit on. Called in the thread of the listener."""
+        with self._lock:
+            last = self._last
+        events = list(_events(entries, commit, last))
+        with self._lock:
+            self._last = commit.cursor
+            idle = self._put(events)
+        _close(idle)
+
+    def _put(self, events: Iterable[Event]) -> Listener | None:
+        """Queue events for the subscriptions. Without any, return the listener, which is to be closed."""
+        alive = [each for each in self._subscriptions if each() is not None]
+        self._subscriptions = alive
+        for event in events:
+            for each in alive:
+                if (subscription := each()) is not None:
+                    subscription.put(event)
+        return None if alive else self._idle()
+
+    def _end(self, subscription: Subscription) -> None:
+        """Forget a subscription. After the last one, nothing listens."""
+        with self._lock:
+            self._subscriptions = [each for each in self._subscriptions if each() not in (None, subscription)]
+            idle = None if self._subscriptions else self._idle()
+        _close(idle)
+
+    def _idle(self) -> Listener | None:
+        listener, self._listener = self._listener, None
+        return listener
+
+
+def _close(listener: Listener | None) -> None:
+    """Close a listener. The caller has no lock: what is being delivered needs it."""
+    if listener is not None:
+        with suppress(ClosedError):  # with its memory
+            listener.close()
+
+
+_announcers: WeakKeyDictionary[Any, dict[Any, Announcer]] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def announcer_of(entries: Memory) -> Announcer:
+    """Return what the keyed memories of a namespace and scope share in this process."""
+    with _lock:
+        shared = _announcers.setdefault(entries._executor, {})
+        return shared.setdefault((entries._branch, entries._scope), Announcer())
+
+
+def events_of(entries: Memory, commits: Iterable[Commit], since: int | str) -> list[Event]:
+    """Return what commits did to keys.
+
+    Args:
+        entries: The entries.
+        commits: The commits, in order.
+        since: The cursor of the commit before them.
+    """
+    out: list[Event] = []
+    for commit in commits:
+        out += _events(entries, commit, since)
+        since = commit.cursor
+    return out
+
+
+def _events(entries: Memory, commit: Commit, since: int | str) -> Iterator[Event]:
+    after, before = entries.at(_target(commit.cursor)), entries.at(_target(since))
+    for change in commit.changes:
+        if change.cause == "erased" and change.before == change.after:
+            continue  # former values were removed, and nothing of what is there
+        kind = _kind(change)
+        record = _version(after if kind == "written" else before, change.id)
+        value = None if record is None else value_of(record)
+        yield Event(
+            seq=_shown(commit.cursor, entries),
+            kind=kind,
+            key=change.id if record is None else key_of(record),
+            time=commit.time.timestamp(),
+            size=0 if value is None else len(value),
+            value=value if kind == "written" else None,
+        )
+
+
+def _target(cursor: int | str) -> int | str:
+    """Return a cursor as `at` takes it: outside of scopes, a number."""
+    return int(cursor) if isinstance(cursor, str) and cursor.isdecimal() else cursor
+
+
+def _shown(cursor: int | str, entries: Memory) -> int | str:
+    """Return a cursor as events have it: a number, but within a scope."""
+    return cursor if entries.scope else _target(cursor)
+
+
+def _version(moment: Memory, record_id: str) -> Record | None:
+    """Return the record of a moment; None if it was erased since."""
+    try:
+        found: Record | None = moment.execute(Get(id=record_id))
+    except RecollectError:
+        return None
+    return found
+
+
+def _kind(change: Any) -> EventKind:
+    return "written" if change.after is not None else _REMOVED.get(change.cause, "forgotten")
