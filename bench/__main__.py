@@ -16,6 +16,7 @@
     python -m bench manager --json      what the manager adds to a write, and consolidation of 10,000 records
     python -m bench glossary --json     recall and annotate of a glossary, and how annotate grows
     python -m bench outline --json      an outline of 50,000 nodes: ingest, one changed line, look-ups
+    python -m bench swarm --json        1,000 agents doing 1,000,000 operations of keyed memory, and its recall
     python -m bench growth --json       bytes of the file for each write, and what a compaction gives back
     python -m bench namespaces, pauses, filters, catch-up, feed, loading, once, plot, all
 
@@ -109,6 +110,7 @@ MEASURES = {
     "glossary": ("glossary.measured", "records"),
     "outline": ("outline.measured", "records"),
     "growth": ("growth.growth", "records writes"),
+    "swarm": ("swarm.measured", "records agents operations one"),
     "once": ("once.once", "records peers"),
 }
 
@@ -189,6 +191,10 @@ def _parser() -> argparse.ArgumentParser:
     command("glossary", "recall and annotate of the terms of an agent, and how annotate grows", 10_000)
     command("outline", "an outline: ingest, ingest of one changed line, look-ups", 50_000)
     command("history", "snapshots, differences and rollbacks of few changes among many records", 100_000)
+    swarming = command("swarm", "agents in one process on one keyed memory, and the compatible recall", 10_000)
+    swarming.add_argument("--agents", type=int, default=1000)
+    swarming.add_argument("--operations", type=int, default=1_000_000)
+    swarming.add_argument("--one", action="store_true", help="only these agents, in this process")
     growing = command("growth", "what the file grows by with each write", 10_000)
     growing.add_argument("--writes", type=int, default=120_000)
     once = command("once", "peers in separate environments", 10_000)

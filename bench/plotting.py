@@ -80,8 +80,18 @@ def occurrences(results: Sequence[Result]) -> Points:
     return {name: sorted(points) for name, points in out.items()}
 
 
+def swarms(results: Sequence[Result]) -> Points:
+    """What is counted -> (agents, value), by the number of agents."""
+    out: Points = {}
+    for result in results:
+        for each in result["growth"] if result["command"] == "swarm" else ():
+            out.setdefault("operations a second", []).append((each["agents"], each["operations_per_s"]))
+            out.setdefault("memory of the process, MiB", []).append((each["agents"], each["peak_mib"]))
+    return {name: sorted(points) for name, points in out.items()}
+
+
 def plot(paths: Iterable[Path], folder: Path) -> list[Path]:
-    """Write latency.svg, memory.svg, writes.svg and annotate.svg, where there are results for them; what was written.
+    """Write latency.svg, memory.svg, writes.svg, annotate.svg and swarm.svg, where there are results; what was written.
 
     Raises: PeerMissingError where matplotlib is not installed.
     """
@@ -92,6 +102,7 @@ def plot(paths: Iterable[Path], folder: Path) -> list[Path]:
         _against_size(memories(results), "resident memory, MiB", folder / "memory.svg"),
         _bars(throughputs(results), "records a second", folder / "writes.svg"),
         _against_size(occurrences(results), "finding all terms in a text, ms", folder / "annotate.svg", "characters"),
+        _against_size(swarms(results), "of one process", folder / "swarm.svg", "agents"),
     ]
     return [path for path in written if path is not None]
 

@@ -7,7 +7,6 @@ buckets, for all entries at once. Bits of a machine's vector library play no par
 from __future__ import annotations
 
 import re
-from collections import Counter
 from functools import lru_cache
 from heapq import nsmallest
 
@@ -56,14 +55,11 @@ def features(text: str) -> list[str]:
 
 def embed(text: str) -> NDArray[np.float64]:
     """Return the vector of a text, of length 1; zeros for a text without tokens."""
-    sums: Counter[int] = Counter()
-    for feature in features(text):
-        bucket, sign = _bucket(feature)
+    sums = [0] * DIMENSIONS
+    for bucket, sign in map(_bucket, features(text)):
         sums[bucket] += sign
-    out = np.zeros(DIMENSIONS)
-    for bucket, total in sums.items():
-        out[bucket] = total
-    norm = float(sum(total * total for total in sums.values())) ** 0.5
+    norm = float(sum([total * total for total in sums if total])) ** 0.5
+    out = np.array(sums, dtype=np.float64)
     return out / norm if norm else out
 
 
