@@ -2,9 +2,9 @@
 
 The steps are writing calls of every kind: batches that are abandoned, texts larger than a transaction stages, threads
 that write at once (one of which fails after it has written, inside the transaction of the others), expiring records,
-recall and grep, so that indexes are built and saved, terms of the glossary, outlines and sparse codes, which have logs
-of their own, and closing and reopening. The clock stands still during a step, so that concurrent writes give the same
-root in any order.
+recall and grep, so that indexes are built and saved, terms of the glossary, outlines, sparse codes and keyed memory,
+which have logs of their own, and closing and reopening. The clock stands still during a step, so that concurrent writes
+give the same root in any order.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BEGIN = datetime(2026, 1, 3, tzinfo=UTC)
 #: Whose glossary it is.
 AGENT = "pilot"
 #: What lies beside the records, each with a log of its own.
-BESIDE = ("terms", "nodes", "sdrs")
+BESIDE = ("terms", "nodes", "sdrs", "keys")
 
 
 class _GivenUp(Exception):
@@ -186,6 +186,13 @@ def _step(rng: random.Random, number: int) -> Step:
             if number % 2:
                 return Step("change a code", lambda memory: memory.sdr.update(count, text))
             return Step("forget a code", lambda memory: memory.sdr.forget(count))
+        case 29 if number % 2:  # by the number, so that the sequence of random numbers stays what it was
+            key = f"berth {number % 3}"
+            if number % 5 == 0:
+                return Step("forget a key", lambda memory: memory.keyed.forget(key))
+            if number % 5 == 1:
+                return Step("swap a key", lambda memory: memory.keyed.cas(key, None, b"\xff%d" % number))
+            return Step("write a key", lambda memory: memory.keyed.write(key, text.encode()))
         case _:
             return Step("remember", lambda memory: memory.remember(text, kind="conversation", conversation="c"))
 

@@ -76,6 +76,9 @@ def memory_on(
 
 TERM_KEYS = st.sampled_from(["Tea", "TEA", "boat", "long boat", "\u732b"])
 AGENTS = st.sampled_from(["a", "b"])
+#: Keys of keyed memory and their values.
+KEYS = st.sampled_from(["a", "#", "", "e\u0301"])
+VALUES = st.sampled_from([b"", b"tea", b"\xff"])
 CODE_CHANGES = st.sampled_from(["store", "update", "forget"])
 #: The nodes of an outline: name, text, and whether it is below the one before it.
 NODES = st.lists(
@@ -134,6 +137,7 @@ def memory_machine(
             self.outlines: dict[str, dict[str, Any]] = {}  # source -> tree
             self.sdrs: dict[int, str] = {}  # the texts with sparse codes, by number
             self.last_sdr = 0  # the highest number that was given
+            self.keys: dict[str, bytes] = {}  # keyed memory
 
         def _committed(self, before: dict[str, Record]) -> None:
             """A commit removes expired records, except those that it wrote."""
@@ -465,6 +469,32 @@ def memory_machine(
             for tree in trees.values():
                 if "ID" in tree["properties"]:  # the ids of all of its nodes are known, and so is the hash
                     assert outline.hash(tree["properties"]["ID"]) == defined_hash(tree).hex()
+
+        @rule(
+            changes=st.lists(
+                st.tuples(st.sampled_from(["write", "cas", "forget"]), KEYS, st.none() | VALUES, VALUES), max_size=6
+            )
+        )
+        def change_keys(self, changes: list[tuple[str, str, bytes | None, bytes]]) -> None:
+            """Keys are written, swapped and forgotten."""
+            keyed = self.memory.keyed
+            for change, key, expected, value in changes:
+                if change == "write":
+                    keyed.write(key, value)
+                    self.keys[key] = value
+                elif change == "cas":
+                    fits = self.keys.get(key) == expected
+                    assert keyed.cas(key, expected, value) == fits
+                    self.keys |= {key: value} if fits else {}
+                else:
+                    assert keyed.forget(key) == (self.keys.pop(key, None) is not None)
+            self.keys_have_their_values()
+
+        @rule()
+        def keys_have_their_values(self) -> None:
+            """Also after what other rules did."""
+            known = self.memory.keyed.keys()
+            assert {key: self.memory.keyed.read(key) for key in known} == self.keys
 
         @rule(
             changes=st.lists(
