@@ -230,6 +230,7 @@ def problem_in(path: Path, states: list[State], acknowledged: int) -> str:
             memory.remember("after the power came back", id="after")
             memory.glossary.memorize("power", "came back", "", AGENT)
             code = memory.sdr.store("the power came back")
+            memory.keyed.write("power", b"came back")
             lit = memory.outline.ingest_text("* power\n", "org", "after.org").root
             last = state_of(memory)
         with open_memory(path, embedder="none") as memory:
@@ -238,8 +239,9 @@ def problem_in(path: Path, states: list[State], acknowledged: int) -> str:
                 memory.glossary.get("power", AGENT),
                 memory.outline.get(lit),
                 memory.sdr.get(code),
+                memory.keyed.read("power"),
             )
-            if state_of(memory) != last or None in (*held, memory.sdr.get(code)):
+            if state_of(memory) != last or None in held:
                 return "what was written after the power came back is not held"
             return "; ".join(memory.check())
     except RecollectError as error:
@@ -264,7 +266,9 @@ def answers(memory: Memory) -> object:
     terms = glossary.recall("which fact is of pier 3?", AGENT), glossary.annotate("from pier 1 to Pier 4", AGENT)
     nodes = [(memory.outline.hash(root.id), memory.outline.to_text(root.id, "org")) for root in memory.outline.roots()]
     codes = memory.sdr.texts(), memory.sdr.query("which fact is of 3?"), memory.sdr.stats()
-    return found, sorted(grepped), sorted(grepped) == held, terms, nodes, codes
+    names = memory.keyed.keys()
+    keys = [(name, memory.keyed.read(name)) for name in names], memory.keyed.recall("which fact?")
+    return found, sorted(grepped), sorted(grepped) == held, terms, nodes, codes, keys
 
 
 @contextmanager
