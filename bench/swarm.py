@@ -70,7 +70,7 @@ def recalls(entries: int) -> dict[str, Any]:
     texts = corpus().texts(entries)
     memory = SemanticMemory()
     for number, text in enumerate(texts):
-        memory._shelf.write(f"{number:06}", text.encode())
+        memory.shelf.write(f"{number:06}", text.encode())
     vectors = {f"{number:06}": _published(text) for number, text in enumerate(texts)}
     asked = questions(texts, ASKED)
     asyncio.run(memory.recall("which embeds the entries"))

@@ -186,7 +186,7 @@ class TestProtocol:
             await memory.recall("apples", k=2)  # b, then a
             await memory.write("d", b"four")
             await memory.write("e", b"five")
-            return list(memory._shelf.keys())
+            return list(memory.shelf.keys())
 
         assert run(use()) == ["a", "d", "e"]
 
@@ -240,12 +240,12 @@ class TestProtocol:
             memory = SemanticMemory()
             tasks = [asyncio.ensure_future(anext(memory.subscribe("k"))) for _ in range(100)]
             await asyncio.sleep(0)
-            assert len(memory._shelf._subscriptions) == 100
+            assert len(memory.shelf._subscriptions) == 100
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.sleep(0)
-            return len(memory._shelf._subscriptions)
+            return len(memory.shelf._subscriptions)
 
         assert run(use()) == 0
 

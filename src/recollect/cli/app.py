@@ -165,6 +165,7 @@ COMMANDS = {
         "moving": "export import",
         "outline": "outline",
         "sdr": "sdr",
+        "sim": "sim",
         "proving": "prove replay verify",
         "policies": "policies redact salience",
         "serving": "mcp serve token",

@@ -52,22 +52,26 @@ class RecallHit(NamedTuple):
 
 
 class _OnShelf:
-    """The calls of a plugin, on a shelf."""
+    """The calls of a plugin, on a shelf.
+
+    Attributes:
+        shelf: The shelf, whose events can be subscribed to.
+    """
 
     def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+        self.shelf = shelf
 
     async def read(self, key: str) -> bytes | None:
         """Return the value of a key; None if there is none."""
-        return self._shelf.read(key)
+        return self.shelf.read(key)
 
     async def write(self, key: str, value: bytes) -> None:
         """Set the value of a key."""
-        self._shelf.write(key, value)
+        self.shelf.write(key, value)
 
     async def cas(self, key: str, expected: bytes | None, new: bytes) -> bool:
         """Set the value of a key if it has the expected one (None: if there is none), and return whether it had."""
-        return self._shelf.cas(key, expected, new)
+        return self.shelf.cas(key, expected, new)
 
     def subscribe(self, key: str) -> AsyncIterator[bytes]:
         """Yield the values that are written to a key after the first `anext`.
@@ -75,15 +79,15 @@ class _OnShelf:
         Raises:
             LookupError: The subscriber was so slow that values were dropped: later ones follow.
         """
-        return _values(lambda: self._shelf.subscribe(key, kinds=("written",)))
+        return _values(lambda: self.shelf.subscribe(key, kinds=("written",)))
 
     async def forget(self, key: str) -> bool:
         """Remove a key, and return whether there was one."""
-        return self._shelf.forget(key)
+        return self.shelf.forget(key)
 
     def stats(self) -> dict[str, int]:
         """Return the statistics of the shelf. See `recollect.keyed.Shelf.stats`."""
-        return self._shelf.stats()
+        return self.shelf.stats()
 
 
 async def _values(subscribe: Callable[[], Subscription]) -> AsyncIterator[bytes]:
@@ -157,7 +161,7 @@ class SemanticMemory(_OnShelf):
 
     async def cas(self, key: str, expected: bytes | None, new: bytes) -> bool:
         """Set the value of a key if it has the expected one, and return whether it had."""
-        return expected is not None and self._shelf.cas(key, expected, new)
+        return expected is not None and self.shelf.cas(key, expected, new)
 
     async def recall(self, query: str, k: int = 5, min_score: float = 0.0) -> list[RecallHit]:
         """Return the entries that fit a question best, best first; of equal ones the lowest key first.
@@ -167,7 +171,7 @@ class SemanticMemory(_OnShelf):
             k: Maximum number of entries; with 0 or less, nothing happens.
             min_score: The least score.
         """
-        return [RecallHit(*found) for found in self._shelf.recall(query, k, min_score)]
+        return [RecallHit(*found) for found in self.shelf.recall(query, k, min_score)]
 
 
 def _scorer(scorer: Scorer | str) -> Scorer:

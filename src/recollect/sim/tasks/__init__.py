@@ -1,0 +1,31 @@
+"""The tasks of the built-in scenarios: what their agents do. Each has a module."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from recollect.errors import InvalidArgumentError
+from recollect.sim.tasks.base import Chat, Paced, Seat, Task
+
+__all__ = ["TASKS", "Chat", "Paced", "Seat", "Task", "task_of"]
+TASKS = (
+    "chat",
+    "concurrent_writers",
+    "eviction_storm",
+    "expiration_storm",
+    "marketplace",
+    "memory_swarm",
+    "poisoned_recall",
+)
+
+
+def task_of(name: str) -> Task:
+    """Return a task by its name.
+
+    Raises:
+        InvalidArgumentError: There is none.
+    """
+    if name not in TASKS:
+        raise InvalidArgumentError("task.type", name, f"must be one of {', '.join(TASKS)}")
+    found: Task = import_module(f"recollect.sim.tasks.{name}").TASK
+    return found

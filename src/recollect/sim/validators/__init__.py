@@ -1,0 +1,12 @@
+"""Validators: judge a run by its trace alone, with a name, a verdict and a reason each.
+
+`validate_trace` reads a trace once and shows each event to the validators of its scenario, together with what memory
+must contain at this moment by the events before it. A validator fails on what the trace proves, and says in its detail
+how much it has checked and which bound it applies: a run in which nothing happened passes most of them, and fails
+`liveness`.
+"""
+
+from recollect.sim.validators.checks import Check, Validation
+from recollect.sim.validators.scenarios import SCENARIOS, validate_events, validate_trace
+
+__all__ = ["SCENARIOS", "Check", "Validation", "validate_events", "validate_trace"]

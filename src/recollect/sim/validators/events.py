@@ -1,0 +1,126 @@
+"""The events of a trace as values. Fields that a trace leaves out have defaults, so traces of other simulators work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
+from typing import Any, NamedTuple
+
+from recollect.errors import ImportFormatError
+
+#: Events that take an entry out of memory.
+REMOVALS = ("forgotten", "evicted", "expired")
+
+
+class Event(NamedTuple):
+    """One line of a trace.
+
+    Attributes:
+        kind: What happened.
+        agent: Who did it, or the receiver of a message; "" for what memory does by itself.
+        ts: When, in ticks.
+        key: The key in memory; "" where a recall found nothing.
+        size: The size of the value, or of the message.
+        version: The number of the write in the run whose value this is; 0: absent; -1: no write of this key had it;
+            None: not in the trace.
+        was: For a `cas`, the version of the value that was expected, likewise.
+        cas: Whether a write was a successful `cas`.
+        rank: The position of a hit of a recall, from 1; 0: nothing was found.
+        score: The score of the hit.
+        owner: Whose memory it is, where each agent has one.
+        to: The receiver of a message that is sent.
+        message: The text of a message.
+        fields: All fields of the line.
+    """
+
+    kind: str
+    agent: str = ""
+    ts: float = 0.0
+    key: str = ""
+    size: int = 0
+    version: int | None = None
+    was: int | None = None
+    cas: bool = False
+    rank: int = 0
+    score: float = 0.0
+    owner: str = ""
+    to: str = ""
+    message: str = ""
+    fields: Mapping[str, Any] = {}
+
+    @property
+    def finds(self) -> bool:
+        """Whether it shows an agent a value of a key, or that there is none."""
+        return self.kind == "read" or (self.kind == "recalled" and self.rank > 0)
+
+
+def read_events(path: str | PathLike[str]) -> Iterator[Event]:
+    """Yield the events of a trace.
+
+    Raises:
+        ImportFormatError: The file cannot be read, or a line is no event.
+    """
+    name = str(path)
+    try:
+        with open(path, encoding="utf-8") as file:
+            yield from events_of(_lines(name, file))
+    except UnicodeDecodeError:
+        raise ImportFormatError(name, "", "is not UTF-8 text") from None
+    except OSError as error:
+        raise ImportFormatError(name, "", f"cannot be read: {error.strerror or error}") from None
+
+
+def _lines(name: str, file: Iterable[str]) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(file, 1):
+        if not line.strip():
+            continue
+        try:
+            fields = json.loads(line)
+        except (ValueError, RecursionError):
+            fields = None
+        if not isinstance(fields, dict):
+            raise ImportFormatError(name, f"line {number}", "is not an event of a trace")
+        yield fields
+
+
+def events_of(lines: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
+    """Yield the events of the objects of a trace. Writes without a version are numbered."""
+    writes = 0
+    for fields in lines:
+        kind = _text(fields, "kind")
+        version = _integer(fields, "version")
+        if kind == "written":
+            writes += 1
+            version = writes if version is None else version
+        yield Event(
+            kind=kind,
+            agent=_text(fields, "agent"),
+            ts=_number(fields, "ts"),
+            key=_text(fields, "key"),
+            size=_integer(fields, "size") or 0,
+            version=version,
+            was=_integer(fields, "was"),
+            cas=fields.get("cas") is True,
+            rank=_integer(fields, "rank") or 0,
+            score=_number(fields, "score"),
+            owner=_text(fields, "owner"),
+            to=_text(fields, "to"),
+            message=_text(fields, "msg"),
+            fields=fields,
+        )
+
+
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _integer(fields: Mapping[str, Any], name: str) -> int | None:
+    value = fields.get(name)
+    return value if type(value) is int else None
+
+
+def _number(fields: Mapping[str, Any], name: str) -> float:
+    value = fields.get(name)
+    return value if type(value) in (int, float) and value is not None else 0.0
