@@ -190,6 +190,17 @@ class TestProtocol:
 
         assert run(use()) == ["a", "d", "e"]
 
+    def test_the_least_important_entry_makes_room_if_that_is_asked_for(self) -> None:
+        async def use() -> list[str]:
+            memory = SemanticMemory(capacity=2, evict="least important")
+            await memory.write("low", b"1", importance=0.1)
+            await memory.write("high", b"2", importance=0.9)
+            await memory.read("low")
+            await memory.write("new", b"3", importance=0.5)
+            return sorted(memory.shelf.keys())
+
+        assert run(use()) == ["high", "new"]
+
     def test_an_expired_key_is_not_forgotten_but_counted(self) -> None:
         now = [0]
 

@@ -65,13 +65,13 @@ class _OnShelf:
         """Return the value of a key; None if there is none."""
         return self.shelf.read(key)
 
-    async def write(self, key: str, value: bytes) -> None:
-        """Set the value of a key."""
-        self.shelf.write(key, value)
+    async def write(self, key: str, value: bytes, *, importance: float | None = None) -> None:
+        """Set the value of a key. See `recollect.keyed.Shelf.write`."""
+        self.shelf.write(key, value, importance=importance)
 
-    async def cas(self, key: str, expected: bytes | None, new: bytes) -> bool:
+    async def cas(self, key: str, expected: bytes | None, new: bytes, *, importance: float | None = None) -> bool:
         """Set the value of a key if it has the expected one (None: if there is none), and return whether it had."""
-        return self.shelf.cas(key, expected, new)
+        return self.shelf.cas(key, expected, new, importance=importance)
 
     def subscribe(self, key: str) -> AsyncIterator[bytes]:
         """Yield the values that are written to a key after the first `anext`.
@@ -159,9 +159,9 @@ class SemanticMemory(_OnShelf):
         )
         super().__init__(shelf)
 
-    async def cas(self, key: str, expected: bytes | None, new: bytes) -> bool:
+    async def cas(self, key: str, expected: bytes | None, new: bytes, *, importance: float | None = None) -> bool:
         """Set the value of a key if it has the expected one, and return whether it had."""
-        return expected is not None and self.shelf.cas(key, expected, new)
+        return expected is not None and self.shelf.cas(key, expected, new, importance=importance)
 
     async def recall(self, query: str, k: int = 5, min_score: float = 0.0) -> list[RecallHit]:
         """Return the entries that fit a question best, best first; of equal ones the lowest key first.
