@@ -589,3 +589,76 @@ class TestShelf:
         shelf.write("b", b"2")
         now[0] = 60
         assert (shelf.read("a"), shelf.read("b")) == (b"1", None)
+
+
+class TestMoments:
+    def test_a_snapshot_shows_entries_as_they_were_when_it_was_made(self) -> None:
+        for with_record in (True, False):
+            memory = memory_on(MemoryStore(), clock=Clock())  # which stands still
+            if with_record:
+                memory.remember("a record")
+            memory.keyed.write("p", b"A")
+            snapshot = memory.snapshot("s")
+            memory.keyed.write("p", b"B")
+            for target in ("s", snapshot):
+                assert memory.at(target).keyed.read("p") == b"A"
+                assert memory.at(target).keyed.keys() == ["p"]
+            assert memory.at(index=0).keyed.read("p") == b"A"
+
+    def test_a_time_to_live_and_an_importance_can_be_removed(self) -> None:
+        clock = Clock()
+        keyed = memory_on(MemoryStore(), clock=clock).keyed
+        keyed.write("a", b"1", ttl=10, importance=0.5)
+        keyed.write("a", b"2")
+        keyed.write("b", b"1", ttl=10)
+        assert keyed.cas("b", b"1", b"2")
+        clock.seconds = 100
+        assert (keyed.read("a"), keyed.read("b")) == (b"2", b"2")
+        assert keyed.history("a")[-1].record.importance is None  # type: ignore[union-attr]
+
+
+class TestSubscribers:
+    def test_what_was_written_before_is_not_for_a_later_subscriber(self) -> None:
+        keyed = memory_on(MemoryStore()).keyed
+        with keyed.subscribe("other"):
+            for number in range(50):
+                keyed.write("a", b"before %d" % number)
+                with keyed.subscribe("a") as late:
+                    keyed.write("a", b"after")
+                    assert [each.value for each in drained(late, 1)] == [b"after"]
+
+    def test_subscriptions_end_with_their_memory(self, tmp_path: Path) -> None:
+        memory = recollect.open(tmp_path / "a.db")
+        events = memory.keyed.subscribe()
+        found: list[Any] = ["waits"]
+        thread = threading.Thread(target=lambda: found.append(events.wait()))
+        thread.start()
+        memory.close()
+        thread.join(30)
+        assert found == ["waits", None]
+        assert events.closed
+
+    @pytest.mark.parametrize("timeout", [float("nan"), -1, float("inf"), "1", True])
+    def test_a_timeout_that_is_none_is_refused(self, timeout: Any) -> None:
+        with Shelf().subscribe() as events, pytest.raises(InvalidArgumentError, match="timeout"):
+            events.wait(timeout)
+
+
+@pytest.mark.parametrize("over", ["socket", "http"])
+def test_keyed_memory_is_the_same_over_a_server(tmp_path: Path, over: str) -> None:
+    from tests.server.serving import Served
+
+    with Served(tmp_path) as served, served.memory(over) as memory:
+        keyed = memory.keyed
+        with keyed.subscribe("a") as events:
+            keyed.write("a", b"one", ttl=60)
+            assert keyed.cas("a", b"one", b"two")
+            assert not keyed.cas("a", b"one", b"three")
+            assert [each.value for each in drained(events, 2)] == [b"one", b"two"]
+        keyed.set_limits(capacity=2)
+        for key in "bc":
+            keyed.write(key, b"\xff")
+        assert (keyed.keys(), keyed.stats()["evictions"]) == (["b", "c"], 1)
+        assert [each.kind for each in keyed.events()][-2:] == ["evicted", "written"]
+        assert keyed.forget("b")
+        assert keyed.history("a")[0].record is not None

@@ -137,7 +137,9 @@ class TestKept:
             assert (await bold.change(lambda counter: counter.add(1, replica="a"))).value == 1
 
             class Never(Blackboard):
-                async def cas(self, key: str, expected: bytes | None, new: bytes) -> bool:
+                async def cas(
+                    self, key: str, expected: bytes | None, new: bytes, *, importance: float | None = None
+                ) -> bool:
                     return False
 
             never = Never()

@@ -216,7 +216,7 @@ class LosesWrites(Blackboard):
 
     count = 0
 
-    async def write(self, key: str, value: bytes) -> None:
+    async def write(self, key: str, value: bytes, *, importance: float | None = None) -> None:
         self.count += 1
         if self.count % 9:
             await super().write(key, value)
@@ -241,7 +241,7 @@ class IsStale(Blackboard):
         self.before: dict[str, bytes | None] = {}
         self.reads: dict[str, int] = {}
 
-    async def write(self, key: str, value: bytes) -> None:
+    async def write(self, key: str, value: bytes, *, importance: float | None = None) -> None:
         self.before[key] = await super().read(key)
         await super().write(key, value)
 
@@ -269,13 +269,13 @@ class HasCaches(Blackboard):
 
 
 class SwapsAlways(Blackboard):
-    async def cas(self, key: str, expected: bytes | None, new: bytes) -> bool:
+    async def cas(self, key: str, expected: bytes | None, new: bytes, *, importance: float | None = None) -> bool:
         await self.write(key, new)
         return True
 
 
 class SwapsNever(Blackboard):
-    async def cas(self, key: str, expected: bytes | None, new: bytes) -> bool:
+    async def cas(self, key: str, expected: bytes | None, new: bytes, *, importance: float | None = None) -> bool:
         return False
 
 
@@ -317,7 +317,7 @@ class ServesEvicted(SemanticMemory):
         super().__init__(CAPACITY, None, now_fn, scorer=Public())
         self.kept: dict[str, bytes] = {}
 
-    async def write(self, key: str, value: bytes) -> None:
+    async def write(self, key: str, value: bytes, *, importance: float | None = None) -> None:
         self.kept[key] = value
         await super().write(key, value)
 

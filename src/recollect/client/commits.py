@@ -15,7 +15,7 @@ from weakref import WeakSet
 from recollect.engine.feed import PAGE
 from recollect.engine.scope import Scope
 from recollect.ledger.commits import Branch, Commit
-from recollect.operations import Changes, Head, Operation, Wait
+from recollect.operations import Changes, Head, Operation
 
 #: What the newest commit is for a subscriber that is to read the log.
 _NEWER = 2**62
@@ -56,7 +56,7 @@ class RemoteLog:
             InvalidArgumentError: It is not a cursor of this branch and scope.
             ScopeError: It is a seq, within a scope.
         """
-        self._run(Wait(since=cursor, timeout=0))
+        self._run(Changes(since=cursor, limit=1))  # raises if it is none
         return self._numbered(cursor)
 
     def read(self, since: int) -> list[tuple[int, Commit | None]]:
@@ -74,8 +74,7 @@ class RemoteLog:
             if not self._cursors:
                 return False
             cursor = self._cursors[max(self._cursors)]
-        found: bool = self._run(Wait(since=cursor, timeout=0))
-        return found
+        return bool(self._run(Changes(since=cursor, limit=1)))
 
     def _numbered(self, cursor: int | str) -> int:
         with self._lock:

@@ -46,6 +46,8 @@ def take_snapshot(core: Core, branch: Branch, operation: TakeSnapshot) -> Snapsh
             )
         head = transaction.head(branch)
         number = max((each.number for each in snapshots), default=0) + 1
+        # Not before what lies beside the records, also where the clock stands still.
+        micros = max(micros, *(transaction.head(each).micros for each in branch.family))
         snapshot = Snapshot(number=number, name=operation.label, seq=head.seq, root=head.root.hash.hex(), micros=micros)
         transaction.put_snapshot(branch, snapshot)
         for each in [each for each in snapshots if each.name is None][UNNAMED_SNAPSHOTS - 1 :]:

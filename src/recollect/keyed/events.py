@@ -18,6 +18,8 @@ from recollect.keyed.values import EVENT_KINDS, Event, EventKind
 
 #: Default number of events in a queue.
 QUEUE = 1024
+#: The longest timeout, in seconds.
+_MOST_S = 86_400
 
 
 class Missed(NamedTuple):
@@ -91,7 +93,15 @@ class Subscription:
             return self._taken()
 
     def wait(self, timeout: float | None = None) -> Event | Missed | None:
-        """Return the next event; None if the time is over, or if it was closed."""
+        """Return the next event; None if the time is over, or if it was closed.
+
+        Args:
+            timeout: Seconds, 0 or more; None: without an end.
+        """
+        if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
+            raise InvalidArgumentError("timeout", timeout, "must be a number of seconds, or None")
+        if timeout is not None and not 0 <= timeout <= _MOST_S:
+            raise InvalidArgumentError("timeout", timeout, f"must be from 0 to {_MOST_S}, or None")
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._missed or self._closed, timeout)
             return self._taken()

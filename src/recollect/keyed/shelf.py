@@ -25,6 +25,7 @@ from recollect.keyed.values import (
     checked_importance,
     checked_key,
     checked_limit,
+    checked_queue,
     checked_ttl,
     checked_value,
     size_of,
@@ -108,7 +109,11 @@ class Shelf:
         self._bytes = 0
         self._writes = self._recalls = self._evictions = self._expirations = 0
         self._seq = 0
-        self._kept: deque[Event] = deque(maxlen=max(0, checked_count("kept", kept)))
+        if checked_count("kept", kept) < 0:
+            raise InvalidArgumentError("kept", kept, "must be 0 or more")
+        if scorer is not None and not all(callable(getattr(scorer, name, None)) for name in ("put", "drop", "find")):
+            raise InvalidArgumentError("scorer", scorer, "must have put, drop and find, as HashedTrigrams has")
+        self._kept: deque[Event] = deque(maxlen=kept)
         self._subscriptions: dict[Subscription, None] = {}  # in the order in which they began
         self._lock = threading.RLock()
 
@@ -188,7 +193,10 @@ class Shelf:
         if checked_count("k", k) <= 0:
             return []
         if self._scorer is None:
-            raise UnsupportedError("recall", "this memory was made without a scorer")
+            raise UnsupportedError(
+                "recall",
+                "this memory was made without a scorer: pass scorer=, such as recollect.compat.nest.HashedTrigrams()",
+            )
         with self._lock:
             self._sweep()
             self._recalls += 1
@@ -211,7 +219,7 @@ class Shelf:
         """
         if key is not None:
             checked_key(key)
-        most = checked_limit("queue", queue) or QUEUE
+        most = checked_queue(queue)
         with self._lock:
             made = Subscription(key, checked_kinds(kinds), most, self._seq, self._forget_subscription)
             self._subscriptions[made] = None

@@ -92,6 +92,17 @@ def checked_limit(name: str, value: object) -> int | None:
     return int(value)
 
 
+def checked_queue(queue: object) -> int:
+    """Return the size of a queue: an integer of at least 1.
+
+    Raises:
+        InvalidArgumentError: It is another value.
+    """
+    if isinstance(queue, bool) or not isinstance(queue, int) or queue < 1:
+        raise InvalidArgumentError("queue", queue, "must be an integer of at least 1")
+    return int(queue)
+
+
 def checked_ttl(ttl: object) -> float | None:
     """Return a time to live: a number above 0, or None for ever.
 

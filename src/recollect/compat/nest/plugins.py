@@ -77,7 +77,7 @@ class _OnShelf:
         """Yield the values that are written to a key after the first `anext`.
 
         Raises:
-            LookupError: The subscriber was so slow that values were dropped: later ones follow.
+            LookupError: The subscriber was so slow that values were dropped. It has ended: subscribe and read again.
         """
         return _values(lambda: self.shelf.subscribe(key, kinds=("written",)))
 
@@ -206,9 +206,8 @@ class RecollectMemory:
     Calls run in the event loop: in memory, each takes less than a millisecond.
 
     Args:
-        path: Where the store is, as for `recollect.open`; None: in memory. A text that is no path of a store, as a
-            scenario passes it by position, is the id of an agent: use `path=` for a file.
-        agent_id: What commits name as the actor.
+        agent_id: The id of an agent, which commits name as the actor.
+        path: Where the store is, as for `recollect.open`; None: in memory.
         namespace: The namespace.
         ttl: Seconds after its last write at which an entry expires; None: never.
     """
@@ -221,6 +220,8 @@ class RecollectMemory:
         namespace: str = "default",
         ttl: float | None = None,
     ) -> None:
+        if agent_id is not None and (not isinstance(agent_id, str) or agent_id.endswith(".db") or "/" in agent_id):
+            raise InvalidArgumentError("agent_id", agent_id, "must be the id of an agent: pass the path as path=")
         self._memory = recollect.open(":memory:" if path is None else path, namespace, embedder="none")
         self._keyed = self._memory.keyed.by(None if agent_id is None else str(agent_id))
         self._ttl = ttl

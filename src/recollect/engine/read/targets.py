@@ -17,7 +17,7 @@ from recollect.engine.read.queries import in_pages, visible_part
 from recollect.engine.results import Moment
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError, ScopeError, UnknownTargetError
-from recollect.ledger.commits import Branch, Head
+from recollect.ledger.commits import Branch, Head, Snapshot
 from recollect.ledger.merkle import EMPTY
 from recollect.operations import Pin, target_of
 from recollect.records.codec import TIMES, datetime_of, microseconds
@@ -107,6 +107,9 @@ def resolve(target: Pin, view: View, branch: Branch, scope: Scope, cursors: Curs
         point = _at_seq(view, branch, target.seq, now)
         if target.root is not None and point.root.hex() != target.root:
             raise UnknownTargetError(target.seq, "the store has another history: this commit has another root")
+        if target.root is not None:  # a snapshot as an object
+            marked = (each for each in view.snapshots(branch) if (each.seq, each.root) == (target.seq, target.root))
+            return next((_of_snapshot(point, each) for each in marked), point)
         return point
     if target.named is not None and _ROOT.fullmatch(target.named):
         return _at_root(view, branch, bytes.fromhex(target.named), now)
@@ -153,7 +156,12 @@ def _at_snapshot(target: Pin, view: View, branch: Branch, now: int) -> Point:
         hint = " (the number of a commit is an int)" if isinstance(meant, int) else ""
         hint = " (a time is passed as a datetime: datetime.fromisoformat)" if isinstance(meant, datetime) else hint
         raise UnknownTargetError(target.target, f"there is no such snapshot{hint}")
-    return _at_seq(view, branch, found.seq, now)
+    return _of_snapshot(_at_seq(view, branch, found.seq, now), found)
+
+
+def _of_snapshot(point: Point, snapshot: Snapshot) -> Point:
+    """Return the moment of a snapshot. What lies beside the records is read by its time: a commit may be much older."""
+    return point._replace(now=max(point.now, snapshot.micros) if point.seq else snapshot.micros)
 
 
 def _newest_visible(view: View, branch: Branch, scope: Scope, cursors: Cursors, seq: int) -> int:

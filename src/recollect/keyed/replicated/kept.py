@@ -46,6 +46,8 @@ class _Copy(Generic[S]):
         self, key: str, state: S, *, own: str | None = None, refused: Refused = "raise", tries: int = TRIES
     ) -> None:
         self.key = checked_key(key)
+        if isinstance(state, type) or not hasattr(state, "to_bytes"):
+            raise InvalidArgumentError("state", state, "must be a state, such as Counter()")
         self._state = state
         self._own = own
         if refused not in REFUSED:
@@ -80,7 +82,10 @@ class _Copy(Generic[S]):
                 raise
 
     def _change(self, change: Callable[[S], S]) -> None:
-        self._state = change(self._state)
+        changed = change(self._state)
+        if type(changed) is not type(self._state):
+            raise InvalidArgumentError("change", changed, f"must return a {type(self._state).__name__}")
+        self._state = changed
         self._knows = True
 
     def _lost(self) -> ConflictError:

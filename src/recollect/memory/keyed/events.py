@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary, ref
 from recollect.engine.listeners import Subscription as Listener
 from recollect.errors import ClosedError, RecollectError
 from recollect.keyed import Event, EventKind, Subscription
-from recollect.ledger.commits import Commit
+from recollect.ledger.commits import Branch, Commit
 from recollect.operations import Get, Now
 from recollect.records.keys import key_of, value_of
 from recollect.records.record import Record
@@ -44,6 +44,7 @@ class Announcer:
         self.recalls = 0
         self._subscriptions: list[ref[Subscription]] = []  # in the order in which they began
         self._listener: Listener | None = None
+        self._ending: _Ending | None = None
         self._last: int | str = 0  # the cursor of the last commit whose events were passed on
         self._counts: Counter[str] = Counter()
         self._counted: int | str = 0  # the cursor of the last commit that was counted
@@ -52,10 +53,16 @@ class Announcer:
     def subscribe(self, entries: Memory, key: str | None, kinds: frozenset[EventKind], queue: int) -> Subscription:
         """Begin a subscription. The first one begins to listen."""
         with self._lock:
+            listener = self._listener
+        if listener is not None:
+            listener.drain()  # what was written before is not for this one
+        with self._lock:
             if self._listener is None:
                 newest = entries.changes(limit=1, newest_first=True)
                 self._last = newest[0].cursor if newest else 0
                 self._listener = entries.listen(partial(self._pass_on, entries), since=self._last)
+                self._ending = _Ending(entries._branch, self._end_all)
+                entries._executor.feed.add(self._ending)
             made = Subscription(key, kinds, queue, _shown(self._last, entries), self._end)
             self._subscriptions.append(ref(made))
             return made
@@ -109,9 +116,34 @@ class Announcer:
             idle = None if self._subscriptions else self._idle()
         _close(idle)
 
+    def _end_all(self) -> None:
+        """End all subscriptions, because the memory is closed."""
+        with self._lock:
+            ended, self._subscriptions = self._subscriptions, []
+            self._listener = None
+        for each in ended:
+            if (subscription := each()) is not None:
+                subscription.close()
+
     def _idle(self) -> Listener | None:
         listener, self._listener = self._listener, None
         return listener
+
+
+class _Ending:
+    """A subscriber of a feed that only wants to know when the memory is closed."""
+
+    def __init__(self, branch: Branch, end: Callable[[], None]) -> None:
+        self.branch = branch
+        self.seen = 2**63
+        self._end = end
+
+    def notify(self) -> None:
+        """Do nothing. See `Subscriber.notify`."""
+
+    def close(self) -> None:
+        """End. See `Subscriber.close`."""
+        self._end()
 
 
 def _close(listener: Listener | None) -> None:

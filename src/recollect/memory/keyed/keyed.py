@@ -18,10 +18,17 @@ from recollect.engine.results import Hits
 from recollect.errors import InvalidArgumentError, UnknownRecordError
 from recollect.keyed import EVICT, Event, EventKind, Evict, Found, Subscription
 from recollect.keyed.events import QUEUE, checked_kinds
-from recollect.keyed.values import checked_count, checked_importance, checked_key, checked_limit, checked_value
+from recollect.keyed.values import (
+    checked_count,
+    checked_importance,
+    checked_key,
+    checked_limit,
+    checked_queue,
+    checked_value,
+)
 from recollect.memory.calls import Calls, stored
 from recollect.memory.keyed.events import Announcer, announcer_of, events_of
-from recollect.operations import Find, Forget, Get, GetQuota, Recall, Remember, SetQuota, Stats
+from recollect.operations import Find, Forget, Get, GetQuota, Now, Operation, Recall, Remember, SetQuota, Stats, Update
 from recollect.operations.checks import check_seconds
 from recollect.records.keys import content_of, entry_fields, id_of, key_of, value_of, writes_of
 from recollect.records.record import Record
@@ -140,6 +147,10 @@ class Keyed:
             k: Maximum number of entries; with 0 or less, nothing happens.
             min_score: The least confidence, 0 to 1, which is the score.
         """
+        if not isinstance(query, str) or not query.strip():
+            raise InvalidArgumentError("query", query, "must be text that is not blank")
+        if isinstance(min_score, bool) or not isinstance(min_score, (int, float)) or not 0 <= min_score <= 1:
+            raise InvalidArgumentError("min_score", min_score, "must be from 0 to 1")
         if checked_count("k", k) <= 0:
             return []
         hits: Hits = self._entries.execute(Recall(question=query, k=k, min_confidence=min_score))
@@ -166,9 +177,7 @@ class Keyed:
         """
         if key is not None:
             checked_key(key)
-        return self._announcer.subscribe(
-            self._entries, key, checked_kinds(kinds), checked_limit("queue", queue) or QUEUE
-        )
+        return self._announcer.subscribe(self._entries, key, checked_kinds(kinds), checked_queue(queue))
 
     def events(self, since: int | str = 0, limit: int = 1000) -> list[Event]:
         """Return the events after a commit, oldest first, for a subscriber that missed some.
@@ -219,6 +228,8 @@ class Keyed:
         What is due is removed first, then entries are evicted, in the write that needs the room. Reading, writing and
         recalling an entry are uses; which is the least recent is exact also where the clock stands still.
 
+        Both limits are set together. One that is lowered is reached by the next writes, by up to 1,000 entries each.
+
         Args:
             capacity: Maximum number of entries; None: no limit.
             capacity_bytes: Maximum size of their records, in bytes; None: no limit.
@@ -254,7 +265,10 @@ class Keyed:
         Raises:
             UnknownRecordError: The key never had a value.
         """
-        return self._entries.erase(id_of(checked_key(key)), actor=self._actor, reason=self._reason)
+        try:
+            return self._entries.erase(id_of(checked_key(key)), actor=self._actor, reason=self._reason)
+        except UnknownRecordError:
+            raise UnknownRecordError(key, "the keyed memory") from None
 
     def _write(
         self,
@@ -270,16 +284,18 @@ class Keyed:
             check_seconds("ttl", seconds)
         important = checked_importance(importance)
         content, media_type = content_of(value)
+        expires = None if seconds is None else self._entries.execute(Now()) + timedelta(seconds=seconds)
         with self._entries.batch(actor=self._actor, reason=self._reason) as batch:
             record = _current(batch, key)
             if expected is not None and (None if record is None else value_of(record)) != expected[0]:
                 raise _Unexpected
-            fields = {**entry_fields(key, writes_of(record), important), "media_type": media_type}
-            if seconds is None:
-                fields["expires"] = None
-            stored(
-                batch.execute(Remember(content=content, id=id_of(key), fields=fields, if_exists="update", ttl=seconds))
-            )
+            fields = entry_fields(key, writes_of(record), important)
+            fields |= {"media_type": media_type, "expires": expires}
+            if record is None:
+                write: Operation = Remember(content=content, id=id_of(key), fields=fields, if_exists="update")
+            else:  # which also removes an expiry and an importance
+                write = Update(id=id_of(key), changes={"content": content, **fields})
+            stored(batch.execute(write))
 
     def _limits(self) -> Quota | None:
         if self._entries.scope:
