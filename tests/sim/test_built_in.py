@@ -16,8 +16,11 @@ from typing import Any
 import pytest
 from tests.sim.worlds import Events, of_kind
 
-from recollect.sim import Recorded, Recorder, Scenario, read_trace, run, scenario_names
+from recollect.compat.nest import SemanticMemory
+from recollect.errors import InvalidArgumentError
+from recollect.sim import Agent, Recorded, Recorder, Scenario, read_trace, run, scenario_names
 from recollect.sim.trace import MEMORY_KINDS
+from recollect.sim.validators import validate_events
 
 #: One process runs each scenario once.
 pytestmark = pytest.mark.xdist_group("sim")
@@ -248,3 +251,46 @@ def test_a_recording_gives_the_answers_of_a_question_in_order_and_refuses_anothe
     path.write_text("{}\n", encoding="utf-8")
     with pytest.raises(ImportFormatError, match="line 1"):
         Recorded(path)
+
+
+@pytest.mark.parametrize("task", ["memory_swarm", "poisoned_recall"])
+def test_a_task_that_recalls_needs_a_memory_that_does_and_a_failed_run_keeps_the_former_trace(
+    task: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text("former")
+    with pytest.raises(InvalidArgumentError, match="choose semantic"):
+        run({"name": "x", "task": {"type": task}}, trace=path)
+
+    class Broken(Agent):
+        async def on_start(self, ctx: Any) -> None:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run({"name": "x"}, trace=path, agents=lambda seat: Broken())
+    assert [each.name for each in tmp_path.iterdir()] == ["trace.jsonl"]
+    assert path.read_text() == "former"
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [({"agents": 1}, "agents"), ({"memory": "semantic"}, "memory"), ({"chat": 1}, "chat"), ({"trace": 5}, "trace")],
+)
+def test_an_argument_that_is_none_is_named(options: dict[str, Any], name: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=name):
+        run({"name": "x"}, **options)
+    with pytest.raises(InvalidArgumentError, match="agents"):
+        run({"name": "x"}, agents=lambda seat: None)  # type: ignore[arg-type,return-value]
+    with pytest.raises(InvalidArgumentError, match=r"agents\.brain"):
+        run({"name": "x", "agents": {"brain": "chat"}, "task": {"type": "marketplace"}}, chat=lambda messages: "")
+
+
+def test_a_plugin_whose_recall_finds_nothing_fails() -> None:
+    class Blind(SemanticMemory):
+        async def recall(self, query: str, k: int = 5, min_score: float = 0.0) -> list[Any]:
+            return []
+
+    trace = io.StringIO()
+    run(Scenario.load("poisoned_recall"), trace=trace, memory=Blind)
+    events = [json.loads(line) for line in trace.getvalue().splitlines()]
+    assert [each.name for each in validate_events(events, "poisoned_recall") if not each.passed] == ["recall_honest"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -97,9 +99,9 @@ def test_a_partition_parts_its_groups_and_heals() -> None:
 def test_a_partition_without_an_end_never_heals_and_does_not_part_those_in_no_group() -> None:
     for_ever = with_failures(network_partition={"groups": [["agent-0"], ["agent-1"]]})
     assert of_kind(for_ever, "receive") == []
-    one_group = with_failures(network_partition={"groups": [["agent-0"]]})
-    assert of_kind(one_group, "dropped") == []
-    assert of_kind(with_failures(network_partition={"groups": [["agent-0", "agent-1"]]}), "dropped") == []
+    other = with_failures(network_partition={"groups": [["agent-0"], []]})  # agent-1 is in no group
+    assert of_kind(other, "dropped") == []
+    assert of_kind(with_failures(network_partition={"groups": [["agent-0", "agent-1"], []]}), "dropped") == []
 
 
 def test_several_partitions_follow_each_other() -> None:
@@ -107,6 +109,15 @@ def test_several_partitions_follow_each_other() -> None:
     times = [{"groups": groups, "from": 5, "until": 7}, {"groups": groups, "from": 30, "until": 31}]
     lost = [event["ts"] for event in of_kind(with_failures(network_partition=times), "dropped")]
     assert lost == [5.0, 6.0, 7.0, 30.0, 31.0]
+
+
+def test_a_crash_of_an_agent_that_follows_a_key_says_nothing_on_stderr() -> None:
+    code = (
+        "from recollect.sim import run; run({'name': 'x', 'agents': {'count': 4}, 'layers': {'memory': 'semantic'}, "
+        "'task': {'type': 'memory_swarm'}, 'failures': {'crashes': [{'agent': 'worker-3', 'at': 3}]}})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
 
 
 def test_a_crash_stops_an_agent_and_a_restart_begins_again() -> None:

@@ -193,7 +193,28 @@ def test_check_judges_a_trace_and_exits_with_1_if_a_validator_fails(tmp_path: Pa
         file.write(json.dumps({**sold, "ts": 9999.0}) + "\n")
     said = json.loads(call("check", path, "--json", code=1).stdout)
     assert {each["name"]: each["passed"] for each in said}["marketplace_price_agreement"] is False
-    assert "has no validators" in call("check", path, "--scenario", "no-such", code=1).stderr
+    assert "is not the task of this trace" in call("check", path, "--scenario", "no-such", code=1).stderr
+
+
+def test_check_refuses_a_trace_that_is_empty_cut_off_or_has_a_gap(tmp_path: Path) -> None:
+    path, whole = tmp_path / "trace.jsonl", tmp_path / "whole.jsonl"
+    call("run", "concurrent_writers", "-o", whole)
+    lines = whole.read_text().splitlines(keepends=True)
+    memory = next(number for number, line in enumerate(lines) if '"seq":7,' in line)
+    negative = lines[memory].replace('"ts":', '"ts":-')
+    for text, said in (
+        ("", "has no events"),
+        ("".join(lines[:-3]), "is cut off"),
+        ("".join(lines[:memory] + lines[memory + 1 :]), "by its place"),
+        ("".join([*lines[:memory], negative, *lines[memory + 1 :]]), "cannot be right"),
+    ):
+        path.write_text(text)
+        assert said in call("check", path, "--scenario", "concurrent_writers", code=1).stderr
+
+
+def test_options_of_a_store_are_refused(tmp_path: Path) -> None:
+    assert "layers.memory" in call("run", "marketplace", "--db", tmp_path / "a.db", code=1).stderr
+    assert "brain is chat" in call("run", "marketplace", "--recording", __file__, code=1).stderr
 
 
 def test_a_trace_that_cannot_be_written_is_an_error_that_names_it(small: Path, tmp_path: Path) -> None:

@@ -69,8 +69,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"failures": {"byzantine": {"flood": 0}}}, "failures.byzantine.flood"),
     ({"failures": {"network_partition": {"groups": "ab"}}}, "failures.network_partition.groups"),
     ({"failures": {"network_partition": {"groups": ["ab"]}}}, "failures.network_partition.groups[0]"),
+    ({"failures": {"network_partition": {"groups": [["agent-0"]]}}}, "failures.network_partition.groups"),
     (
-        {"failures": {"network_partition": [{"groups": [], "from": 5, "until": 5}]}},
+        {"failures": {"network_partition": [{"groups": [["a"], ["b"]], "from": 5, "until": 5}]}},
         "failures.network_partition[0].until",
     ),
     ({"failures": {"crashes": [{"at": 5}]}}, "failures.crashes[0]"),
@@ -103,7 +104,7 @@ WRONG_TO_RUN: list[tuple[dict[str, Any], str]] = [
     ({"layers": {"memory": {"use": "semantic", "capacty": 5}}}, "layers.memory.capacty"),
     ({"failures": {"crashes": [{"agent": "thief-0", "at": 5}]}}, "failures.crashes[0].agent"),
     ({"failures": {"crashes": [{"role": "thief", "at": 5}]}}, "failures.crashes[0].role"),
-    ({"failures": {"network_partition": {"groups": [["thief"]]}}}, "failures.network_partition.groups[0][0]"),
+    ({"failures": {"network_partition": {"groups": [["thief"], []]}}}, "failures.network_partition.groups[0][0]"),
     (
         {"failures": {"network_partition": {"groups": [["buyer"], ["buyer-0"]]}}},
         "failures.network_partition.groups[1][0]",

@@ -469,8 +469,9 @@ class TestRecallHonest:
         ranked[2]["score"] = 0.4
         assert failing(trace(*self.keys, *begin, *ranked, byzantine=("liar",))) == set()
 
-    def test_what_liars_recall_and_recalls_without_a_hit_do_not_count(self) -> None:
+    def test_what_liars_recall_does_not_count_and_a_recall_that_finds_nothing_finds_nothing_honest(self) -> None:
         none = {"kind": "recalled", "agent": "a", "key": "", "version": 0, "rank": 0, "score": 0.0}
         lines = trace(*self.keys, none, none, hit("liar", "junk", 2), byzantine=("liar",))
-        assert verdicts(lines)["recall_honest"].detail.startswith("of 0 recalls")
-        assert failing(lines) == set()
+        assert verdicts(lines)["recall_honest"].detail.startswith("0 of 2 recalls")
+        assert failing(lines) == {"recall_honest"}
+        assert failing(trace(*self.keys, hit("liar", "junk", 2), byzantine=("liar",))) == set()

@@ -45,7 +45,10 @@ def run_(settings: Settings, scenario: str, seed: int | None, output: Path | Non
     """Run a scenario: a YAML file, or a built-in one by its name (see `recollect sim list`)."""
     from recollect.sim import Recorded, Scenario, run
 
+    _check_no_store(settings)
     read = Scenario.load(scenario)
+    if recording is not None and read.brain != "chat":
+        raise InvalidArgumentError("recording", str(recording), "is for agents whose brain is chat")
     chat = None if recording is None else Recorded(recording)
     path = output
     if path is None and read.trace is not None:
@@ -115,11 +118,13 @@ def check(ctx: click.Context, settings: Settings, trace: Path, scenario: str | N
     from recollect.sim import read_trace
     from recollect.sim.validators import validate_trace
 
-    if scenario is None:
-        scenario = str(next(read_trace(trace), {}).get("task", ""))
-    verdicts = list(validate_trace(trace, scenario))
+    of_trace = str(next(read_trace(trace), {}).get("task", ""))
+    if scenario is not None and of_trace and scenario != of_trace:
+        raise InvalidArgumentError("--scenario", scenario, f"is not the task of this trace, which is {of_trace!r}")
+    verdicts = list(validate_trace(trace, scenario or of_trace))
     if not verdicts:
-        raise InvalidArgumentError("--scenario", scenario, "has no validators")
+        advice = "of a trace" if of_trace or scenario else "of a trace without a header: name its task with --scenario"
+        raise InvalidArgumentError("task", scenario or of_trace, f"has no validators; it is that {advice}")
     if settings.as_json:
         print_json([{"name": name, "passed": passed, "detail": detail} for name, passed, detail in verdicts])
     else:
@@ -127,6 +132,15 @@ def check(ctx: click.Context, settings: Settings, trace: Path, scenario: str | N
         render.show_rows(("", "validator", "detail"), rows)
     if not all(passed for _, passed, _ in verdicts):
         ctx.exit(1)
+
+
+def _check_no_store(settings: Settings) -> None:
+    """Raise InvalidArgumentError if an option of a store was stated, which a simulation does not have."""
+    for name, value in (("db", settings.db), ("embedder", settings.embedder)):
+        if value:
+            raise InvalidArgumentError(
+                name, value, "cannot be used here: the scenario names the memory (layers.memory)"
+            )
 
 
 def _show(found: Report) -> None:

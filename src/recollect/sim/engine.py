@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
@@ -132,6 +133,13 @@ class Driver:
         waiting, self._waiting = self._waiting, []
         for each in waiting:
             if agent is None or each[0] == agent:
-                each[1].close()
+                _cancel(each[1])
             else:
                 self._waiting.append(each)
+
+
+def _cancel(coroutine: Coroutine[Any, Any, None]) -> None:
+    """End a coroutine. (`close` alone would leave an asynchronous generator running that it waits for.)"""
+    with suppress(StopIteration, asyncio.CancelledError):
+        coroutine.throw(asyncio.CancelledError())
+    coroutine.close()

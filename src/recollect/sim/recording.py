@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from recollect.errors import ImportFormatError, InvalidArgumentError
 from recollect.sim.tasks.base import Chat
@@ -21,7 +21,7 @@ def _hash(messages: list[dict[str, str]]) -> str:
 
 
 class Recorder:
-    """Asks a model, and appends each answer to a file.
+    """Asks a model, and writes each answer to a file, in place of a former recording.
 
     Args:
         chat: The model.
@@ -31,12 +31,20 @@ class Recorder:
     def __init__(self, chat: Chat, path: str | Path) -> None:
         self._chat = chat
         self._path = Path(path)
+        self._mode: Literal["w", "a"] = "w"
 
     def __call__(self, messages: list[dict[str, str]]) -> str:
-        """Return the answer of the model."""
+        """Return the answer of the model.
+
+        Raises:
+            InvalidArgumentError: It answered with something else than a text.
+        """
         reply = self._chat(messages)
-        with self._path.open("a", encoding="utf-8", newline="\n") as file:
+        if not isinstance(reply, str):
+            raise InvalidArgumentError("chat", reply, "must return a text")
+        with self._path.open(self._mode, encoding="utf-8", newline="\n") as file:
             file.write(json.dumps({"messages": _hash(messages), "reply": reply}, sort_keys=True) + "\n")
+        self._mode = "a"
         return reply
 
 

@@ -7,6 +7,7 @@ every machine and version of Python, as long as agents draw from their generator
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -103,6 +104,11 @@ async def run_async(
     chat: Chat | None = None,
 ) -> Result:
     """Run a scenario in a running event loop. See `run`."""
+    for name, given in (("agents", agents), ("memory", memory), ("chat", chat)):
+        if given is not None and not callable(given):
+            raise InvalidArgumentError(name, given, "must be a class or a function")
+    if trace is not None and not isinstance(trace, (str, Path)) and not hasattr(trace, "write"):
+        raise InvalidArgumentError("trace", trace, "must be a path or a text file that is open")
     read = scenario if isinstance(scenario, Scenario) else Scenario.read(scenario)
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
         raise InvalidArgumentError("seed", seed, "must be an integer of at least 0")
@@ -111,12 +117,17 @@ async def run_async(
         return await _Simulation(read, chosen, TraceWriter(trace), agents, memory, chat).run()
     # Before the file is opened: a wrong scenario must not leave an empty one.
     _Simulation(read, chosen, TraceWriter(None), agents, memory, chat).close()
+    part = Path(f"{trace}.part")  # so that a run that fails leaves a former trace as it was
     try:
-        file = open(trace, "w", encoding="utf-8", newline="\n")  # noqa: SIM115 - closed below
+        try:
+            with part.open("w", encoding="utf-8", newline="\n") as file:
+                result = await _Simulation(read, chosen, TraceWriter(file), agents, memory, chat).run()
+            os.replace(part, trace)
+        finally:
+            part.unlink(missing_ok=True)
     except OSError as error:
         raise StoreIOError(str(trace), error.strerror or str(error)) from error
-    with file:
-        return await _Simulation(read, chosen, TraceWriter(file), agents, memory, chat).run()
+    return result
 
 
 class _Simulation:
@@ -135,6 +146,7 @@ class _Simulation:
         self._queue, self._driver = Queue(), Driver()
         seats, self._make = _cast(scenario, agents, chat)
         self._seats = {seat.name: seat for seat in seats}
+        recalls = agents is None and task_of(scenario.task).recalls
         roles = {seat.name: seat.role for seat in seats}
         names = list(roles)
         master = random.Random(seed)
@@ -148,6 +160,11 @@ class _Simulation:
         network = Network(self._queue, trace, self._failing, scenario.failures, roles)
         self._stores = self._open(names, memory)
         store = self._stores[0] if self._stores else None
+        if recalls and store is not None and not callable(getattr(store.plugin, "recall", None)):
+            rule = (
+                f"has no recall, which the task {scenario.task} needs: choose semantic, or another memory that has it"
+            )
+            raise InvalidArgumentError("layers.memory", scenario.memory.use, rule)
         self._contexts: dict[str, Context] = {}
         for number, name in enumerate(names):
             own = self._stores[number] if scenario.memory.per_agent else store
@@ -219,6 +236,8 @@ class _Simulation:
 
     def _agent(self, name: str) -> Agent:
         honest, failures = self._make(self._seats[name]), self._scenario.failures
+        if not all(callable(getattr(honest, call, None)) for call in ("on_start", "on_message", "on_stop")):
+            raise InvalidArgumentError("agents", honest, f"must return an agent, for {name}")
         if name not in self._byzantine:
             return honest
         return Byzantine(honest, failures.behaviours, self._failing, failures.flood, failures.poison)
@@ -279,7 +298,10 @@ def _cast(
 ) -> tuple[list[Seat], Callable[[Seat], Agent]]:
     """Return the seats of a scenario, and what makes the agent for one."""
     if scenario.brain == "chat" and chat is None:
-        raise InvalidArgumentError("chat", chat, "must be a function that answers messages, for the brain chat")
+        rule = "must be a function that answers messages, for the brain chat (on the command line: --recording)"
+        raise InvalidArgumentError("chat", chat, rule)
+    if scenario.brain == "chat" and agents is None and scenario.task != "chat":
+        raise InvalidArgumentError("agents.brain", "chat", f"is for the task chat, and this one is {scenario.task}")
     settings: Mapping[str, Mapping[str, Any]]
     if agents is None:
         task = task_of(scenario.task)

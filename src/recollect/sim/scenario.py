@@ -357,6 +357,11 @@ def _partition(fields: Fields) -> Partition:
         if not isinstance(each, (list, tuple)):
             raise InvalidArgumentError(path, each, "must be a list of names of agents or roles")
         groups.append(tuple(checked_text(f"{path}[{at}]", name) for at, name in enumerate(each)))
+    if len(groups) < 2:
+        rule = (
+            "must have two groups or more: agents of different groups do not reach each other, and all reach the rest"
+        )
+        raise InvalidArgumentError(fields.at("groups"), fields.data.get("groups"), rule)
     begin = fields.number("from", 0.0) or 0.0
     until = fields.number("until", None)
     if until is not None and until <= begin:

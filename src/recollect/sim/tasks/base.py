@@ -51,11 +51,13 @@ class Task:
         make: Returns the agent for a seat.
         roles: The roles, each with its share of the agents of a scenario that names none.
         settings: The settings, all of them integers, each with its default and the least that it can be.
+        recalls: Whether the agents need a memory that has `recall`.
     """
 
     make: Callable[[Seat], Agent]
     roles: Mapping[str, int]
     settings: Mapping[str, tuple[int, int]]
+    recalls: bool = False
 
     def roles_of(self, scenario: Scenario) -> tuple[Role, ...]:
         """Return the roles of a scenario, or those of this task.

@@ -98,5 +98,6 @@ def _make(seat: Seat) -> Agent:
 TASK = Task(
     make=_make,
     roles={"worker": 1},
+    recalls=True,
     settings={"rounds": (40, 0), "counters": (4, 1), "watchers": (4, 0)},
 )

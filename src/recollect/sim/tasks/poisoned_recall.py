@@ -62,5 +62,6 @@ def _make(seat: Seat) -> Agent:
 TASK = Task(
     make=_make,
     roles={"author": 1, "asker": 2},
+    recalls=True,
     settings={"rounds": (40, 0), "facts": (6, 1), "hits": (3, 1)},
 )

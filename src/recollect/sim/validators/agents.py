@@ -129,8 +129,8 @@ class NoCrossAgentRead(Check):
 class RecallHonest(Check):
     """What honest agents recall is not displaced by junk, which is what Byzantine agents wrote.
 
-    Of their recalls with hits, at least 60 per cent contain an honest one, and at least 35 per cent begin with one. No
-    junk comes before an honest hit with a higher score.
+    Of their recalls, at least 60 per cent contain an honest hit, and at least 35 per cent begin with one. No junk comes
+    before an honest hit with a higher score.
     """
 
     name = "recall_honest"
@@ -147,6 +147,8 @@ class RecallHonest(Check):
             self._junk.add(event.version or 0)
         if event.kind != "recalled" or event.rank <= 1 or event.agent != self._asks:
             self._close()
+        if event.kind == "recalled" and event.rank == 0 and self.history.honest(event.agent):
+            self._recalls += 1  # and nothing was found
         if event.kind == "recalled" and event.rank > 0 and self.history.honest(event.agent):
             self._asks = event.agent
             self._hits.append((event.version in self._junk, event.score))

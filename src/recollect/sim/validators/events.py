@@ -13,6 +13,10 @@ from recollect.errors import ImportFormatError
 REMOVALS = ("forgotten", "evicted", "expired")
 
 
+#: Fields that are integers, where they are there.
+_INTEGERS = ("rank", "seq", "size", "version", "was")
+
+
 class Event(NamedTuple):
     """One line of a trace.
 
@@ -64,11 +68,39 @@ def read_events(path: str | PathLike[str]) -> Iterator[Event]:
     name = str(path)
     try:
         with open(path, encoding="utf-8") as file:
-            yield from events_of(_lines(name, file))
+            yield from events_of(_whole(name, _lines(name, file)))
     except UnicodeDecodeError:
         raise ImportFormatError(name, "", "is not UTF-8 text") from None
     except OSError as error:
         raise ImportFormatError(name, "", f"cannot be read: {error.strerror or error}") from None
+
+
+def _whole(name: str, lines: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a trace, and raise ImportFormatError if it is empty, or one of ours that has a gap.
+
+    Ours begins with the line of the scenario, which names all agents; each of them stops, and its events of memory are
+    counted.
+    """
+    number = seq = 0
+    agents: dict[str, bool] = {}  # of ours -> whether it lives
+    for number, fields in enumerate(lines, 1):
+        kind, agent = _text(fields, "kind"), _text(fields, "agent")
+        if number == 1 and isinstance(fields.get("roles"), dict):
+            agents = dict.fromkeys(fields["roles"], False)
+        elif agents:
+            if agent and agent not in agents:
+                raise ImportFormatError(name, f"line {number}", f"names the agent {agent!r}, which is none of the run")
+            if kind in ("start", "restart", "crash", "stop"):
+                agents[agent] = kind in ("start", "restart")
+            if "seq" in fields:
+                seq += 1
+                if fields["seq"] != seq:
+                    raise ImportFormatError(name, f"line {number}", f"is the event {seq} of memory, by its place")
+        yield fields
+    if not number:
+        raise ImportFormatError(name, "", "has no events")
+    if cut := [agent for agent, lives in agents.items() if lives]:
+        raise ImportFormatError(name, "", f"is cut off: {cut[0]} does not stop")
 
 
 def _lines(name: str, file: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -81,6 +113,8 @@ def _lines(name: str, file: Iterable[str]) -> Iterator[dict[str, Any]]:
             fields = None
         if not isinstance(fields, dict):
             raise ImportFormatError(name, f"line {number}", "is not an event of a trace")
+        if not _is_time(fields.get("ts", 0)) or not all(type(fields.get(each, 0)) is int for each in _INTEGERS):
+            raise ImportFormatError(name, f"line {number}", "has a time or a number that cannot be right")
         yield fields
 
 
@@ -109,6 +143,10 @@ def events_of(lines: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
             message=_text(fields, "msg"),
             fields=fields,
         )
+
+
+def _is_time(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value < float("inf")  # type: ignore[operator]
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str:
