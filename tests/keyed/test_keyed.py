@@ -662,3 +662,83 @@ def test_keyed_memory_is_the_same_over_a_server(tmp_path: Path, over: str) -> No
         assert [each.kind for each in keyed.events()][-2:] == ["evicted", "written"]
         assert keyed.forget("b")
         assert keyed.history("a")[0].record is not None
+
+    def test_events_come_once_and_in_order_while_others_come_and_go(self) -> None:
+        memory = memory_on(MemoryStore())
+        keyed = memory.keyed
+        for _ in range(15):
+            first = keyed.subscribe()
+            for number in range(100):
+                keyed.write("a", b"before %d" % number)
+            closing = threading.Thread(target=first.close)
+            closing.start()
+            with keyed.subscribe() as events:
+                for number in range(20):
+                    keyed.write("a", b"%d" % number)
+                assert [each.value for each in drained(events, 20)] == [b"%d" % number for number in range(20)]
+                assert events.take() is None
+            closing.join()
+
+    def test_subscriptions_that_come_and_go_leave_nothing_in_the_feed(self) -> None:
+        memory = memory_on(MemoryStore())
+        for _ in range(20):
+            memory.keyed.subscribe().close()
+        assert not memory._executor.feed._subscribers  # type: ignore[attr-defined]
+
+    @pytest.mark.parametrize("queue", [1, 2, 3])
+    def test_what_is_missed_of_a_commit_is_read_again(self, queue: int) -> None:
+        keyed = memory_on(MemoryStore()).keyed
+        keyed.set_limits(capacity=1)
+        keyed.write("a", b"0")
+        with keyed.subscribe(queue=queue) as slow, keyed.subscribe() as quick:
+            for number in range(1, 5):
+                keyed.write("ab"[number % 2], b"%d" % number)  # each one evicts the other
+            every = drained(quick, 8)
+            got = drained(slow, queue)
+            missed = slow.wait(30)
+            assert isinstance(missed, Missed)
+            assert missed.number == 8 - queue
+            assert sorted({*got, *keyed.events(missed.since)}) == sorted(every)
+
+
+def test_the_order_of_uses_goes_on_after_a_restart_where_the_clock_stands_still(tmp_path: Path) -> None:
+    clock = Clock()
+    with recollect.open(tmp_path / "a.db", clock=clock) as memory:
+        memory.keyed.set_limits(capacity=3)
+        for key in "abc":
+            memory.keyed.write(key, key.encode())
+        for _ in range(50):
+            memory.keyed.read("a")
+    with recollect.open(tmp_path / "a.db", clock=clock) as memory:
+        memory.keyed.read("b")
+        memory.keyed.read("c")
+        memory.keyed.write("d", b"d")
+        assert memory.keyed.keys() == ["b", "c", "d"]
+
+
+def test_keys_of_scopes_are_told_apart_from_outside() -> None:
+    memory = memory_on(MemoryStore())
+    memory.scoped(user="ana").keyed.write("@x", b"of Ana")
+    memory.scoped(user="ana").keyed.write("plan", b"of Ana")
+    memory.keyed.write("@x", b"of all")
+    assert memory.keyed.keys() == ["@user=ana/@x", "@user=ana/plan", "@x"]
+    assert memory.keyed.read("@x") == b"of all"
+    assert memory.scoped(user="ana").keyed.keys() == ["@x", "plan"]
+
+
+def test_a_scorer_that_raises_changes_nothing() -> None:
+    class Fails:
+        def put(self, key: str, value: bytes) -> None:
+            if value == b"bad":
+                raise ZeroDivisionError
+
+        def drop(self, key: str) -> None: ...
+
+        def find(self, query: str, k: int, min_score: float) -> list[tuple[str, float]]:
+            return []
+
+    shelf = Shelf(scorer=Fails(), capacity=2)
+    shelf.write("a", b"good")
+    with shelf.subscribe() as events, pytest.raises(ZeroDivisionError):
+        shelf.write("a", b"bad")
+    assert (shelf.read("a"), shelf.keys(), events.take()) == (b"good", ["a"], None)

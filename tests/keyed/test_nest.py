@@ -129,6 +129,19 @@ class TestScores:
         assert run(found(SemanticMemory())) == []
         assert run(found(SemanticMemory(scorer="recollect"))) == ["x"]
 
+    def test_our_scorer_keeps_the_contract_of_scorers(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("recollect.compat.nest.plugins._FORMER", 20)
+        memory = SemanticMemory(capacity=5, scorer="recollect")
+
+        async def use() -> list[Any]:
+            for number in range(200):
+                await memory.write(f"k{number % 7}", b"the same text of a harbour")
+            assert await memory.recall("") == []
+            assert len(await memory.recall("harbour", min_score=-1.0)) == 5
+            return [hit.key for hit in await memory.recall("harbour", k=3)]
+
+        assert run(use()) == sorted(memory.shelf.keys())[:3]
+
     def test_what_the_published_scorer_gets_wrong_ours_gets_right(self) -> None:
         notes = {"note-1": b"agent alpha proposed price 42", "note-2": b"agent beta accepted at 40"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import io
 import json
@@ -294,3 +295,38 @@ def test_a_plugin_whose_recall_finds_nothing_fails() -> None:
     run(Scenario.load("poisoned_recall"), trace=trace, memory=Blind)
     events = [json.loads(line) for line in trace.getvalue().splitlines()]
     assert [each.name for each in validate_events(events, "poisoned_recall") if not each.passed] == ["recall_honest"]
+
+
+@pytest.mark.parametrize("task", ["memory_swarm", "concurrent_writers", "eviction_storm", "expiration_storm"])
+def test_a_plugin_whose_writes_hang_in_the_middle_of_a_run_fails(task: str) -> None:
+    class Hangs(SemanticMemory):
+        writes = 0
+
+        async def write(self, key: str, value: bytes, *, importance: float | None = None) -> None:
+            Hangs.writes += 1
+            if Hangs.writes > 300:
+                await asyncio.Event().wait()
+            await super().write(key, value, importance=importance)
+
+        async def cas(self, key: str, expected: bytes | None, new: bytes, *, importance: float | None = None) -> bool:
+            Hangs.writes += 1
+            if Hangs.writes > 300:
+                await asyncio.Event().wait()
+            return await super().cas(key, expected, new, importance=importance)
+
+    trace = io.StringIO()
+    run(Scenario.load(task), trace=trace, memory=Hangs)
+    events = [json.loads(line) for line in trace.getvalue().splitlines()]
+    failed = {each.name for each in validate_events(events, task) if not each.passed}
+    assert "liveness" in failed
+
+
+def test_a_plugin_that_forgets_nothing_fails() -> None:
+    class Stubborn(SemanticMemory):
+        async def forget(self, key: str) -> bool:
+            return False
+
+    trace = io.StringIO()
+    run(Scenario.load("memory_swarm"), trace=trace, memory=Stubborn)
+    events = [json.loads(line) for line in trace.getvalue().splitlines()]
+    assert [each.name for each in validate_events(events, "memory_swarm") if not each.passed] == ["no_lost_write"]

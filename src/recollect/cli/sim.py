@@ -54,11 +54,16 @@ def run_(settings: Settings, scenario: str, seed: int | None, output: Path | Non
     if path is None and read.trace is not None:
         path = Path(read.trace)
         _make_folder(path.parent)
+    if path is None and read.report is not None:
+        raise InvalidArgumentError(
+            "output.report", read.report, "is drawn from a trace: name output.trace, or -o TRACE"
+        )
     if path is None:
         result = run(read, seed, chat=chat)
     else:
         result = write_file(path, lambda file: run(read, seed, file, chat=chat), "", replaces=_is_trace, kind="a trace")
-    if read.report is not None and path is not None:
+    if read.report is not None:
+        assert path is not None
         _write_picture(Path(read.report), path)
     if settings.as_json:
         print_json({**result.to_json(), "trace": None if path is None else str(path)})
@@ -168,7 +173,7 @@ def _write_report(output: Path, found: Report) -> list[Path]:
     from recollect.sim.picture import svg_of
 
     files: dict[Path, str] = {}
-    if output.suffix == ".svg" and not output.is_dir():
+    if output.suffix.lower() == ".svg" and not output.is_dir():
         files[output] = svg_of(found)
     else:
         import json

@@ -501,7 +501,8 @@ def _note_uses(core: Core, reading: Reading, record_ids: list[str]) -> None:
         branch, scope, now = reading.branch, reading.scope, reading.now
         stored = (stored_record(each, reading.view, branch, scope, now) for each in record_ids)
         record_ids = [record.id for record in stored if record is not None]
-    core.uses.note(reading.branch, record_ids, reading.now)
+    newest = reading.view.head(reading.branch).micros  # which may be later, where the clock stands still
+    core.uses.note(reading.branch, record_ids, max(reading.now, newest + 1))
 
 
 def _grep(core: Core, request: Request) -> RecordList:

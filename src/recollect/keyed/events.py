@@ -62,7 +62,8 @@ class Subscription:
         self._most = queue
         self._queue: deque[Event | Missed] = deque()
         self._missed = 0
-        self._last = since  # the seq of the last event that was queued
+        self._before = self._newest = since  # the seq of the newest event, and the one before it
+        self._last = since  # the seq before the first event that was missed
         self._end = end
         self._closed = False
         self._changed = threading.Condition()
@@ -80,11 +81,14 @@ class Subscription:
         with self._changed:
             if self._closed:
                 return
+            if event.seq != self._newest:
+                self._before, self._newest = self._newest, event.seq
             if self._missed or len(self._queue) >= self._most:
+                if not self._missed:  # the rest of a commit of which the queue has a part is read again with it
+                    self._last = self._before
                 self._missed += 1
             else:
                 self._queue.append(event)
-                self._last = event.seq
             self._wake()
 
     def take(self) -> Event | Missed | None:

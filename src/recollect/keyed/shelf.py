@@ -280,6 +280,8 @@ class Shelf:
         with self._lock:
             self._writes += 1
             self._sweep()
+            if self._scorer is not None:
+                self._scorer.put(key, value)  # before anything is changed: it may raise
             self._remove(key)
             rank = (-1.0 if importance is None else importance) if self._by_importance else 0.0
             self._make_room(size)
@@ -294,8 +296,6 @@ class Shelf:
                 heappush(self._due, (now, self._writes, key))
                 if len(self._due) > 2 * len(self._entries) + _STALE:
                     self._due = sorted((each.written_at, each.number, key) for key, each in self._entries.items())
-            if self._scorer is not None:
-                self._scorer.put(key, value)
             self._tell("written", key, len(value), value)
 
     def _make_room(self, size: int) -> None:

@@ -58,8 +58,12 @@ def content_of(value: bytes) -> tuple[str | bytes, str | None]:
 
 
 def key_of(record: Record) -> str:
-    """Return the key of an entry."""
-    return str(record.metadata.get("key", record.id))
+    """Return the key of an entry; of one in a scope, seen from outside of it, with the qualifier of its id."""
+    key = record.metadata.get("key")
+    if not isinstance(key, str):
+        return record.id
+    qualifier = record.id.removesuffix(id_of(key))
+    return qualifier + key if qualifier != record.id else record.id
 
 
 def value_of(record: Record) -> bytes:

@@ -10,6 +10,8 @@ import random
 from collections.abc import Sequence
 from typing import TypeVar
 
+from recollect.errors import InvalidArgumentError
+
 T = TypeVar("T")
 
 
@@ -24,6 +26,8 @@ def below(rng: random.Random, limit: int) -> int:
     >>> {below(random.Random(seed), 3) for seed in range(20)}
     {0, 1, 2}
     """
+    if limit < 1:
+        raise InvalidArgumentError("limit", limit, "must be at least 1")
     bits = limit.bit_length()
     value = rng.getrandbits(bits)
     while value >= limit:

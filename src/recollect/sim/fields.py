@@ -13,6 +13,8 @@ from typing import Any
 from recollect.errors import InvalidArgumentError
 
 _INFINITE = float("inf")
+#: Larger numbers are no times or sizes of a simulation.
+_LARGEST = 2.0**53
 
 
 class Fields:
@@ -77,12 +79,7 @@ class Fields:
         value = self.raw(name)
         if value is None:
             return default
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, (int, float))
-            or not 0 <= value <= most
-            or value == _INFINITE
-        ):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= min(most, _LARGEST):
             rule = "must be a number of at least 0" if most == _INFINITE else f"must be from 0 to {most:g}"
             raise InvalidArgumentError(self.at(name), value, rule)
         return float(value)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 from recollect.compat.nest import PluginRegistry
 from recollect.errors import InvalidArgumentError, UnsupportedError
@@ -23,6 +23,7 @@ from recollect.sim.trace import TraceWriter
 #: A value up to this size is compared itself, a larger one by its hash.
 _SHORT = 32
 _PATH = "layers.memory"
+T = TypeVar("T")
 
 
 class Versions:
@@ -75,6 +76,27 @@ class Store:
         subscribe = getattr(shelf, "subscribe", None)
         self._events = None if subscribe is None else subscribe(kinds=("evicted", "expired"), queue=1 << 62)
         self._subscribers: dict[str, list[asyncio.Queue[bytes]]] = {}
+        self._calls: dict[object, tuple[str, str, str]] = {}  # that have not returned: agent, call, key
+
+    @property
+    def reports_removals(self) -> bool:
+        """Whether the plugin says what it evicts and what expires."""
+        return self._events is not None
+
+    async def call(self, agent: str, name: str, key: str, work: Awaitable[T]) -> T:
+        """Return what a call of the plugin returns, and know of it until then."""
+        token = object()
+        self._calls[token] = agent, name, key
+        try:
+            return await work
+        finally:
+            del self._calls[token]
+
+    def end(self) -> None:
+        """Record what happened since the last call, and which calls have never returned."""
+        self.drain()
+        for agent, name, key in self._calls.values():
+            self.versions.record("hung", agent, key, 0, call=name)
 
     def drain(self) -> None:
         """Record what was evicted and what expired since the last call."""
@@ -131,19 +153,19 @@ class TracedMemory:
 
     async def read(self, key: str) -> bytes | None:
         """Return the value of a key; None if there is none."""
-        value: bytes | None = await self._store.plugin.read(key)
+        value: bytes | None = await self._call("read", key, self._store.plugin.read(key))
         self._store.drain()
         self._record("read", key, len(value or b""), version=self._store.versions.of(key, value))
         return value
 
     async def write(self, key: str, value: bytes) -> None:
         """Set the value of a key."""
-        await self._store.plugin.write(key, value)
+        await self._call("write", key, self._store.plugin.write(key, value))
         self._store.wrote(self._agent, key, value)
 
     async def cas(self, key: str, expected: bytes | None, new: bytes) -> bool:
         """Set the value of a key if it has the expected one, and return whether it had."""
-        done = bool(await self._store.plugin.cas(key, expected, new))
+        done = bool(await self._call("cas", key, self._store.plugin.cas(key, expected, new)))
         was = self._store.versions.of(key, expected)
         if done:
             self._store.wrote(self._agent, key, new, cas=True, was=was)
@@ -166,7 +188,7 @@ class TracedMemory:
         """
         if not self.can_recall:
             raise UnsupportedError("recall", "this memory plugin has none")
-        hits = list(await self._store.plugin.recall(query, k, min_score))
+        hits: list[Any] = list(await self._call("recall", "", self._store.plugin.recall(query, k, min_score)))
         self._store.drain()
         asked = len(query.encode("utf-8"))
         if not hits:
@@ -185,8 +207,10 @@ class TracedMemory:
         """
         if not callable(getattr(self._store.plugin, "forget", None)):
             raise UnsupportedError("forget", "this memory plugin has none")
-        done = bool(await self._store.plugin.forget(key))
+        done = bool(await self._call("forget", key, self._store.plugin.forget(key)))
         self._store.drain()
+        if not done and self._store.reports_removals and key in self._store.entries:
+            self._record("not_forgotten", key, 0, version=self._store.entries[key][0])
         if done:
             version, _, size = self._store.entries.pop(key, (-1, 0.0, 0))
             self._record("forgotten", key, size, version=version)
@@ -197,6 +221,9 @@ class TracedMemory:
         out: dict[str, int] = self._store.plugin.stats()
         self._store.drain()
         return out
+
+    async def _call(self, name: str, key: str, work: Awaitable[T]) -> T:
+        return await self._store.call(self._agent, name, key, work)
 
     def _record(self, kind: str, key: str, size: int, **fields: Any) -> None:
         self._store.versions.record(kind, self._agent, key, size, **fields)

@@ -210,7 +210,7 @@ class _Simulation:
                 self._trace.record("stop", name, self._queue.clock.now)
                 await self._driver.run(name, agent.on_stop(self._contexts[name]))
         for store in self._stores:
-            store.drain()
+            store.end()
         return events
 
     async def _happen(self, event: Event) -> None:

@@ -299,7 +299,16 @@ def _ticks(top: Fields) -> int:
     return int(found[1])
 
 
+#: The layers that a scenario of the original can name. Only the memory is used here.
+_LAYERS = frozenset(
+    "transport comms identity registry auth trust payments coordination negotiation memory privacy datafacts".split()
+)
+
+
 def _layers(fields: Fields) -> tuple[MemoryLayer, dict[str, Any]]:
+    for name in fields.data:
+        if name not in _LAYERS:
+            raise InvalidArgumentError(fields.at(str(name)), fields.data[name], "is no layer of a scenario")
     memory = fields.raw("memory")
     if memory is None:
         return MemoryLayer(), fields.rest()

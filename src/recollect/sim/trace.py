@@ -25,6 +25,8 @@ MEMORY_KINDS = (
     "forgotten",
     "evicted",
     "expired",
+    "hung",
+    "not_forgotten",
 )
 #: The kinds of events of messages.
 MESSAGE_KINDS = ("send", "broadcast", "receive", "dropped")
@@ -92,6 +94,9 @@ def _event_of(path: str, number: int, line: str) -> dict[str, Any]:
         event = None
     if not isinstance(event, dict) or not isinstance(event.get("kind"), str):
         raise ImportFormatError(path, f"line {number}", "is not an event of a trace")
-    if not isinstance(event.get("ts"), (int, float)) or isinstance(event["ts"], bool):
+    time, size = event.get("ts"), event.get("size", 0)
+    if isinstance(time, bool) or not isinstance(time, (int, float)) or not 0 <= time < float("inf"):
         raise ImportFormatError(path, f"line {number}", "is an event without a time, ts")
+    if type(size) is not int or size < 0:
+        raise ImportFormatError(path, f"line {number}", "has a size that is no number of bytes")
     return event

@@ -6,6 +6,7 @@ buckets, for all entries at once. Bits of a machine's vector library play no par
 
 from __future__ import annotations
 
+import math
 import re
 from functools import lru_cache
 from heapq import nsmallest
@@ -58,7 +59,7 @@ def embed(text: str) -> NDArray[np.float64]:
     sums = [0] * DIMENSIONS
     for bucket, sign in map(_bucket, features(text)):
         sums[bucket] += sign
-    norm = float(sum([total * total for total in sums if total])) ** 0.5
+    norm = math.sqrt(sum([total * total for total in sums if total]))
     out = np.array(sums, dtype=np.float64)
     return out / norm if norm else out
 

@@ -14,6 +14,11 @@ import recollect
 from recollect.compat.nest.hashing import HashedTrigrams
 from recollect.errors import InvalidArgumentError
 from recollect.keyed import Evict, Missed, Scorer, Shelf, Subscription
+from recollect.keyed.values import checked_ttl
+from recollect.memory.keyed.keyed import Keyed
+
+#: Number of former versions at which the scorer of this package begins a new store.
+_FORMER = 10_000
 
 
 @runtime_checkable
@@ -188,16 +193,38 @@ class _OwnScorer:
     """Scores values by the recall of this package, in memory."""
 
     def __init__(self) -> None:
-        self._keyed = recollect.open(":memory:", embedder="none").keyed
+        self._values: dict[str, bytes] = {}
+        self._keyed = self._new()
+
+    @staticmethod
+    def _new() -> Keyed:
+        return recollect.open(":memory:", embedder="none").keyed
 
     def put(self, key: str, value: bytes) -> None:
         self._keyed.write(key, value)
+        self._values[key] = value
+        self._writes += 1
+        if self._writes > 4 * len(self._values) + _FORMER:  # the store has all versions, which nobody asks for here
+            self._keyed, self._writes = self._new(), 0
+            for each, stored in self._values.items():
+                self._keyed.write(each, stored)
 
     def drop(self, key: str) -> None:
+        self._values.pop(key, None)
         self._keyed.forget(key)
 
     def find(self, query: str, k: int, min_score: float) -> list[tuple[str, float]]:
-        return [(found.key, found.score) for found in self._keyed.recall(query, k, min_score)]
+        if not query.strip() or min_score > 1:
+            return []
+        count = k
+        while True:  # until all that are as good as the last one are there: of these the lowest keys come first
+            found = self._keyed.recall(query, count, max(0.0, min_score))
+            if len(found) < count or found[-1].score < found[k - 1].score:
+                break
+            count *= 2
+        return sorted(((each.key, each.score) for each in found), key=lambda each: (-each[1], each[0]))[:k]
+
+    _writes = 0
 
 
 class RecollectMemory:
@@ -224,7 +251,7 @@ class RecollectMemory:
             raise InvalidArgumentError("agent_id", agent_id, "must be the id of an agent: pass the path as path=")
         self._memory = recollect.open(":memory:" if path is None else path, namespace, embedder="none")
         self._keyed = self._memory.keyed.by(None if agent_id is None else str(agent_id))
-        self._ttl = ttl
+        self._ttl = checked_ttl(ttl)
 
     async def read(self, key: str) -> bytes | None:
         """Return the value of a key; None if there is none."""

@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from recollect.compat.nest.plugins import Blackboard, RecollectMemory, SemanticMemory
-from recollect.compat.nest.vectors import REFUSED, VectorMemory
+from recollect.compat.nest.vectors import REFUSED
 
 LAYER = "memory"
 #: The group in which packages name their plugins for this layer.
@@ -16,7 +16,6 @@ _OWN: dict[str, type] = {
     "recollect": RecollectMemory,
     "recollect-blackboard": Blackboard,
     "semantic": SemanticMemory,
-    "vectors": VectorMemory,
 }
 
 

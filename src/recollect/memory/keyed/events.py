@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
+from recollect.engine.feed import Feed
 from recollect.engine.listeners import Subscription as Listener
 from recollect.errors import ClosedError, RecollectError
 from recollect.keyed import Event, EventKind, Subscription
@@ -45,10 +46,16 @@ class Announcer:
         self._subscriptions: list[ref[Subscription]] = []  # in the order in which they began
         self._listener: Listener | None = None
         self._ending: _Ending | None = None
+        self._turn: object = None  # which listener passes commits on
         self._last: int | str = 0  # the cursor of the last commit whose events were passed on
         self._counts: Counter[str] = Counter()
         self._counted: int | str = 0  # the cursor of the last commit that was counted
         self._lock = threading.RLock()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is no subscription."""
+        return self._listener is None
 
     def subscribe(self, entries: Memory, key: str | None, kinds: frozenset[EventKind], queue: int) -> Subscription:
         """Begin a subscription. The first one begins to listen."""
@@ -60,9 +67,9 @@ class Announcer:
             if self._listener is None:
                 newest = entries.changes(limit=1, newest_first=True)
                 self._last = newest[0].cursor if newest else 0
-                self._listener = entries.listen(partial(self._pass_on, entries), since=self._last)
-                self._ending = _Ending(entries._branch, self._end_all)
-                entries._executor.feed.add(self._ending)
+                turn = self._turn = object()
+                self._listener = entries.listen(partial(self._pass_on, entries, turn), since=self._last)
+                self._ending = _Ending(entries._branch, entries._executor.feed, self._end_all)
             made = Subscription(key, kinds, queue, _shown(self._last, entries), self._end)
             self._subscriptions.append(ref(made))
             return made
@@ -89,12 +96,16 @@ class Announcer:
                 self._counted = commits[-1].cursor
             return self._counts
 
-    def _pass_on(self, entries: Memory, commit: Commit) -> None:
-        """Pass a commit on. Called in the thread of the listener."""
+    def _pass_on(self, entries: Memory, turn: object, commit: Commit) -> None:
+        """Pass a commit on. Called in the thread of the listener; one that is being closed passes nothing on."""
         with self._lock:
             last = self._last
+            if self._turn is not turn:
+                return
         events = list(_events(entries, commit, last))
         with self._lock:
+            if self._turn is not turn:
+                return
             self._last = commit.cursor
             idle = self._put(events)
         _close(idle)
@@ -120,23 +131,33 @@ class Announcer:
         """End all subscriptions, because the memory is closed."""
         with self._lock:
             ended, self._subscriptions = self._subscriptions, []
-            self._listener = None
+            self._idle()
         for each in ended:
             if (subscription := each()) is not None:
                 subscription.close()
 
     def _idle(self) -> Listener | None:
-        listener, self._listener = self._listener, None
+        """Stop listening, and return the listener, which is to be closed."""
+        listener, self._listener, self._turn = self._listener, None, None
+        if self._ending is not None:
+            self._ending.discard()
+            self._ending = None
         return listener
 
 
 class _Ending:
     """A subscriber of a feed that only wants to know when the memory is closed."""
 
-    def __init__(self, branch: Branch, end: Callable[[], None]) -> None:
+    def __init__(self, branch: Branch, feed: Feed, end: Callable[[], None]) -> None:
         self.branch = branch
         self.seen = 2**63
+        self._feed = feed
         self._end = end
+        feed.add(self)
+
+    def discard(self) -> None:
+        """Want to know nothing any more."""
+        self._feed.discard(self)
 
     def notify(self) -> None:
         """Do nothing. See `Subscriber.notify`."""
@@ -153,6 +174,8 @@ def _close(listener: Listener | None) -> None:
             listener.close()
 
 
+#: Maximum number of announcers without a subscription that a memory keeps: there is one for each scope in use.
+_MOST_IDLE = 1000
 _announcers: WeakKeyDictionary[Any, dict[Any, Announcer]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
@@ -161,6 +184,9 @@ def announcer_of(entries: Memory) -> Announcer:
     """Return what the keyed memories of a namespace and scope share in this process."""
     with _lock:
         shared = _announcers.setdefault(entries._executor, {})
+        if len(shared) > _MOST_IDLE:
+            for place in [place for place, each in shared.items() if each.is_idle][: _MOST_IDLE // 2]:
+                del shared[place]
         return shared.setdefault((entries._branch, entries._scope), Announcer())
 
 

@@ -75,6 +75,8 @@ class Liveness(Check):
             self._ended = event.ts
         if not self.history.honest(event.agent):
             return
+        if event.kind == "hung":
+            self.fault(f"{event.fields.get('call')} of {event.key!r} by {event.agent} never returned")
         if event.kind in ("start", "restart"):
             self._lives += 1
             self._idle[event.agent] = event.ts

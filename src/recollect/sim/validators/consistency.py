@@ -42,6 +42,8 @@ class NoLostWrite(Check):
             self._windows[at] = _Window(event.version or 0)
         elif event.kind in REMOVALS:
             self._close(at)
+        elif event.kind == "not_forgotten":
+            self.fault(f"{event.agent} could not forget {event.key!r}, which was there")
         elif event.finds and event.version is not None:
             self._reads += 1
             self._found(event, event.version, self._windows.get(at))

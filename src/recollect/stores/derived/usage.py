@@ -76,8 +76,11 @@ class UsageFile:
         return used
 
     def _after(self, branch: Branch, micros: int) -> int:
-        """Return a time that is after all that were noted."""
-        return max(micros, self._last.get(branch, micros - 1) + 1)
+        """Return a time that is after all that were noted, also by the processes that had the store open before."""
+        if branch not in self._last:
+            stored = {} if self._path is None else self._read(branch)
+            self._last[branch] = max(stored.values(), default=micros - 1)
+        return max(micros, self._last[branch] + 1)
 
     def _put(self, branch: Branch, record_id: str, used: int) -> None:
         self._new.setdefault(branch, {})[record_id] = used
