@@ -638,6 +638,43 @@ class TestSubscribers:
         assert found == ["waits", None]
         assert events.closed
 
+    def test_events_come_once_and_in_order_while_others_come_and_go(self) -> None:
+        memory = memory_on(MemoryStore())
+        keyed = memory.keyed
+        for _ in range(15):
+            first = keyed.subscribe()
+            for number in range(100):
+                keyed.write("a", b"before %d" % number)
+            closing = threading.Thread(target=first.close)
+            closing.start()
+            with keyed.subscribe() as events:
+                for number in range(20):
+                    keyed.write("a", b"%d" % number)
+                assert [each.value for each in drained(events, 20)] == [b"%d" % number for number in range(20)]
+                assert events.take() is None
+            closing.join()
+
+    def test_subscriptions_that_come_and_go_leave_nothing_in_the_feed(self) -> None:
+        memory = memory_on(MemoryStore())
+        for _ in range(20):
+            memory.keyed.subscribe().close()
+        assert not memory._executor.feed._subscribers
+
+    @pytest.mark.parametrize("queue", [1, 2, 3])
+    def test_what_is_missed_of_a_commit_is_read_again(self, queue: int) -> None:
+        keyed = memory_on(MemoryStore()).keyed
+        keyed.set_limits(capacity=1)
+        keyed.write("a", b"0")
+        with keyed.subscribe(queue=queue) as slow, keyed.subscribe() as quick:
+            for number in range(1, 5):
+                keyed.write("ab"[number % 2], b"%d" % number)  # each one evicts the other
+            every = drained(quick, 8)
+            got = drained(slow, queue)
+            missed = slow.wait(30)
+            assert isinstance(missed, Missed)
+            assert missed.number == 8 - queue
+            assert sorted({*got, *keyed.events(missed.since)}) == sorted(every)
+
     @pytest.mark.parametrize("timeout", [float("nan"), -1, float("inf"), "1", True])
     def test_a_timeout_that_is_none_is_refused(self, timeout: Any) -> None:
         with Shelf().subscribe() as events, pytest.raises(InvalidArgumentError, match="timeout"):
@@ -662,43 +699,6 @@ def test_keyed_memory_is_the_same_over_a_server(tmp_path: Path, over: str) -> No
         assert [each.kind for each in keyed.events()][-2:] == ["evicted", "written"]
         assert keyed.forget("b")
         assert keyed.history("a")[0].record is not None
-
-    def test_events_come_once_and_in_order_while_others_come_and_go(self) -> None:
-        memory = memory_on(MemoryStore())
-        keyed = memory.keyed
-        for _ in range(15):
-            first = keyed.subscribe()
-            for number in range(100):
-                keyed.write("a", b"before %d" % number)
-            closing = threading.Thread(target=first.close)
-            closing.start()
-            with keyed.subscribe() as events:
-                for number in range(20):
-                    keyed.write("a", b"%d" % number)
-                assert [each.value for each in drained(events, 20)] == [b"%d" % number for number in range(20)]
-                assert events.take() is None
-            closing.join()
-
-    def test_subscriptions_that_come_and_go_leave_nothing_in_the_feed(self) -> None:
-        memory = memory_on(MemoryStore())
-        for _ in range(20):
-            memory.keyed.subscribe().close()
-        assert not memory._executor.feed._subscribers  # type: ignore[attr-defined]
-
-    @pytest.mark.parametrize("queue", [1, 2, 3])
-    def test_what_is_missed_of_a_commit_is_read_again(self, queue: int) -> None:
-        keyed = memory_on(MemoryStore()).keyed
-        keyed.set_limits(capacity=1)
-        keyed.write("a", b"0")
-        with keyed.subscribe(queue=queue) as slow, keyed.subscribe() as quick:
-            for number in range(1, 5):
-                keyed.write("ab"[number % 2], b"%d" % number)  # each one evicts the other
-            every = drained(quick, 8)
-            got = drained(slow, queue)
-            missed = slow.wait(30)
-            assert isinstance(missed, Missed)
-            assert missed.number == 8 - queue
-            assert sorted({*got, *keyed.events(missed.since)}) == sorted(every)
 
 
 def test_the_order_of_uses_goes_on_after_a_restart_where_the_clock_stands_still(tmp_path: Path) -> None:

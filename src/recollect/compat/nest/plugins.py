@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from os import PathLike
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import recollect
 from recollect.compat.nest.hashing import HashedTrigrams
 from recollect.errors import InvalidArgumentError
 from recollect.keyed import Evict, Missed, Scorer, Shelf, Subscription
 from recollect.keyed.values import checked_ttl
-from recollect.memory.keyed.keyed import Keyed
 
 #: Number of former versions at which the scorer of this package begins a new store.
 _FORMER = 10_000
@@ -197,7 +196,7 @@ class _OwnScorer:
         self._keyed = self._new()
 
     @staticmethod
-    def _new() -> Keyed:
+    def _new() -> Any:
         return recollect.open(":memory:", embedder="none").keyed
 
     def put(self, key: str, value: bytes) -> None:
