@@ -681,26 +681,6 @@ class TestSubscribers:
             events.wait(timeout)
 
 
-@pytest.mark.parametrize("over", ["socket", "http"])
-def test_keyed_memory_is_the_same_over_a_server(tmp_path: Path, over: str) -> None:
-    from tests.server.serving import Served
-
-    with Served(tmp_path) as served, served.memory(over) as memory:
-        keyed = memory.keyed
-        with keyed.subscribe("a") as events:
-            keyed.write("a", b"one", ttl=60)
-            assert keyed.cas("a", b"one", b"two")
-            assert not keyed.cas("a", b"one", b"three")
-            assert [each.value for each in drained(events, 2)] == [b"one", b"two"]
-        keyed.set_limits(capacity=2)
-        for key in "bc":
-            keyed.write(key, b"\xff")
-        assert (keyed.keys(), keyed.stats()["evictions"]) == (["b", "c"], 1)
-        assert [each.kind for each in keyed.events()][-2:] == ["evicted", "written"]
-        assert keyed.forget("b")
-        assert keyed.history("a")[0].record is not None
-
-
 def test_the_order_of_uses_goes_on_after_a_restart_where_the_clock_stands_still(tmp_path: Path) -> None:
     clock = Clock()
     with recollect.open(tmp_path / "a.db", clock=clock) as memory:
