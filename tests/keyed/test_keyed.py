@@ -279,6 +279,18 @@ class TestEvents:
             assert [(each.kind, each.key) for each in drained(of_key, 2)] == [("written", "b"), ("forgotten", "b")]
             assert [each.key for each in drained(of_kind, 3)] == ["a", "b", "c"]
 
+    def test_an_entry_that_is_written_again_when_it_is_due_has_expired(self, make: Make) -> None:
+        memory = make(ttl=5)
+        with memory.subscribe() as events:
+            memory.write("a", b"1")
+            memory.clock.seconds = 10
+            assert memory.cas("a", None, b"2")
+            memory.forget("a")
+            memory.write("a", b"3")
+            told = [(each.kind, each.value) for each in drained(events, 5)]
+        assert told == [("written", b"1"), ("expired", None), ("written", b"2"), ("forgotten", None), ("written", b"3")]
+        assert (memory.stats()["expirations"], memory.stats()["writes"]) == (1, 3)
+
     def test_the_same_value_again_is_an_event(self, make: Make) -> None:
         memory = make()
         with memory.subscribe("a") as events:

@@ -285,17 +285,21 @@ class Keyed:
         important = checked_importance(importance)
         content, media_type = content_of(value)
         expires = None if seconds is None else self._entries.execute(Now()) + timedelta(seconds=seconds)
-        with self._entries.batch(actor=self._actor, reason=self._reason) as batch:
-            record = _current(batch, key)
-            if expected is not None and (None if record is None else value_of(record)) != expected[0]:
-                raise _Unexpected
-            fields = entry_fields(key, writes_of(record), important)
-            fields |= {"media_type": media_type, "expires": expires}
-            if record is None:
-                write: Operation = Remember(content=content, id=id_of(key), fields=fields, if_exists="update")
-            else:  # which also removes an expiry and an importance
-                write = Update(id=id_of(key), changes={"content": content, **fields})
-            stored(batch.execute(write))
+        for again in (False, True):
+            with self._entries.batch(actor=self._actor, reason=self._reason) as batch:
+                record = _current(batch, key)
+                if expected is not None and (None if record is None else value_of(record)) != expected[0]:
+                    raise _Unexpected
+                if record is None and not again and _was_known(batch, key):
+                    continue  # what was due has expired, in a commit of its own, before there is a new entry
+                fields = entry_fields(key, writes_of(record), important)
+                fields |= {"media_type": media_type, "expires": expires}
+                if record is None:
+                    write: Operation = Remember(content=content, id=id_of(key), fields=fields, if_exists="update")
+                else:  # which also removes an expiry and an importance
+                    write = Update(id=id_of(key), changes={"content": content, **fields})
+                stored(batch.execute(write))
+                return
 
     def _limits(self) -> Quota | None:
         if self._entries.scope:
@@ -311,3 +315,12 @@ class Keyed:
 def _current(batch: Calls, key: str) -> Record | None:
     found: Record | None = batch.execute(Get(id=id_of(key)))
     return found
+
+
+def _was_known(batch: Calls, key: str) -> bool:
+    """Return whether a key that has no value had one before. One that is due is removed."""
+    try:
+        batch.execute(Forget(id=id_of(key)))
+    except UnknownRecordError:
+        return False
+    return True
