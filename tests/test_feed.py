@@ -44,8 +44,18 @@ def on_file(tmp_path: Path) -> Iterator[recollect.Memory]:
         yield memory
 
 
+before: list[threading.Thread] = []
+
+
+@pytest.fixture(autouse=True)
+def _threads_of_other_tests() -> None:
+    """Those that have not ended yet do not count."""
+    before[:] = threading.enumerate()
+
+
 def threads() -> list[str]:
-    return sorted(each.name for each in threading.enumerate() if each.name in ("recollect-feed", "recollect-listener"))
+    new = [each.name for each in threading.enumerate() if each not in before]
+    return sorted(name for name in new if name in ("recollect-feed", "recollect-listener"))
 
 
 def count_views(memory: recollect.Memory, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
@@ -123,7 +133,7 @@ class TestThreads:
         memory.remember("nobody listens")
         assert threads() == []
         first, second = memory.listen(print), memory.listen(print)
-        running = [each for each in threading.enumerate() if each.name == "recollect-feed"]
+        running = [each for each in threading.enumerate() if each.name == "recollect-feed" and each not in before]
         assert len(running) == 1
         first.close()
         assert running[0].is_alive()

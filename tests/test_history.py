@@ -395,6 +395,7 @@ class TestCost:
                 memory.update(str(number), content=f"changed {number}")
             store = core_of(memory).store
             assert isinstance(store, SqliteStore)
+            core_of(memory)._trimmer.close()  # its steps would count
             memory.diff(memory.seq)  # opens a connection for reading
             rows = Rows(store)
             cost: dict[str, int] = {}

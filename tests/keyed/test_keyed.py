@@ -631,13 +631,14 @@ class TestMoments:
 
 class TestSubscribers:
     def test_what_was_written_before_is_not_for_a_later_subscriber(self) -> None:
-        keyed = memory_on(MemoryStore()).keyed
-        with keyed.subscribe("other"):
-            for number in range(50):
-                keyed.write("a", b"before %d" % number)
-                with keyed.subscribe("a") as late:
-                    keyed.write("a", b"after")
-                    assert [each.value for each in drained(late, 1)] == [b"after"]
+        with memory_on(MemoryStore()) as memory:
+            keyed = memory.keyed
+            with keyed.subscribe("other"):
+                for number in range(50):
+                    keyed.write("a", b"before %d" % number)
+                    with keyed.subscribe("a") as late:
+                        keyed.write("a", b"after")
+                        assert [each.value for each in drained(late, 1)] == [b"after"]
 
     def test_subscriptions_end_with_their_memory(self, tmp_path: Path) -> None:
         memory = recollect.open(tmp_path / "a.db")
@@ -651,41 +652,42 @@ class TestSubscribers:
         assert events.closed
 
     def test_events_come_once_and_in_order_while_others_come_and_go(self) -> None:
-        memory = memory_on(MemoryStore())
-        keyed = memory.keyed
-        for _ in range(15):
-            first = keyed.subscribe()
-            for number in range(100):
-                keyed.write("a", b"before %d" % number)
-            closing = threading.Thread(target=first.close)
-            closing.start()
-            with keyed.subscribe() as events:
-                for number in range(20):
-                    keyed.write("a", b"%d" % number)
-                assert [each.value for each in drained(events, 20)] == [b"%d" % number for number in range(20)]
-                assert events.take() is None
-            closing.join()
+        with memory_on(MemoryStore()) as memory:
+            keyed = memory.keyed
+            for _ in range(15):
+                first = keyed.subscribe()
+                for number in range(100):
+                    keyed.write("a", b"before %d" % number)
+                closing = threading.Thread(target=first.close)
+                closing.start()
+                with keyed.subscribe() as events:
+                    for number in range(20):
+                        keyed.write("a", b"%d" % number)
+                    assert [each.value for each in drained(events, 20)] == [b"%d" % number for number in range(20)]
+                    assert events.take() is None
+                closing.join()
 
     def test_subscriptions_that_come_and_go_leave_nothing_in_the_feed(self) -> None:
-        memory = memory_on(MemoryStore())
-        for _ in range(20):
-            memory.keyed.subscribe().close()
-        assert not memory._executor.feed._subscribers
+        with memory_on(MemoryStore()) as memory:
+            for _ in range(20):
+                memory.keyed.subscribe().close()
+            assert not memory._executor.feed._subscribers
 
     @pytest.mark.parametrize("queue", [1, 2, 3])
     def test_what_is_missed_of_a_commit_is_read_again(self, queue: int) -> None:
-        keyed = memory_on(MemoryStore()).keyed
-        keyed.set_limits(capacity=1)
-        keyed.write("a", b"0")
-        with keyed.subscribe(queue=queue) as slow, keyed.subscribe() as quick:
-            for number in range(1, 5):
-                keyed.write("ab"[number % 2], b"%d" % number)  # each one evicts the other
-            every = drained(quick, 8)
-            got = drained(slow, queue)
-            missed = slow.wait(30)
-            assert isinstance(missed, Missed)
-            assert missed.number == 8 - queue
-            assert sorted({*got, *keyed.events(missed.since)}) == sorted(every)
+        with memory_on(MemoryStore()) as memory:
+            keyed = memory.keyed
+            keyed.set_limits(capacity=1)
+            keyed.write("a", b"0")
+            with keyed.subscribe(queue=queue) as slow, keyed.subscribe() as quick:
+                for number in range(1, 5):
+                    keyed.write("ab"[number % 2], b"%d" % number)  # each one evicts the other
+                every = drained(quick, 8)
+                got = drained(slow, queue)
+                missed = slow.wait(30)
+                assert isinstance(missed, Missed)
+                assert missed.number == 8 - queue
+                assert sorted({*got, *keyed.events(missed.since)}) == sorted(every)
 
     @pytest.mark.parametrize("timeout", [float("nan"), -1, float("inf"), "1", True])
     def test_a_timeout_that_is_none_is_refused(self, timeout: Any) -> None:

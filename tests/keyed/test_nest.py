@@ -255,6 +255,8 @@ class TestProtocol:
             assert await memory.cas("k", b"two", b"three")
             out = [await first, *[await anext(values) for _ in range(3)]]
             await values.aclose()
+            if isinstance(memory, RecollectMemory):
+                memory.close()
             return out
 
         assert run(use()) == [b"one", b"one", b"two", b"three"]
