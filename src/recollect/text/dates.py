@@ -1,69 +1,31 @@
 """Dates named in a question, in a form that can be compared with the day of a record.
 
-A question names a date absolutely ("in May 2023", "on 7 May") or relatively ("yesterday", "two weeks ago"); a reference
-day turns a relative one into a span of days. The interface is independent of the language: a function from a question
-and a day to the dates that it names. Only English is implemented.
+A question names a date absolutely ("in May 2023", "on 7 May", "15.10.2026") or relatively ("yesterday", "since Monday",
+"between 10 and 12 October"); a reference day turns a relative one into a span of days. Which phrases a language has is
+written in `date_phrases`, and what they mean on a calendar in `date_spans`.
 """
 
 from __future__ import annotations
 
-import calendar
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, timedelta
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
-from recollect.text.words import letters
+from recollect.text import date_spans
+from recollect.text.date_phrases import LANGUAGES, Match
+from recollect.text.date_spans import Span
+from recollect.text.languages import ENGLISH, stop_words
+from recollect.text.words import language_of, letters, runs
 
-_MONTHS = "january february march april may june july august september october november december".split()
-_NUMBER = (
-    {name: number for number, name in enumerate(_MONTHS, 1)}
-    | {name[:3]: number for number, name in enumerate(_MONTHS, 1) if name != "may"}
-    | {"sept": 9}
-)
-_MONTH = re.compile(r"\b(" + "|".join(sorted(_NUMBER, key=len, reverse=True)) + r")\b", re.IGNORECASE)
-#: "may" is a month only next to a preposition or a number.
-_MAY = re.compile(
-    r"(?:\b(?:in|on|of|during|since|until|before|after)|\d(?:st|nd|rd|th)?,?)\s+may\b|\bmay\s+\d", re.IGNORECASE
-)
-_YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
-_NAMES = "|".join(sorted(_NUMBER, key=len, reverse=True))
-#: "7 May", "the 7th of May"; "May 7", "May the 7th".
-_MONTH_DAY = re.compile(
-    rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAMES})\b|\b({_NAMES})\.? (?:the )?(\d{{1,2}})(?:st|nd|rd|th)?\b",
-    re.IGNORECASE,
-)
+_DIGITS = frozenset("0123456789")
 _ISO = re.compile(r"\b((?:19|20)\d\d)-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])\b")
-
-_WEEKDAYS = {
-    name: number
-    for number, names in enumerate(
-        "monday mon|tuesday tue tues|wednesday wed|thursday thu thurs|friday fri|saturday sat|sunday sun".split("|")
-    )
-    for name in names.split()
-}
-_COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
-           "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "a couple of": 2, "a few": 3}  # fmt: skip
-_NEAR = {"the day before yesterday": -2, "yesterday": -1, "last night": -1, "today": 0, "this morning": 0,
-         "this afternoon": 0, "this evening": 0, "tonight": 0, "tomorrow": 1, "the day after tomorrow": 2}  # fmt: skip
-
-
-def _any_of(names: Iterable[str]) -> str:
-    return "|".join(sorted(names, key=len, reverse=True))
-
-
-_COUNT, _STEP = rf"\d{{1,3}}|{_any_of(_COUNTS)}", "day|week|month|year"
-_RELATIVE = re.compile(
-    rf"\b(?:(?P<near>{_any_of(_NEAR)})"
-    rf"|(?P<which>last|past|previous|this|next)\s+(?P<unit>week|weekend|month|year|{_any_of(_WEEKDAYS)})"
-    rf"|(?P<count>{_COUNT})\s+(?P<step>{_STEP})s?\s+ago"
-    rf"|(?:in |over |during )?the (?:last|past)\s+(?P<within>{_COUNT})\s+(?P<length>{_STEP})s?)\b",
-    re.IGNORECASE,
-)
-#: A question without any of these words or digits names no date.
-_DATE_WORDS = frozenset(
-    [*"0123456789", *_NUMBER, *" ".join(_NEAR).split(), "last", "past", "previous", "this", "next", "ago"]
-) - {"the", "day"}
+#: Number of stop words of a language that make a question one in it.
+_OTHER_WORDS = 2
+#: "15.10.2026", where the day comes first, and "10/15/2026", where either may.
+_NUMERIC = re.compile(r"(?<![\d./])(\d{1,2})([./])(\d{1,2})\2((?:19|20)\d\d)\b(?![./]\d)")
 
 
 class Named(NamedTuple):
@@ -73,14 +35,14 @@ class Named(NamedTuple):
         months: Months by number, 1 to 12.
         years: Years.
         days: Days of the year, as (month, day).
-        spans: First and last day of each relative or ISO date.
+        spans: First and last day of each relative or complete date.
         relative: The phrases of the relative dates.
     """
 
     months: frozenset[int]
     years: frozenset[int]
     days: frozenset[tuple[int, int]]
-    spans: tuple[tuple[date, date], ...] = ()
+    spans: tuple[Span, ...] = ()
     relative: tuple[str, ...] = ()
 
 
@@ -88,85 +50,145 @@ _NOTHING = Named(frozenset(), frozenset(), frozenset())
 
 
 def named(question: str, reference: date) -> Named:
-    """Return the dates named in an English question that is asked on the reference day.
+    """Return the dates named in a question that is asked on the reference day.
 
     >>> named("What did we buy on 7 May 2023?", date(2024, 1, 1)).months
     frozenset({5})
     >>> named("Whom did I meet the day before yesterday?", date(2024, 1, 1)).spans
     ((datetime.date(2023, 12, 30), datetime.date(2023, 12, 30)),)
     """
-    present = letters(question)
-    if present is not None and _DATE_WORDS.isdisjoint(present):  # most questions stop here
+    languages = _languages(question)
+    if not languages:  # most questions stop here
         return _NOTHING
-    question = " ".join(question.split())
-    spans, phrases = [], []
-    for found in _RELATIVE.finditer(question):
-        try:
-            spans.append(_span(found, reference))
-        except (ValueError, OverflowError):  # before the first year of the calendar
-            continue
-        phrases.append(found.group())
-    for year, month, day in _ISO.findall(question):
-        try:
-            exact = date(int(year), int(month), int(day))
-        except ValueError:  # 30 February
-            continue
-        spans.append((exact, exact))
-    rest = _ISO.sub(" ", question)
-    for phrase in dict.fromkeys(phrases):
-        rest = rest.replace(phrase, " ")
-    may = _MAY.search(rest) is not None
-    numbers = (_NUMBER[found.lower()] for found in _MONTH.findall(rest))
-    months = {number for number in numbers if number != 5 or may}
-    years = {int(found) for found in _YEAR.findall(rest)}
-    days = set()
-    for before, name, other, after in _MONTH_DAY.findall(rest):
-        month, day = _NUMBER[(name or other).lower()], int(before or after)
-        if 1 <= day <= 31 and month in months:
-            days.add((month, day))
+    rest = " ".join(question.split())
+    spans: list[Span] = []
+    for pattern in (_ISO, _NUMERIC):
+        spans += [date_spans.one(day) for found in pattern.finditer(rest) for day in sorted(_complete(found))]
+        rest = pattern.sub(" ", rest)
+    months, years, days, phrases = set[int](), set[int](), set[tuple[int, int]](), []
+    for match in _matches(rest, languages):
+        slots: Mapping[str, Any] = match.slots
+        if match.rule in _RELATIVE or match.bound:
+            try:
+                first, last = _bounded(match, reference)
+            except (ValueError, OverflowError):  # there is no such day, or it is before the calendar's first year
+                continue
+            spans.append((first, last))
+            phrases.append(match.text)
+            if match.rule == "between" and not match.bound and last - first < timedelta(_MOST_DAYS):
+                days.update((each.month, each.day) for each in _days(first, last))
+            if match.bound or match.rule not in _OF_MONTHS:
+                continue
+        # What happened in a week of a month may be told of later in it.
+        months.update(slots[name] for name in ("month", "month2") if name in slots)
+        if match.rule == "date":
+            days.add((slots["month"], slots["day"]))
+        if "year" in slots:
+            years.add(slots["year"])
     return Named(frozenset(months), frozenset(years), frozenset(days), tuple(spans), tuple(phrases))
 
 
-def _span(found: re.Match[str], today: date) -> tuple[date, date]:
-    """Return the first and last day of a relative phrase."""
-    parts = {name: value.lower() for name, value in found.groupdict().items() if value}
-    if "near" in parts:
-        day = today + timedelta(_NEAR[" ".join(parts["near"].split())])
-        return day, day
-    if "count" in parts:
-        return _back(today, _count(parts["count"]), parts["step"])
-    if "within" in parts:
-        return _back(today, _count(parts["within"]), parts["length"])[0], today
-    by = {"this": 0, "next": 1}.get(parts["which"], -1)
-    unit = parts["unit"]
-    if unit in _WEEKDAYS:
-        ahead = (_WEEKDAYS[unit] - today.weekday()) % 7
-        day = today + timedelta(ahead - 7 if by < 0 else ahead or (7 if by else 0))
-        return day, day
-    monday = today - timedelta(today.weekday()) + timedelta(7 * by)
-    if unit == "week":
-        return monday, monday + timedelta(6)
-    if unit == "weekend":
-        return monday + timedelta(5), monday + timedelta(6)
-    return _month(today, by) if unit == "month" else (date(today.year + by, 1, 1), date(today.year + by, 12, 31))
+def _languages(question: str) -> list[str]:
+    """Return the languages that a question may name a date in, the most probable first."""
+    present = letters(question)
+    if present is not None and _possible_words().isdisjoint(present):
+        return []
+    words = {part for run, _ in runs(question) for part in run.split("'")}
+    digits = not _DIGITS.isdisjoint(question)
+    own = language_of(question)
+    first = [each for each in dict.fromkeys([own, ENGLISH]) if each in LANGUAGES]
+    languages = [*first, *(each for each in LANGUAGES if each not in first)]
+    return [each for each in languages if _may_name(each, own, words) or (digits and each in first)]
 
 
-def _count(text: str) -> int:
-    return _COUNTS[" ".join(text.split())] if not text.isdigit() else int(text)
-
-
-def _back(today: date, count: int, step: str) -> tuple[date, date]:
-    """Return the span `count` steps ago, as people mean it: a day, seven days around a day, a month or a year."""
-    if step == "day":
-        return today - timedelta(count), today - timedelta(count)
-    if step == "week":
-        middle = today - timedelta(7 * count)
-        return middle - timedelta(3), middle + timedelta(3)
-    return (
-        _month(today, -count) if step == "month" else (date(today.year - count, 1, 1), date(today.year - count, 12, 31))
+def _may_name(language: str, own: str, words: set[str]) -> bool:
+    """Return whether words may be a date in a language: its own, or one in which a question has other words too."""
+    phrases = LANGUAGES[language]
+    if not phrases.sure_words.isdisjoint(words):
+        return True
+    return not phrases.words.isdisjoint(words) and (
+        language == own or len(words & stop_words(language)) >= _OTHER_WORDS
     )
 
 
-def _month(today: date, by: int) -> tuple[date, date]:
-    year, month = divmod(12 * today.year + today.month - 1 + by, 12)
-    return date(year, month + 1, 1), date(year, month + 1, calendar.monthrange(year, month + 1)[1])
+def _matches(text: str, languages: Sequence[str]) -> list[Match]:
+    """Return the phrases of the language whose phrases take the most of a text."""
+    best: list[Match] = []
+    most = 0
+    for each in languages:
+        found = list(LANGUAGES[each].find(text))
+        length = sum(end - begin for begin, end in (match.span for match in found))
+        if length > most:
+            best, most = found, length
+    return best
+
+
+@cache
+def _possible_words() -> frozenset[str]:
+    return _DIGITS.union(*(each.words for each in LANGUAGES.values()))
+
+
+def _complete(found: re.Match[str]) -> set[date]:
+    """Return the days that a date in digits may be: two for "10/11/2026", none for 30 February."""
+    if found.re is _ISO:
+        year, month, day = map(int, found.groups())
+        orders = [(month, day)]
+    else:
+        one, other, year = int(found[1]), int(found[3]), int(found[4])
+        orders = [(other, one), (one, other)] if found[2] == "/" else [(other, one)]
+    out = set()
+    for month, day in orders:
+        with suppress(ValueError):
+            out.add(date(year, month, day))
+    return out
+
+
+_RELATIVE: Mapping[str, Callable[[date, Mapping[str, Any]], Span]] = {
+    "near": lambda today, s: date_spans.one(today + timedelta(s["near"])),
+    "ago": lambda today, s: date_spans.back(today, s["count"], s["step"]),
+    "within": lambda today, s: date_spans.within(today, s["count"], s["step"]),
+    "which": lambda today, s: date_spans.shifted(today, s.get("which", 0), s["unit"]),
+    "which day": lambda today, s: date_spans.weekday(today, s["weekday"], s["which"]),
+    "weekday": lambda today, s: date_spans.weekday(today, s["weekday"], -1),
+    "weekend": lambda today, _: date_spans.last_weekend(today),
+    "day": lambda today, s: date_spans.day_of_month(today, s["day"]),
+    "week of": lambda today, s: date_spans.week_of(today, s["ordinal"], s["month"], s.get("year")),
+    "between": lambda today, s: date_spans.days_between(
+        today,
+        (s.get("month", s.get("month2")), s["day"]),
+        (s.get("month2", s.get("month")), s["day2"]),
+        s.get("year"),
+    ),
+}
+
+
+#: Rules of spans that name months.
+_OF_MONTHS = ("week of", "between")
+
+
+#: Days between two others are named ones if they are fewer.
+_MOST_DAYS = 15
+
+
+def _days(first: date, last: date) -> list[date]:
+    return [first + timedelta(number) for number in range((last - first).days + 1)]
+
+
+def _bounded(match: Match, today: date) -> Span:
+    """Return the days that a phrase means, or those since, before or after them."""
+    first, last = _RELATIVE[match.rule](today, match.slots) if match.rule in _RELATIVE else _absolute(match, today)
+    if match.bound == "since":
+        return first, max(last, today)
+    if match.bound == "before":
+        return date.min, first - timedelta(1)
+    return (last + timedelta(1), max(last + timedelta(1), today)) if match.bound == "after" else (first, last)
+
+
+def _absolute(match: Match, today: date) -> Span:
+    slots: Mapping[str, Any] = match.slots
+    year, month, day = (slots.get(name) for name in ("year", "month", "day"))
+    if month is None:
+        return date_spans.year(slots["year"])
+    if year is None:
+        return date_spans.last_of(today, month, day)
+    return date_spans.one(date(year, month, day)) if day else date_spans.month_of(year, month)

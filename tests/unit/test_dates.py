@@ -1,0 +1,105 @@
+"""Dates that questions name, in several languages, and the days that they mean on Wednesday, 28 October 2026."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from recollect.text.dates import named
+
+TODAY = date(2026, 10, 28)
+
+#: Phrases and the days that people mean, as "first last" or one day.
+SPANS = {
+    "en": """
+        What happened on Monday? = 2026-10-26
+        What did we do on Wednesday? = 2026-10-21
+        on the 15th? = 2026-10-15
+        What did I buy on the 31st? = 2026-08-31
+        lunch on 10/15/2026 = 2026-10-15
+        lunch on 15/10/2026 = 2026-10-15
+        lunch on 15.10.2026 = 2026-10-15
+        whom did I meet a fortnight ago = 2026-10-11 2026-10-17
+        what did we do at the weekend = 2026-10-24 2026-10-25
+        what is new since Monday = 2026-10-26 2026-10-28
+        what is new since the 15th = 2026-10-15 2026-10-28
+        what is new since yesterday = 2026-10-27 2026-10-28
+        what is new since 7 May = 2026-05-07 2026-10-28
+        what is new since May 2025 = 2025-05-01 2026-10-28
+        the first week of October = 2026-10-01 2026-10-07
+        the last week of February 2024 = 2024-02-23 2024-02-29
+        between 10 and 12 October = 2026-10-10 2026-10-12
+        between 30 October and 2 November = 2025-10-30 2025-11-02
+        between December 30 and January 2 = 2025-12-30 2026-01-02
+        from October 10 to 12, 2025 = 2025-10-10 2025-10-12
+        before October 3 = 0001-01-01 2026-10-02
+        after the 3rd of March = 2026-03-04 2026-10-28
+    """,
+    "de": """
+        Was habe ich gestern gemacht? = 2026-10-27
+        Wen habe ich vorgestern getroffen? = 2026-10-26
+        Was war vor drei Tagen? = 2026-10-25
+        Was war vor einer Woche? = 2026-10-18 2026-10-24
+        Wo waren wir letzte Woche? = 2026-10-19 2026-10-25
+        Was haben wir am Montag gemacht? = 2026-10-26
+        Was ist seit dem 3. Mai neu? = 2026-05-03 2026-10-28
+        Was war zwischen dem 10. und 12. Oktober? = 2026-10-10 2026-10-12
+        Was haben wir am Wochenende gemacht? = 2026-10-24 2026-10-25
+        Was war in der ersten Woche im Oktober? = 2026-10-01 2026-10-07
+    """,
+    "fr": """
+        Qu'est-ce que j'ai fait hier ? = 2026-10-27
+        Qu'avons-nous fait il y a trois jours ? = 2026-10-25
+        Où étions-nous la semaine dernière ? = 2026-10-19 2026-10-25
+        Qui ai-je vu lundi dernier ? = 2026-10-26
+        Quoi de neuf depuis lundi ? = 2026-10-26 2026-10-28
+        Qui ai-je vu avant-hier ? = 2026-10-26
+        Ou etions-nous la semaine derniere ? = 2026-10-19 2026-10-25
+        Qu'avons-nous fait entre le 10 et le 12 octobre ? = 2026-10-10 2026-10-12
+    """,
+}
+CASES = [tuple(line.strip().split(" = ")) for lines in SPANS.values() for line in lines.strip().splitlines()]
+
+
+@pytest.mark.parametrize(("question", "days"), CASES)
+def test_a_phrase_of_time_means_days(question: str, days: str) -> None:
+    first, last = (days.split() * 2)[:2]
+    assert named(question, TODAY).spans == ((date.fromisoformat(first), date.fromisoformat(last)),)
+
+
+def test_a_date_in_digits_that_could_be_two_days_is_both() -> None:
+    both = named("lunch on 10/11/2026", TODAY).spans
+    assert {first for first, _ in both} == {date(2026, 10, 11), date(2026, 11, 10)}
+
+
+@pytest.mark.parametrize(
+    ("question", "months", "days"),
+    [
+        ("Was war am 15. Oktober?", {10}, {(10, 15)}),
+        ("Was haben wir im Mai gemacht?", {5}, set()),
+        ("Qu'avons-nous fait le 15 octobre ?", {10}, {(10, 15)}),
+        ("on the 15th of May", {5}, {(5, 15)}),
+    ],
+)
+def test_a_date_without_a_year_recurs(question: str, months: set[int], days: set[tuple[int, int]]) -> None:
+    found = named(question, TODAY)
+    assert (set(found.months), set(found.days)) == (months, days)
+    assert found.spans == ()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Wer war hier?",  # no French yesterday
+        "What did an uncle say?",
+        "Did the march end?",
+        "the 15th",
+        "monday",
+        "1.2.3.2024",
+        "31/31/2026",
+    ],
+)
+def test_words_that_name_no_time_are_ordinary_words(question: str) -> None:
+    found = named(question, TODAY)
+    assert [*found.spans, *found.months, *found.days] == []
