@@ -58,6 +58,70 @@ SPANS = {
         Ou etions-nous la semaine derniere ? = 2026-10-19 2026-10-25
         Qu'avons-nous fait entre le 10 et le 12 octobre ? = 2026-10-10 2026-10-12
     """,
+    "es": """
+        ¿Qué hice ayer? = 2026-10-27
+        ¿Qué pasó hace tres días? = 2026-10-25
+        ¿Qué hicimos la semana pasada? = 2026-10-19 2026-10-25
+        ¿Qué pasó el mes pasado? = 2026-09-01 2026-09-30
+        ¿A quién vi el lunes? = 2026-10-26
+        ¿Qué hicimos el fin de semana? = 2026-10-24 2026-10-25
+        ¿Qué hay de nuevo desde el lunes? = 2026-10-26 2026-10-28
+        ¿Qué hicimos entre el 10 y el 12 de octubre? = 2026-10-10 2026-10-12
+        ¿Qué pasó la primera semana de octubre? = 2026-10-01 2026-10-07
+    """,
+    "it": """
+        Cosa ho fatto ieri? = 2026-10-27
+        Chi ho visto l'altro ieri? = 2026-10-26
+        Cosa è successo tre giorni fa? = 2026-10-25
+        Cosa abbiamo fatto la settimana scorsa? = 2026-10-19 2026-10-25
+        Chi ho visto lunedì scorso? = 2026-10-26
+        Cosa abbiamo fatto nel fine settimana? = 2026-10-24 2026-10-25
+        Che c'è di nuovo da lunedì? = 2026-10-26 2026-10-28
+        Cosa abbiamo fatto tra il 10 e il 12 ottobre? = 2026-10-10 2026-10-12
+    """,
+    "nl": """
+        Wat heb ik gisteren gedaan? = 2026-10-27
+        Wat deed ik eergisteren? = 2026-10-26
+        Wat gebeurde er drie dagen geleden? = 2026-10-25
+        Wat deden we vorige week? = 2026-10-19 2026-10-25
+        Wie zag ik op maandag? = 2026-10-26
+        Wat deden we in het weekend? = 2026-10-24 2026-10-25
+        Wat is er nieuw sinds maandag? = 2026-10-26 2026-10-28
+        Wat deden we tussen 10 en 12 oktober? = 2026-10-10 2026-10-12
+    """,
+    "pt": """
+        O que fiz ontem? = 2026-10-27
+        O que aconteceu há três dias? = 2026-10-25
+        O que fizemos na semana passada? = 2026-10-19 2026-10-25
+        Quem vi na segunda-feira? = 2026-10-26
+        O que fizemos no fim de semana? = 2026-10-24 2026-10-25
+        O que há de novo desde segunda-feira? = 2026-10-26 2026-10-28
+        O que fizemos entre 10 e 12 de outubro? = 2026-10-10 2026-10-12
+    """,
+    "zh": """
+        我昨天做了什么？ = 2026-10-27
+        三天前发生了什么？ = 2026-10-25
+        上周我们做了什么？ = 2026-10-19 2026-10-25
+        上周一我见了谁？ = 2026-10-19
+        周末我们做了什么？ = 2026-10-24 2026-10-25
+        10月10日到12日我们在哪里？ = 2026-10-10 2026-10-12
+        5月以来有什么新消息？ = 2026-05-01 2026-10-28
+        星期一以来有什么新消息？ = 2026-10-26 2026-10-28
+        去年我们去了哪里？ = 2025-01-01 2025-12-31
+        十月的第一周我们做了什么？ = 2026-10-01 2026-10-07
+    """,
+    "ja": """
+        昨日は何をしましたか？ = 2026-10-27
+        一昨日は誰に会いましたか？ = 2026-10-26
+        三日前に何がありましたか？ = 2026-10-25
+        先週は何をしましたか？ = 2026-10-19 2026-10-25
+        先週の月曜日に誰に会いましたか？ = 2026-10-19
+        週末は何をしましたか？ = 2026-10-24 2026-10-25
+        10月10日から12日までどこにいましたか？ = 2026-10-10 2026-10-12
+        月曜日から何が新しいですか？ = 2026-10-26 2026-10-28
+        先月は何をしましたか？ = 2026-09-01 2026-09-30
+        2か月前に何がありましたか？ = 2026-08-01 2026-08-31
+    """,
 }
 CASES = [tuple(line.strip().split(" = ")) for lines in SPANS.values() for line in lines.strip().splitlines()]
 
@@ -79,6 +143,12 @@ def test_a_date_in_digits_that_could_be_two_days_is_both() -> None:
         ("Was war am 15. Oktober?", {10}, {(10, 15)}),
         ("Was haben wir im Mai gemacht?", {5}, set()),
         ("Qu'avons-nous fait le 15 octobre ?", {10}, {(10, 15)}),
+        ("¿Qué hice en mayo?", {5}, set()),
+        ("Cosa ho fatto il 15 ottobre?", {10}, {(10, 15)}),
+        ("Wat deed ik op 15 oktober?", {10}, {(10, 15)}),
+        ("O que fiz no dia 15 de outubro?", {10}, {(10, 15)}),
+        ("10月15日我们买了什么？", {10}, {(10, 15)}),
+        ("5月に何をしましたか？", {5}, set()),
         ("on the 15th of May", {5}, {(5, 15)}),
     ],
 )

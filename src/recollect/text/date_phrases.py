@@ -94,6 +94,7 @@ class Phrases:
         self._shared = frozenset(map(plain, shared.split()))
         self._edge = r"\b" if spaced else ""
         self._bounds = bounds
+        self.spaced = spaced
         self._unsure = frozenset(map(plain, unsure.split()))
         self._introducing = re.compile(rf"\b(?:{introducing})\s*$", re.IGNORECASE) if introducing else None
 
@@ -101,7 +102,9 @@ class Phrases:
     def words(self) -> frozenset[str]:
         """Return the words of which each phrase has at least one, or digits."""
         named = (self._values[slot] for slot in ("near", "weekday", "month", "step"))
-        return frozenset(max(_LETTERS.findall(phrase), key=len) for values in named for phrase in values)
+        return frozenset(
+            max(_LETTERS.findall(phrase), key=len, default=phrase) for values in named for phrase in values
+        )
 
     @cached_property
     def sure_words(self) -> frozenset[str]:
@@ -321,4 +324,207 @@ FRENCH = Phrases(
         year: {year}
     """,
 )
-LANGUAGES: Mapping[str, Phrases] = {"en": ENGLISH, "de": GERMAN, "fr": FRENCH}
+SPANISH = Phrases(
+    near="anteayer -2; antes de ayer -2; antier -2; ayer -1; anoche -1; hoy 0; esta mañana 0; esta tarde 0; "
+    "esta noche 0; mañana 1; pasado mañana 2",
+    weekdays="lunes; martes; miércoles; jueves; viernes; sábado; domingo",
+    months="enero; febrero; marzo; abril; mayo; junio; julio; agosto; septiembre setiembre; octubre; noviembre; "
+    "diciembre",
+    counts="un 1; una 1; dos 2; tres 3; cuatro 4; cinco 5; seis 6; siete 7; ocho 8; nueve 9; diez 10; quince 15; "
+    "un par de 2; unos 3; unas 3",
+    units="día días day; semana semanas week; quincena fortnight; mes meses month; año años year",
+    which="pasado -1; pasada -1; último -1; última -1; este 0; esta 0; próximo 1; próxima 1",
+    ordinals="primera 0; segunda 1; tercera 2; cuarta 3; última -1",
+    shared="marzo hoy junio julio agosto",
+    bounds={"since": "desde(?: el)?", "before": "antes del?(?: el)?", "after": "después del?|despues del?"},
+    templates=r"""
+        near: {near}
+        ago: hace {count} {step}
+        within: (?:en )?(?:los|las) últim(?:o|a)s {count} {step}
+        week of: [la ]{ordinal} semana de {month}[ (?:de|del) {year}]
+        which day: [el ]{weekday} {which}
+        which day: [el ]{which} {weekday}
+        which: [la |el ]fin de semana {which}
+        which: [la |el ]{unit} {which}
+        which: [la |el ]{which} {unit}
+        between: entre el {day} [de {month} ]y el {day2} de {month2}[ (?:de|del) {year}]
+        between: del {day} [de {month} ]al {day2} de {month2}[ (?:de|del) {year}]
+        weekday: (?:el|este) {weekday}
+        weekday?: {weekday}
+        weekend: (?:el|este) fin de semana
+        date: [el ]{day} de {month}[ (?:de|del) {year}]
+        day: el [día ]{day}(?!\s+\w)
+        day?: [día ]{day}(?!\s+\w)
+        month: {month}[ (?:de|del) {year}]
+        year: {year}
+    """,
+)
+ITALIAN = Phrases(
+    near="l'altro ieri -2; l'altroieri -2; altro ieri -2; ieri -1; ieri sera -1; stanotte 0; oggi 0; stamattina 0; "
+    "stasera 0; domani 1; dopodomani 2",
+    weekdays="lunedì; martedì; mercoledì; giovedì; venerdì; sabato; domenica",
+    months="gennaio; febbraio; marzo; aprile; maggio; giugno; luglio; agosto; settembre; ottobre; novembre; dicembre",
+    counts="un 1; una 1; uno 1; due 2; tre 3; quattro 4; cinque 5; sei 6; sette 7; otto 8; nove 9; dieci 10; "
+    "quindici 15; un paio di 2; qualche 3",
+    units="giorno giorni day; settimana settimane week; mese mesi month; anno anni year",
+    which="scorso -1; scorsa -1; passato -1; passata -1; questo 0; questa 0; prossimo 1; prossima 1",
+    ordinals="prima 0; seconda 1; terza 2; quarta 3; ultima -1",
+    shared="marzo agosto",
+    bounds={"since": "da(?:l|lla)?", "before": "prima del(?:la)?|prima di", "after": "dopo(?: il| la)?"},
+    templates=r"""
+        near: {near}
+        ago: {count} {step} fa
+        within: (?:negli|nei|nelle) ultim(?:i|e) {count} {step}
+        week of: [la |nella ]{ordinal} settimana di {month}[ (?:del )?{year}]
+        which day: [lo |il ]{weekday} {which}
+        which day: [lo |il ]{which} {weekday}
+        which: [la |il |lo |l']{unit} {which}
+        which: [la |il |lo ]{which} {unit}
+        between: tra il {day} [{month} ]e il {day2} {month2}[ {year}]
+        between: dal {day} [{month} ]al {day2} {month2}[ {year}]
+        weekday: (?:di|il) {weekday}
+        weekday?: {weekday}
+        weekend: (?:nel|questo|il|nello scorso|lo scorso) (?:fine settimana|weekend)
+        date: [il |l']{day} {month}[ {year}]
+        day: il {day}(?!\s+\w)
+        day?: {day}(?!\s+\w)
+        month: {month}[ (?:del )?{year}]
+        year: {year}
+    """,
+)
+PORTUGUESE = Phrases(
+    near="anteontem -2; ontem -1; ontem à noite -1; hoje 0; esta manhã 0; esta noite 0; amanhã 1; depois de amanhã 2",
+    weekdays="segunda-feira segunda; terça-feira terça; quarta-feira quarta; quinta-feira quinta; sexta-feira sexta; "
+    "sábado; domingo",
+    months="janeiro; fevereiro; março; abril; maio; junho; julho; agosto; setembro; outubro; novembro; dezembro",
+    counts="um 1; uma 1; dois 2; duas 2; três 3; quatro 4; cinco 5; seis 6; sete 7; oito 8; nove 9; dez 10; "
+    "quinze 15; alguns 3; algumas 3",
+    units="dia dias day; semana semanas week; quinzena fortnight; mês meses month; ano anos year",
+    which="passado -1; passada -1; último -1; última -1; este 0; esta 0; próximo 1; próxima 1; que vem 1",
+    ordinals="primeira 0; segunda 1; terceira 2; quarta 3; última -1",
+    shared="segunda quarta quinta sexta terça julho agosto",
+    bounds={"since": "desde(?: a| o)?", "before": "antes d(?:e|o|a)", "after": "depois d(?:e|o|a)"},
+    templates=r"""
+        near: {near}
+        ago: há {count} {step}
+        ago: {count} {step} atrás
+        within: n(?:o|a)s últim(?:o|a)s {count} {step}
+        week of: [n?a ]{ordinal} semana de {month}[ de {year}]
+        which day: [na |no ]{weekday} {which}
+        which day: [na |no ]{which} {weekday}
+        which: [na |no ]{unit} {which}
+        which: [na |no ]{which} {unit}
+        between: entre (?:o dia )?{day} [de {month} ]e [o dia ]{day2} de {month2}[ de {year}]
+        between: de {day} [de {month} ]a {day2} de {month2}[ de {year}]
+        weekday: (?:na|no) {weekday}
+        weekday?: {weekday}
+        weekend: (?:no|neste) (?:fim de semana|final de semana)
+        date: [no ][dia ]{day} de {month}[ de {year}]
+        day: (?:no )?dia {day}(?!\s+\w)
+        month: {month}[ de {year}]
+        year: {year}
+    """,
+)
+DUTCH = Phrases(
+    near="eergisteren -2; gisteren -1; gisteravond -1; gisterenavond -1; vannacht 0; vandaag 0; vanmorgen 0; "
+    "vanochtend 0; vanmiddag 0; vanavond 0; morgen 1; overmorgen 2",
+    weekdays="maandag; dinsdag; woensdag; donderdag; vrijdag; zaterdag; zondag",
+    months="januari; februari; maart; april; mei; juni; juli; augustus; september; oktober; november; december",
+    counts="een 1; één 1; twee 2; drie 3; vier 4; vijf 5; zes 6; zeven 7; acht 8; negen 9; tien 10; veertien 14; "
+    "een paar 3; enkele 3",
+    units="dag dagen day; week weken week; weekend weekenden weekend; maand maanden month; jaar jaren year",
+    which="vorige -1; afgelopen -1; voorbije -1; verleden -1; deze 0; dit 0; volgende 1; komende 1",
+    ordinals="eerste 0; tweede 1; derde 2; vierde 3; laatste -1",
+    day_suffix="(?:ste|de|e)?",
+    shared="morgen week weekend september november december april mei augustus",
+    bounds={"since": "sinds(?: de)?", "before": "voor(?: de)?|vóór(?: de)?", "after": "na(?: de)?"},
+    templates=r"""
+        near: {near}
+        ago: {count} {step} geleden
+        within: (?:in|tijdens) de (?:laatste|afgelopen) {count} {step}
+        week of: [de ]{ordinal} week van {month}[ {year}]
+        which day: {which} {weekday}
+        which: {which} {unit}
+        between: tussen [de ]{day} [{month} ]en [de ]{day2} {month2}[ {year}]
+        between: van {day} [{month} ]tot (?:en met )?{day2} {month2}[ {year}]
+        weekday: op {weekday}
+        weekday?: {weekday}
+        weekend: (?:in|tijdens|van) het weekend
+        date: [op ][de ]{day} {month}[ {year}]
+        day: op de {day}(?!\s+\w)
+        day?: {day}(?!\s+\w)
+        month: {month}[ {year}]
+        year: {year}
+    """,
+)
+CHINESE = Phrases(
+    near="大前天 -3; 前天 -2; 昨天 -1; 昨日 -1; 昨晚 -1; 今天 0; 今日 0; 今早 0; 今晚 0; 明天 1; 后天 2; 後天 2",
+    weekdays="; ".join(
+        " ".join(week + day for week in ("星期", "周", "週", "礼拜", "禮拜") for day in days)
+        for days in ("一", "二", "三", "四", "五", "六", "日天")
+    ),
+    months="1月 一月; 2月 二月; 3月 三月; 4月 四月; 5月 五月; 6月 六月; 7月 七月; 8月 八月; 9月 九月; 10月 十月; "
+    "11月 十一月; 12月 十二月",
+    counts="一 1; 二 2; 两 2; 兩 2; 三 3; 四 4; 五 5; 六 6; 七 7; 八 8; 九 9; 十 10; 几 3; 幾 3",
+    units="天 day; 周 週 星期 个星期 個星期 礼拜 禮拜 个礼拜 個禮拜 week; 周末 週末 weekend; 个月 個月 month; 年 year",
+    which="上 -1; 去 -1; 这 0; 這 0; 本 0; 今 0; 下 1; 明 1",
+    ordinals="一 0; 二 1; 三 2; 四 3; 后一 -1; 後一 -1",
+    bounds={"since": "自从|自從|自|从|從$以来|以來|起", "before": "$之前|以前", "after": "$之后|之後|以后|以後"},
+    templates=r"""
+        near: {near}
+        ago: {count}{step}(?:之|以)?前
+        within: (?:最近|过去|過去|近)(?:的)?{count}{step}
+        week of: [{year}年]{month}(?:的)?(?:第|最){ordinal}(?:周|週|个星期|個星期|星期)
+        between: (?:从|從|在)?[{year}年]{month}{day}(?:日|号|號)?(?:到|至|和|与|與){day2}(?:日|号|號)
+        between: (?:从|從|在)?[{year}年]{month}{day}(?:日|号|號)?(?:到|至|和|与|與){month2}{day2}(?:日|号|號)
+        day of week: {which}(?:个|個)?{weekday}
+        which: {which}{unit}
+        weekday: {weekday}
+        weekend: (?:周末|週末)
+        date: [{year}年]{month}{day}(?:日|号|號)
+        day: {day}(?:日|号|號)
+        month: [{year}年]{month}
+        year: {year}年
+    """,
+    spaced=False,
+)
+JAPANESE = Phrases(
+    near="一昨日 -2; おととい -2; 昨日 -1; きのう -1; 昨夜 -1; 昨晩 -1; 今日 0; きょう 0; 今朝 0; 今晩 0; 今夜 0; "
+    "明日 1; あした 1; 明後日 2; あさって 2",
+    weekdays="月曜日 月曜; 火曜日 火曜; 水曜日 水曜; 木曜日 木曜; 金曜日 金曜; 土曜日 土曜; 日曜日 日曜",
+    months="1月 一月; 2月 二月; 3月 三月; 4月 四月; 5月 五月; 6月 六月; 7月 七月; 8月 八月; 9月 九月; 10月 十月; "
+    "11月 十一月; 12月 十二月",
+    counts="一 1; 二 2; 三 3; 四 4; 五 5; 六 6; 七 7; 八 8; 九 9; 十 10; 数 3",
+    units="日 day; 週 週間 week; 週末 weekend; 月 か月 ヶ月 カ月 ヵ月 箇月 month; 年 year",
+    which="先 -1; 昨 -1; 去 -1; 今 0; 来 1",
+    ordinals="1 0; 2 1; 3 2; 4 3; 一 0; 二 1; 三 2; 四 3",
+    bounds={"since": "$以来|から", "before": "$より前|以前|の前|までに", "after": "$より後|以降|の後"},
+    templates=r"""
+        near: {near}
+        ago: {count}{step}(?<!\d月)前
+        within: (?:この|ここ|最近の?|過去){count}{step}間?
+        week of: [{year}年]{month}の?第{ordinal}週
+        between: [{year}年]{month}{day}日?(?:から|と){day2}日
+        between: [{year}年]{month}{day}日?(?:から|と){month2}{day2}日
+        day of week: {which}週の?{weekday}
+        which: {which}{unit}
+        weekday: {weekday}
+        weekend: 週末
+        date: [{year}年]{month}{day}日
+        day: {day}日(?!間|前|後|目)
+        month: [{year}年]{month}
+        year: {year}年
+    """,
+    spaced=False,
+)
+LANGUAGES: Mapping[str, Phrases] = {
+    "en": ENGLISH,
+    "de": GERMAN,
+    "es": SPANISH,
+    "fr": FRENCH,
+    "it": ITALIAN,
+    "ja": JAPANESE,
+    "nl": DUTCH,
+    "pt": PORTUGUESE,
+    "zh": CHINESE,
+}

@@ -59,6 +59,11 @@ def weekday(today: date, number: int, by: int) -> Span:
     return one(today + timedelta(ahead - 7 if by < 0 else ahead or (7 if by else 0)))
 
 
+def day_of_week(today: date, number: int, by: int) -> Span:
+    """Return a day of the week that is `by` weeks after this one."""
+    return one(today + timedelta(number - today.weekday() + 7 * by))
+
+
 def last_weekend(today: date) -> Span:
     """Return the last weekend that began by today."""
     saturday = today - timedelta((today.weekday() - 5) % 7)

@@ -98,12 +98,14 @@ def _languages(question: str) -> list[str]:
     own = language_of(question)
     first = [each for each in dict.fromkeys([own, ENGLISH]) if each in LANGUAGES]
     languages = [*first, *(each for each in LANGUAGES if each not in first)]
-    return [each for each in languages if _may_name(each, own, words) or (digits and each in first)]
+    return [each for each in languages if _may_name(each, own, words, question) or (digits and each in first)]
 
 
-def _may_name(language: str, own: str, words: set[str]) -> bool:
+def _may_name(language: str, own: str, words: set[str], question: str) -> bool:
     """Return whether words may be a date in a language: its own, or one in which a question has other words too."""
     phrases = LANGUAGES[language]
+    if not phrases.spaced:
+        return not question.isascii() and any(word in question for word in phrases.words)
     if not phrases.sure_words.isdisjoint(words):
         return True
     return not phrases.words.isdisjoint(words) and (
@@ -149,6 +151,7 @@ _RELATIVE: Mapping[str, Callable[[date, Mapping[str, Any]], Span]] = {
     "within": lambda today, s: date_spans.within(today, s["count"], s["step"]),
     "which": lambda today, s: date_spans.shifted(today, s.get("which", 0), s["unit"]),
     "which day": lambda today, s: date_spans.weekday(today, s["weekday"], s["which"]),
+    "day of week": lambda today, s: date_spans.day_of_week(today, s["weekday"], s["which"]),
     "weekday": lambda today, s: date_spans.weekday(today, s["weekday"], -1),
     "weekend": lambda today, _: date_spans.last_weekend(today),
     "day": lambda today, s: date_spans.day_of_month(today, s["day"]),
