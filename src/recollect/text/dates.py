@@ -15,11 +15,18 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from recollect.text import date_spans
-from recollect.text.date_phrases import LANGUAGES, Match
+from recollect.text.date_matching import Match, finder
+from recollect.text.date_phrases import LANGUAGES
 from recollect.text.date_spans import Span
 from recollect.text.languages import ENGLISH, stop_words
 from recollect.text.words import language_of, letters, runs
 
+#: Rules of phrases that name no span.
+_ABSOLUTE = ("date", "month", "year")
+#: Rules of spans that name months.
+_OF_MONTHS = ("week of", "between")
+#: Days between two others are named ones if they are fewer.
+_MOST_DAYS = 15
 _DIGITS = frozenset("0123456789")
 _ISO = re.compile(r"\b((?:19|20)\d\d)-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])\b")
 #: Number of stop words of a language that make a question one in it.
@@ -68,7 +75,7 @@ def named(question: str, reference: date) -> Named:
     months, years, days, phrases = set[int](), set[int](), set[tuple[int, int]](), []
     for match in _matches(rest, languages):
         slots: Mapping[str, Any] = match.slots
-        if match.rule in _RELATIVE or match.bound:
+        if match.rule not in _ABSOLUTE or match.bound:
             try:
                 first, last = _bounded(match, reference)
             except (ValueError, OverflowError):  # there is no such day, or it is before the calendar's first year
@@ -103,7 +110,7 @@ def _languages(question: str) -> list[str]:
 
 def _may_name(language: str, own: str, words: set[str], question: str) -> bool:
     """Return whether words may be a date in a language: its own, or one in which a question has other words too."""
-    phrases = LANGUAGES[language]
+    phrases = finder(language)
     if not phrases.spaced:
         return not question.isascii() and any(word in question for word in phrases.words)
     if not phrases.sure_words.isdisjoint(words):
@@ -118,7 +125,7 @@ def _matches(text: str, languages: Sequence[str]) -> list[Match]:
     best: list[Match] = []
     most = 0
     for each in languages:
-        found = list(LANGUAGES[each].find(text))
+        found = list(finder(each).find(text))
         length = sum(end - begin for begin, end in (match.span for match in found))
         if length > most:
             best, most = found, length
@@ -127,7 +134,7 @@ def _matches(text: str, languages: Sequence[str]) -> list[Match]:
 
 @cache
 def _possible_words() -> frozenset[str]:
-    return _DIGITS.union(*(each.words for each in LANGUAGES.values()))
+    return _DIGITS.union(*(finder(each).words for each in LANGUAGES))
 
 
 def _complete(found: re.Match[str]) -> set[date]:
@@ -145,41 +152,13 @@ def _complete(found: re.Match[str]) -> set[date]:
     return out
 
 
-_RELATIVE: Mapping[str, Callable[[date, Mapping[str, Any]], Span]] = {
-    "near": lambda today, s: date_spans.one(today + timedelta(s["near"])),
-    "ago": lambda today, s: date_spans.back(today, s["count"], s["step"]),
-    "within": lambda today, s: date_spans.within(today, s["count"], s["step"]),
-    "which": lambda today, s: date_spans.shifted(today, s.get("which", 0), s["unit"]),
-    "which day": lambda today, s: date_spans.weekday(today, s["weekday"], s["which"]),
-    "day of week": lambda today, s: date_spans.day_of_week(today, s["weekday"], s["which"]),
-    "weekday": lambda today, s: date_spans.weekday(today, s["weekday"], -1),
-    "weekend": lambda today, _: date_spans.last_weekend(today),
-    "day": lambda today, s: date_spans.day_of_month(today, s["day"]),
-    "week of": lambda today, s: date_spans.week_of(today, s["ordinal"], s["month"], s.get("year")),
-    "between": lambda today, s: date_spans.days_between(
-        today,
-        (s.get("month", s.get("month2")), s["day"]),
-        (s.get("month2", s.get("month")), s["day2"]),
-        s.get("year"),
-    ),
-}
-
-
-#: Rules of spans that name months.
-_OF_MONTHS = ("week of", "between")
-
-
-#: Days between two others are named ones if they are fewer.
-_MOST_DAYS = 15
-
-
 def _days(first: date, last: date) -> list[date]:
     return [first + timedelta(number) for number in range((last - first).days + 1)]
 
 
 def _bounded(match: Match, today: date) -> Span:
     """Return the days that a phrase means, or those since, before or after them."""
-    first, last = _RELATIVE[match.rule](today, match.slots) if match.rule in _RELATIVE else _absolute(match, today)
+    first, last = _absolute(match, today) if match.rule in _ABSOLUTE else _meanings()[match.rule](today, match.slots)
     if match.bound == "since":
         return first, max(last, today)
     if match.bound == "before":
@@ -195,3 +174,26 @@ def _absolute(match: Match, today: date) -> Span:
     if year is None:
         return date_spans.last_of(today, month, day)
     return date_spans.one(date(year, month, day)) if day else date_spans.month_of(year, month)
+
+
+@cache
+def _meanings() -> Mapping[str, Callable[[date, Mapping[str, Any]], Span]]:
+    """Return what each rule makes of the reference day and the slots of a phrase."""
+    return {
+        "near": lambda today, s: date_spans.one(today + timedelta(s["near"])),
+        "ago": lambda today, s: date_spans.back(today, s["count"], s["step"]),
+        "within": lambda today, s: date_spans.within(today, s["count"], s["step"]),
+        "which": lambda today, s: date_spans.shifted(today, s.get("which", 0), s["unit"]),
+        "which day": lambda today, s: date_spans.weekday(today, s["weekday"], s["which"]),
+        "day of week": lambda today, s: date_spans.day_of_week(today, s["weekday"], s["which"]),
+        "weekday": lambda today, s: date_spans.weekday(today, s["weekday"], -1),
+        "weekend": lambda today, _: date_spans.last_weekend(today),
+        "day": lambda today, s: date_spans.day_of_month(today, s["day"]),
+        "week of": lambda today, s: date_spans.week_of(today, s["ordinal"], s["month"], s.get("year")),
+        "between": lambda today, s: date_spans.days_between(
+            today,
+            (s.get("month", s.get("month2")), s["day"]),
+            (s.get("month2", s.get("month")), s["day2"]),
+            s.get("year"),
+        ),
+    }

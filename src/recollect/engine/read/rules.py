@@ -28,6 +28,9 @@ from recollect.indexes.words import fuzzy, index, postings, surface_forms, title
 from recollect.text import (
     _unicode14,
     answers,
+    date_matching,
+    date_phrases,
+    date_spans,
     dates,
     english,
     folding,
@@ -43,6 +46,9 @@ _REVISION = 1
 _MODULES: tuple[ModuleType, ...] = (
     _unicode14,
     answers,
+    date_matching,
+    date_phrases,
+    date_spans,
     dates,
     english,
     folding,
