@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,6 +68,18 @@ def test_the_last_line_counts_and_the_exit_code_says_whether_any_failed(capsys: 
     assert "--part part --seeds 2" in said
     assert torture.main(["--short", "--seed", "5"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "seed 5, short form"
+
+
+def _dies(name: str, seed: int) -> list[Trial]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return []
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_a_worker_that_dies_is_a_failed_trial_of_each_seed_it_leaves_unfinished() -> None:
+    done = list(torture.run_part("concurrency", [1, 2], _dies))
+    assert [(each.seed, each.where) for each in done] == [(1, "unfinished"), (2, "unfinished")]
+    assert all(each.problem for each in done)
 
 
 def test_the_share_of_each_group_is_told_before_its_moments() -> None:

@@ -148,8 +148,15 @@ def tried(target: Target, data: bytes, folder: Path) -> tuple[str, str]:
 
 
 def trials(seed: int, folder: Path) -> Iterator[Trial]:
+    """Many inputs to one target, then texts that may be dear."""
+    with _without_compiler():
+        rng = random.Random(seed)
+        yield from _inputs(seed, rng, folder)
+        yield from _dear_texts(seed, rng)
+
+
+def _inputs(seed: int, rng: random.Random, folder: Path) -> Iterator[Trial]:
     """Many inputs to one target."""
-    rng = random.Random(seed)
     name = rng.choice(sorted(targets()))
     target = targets()[name]
     for example in target.examples:
@@ -162,18 +169,17 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
             yield Trial(seed, f"{name}: {said}", problem)
     finally:
         tracemalloc.stop()
-    with _without_compiler():
-        yield from _dear_texts(seed, rng)
 
 
 @contextmanager
 def _without_compiler() -> Iterator[None]:
-    """Load no kernels in the background meanwhile: the memory of the process is what is measured."""
+    """Let no thread load compiled kernels: its memory would count as an input's, and it reads the environment.
+
+    Inputs change variables of the environment, and a thread inside LLVM that reads them meanwhile can crash.
+    """
+    assert not any(thread.name == "recollect-kernels" for thread in threading.enumerate()), "loaded before the trials"
     before = os.environ.get("RECOLLECT_KERNELS")
     os.environ["RECOLLECT_KERNELS"] = "numpy"
-    for thread in threading.enumerate():
-        if thread.name == "recollect-kernels":
-            thread.join()
     try:
         yield
     finally:

@@ -10,6 +10,7 @@ a whole, and a trial by itself. The last line is "N passed, N failed"; the exit 
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import importlib
 import multiprocessing
 import os
@@ -18,8 +19,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,14 +91,18 @@ def seeds_of(run_seed_: int, name: str, count: int) -> list[int]:
     return [rng.randrange(2**31) for _ in range(count)]
 
 
-def run_part(name: str, seeds: Sequence[int]) -> Iterator[Trial]:
+def run_part(name: str, seeds: Sequence[int], run_one: Callable[[str, int], list[Trial]] = run_seed) -> Iterator[Trial]:
     """The trials of many seeds, on all processors."""
     workers = 1 if PARTS[name].alone else min(len(seeds), os.cpu_count() or 1)
     # Forked children of a process with threads could hang: each worker begins afresh, and forks while it has none.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        for trials in pool.map(run_seed, [name] * len(seeds), seeds):
-            yield from trials
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=faulthandler.enable) as pool:
+        running = {seed: pool.submit(run_one, name, seed) for seed in seeds}
+        for seed, future in running.items():
+            try:
+                yield from future.result()
+            except BrokenProcessPool:  # the pool names neither the seed nor the signal; the worker prints where it was
+                yield Trial(seed, "unfinished", "a worker process of the pool died, of this seed or of one beside it")
 
 
 def _shares(wheres: Counter[str]) -> Iterator[tuple[str, int]]:
