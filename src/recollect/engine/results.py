@@ -323,7 +323,8 @@ class Plan:
             filter, or if the index cannot evaluate any part of it and it is evaluated for each hit.
         notes: Reasons why a signal was not used.
         vectors: The seq up to which every text has a vector; None if no embedder was used, and within a scope.
-        kernels: The kernels that computed the scores, "numpy" or "numba". Both give identical results.
+        kernels: The kernels that computed the scores, "numpy" or "numba". Both give identical results, so plans that
+            differ only in this are equal.
     """
 
     question: str
@@ -334,7 +335,7 @@ class Plan:
     narrowed: int | None
     notes: tuple[str, ...] = ()
     vectors: int | None = None
-    kernels: str = "numpy"
+    kernels: str = field(default="numpy", compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
