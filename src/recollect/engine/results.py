@@ -213,7 +213,8 @@ class Word(NamedTuple):
 
     Attributes:
         word: The word in the question.
-        like: The known word that replaced it because it is unknown or misspelt; else "".
+        like: The known word that replaced it because it is unknown or misspelt, or the member of the class that it
+            names ("cat" for "pet"); else "".
         score: Its part of the hit's score.
         own: The part of `score` that comes from the record's own text.
         lent_by: Ids of the surrounding turns that the rest of `score` comes from.
@@ -234,7 +235,7 @@ class Why:
 
     Attributes:
         shares: The share of each signal. They add up to the score exactly.
-        words: The words that matched, highest score first.
+        words: The words that matched, highest score first; after them the member of a class.
     """
 
     shares: Mapping[str, float]

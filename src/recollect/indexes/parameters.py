@@ -26,8 +26,17 @@ SESSION_SHARE, PAIR_SHARE, DATE_SHARE = 70, 20, 10
 #: The factors for a document by the speaker in question, and for one by the assistant if a question asks what it said,
 #: which also removes the assistant's reduction (`text.manner`). With 16 bits of fraction.
 SPEAKER, SPEAKING_ASSISTANT = ONE * 5 // 4, ONE * 25 // 12
-#: The factor for a document that provides the kind of answer in question.
-ANSWER = (23, 20)
+#: The factor for a document that provides the kind of answer in question, and for one with a statement about the past
+#: if the question is about the past.
+ANSWER, PAST_ANSWER = (23, 20), (11, 10)
+#: The factor for a standing instruction if a question asks what was said or done: it removes that of its manner.
+RECOLLECTED_INSTRUCTION = (5, 8)
+#: If a question asks for an order of events or a summary: what a turn gains at the beginning of its session, less the
+#: further it is from it; the factor of each turn of a session after its best, for an order; and the factor for an
+#: assistant's turns, for a summary, which removes that of its manner.
+OPENING, SPREAD, SUMMARIZED_ASSISTANT = (1, 2), (4, 5), (5, 3)
+#: The weight of a member of the class that a question asks for ("which pets ...?": a cat), in hundredths of its IDF.
+MEMBER_SHARE = 60
 #: The shares of a speaker's turns if nothing but their name is left of a question, in hundredths: if it asks what they
 #: said, which ranks their turns first, and otherwise.
 SAID_SHARE, NAMED_SHARE = 200, 10

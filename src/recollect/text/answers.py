@@ -1,8 +1,9 @@
 """Kinds of answers: those that a question expects, and those that a text provides.
 
-"When ...?" expects a time, "how many ...?" a number, "who", "where" and "which ...?" mostly a name. The kinds of a text
-are determined when it is indexed, those of a question when it is read. The rules for questions are English only;
-numbers and names are recognised in any script that has digits and capitals.
+"When ...?" expects a time, "how many ...?" a number, "who", "where" and "which ...?" mostly a name, "what did ...?" a
+statement about the past, "why ...?" a reason. The kinds of a text are determined when it is indexed, those of a
+question when it is read. The rules for questions, reasons and the past are English only; numbers and names are
+recognised in any script that has digits and capitals.
 """
 
 from __future__ import annotations
@@ -20,11 +21,15 @@ class Kind(IntFlag):
     TIME = 1
     NUMBER = 2
     NAME = 4
+    PAST = 8
+    REASON = 16
 
 
+#: A bit beside those of the kinds: the text is a standing instruction.
+INSTRUCTION = 32
 #: As plain integers: combining flags costs more than finding them.
-_A_TIME, _A_NUMBER, _A_NAME = map(int, (Kind.TIME, Kind.NUMBER, Kind.NAME))
-_KINDS = tuple(map(Kind, range(8)))
+_A_TIME, _A_NUMBER, _A_NAME, _A_PAST, _A_REASON = map(int, Kind)
+_KINDS = tuple(map(Kind, range(32)))
 
 
 _WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
@@ -51,6 +56,26 @@ _NAME = re.compile(r"(?<=[\w,;'’)]\s)[\"'“‘(]?([^\W\d_]\w+)")
 #: The same for ASCII. Capitals are rare, so they are searched for first, and then the text before them is checked.
 _ASCII_NAME = re.compile(r"[A-Z](?:(?<=[\w,;')]\s[A-Z])|(?<=[\w,;')]\s[\"'(][A-Z]))\w")
 
+#: Forms of the past that do not end in -ed.
+_PAST_FORMS = (
+    "ate|became|began|bought|broke|brought|built|came|caught|chose|cut|did|drew|drove|fell|felt|flew|forgot|found|gave"
+    "|got|grew|had|heard|held|kept|knew|led|left|lost|made|met|paid|put|ran|read|rode|said|sang|sat|saw|sent|set|slept"
+    "|sold|spent|spoke|stood|swam|taught|thought|threw|told|took|was|went|were|woke|won|wore|wrote"
+)
+#: In lower case, which is several times faster than ignoring case: a subject or a conjunction, at most two adverbs, and
+#: a form of the past.
+_PAST = re.compile(
+    r"\b(?:i|you|he|she|it|we|they|just|also|and|finally|recently|that|who)(?:'ve|'d| have| had)?"
+    r"(?: (?:\w+ly|just|also|even|never|ever|once|already|still|both|all|then)){0,2}"
+    rf" (?:{_PAST_FORMS}|(?!need|indeed|excited)\w+ed)\b"
+)
+_PAST_WORDS = frozenset(_PAST_FORMS.split("|"))
+_REASONS = "because|since|cause|wanted|why|reason|reasons"
+_REASON = re.compile(rf"\b(?:{_REASONS}|inspir\w+|motivat\w+|passion\w*|so (?:that|i)\b)")
+_REASON_WORDS = frozenset(_REASONS.split("|"))
+_REASON_BEGINS = ("inspir", "motivat", "passion")
+_ENDS_IN_ED = re.compile(r"[a-z]ed\b")
+
 _WANTS_TIME = re.compile(
     r"^\W*(?:(?:and|so|but)\s+)?(?:when\b|(?:(?:in|on|at|during|since|by|for|until)\s+)?(?:what|which)\s+"
     r"(?:date|day|month|year|week|weekend|time|season)\b|how (?:long|recently)\b)",
@@ -58,8 +83,15 @@ _WANTS_TIME = re.compile(
 )
 _WANTS_NUMBER = re.compile(r"\bhow (?:many|much)\b|\bwhat (?:number|amount|percentage)\b", re.IGNORECASE)
 _WANTS_NAME = re.compile(r"^\W*(?:who|where|which)\b|\b(?:names?|named|called|title)\b", re.IGNORECASE)
-#: "What kind of X" asks for an X; "kind" is not part of the subject.
-_FRAME = re.compile(r"\b(?:what|which)\s+((?:kind|type|sort)s?\s+of)\b", re.IGNORECASE)
+_WANTS_PAST = re.compile(r"\b(?:did|was|were|has|had)\b", re.IGNORECASE)
+_WANTS_REASON = re.compile(
+    r"\bwhy\b|\breasons?\b|\bwhat (?:\w+ )?(?:motivate|inspire|made|makes|make|drove)", re.IGNORECASE
+)
+#: What has a title or a name: "what book ..." asks for one, as "which ..." does.
+_NAMED = frozenset(
+    "album area artist author band book brand city company country film game location movie place region series show "
+    "song state title tournament".split()
+)
 
 
 def wanted(question: str) -> Kind:
@@ -73,8 +105,12 @@ def wanted(question: str) -> Kind:
         out |= Kind.TIME
     if _WANTS_NUMBER.search(question):
         out |= Kind.NUMBER
-    if _WANTS_NAME.search(question):
+    if _WANTS_NAME.search(question) or not _NAMED.isdisjoint(listed(question)):
         out |= Kind.NAME
+    if _WANTS_PAST.search(question):
+        out |= Kind.PAST
+    if _WANTS_REASON.search(question):
+        out |= Kind.REASON
     return out
 
 
@@ -97,6 +133,16 @@ def offered(text: str) -> Kind:
         not text.isascii() and any(found[1][0].isupper() for found in _NAME.finditer(text))
     ):
         out |= _A_NAME
+    low = text.lower()
+    if (present is None or not _PAST_WORDS.isdisjoint(present) or _ENDS_IN_ED.search(low)) and occurs(_PAST, low):
+        out |= _A_PAST
+    if (
+        present is None
+        or "so" in present
+        or not _REASON_WORDS.isdisjoint(present)
+        or any(map(low.__contains__, _REASON_BEGINS))
+    ) and occurs(_REASON, low):
+        out |= _A_REASON
     return _KINDS[out]
 
 
@@ -109,10 +155,48 @@ def _may_have_time(text: str, present: frozenset[str], digits: bool) -> bool:
     )
 
 
-def subject_of(question: str) -> str:
-    """Return the question without a phrase such as "kind of", which an answer does not repeat.
+#: The noun of "what X has ...", "which X does ..." or "how many kinds of X ...": up to four words that end before an
+#: auxiliary, an article, a preposition or a name.
+_LISTED = re.compile(
+    r"\b(?:[Ww]hat|[Ww]hich|[Hh]ow many)\s+(?:(?:kind|type|sort|piece|item)s?\s+of\s+)?((?:[a-z][a-z'-]*\s+){1,4})"
+)
+_NO_NOUN = frozenset(
+    "a an the is are was were am be been do does did has have had can could will would shall should may might must of "
+    "in on at to for from with by about as that which who i you he she it we they my your his her our their and or "
+    "both".split()
+)
 
-    >>> subject_of("What kind of tea does Ana like?")
-    'What  tea does Ana like?'
+
+def listed(question: str) -> tuple[str, ...]:
+    """Return the words of the noun that an English question asks for, in the singular; empty if there is none.
+
+    >>> listed("Which outdoor activities does Ana like?"), listed("What did Ana buy?")
+    (('outdoor', 'activity'), ())
     """
-    return _FRAME.sub(lambda found: found.group()[: found.start(1) - found.start()], question)
+    found = _LISTED.search(question + " ")
+    if found is None:
+        return ()
+    noun = []
+    for word in found[1].split():
+        if word in _NO_NOUN:
+            break
+        noun.append(singular(word))
+    return tuple(noun)
+
+
+_IRREGULAR = {"series": "series", "species": "species", "movies": "movie", "people": "person"}
+
+
+def singular(word: str) -> str:
+    """Return the singular of an English noun, by its ending.
+
+    >>> [singular(word) for word in ("activities", "dishes", "classes", "pets", "series", "bus")]
+    ['activity', 'dish', 'class', 'pet', 'series', 'bus']
+    """
+    if word in _IRREGULAR or len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us")):
+        return _IRREGULAR.get(word, word)
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith(("shes", "ches", "sses", "xes")):
+        return word[:-2]
+    return word[:-1]

@@ -14,14 +14,14 @@ from recollect.indexes.documents.columns import NEVER, NO_IMPORTANCE, NO_TIME, D
 from recollect.indexes.fixed_point import ONE
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
-from recollect.text.answers import offered
+from recollect.text.answers import INSTRUCTION, offered
 from recollect.text.languages import CODES
 from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, weight
 from recollect.text.words import Term, analyzed, ends_with_question, terms
 
 #: Version of the conversion. Raise it when a record may give a different document, or documents a different segment:
 #: index files with another version are rebuilt. tests/test_indexing.py fails if this was forgotten.
-_LAYOUT = 10
+_LAYOUT = 11
 #: A record of at most this many bytes is stored in the index, so that hits need not be read from the store.
 _MAX_PAYLOAD_BYTES = 2048
 
@@ -103,6 +103,7 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
     language, words = analyzed(text, record.language)
     if isinstance(caption, str):
         words.extend(terms(caption, language))
+    standing = sum(1 << bit for bit, term in enumerate(STANDING_TAGS) if term in tags) if tags else 0
     payload = record.to_bytes()
     micros = NO_TIME if record.time is None else microseconds(record.time)
     return Document(
@@ -117,9 +118,9 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
         names=_names(record.speaker) if record.speaker else (),
         weight=_fixed(weight(text, assistant=role in MACHINE_ROLES, tags=tags)),
         civil=0 if record.time is None else civil_of(record.time.date()),
-        offers=offered(text),
+        offers=offered(text) | (INSTRUCTION if standing & 1 and role not in MACHINE_ROLES else 0),
         language=_NUMBER[language],
-        standing=sum(1 << bit for bit, term in enumerate(STANDING_TAGS) if term in tags) if tags else 0,
+        standing=standing,
         text=digest_of(record) if digests else b"",
         fields=(
             record.kind,

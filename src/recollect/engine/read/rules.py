@@ -23,11 +23,12 @@ from recollect.engine.read import recall
 from recollect.indexes import fixed_point, parameters
 from recollect.indexes.documents import columns
 from recollect.indexes.kernels import factors, types, with_numpy
-from recollect.indexes.scoring import dense, priors, ranking, scores, signals
+from recollect.indexes.scoring import dense, members, order_and_summary, priors, ranking, scores, signals
 from recollect.indexes.words import fuzzy, index, postings, surface_forms, titles
 from recollect.text import (
     _unicode14,
     answers,
+    classes,
     date_matching,
     date_phrases,
     date_spans,
@@ -37,15 +38,17 @@ from recollect.text import (
     frames,
     languages,
     manner,
+    requests,
     unicode,
     words,
 )
 
 #: Raise it when the same constants give other scores. tests/test_receipts.py fails if this was forgotten.
-_REVISION = 1
+_REVISION = 2
 _MODULES: tuple[ModuleType, ...] = (
     _unicode14,
     answers,
+    classes,
     date_matching,
     date_phrases,
     date_spans,
@@ -55,6 +58,7 @@ _MODULES: tuple[ModuleType, ...] = (
     frames,
     languages,
     manner,
+    requests,
     unicode,
     words,
     fixed_point,
@@ -64,6 +68,8 @@ _MODULES: tuple[ModuleType, ...] = (
     types,
     with_numpy,
     dense,
+    members,
+    order_and_summary,
     priors,
     ranking,
     scores,

@@ -48,7 +48,7 @@ class Document(NamedTuple):
         names: The terms of the speaker's name.
         weight: The weight of its manner, with 16 bits of fraction (`text.manner`).
         civil: Its local date (`civil_of`); 0 if it has no time.
-        offers: The kinds of answers that it provides (`text.answers.Kind`).
+        offers: The kinds of answers that it provides (`text.answers.Kind`), and INSTRUCTION if it is one.
         language: The number of the language in which its words were read (`text.languages.CODES`).
         standing: Its standing tags as bits, in the order of `text.manner.STANDING_TAGS`.
         text: The digest that the vectors of its text are stored under; b"" if there is no text.

@@ -33,6 +33,7 @@ from recollect.indexes.documents.columns import (
     values_of,
 )
 from recollect.indexes.documents.row_data import Counts, First, Rows, Speakers, Values
+from recollect.text.manner import MACHINE_ROLES
 
 #: The columns that change in the middle.
 _CHANGING = ("alive", "before", "after")
@@ -229,6 +230,11 @@ class Table:
     def has_speakers(self) -> bool:
         """Whether any live document has a speaker."""
         return bool(self.spoken.any())
+
+    def by_machine(self, numbers: Ints) -> Flags:
+        """Return which documents have a role whose texts are not written by a person."""
+        roles = [number for role in MACHINE_ROLES if (number := self.values.find(role)) != NONE]
+        return np.isin(self.role[numbers], roles)
 
     def is_live_speaker(self, speaker: int) -> bool:
         """Return whether a live document has this speaker."""

@@ -8,7 +8,18 @@ from recollect.indexes.documents.columns import NONE, Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS
 from recollect.indexes.kernels.types import About
-from recollect.indexes.parameters import ANSWER
+from recollect.indexes.parameters import ANSWER, PAST_ANSWER, RECOLLECTED_INSTRUCTION
+from recollect.text.answers import INSTRUCTION, Kind
+
+#: The factor for each kind of a document, as a fraction.
+BY_KIND = {
+    Kind.TIME: ANSWER,
+    Kind.NUMBER: ANSWER,
+    Kind.NAME: ANSWER,
+    Kind.PAST: PAST_ANSWER,
+    Kind.REASON: ANSWER,
+    INSTRUCTION: RECOLLECTED_INSTRUCTION,
+}
 
 
 def factor_of(numbers: Ints, table: Table, about: About) -> Ints:
@@ -19,5 +30,6 @@ def factor_of(numbers: Ints, table: Table, about: About) -> Ints:
         factor[theirs] = factor[theirs] * about.favour >> BITS
     for kind in about.kinds:
         has = table.offers[numbers] & kind != 0
-        factor[has] = factor[has] * ANSWER[0] // ANSWER[1]
+        of, out_of = BY_KIND[kind]
+        factor[has] = factor[has] * of // out_of
     return factor

@@ -13,7 +13,7 @@ from recollect.indexes.words.postings import Postings
 
 #: The signals: RAW are the rows of `Reached.shares`; SHARES also has those that are computed separately.
 RAW = ("words", "trigram", "context", "session", "pair", "title")
-SHARES = (*RAW, "date", "speaker", "dense", "recency", "importance")
+SHARES = (*RAW, "date", "member", "speaker", "dense", "recency", "importance")
 #: The row of words in titles.
 TITLE = RAW.index("title")
 
@@ -65,7 +65,8 @@ class About(NamedTuple):
 
     Attributes:
         speaker: The number of the speaker, or NONE.
-        kinds: The kinds of answers that it expects, one bit each.
+        kinds: The kinds that decide factors of documents, one bit each, ascending: the kinds of answers that it
+            expects, and INSTRUCTION if it asks what was said or done.
         favour: The factor of the speaker's documents, with 16 bits of fraction.
     """
 

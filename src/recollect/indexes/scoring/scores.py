@@ -26,6 +26,7 @@ from recollect.indexes.kernels.choose import serving
 from recollect.indexes.kernels.factors import factor_of
 from recollect.indexes.kernels.types import RAW, SHARES, About, Kernels, Matched, Reached, Weights
 from recollect.indexes.parameters import PAIR_SHARE, TOP
+from recollect.indexes.scoring.members import MemberShares
 from recollect.indexes.scoring.ranking import ranked
 from recollect.indexes.words.index import QueryTerm, WordView
 from recollect.indexes.words.postings import Postings
@@ -36,6 +37,7 @@ NO_SUBJECT = About(NONE, ())
 M = TypeVar("M")
 #: Number of hits that are explained at a time.
 _BATCH = 64
+_MEMBER = SHARES.index("member")
 
 
 class Match(NamedTuple):
@@ -43,7 +45,8 @@ class Match(NamedTuple):
 
     Attributes:
         word: The word as it was written in the question.
-        like: The known word that replaces an unknown one; "" for the word itself.
+        like: The known word that replaces an unknown one, or the member of the class that the word names; "" for the
+            word itself.
         share: Its share of the score, with SHARE_BITS of fraction.
         own: The part of the share from the record's own text.
         lent_by: The ids of the turns that lend to this record.
@@ -177,6 +180,10 @@ class Scores:
         reached: The documents and their shares before any factor. If only the best were requested, the others may be
             missing.
         dates: The share of the date signal for each document; empty if there is none.
+        members: The shares of members of the class that the question asks for, of the reached documents; None if it
+            asks for none.
+        placed: The factor by which the shares of words, dates and members are multiplied besides that of `about`, for
+            each document, with 16 bits of fraction; empty if there is none.
         speaker: The share of the speaker that the question asks for, for each document; empty if there is none.
         dense: The share of the dense signal for each document; empty if there is none.
         recency: The share of recency for each document; empty if there is none.
@@ -188,6 +195,8 @@ class Scores:
     query: WeightedQuery
     reached: Reached
     dates: Ints = field(default_factory=lambda: NOTHING)
+    members: MemberShares | None = None
+    placed: Ints = field(default_factory=lambda: NOTHING)
     speaker: Ints = field(default_factory=lambda: NOTHING)
     dense: Ints = field(default_factory=lambda: NOTHING)
     recency: Ints = field(default_factory=lambda: NOTHING)
@@ -210,10 +219,18 @@ class Scores:
 
         Ranking needs them only if there are shares without factors.
         """
+        if self._apart:
+            totals: Ints = self._shares(np.arange(len(self.numbers)))[0].sum(axis=0)
+            return totals
         totals = self.query.kernels.weigh(self.reached, self.dates, self.query.view.table, self.about)
         for _, more in self._unfactored:
             totals = totals + more
         return totals
+
+    @property
+    def _apart(self) -> bool:
+        """Whether there are shares or factors that the kernels do not know."""
+        return self.members is not None or len(self.placed) > 0
 
     @cached_property
     def _unfactored(self) -> list[tuple[str, Ints]]:
@@ -227,6 +244,8 @@ class Scores:
 
     def totals_at(self, indexes: Ints) -> Ints:
         """Return the scores of the documents at these indexes of `numbers`."""
+        if self._apart:
+            return self.totals[indexes]
         some = Reached(self.numbers[indexes], self.reached.shares.take(indexes, axis=1), len(indexes))
         dates = self.dates[indexes] if len(self.dates) else NOTHING
         totals = self.query.kernels.weigh(some, dates, self.query.view.table, self.about)
@@ -243,7 +262,7 @@ class Scores:
         kernels, table = self.query.kernels, self.query.view.table
 
         def best(wanted: int) -> tuple[Ints, Ints]:
-            if not self._unfactored:
+            if not self._unfactored and not self._apart:
                 return kernels.best_of(self.reached, self.dates, table, self.about, wanted)
             indexes = kernels.best(self.totals, self.numbers, table, wanted)
             return indexes, self.totals[indexes]
@@ -256,7 +275,7 @@ class Scores:
         """Yield for each of these documents its total, its shares and the query words that it matches.
 
         Shares are in the order of `kernels.types.SHARES` and add up to the total exactly. Words are sorted by
-        descending share.
+        descending share; the member of a class is the last.
 
         Args:
             indexes: Indexes in `numbers`.
@@ -267,15 +286,21 @@ class Scores:
             at = np.array(indexes[begin : begin + _BATCH], dtype=np.int64)
             shares, factors = self._shares(at)
             matches = self._matches(self.numbers[at], factors, make, divisor)
+            if self.members is not None:
+                self._add_members(matches, at, shares[_MEMBER], make, divisor)
             yield from zip(shares.sum(axis=0).tolist(), (shares.T / divisor).tolist(), matches, strict=True)
 
     def _shares(self, indexes: Ints) -> tuple[Ints, Ints]:
         """Return the shares of the documents at these indexes, one column each, and the factors that they include."""
         factors = factor_of(self.numbers[indexes], self.query.view.table, self.about)
+        if len(self.placed):
+            factors = factors * self.placed[indexes] >> BITS
         shares = np.zeros((len(SHARES), len(indexes)), dtype=np.int64)
         shares[: len(RAW)] = self.reached.shares[:, indexes]
         if len(self.dates):
-            shares[len(RAW)] = self.dates[indexes]
+            shares[SHARES.index("date")] = self.dates[indexes]
+        if self.members is not None:
+            shares[_MEMBER] = self.members.shares[indexes]
         shares *= factors
         shares >>= BITS
         for name, more in self._unfactored:
@@ -322,6 +347,18 @@ class Scores:
             word, like, _ = words[term]
             out[at].append(make((word, like, share, its_own, lent_by, of_title)))
         return out
+
+    def _add_members(
+        self, matches: list[list[M]], indexes: Ints, shares: Ints, make: Callable[[MatchFields], M], divisor: int
+    ) -> None:
+        """Add to the words of each document the member of a class that it contains."""
+        assert self.members is not None
+        rarest = self.members.rarest[indexes].tolist()
+        for words, index, share in zip(matches, rarest, shares.tolist(), strict=True):
+            if share:
+                _, word, of = self.members.members[index]
+                part = share if divisor == 1 else share / divisor
+                words.append(make((of, word, part, part, (), 0 if divisor == 1 else 0.0)))
 
     def _lenders(self, found: Matched, at: int, term: int) -> tuple[str, ...]:
         turns = found.around[at][found.lends[at, term]].tolist()

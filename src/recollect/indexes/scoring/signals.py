@@ -10,26 +10,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
 
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers, civil_of
 from recollect.indexes.documents.table import Table
-from recollect.indexes.fixed_point import SHARE_BITS
+from recollect.indexes.fixed_point import BITS, SHARE_BITS
 from recollect.indexes.kernels.types import About
 from recollect.indexes.parameters import DATE_SHARE, NAMED_SHARE, SAID_SHARE, SPEAKER, SPEAKING_ASSISTANT
 from recollect.indexes.scoring.dense import Dense
+from recollect.indexes.scoring.members import Member, member_shares, members_in
+from recollect.indexes.scoring.order_and_summary import by_place, spread
 from recollect.indexes.scoring.scores import NOTHING, Scores, weighed
 from recollect.indexes.words.index import QueryTerm, WordView, query_terms
 from recollect.indexes.words.surface_forms import LEAST_LETTERS, comparable
-from recollect.text.answers import Kind, subject_of
+from recollect.text.answers import INSTRUCTION, Kind
 from recollect.text.answers import wanted as asks_for
 from recollect.text.dates import Named, named
 from recollect.text.folding import folded
 from recollect.text.frames import Frame, asks_what_i_said, frame_of, frame_words
 from recollect.text.languages import CODES, known
+from recollect.text.requests import Request, request_of, subject_of, without_kind
 from recollect.text.words import MAX_WORD, is_unspaced, language_of, runs, stem, terms
 
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're we've our us".split())
@@ -48,6 +51,8 @@ class Question:
         dates: The dates that it names.
         speaker: The number of the speaker that it names first, or NONE if there is none or the name is ambiguous.
         wanted: The kinds of answers that it expects.
+        request: What it asks to be done.
+        members: The members of the class that it asks for.
         favour: The factor of the speaker's documents.
         speaker_share: The share of the speaker's turns, in hundredths, if nothing else is left of the question; else 0.
     """
@@ -57,6 +62,8 @@ class Question:
     dates: Named
     speaker: int
     wanted: Kind
+    request: Request
+    members: tuple[Member, ...] = ()
     speaker_share: int = 0
     favour: int = SPEAKER
 
@@ -73,20 +80,20 @@ def read(text: str, view: WordView, today: date, tag: str | None = None) -> Ques
     """
     text = " ".join(text.split())
     dates = named(text, today)
-    subject = subject_of(text)
+    request, framed = request_of(text), without_kind(text)
     table = view.table
     if dates.spans and (_of_spans(dates, table.civil[: table.count]) & table.alive[: table.count]).any():
         # If there are documents of that time, "yesterday" is a date and not a word to search for.
         for phrase in dict.fromkeys(dates.relative):
-            subject = subject.replace(phrase, " ")
+            framed = framed.replace(phrase, " ")
     speaker, misspelt = _speaker(text, view)
     language = _language(text, view, tag)
-    frame = _frame(subject, view, misspelt, language) if table.has_speakers else Frame(frame_words(language))
+    frame = _frame(framed, view, misspelt, language) if table.has_speakers else Frame(frame_words(language))
     by_name = speaker != NONE and table.speaker_names.get(speaker) is not None
     favour = SPEAKER
     if frame.assistant and not by_name and (assistant := table.speakers.number.get(ASSISTANT)) is not None:
         speaker, favour = assistant, SPEAKING_ASSISTANT
-    pairs = terms(subject, language)
+    pairs = terms(subject_of(framed, request), language) or terms(framed, language) or terms(text, language)
     if speaker != NONE and frame.only and frame.says and not frame.assistant:
         pairs = [each for each in pairs if view.is_speaker_name(stem(each[1]) if each[1] else each[0])] or pairs
     else:
@@ -102,7 +109,7 @@ def read(text: str, view: WordView, today: date, tag: str | None = None) -> Ques
         # "What did you recommend?" has a word to search for: it decides among the assistant's turns.
         topic = favour == SPEAKING_ASSISTANT and any(word not in frame.words for _, word in pairs)
         share = SAID_SHARE if frame.says and not topic else NAMED_SHARE
-    return Question(asked, sequence, dates, speaker, asks_for(text), share, favour)
+    return Question(asked, sequence, dates, speaker, asks_for(text), request, members_in(text, view), share, favour)
 
 
 def _frame(subject: str, view: WordView, misspelt: Set[str], language: str) -> Frame:
@@ -256,9 +263,12 @@ def score(
     """
     asked = weighed(view, question.asked, question.sequence)
     table, dates = view.table, question.dates
-    about = About(question.speaker, tuple(map(int, question.wanted)), question.favour)
+    kinds = (*map(int, question.wanted), *((INSTRUCTION,) if question.request.recollection else ()))
+    about = About(question.speaker, kinds, question.favour)
     named_time = bool(dates.days or dates.spans or dates.months or dates.years)
-    if best is not None and dense is None and not named_time and not question.speaker_share:
+    request, members = question.request, question.members if asked.mass else ()
+    placed = request.order or request.summary
+    if best is not None and dense is None and not (named_time or question.speaker_share or members or placed):
         return Scores(asked, asked.reach_best(about, max(1, min(best, table.live_count)), among), about=about)
     forced = np.zeros(0, dtype=np.int32)
     if dates.days or dates.spans:
@@ -267,6 +277,9 @@ def score(
     if question.speaker_share:
         spoken = (table.speaker[: table.count] == question.speaker) & table.alive[: table.count]
         forced = np.union1d(forced, _numbers(spoken))
+    with_member = member_shares(members, question.speaker, asked.mass, view) if members else None
+    if with_member is not None:
+        forced = np.union1d(forced, with_member.numbers).astype(np.int32)
     if dense is not None:
         forced = np.union1d(forced, _numbers(dense.admits))
     reached = asked.reach(forced)
@@ -279,7 +292,15 @@ def score(
     # The embedding covers the complete text, including its manner, so no factor applies to its share.
     by_vector = NOTHING if dense is None else dense.shares[reached.numbers]
     said = NOTHING if spoken is None else spoken[reached.numbers] * ((question.speaker_share << SHARE_BITS) // 100)
-    return Scores(asked, reached, dated, said, by_vector, about=about)
+    by_member = None if with_member is None else with_member.of(reached.numbers)
+    scores = Scores(asked, reached, dated, by_member, speaker=said, dense=by_vector, about=about)
+    if not placed:
+        return scores
+    factors = by_place(request, reached.numbers, table)
+    if request.order:
+        scores = replace(scores, placed=factors)
+        factors = factors * spread(scores.totals, reached.numbers, table) >> BITS
+    return replace(scores, placed=factors)
 
 
 def _numbers(flags: Flags) -> Numbers:

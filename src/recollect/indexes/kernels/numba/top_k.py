@@ -10,10 +10,14 @@ from recollect.indexes.documents.columns import NONE
 from recollect.indexes.fixed_point import BITS
 from recollect.indexes.kernels.numba.compiling import compiled
 from recollect.indexes.kernels.types import RAW
-from recollect.indexes.parameters import ANSWER
+from recollect.indexes.parameters import ANSWER, PAST_ANSWER, RECOLLECTED_INSTRUCTION
+from recollect.text.answers import INSTRUCTION, Kind
 
 _RAW = len(RAW)
 _ANSWER, _BY_ANSWER = ANSWER
+_PAST_ANSWER, _BY_PAST_ANSWER = PAST_ANSWER
+_RECOLLECTED, _BY_RECOLLECTED = RECOLLECTED_INSTRUCTION
+_PAST, _INSTRUCTION = int(Kind.PAST), INSTRUCTION
 
 
 @compiled
@@ -29,8 +33,14 @@ def factor_of(weight: Any, says: Any, speaker: Any, offers: Any, kinds: Any) -> 
         factor = factor * favour >> BITS
     fits = np.int64(offers) & kinds
     while fits:
-        factor = factor * _ANSWER // _BY_ANSWER
-        fits &= fits - 1
+        kind = fits & -fits
+        fits ^= kind
+        if kind == _PAST:
+            factor = factor * _PAST_ANSWER // _BY_PAST_ANSWER
+        elif kind == _INSTRUCTION:
+            factor = factor * _RECOLLECTED // _BY_RECOLLECTED
+        else:
+            factor = factor * _ANSWER // _BY_ANSWER
     return factor
 
 
@@ -64,6 +74,7 @@ def replace_least(heap: Any, total: Any) -> None:
 @compiled
 def most_of(heaviest: Any, speaker: Any, kinds: Any) -> Any:
     """Return the maximum factor of the documents without standing tags."""
+    kinds &= ~_INSTRUCTION
     return factor_of(heaviest, speaker[0], speaker, kinds, kinds)
 
 

@@ -1,0 +1,93 @@
+"""Requests: orders, summaries and recollections, and the words that are no part of the subject; classes of things."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.text.answers import listed, singular
+from recollect.text.classes import members_of
+from recollect.text.requests import Request, request_of, subject_of
+
+ORDER, SUMMARY = Request(order=True, recollection=True), Request(summary=True, recollection=True)
+
+
+@pytest.mark.parametrize(
+    ("question", "request_"),
+    [
+        ("In what order did I plan the garden?", ORDER),
+        ("Walk me through the move.", ORDER),
+        ("List the events of the trip chronologically.", ORDER),
+        ("In welcher Reihenfolge kamen die Gäste?", ORDER),
+        ("Dans quel ordre sont venus les invités ?", ORDER),
+        ("¿En qué orden llegaron los invitados?", ORDER),
+        ("In che ordine sono arrivati gli ospiti?", ORDER),
+        ("In welke volgorde kwamen de gasten?", ORDER),
+        ("Em que ordem chegaram os convidados?", ORDER),
+        ("客人是按什么顺序来的？", ORDER),
+        ("お客さんはどの順番で来ましたか", ORDER),
+        ("Give me an overview of the move.", SUMMARY),
+        ("Fass den Umzug bitte zusammen.", SUMMARY),
+        ("Fais-moi un résumé du déménagement.", SUMMARY),
+        ("Hazme un resumen de la mudanza.", SUMMARY),
+        ("Riassumi il trasloco.", SUMMARY),
+        ("Geef me een samenvatting van de verhuizing.", SUMMARY),
+        ("Faz um resumo da mudança.", SUMMARY),
+        ("总结一下搬家的事", SUMMARY),
+        ("引っ越しについて要約して", SUMMARY),
+        ("Have I ever been to Oslo?", Request(recollection=True)),
+        ("Was hast du mir empfohlen?", Request(recollection=True)),
+        ("How many orders are in the summary?", Request()),
+        ("Buy bread in order to eat.", Request()),
+        ("Where is my résumé?", Request()),
+        ("Please resume the download.", Request()),
+        ("When does the ferry leave?", Request()),
+    ],
+)
+def test_a_request_is_recognised_in_nine_languages(question: str, request_: Request) -> None:
+    assert request_of(question) == request_
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("Can you give me a short summary of the roof so far?", "the roof ?"),
+        ("Throughout our conversations, which tiles did we discuss?", ", which tiles did we discuss?"),
+        ("What did Ana say about different aspects of the roof I mentioned?", "What did Ana about the roof ?"),
+        ("Mention only and only five items about the roof.", "about the roof."),
+        ("Say it again", "Say it again"),
+        ("Explain the roof", "Explain the roof"),
+        ("Fass bitte den Umzug zusammen.", "bitte den Umzug ."),
+        ("Wir wohnen zusammen", "Wir wohnen zusammen"),
+    ],
+)
+def test_the_words_of_a_request_are_no_part_of_the_subject(question: str, subject: str) -> None:
+    assert subject_of(question, request_of(question)).split() == subject.split()
+
+
+@pytest.mark.parametrize(
+    ("question", "noun"),
+    [
+        ("What books has Ana read?", ("book",)),
+        ("Which outdoor activities does she like?", ("outdoor", "activity")),
+        ("How many kinds of dishes are there?", ("dish",)),
+        ("What pieces of music did they play?", ("music",)),
+        ("What does Ana like?", ()),
+        ("What Ana likes", ()),
+        ("Who came?", ()),
+        ("what", ()),
+    ],
+)
+def test_the_noun_of_a_list_ends_before_an_auxiliary_or_a_name(question: str, noun: tuple[str, ...]) -> None:
+    assert listed(question) == noun
+
+
+def test_the_singular_follows_from_the_ending() -> None:
+    words = "activities dishes boxes classes pets movies people series glass bus gas".split()
+    assert list(map(singular, words)) == "activity dish box class pet movie person series glass bus gas".split()
+
+
+def test_each_member_has_the_name_of_the_class_that_the_question_names() -> None:
+    members = members_of("Which instruments does Ben play?")
+    assert members["violin"] == "instrument"
+    assert "violin" not in members_of("Which pets does Ben have?")
+    assert members_of("Which violins does Ben play?") == {}
