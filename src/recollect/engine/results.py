@@ -236,26 +236,30 @@ class Why:
     Attributes:
         shares: The share of each signal. They add up to the score exactly.
         words: The words that matched, highest score first; after them the member of a class.
+        replaces: Ids of the records that the record replaces.
     """
 
     shares: Mapping[str, float]
     words: tuple[Word, ...]
+    replaces: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         shares = " + ".join(f"{name} {share:.3f}" for name, share in self.shares.items())
         words = ", ".join(_described(word) for word in self.words)
-        return f"{shares} ({words})" if words else shares
+        out = f"{shares} ({words})" if words else shares
+        return f"{out}; replaces {', '.join(map(short_id, self.replaces))}" if self.replaces else out
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return {"shares": dict(self.shares), "words": [word._asdict() for word in self.words]}
+        out = {"shares": dict(self.shares), "words": [word._asdict() for word in self.words]}
+        return {**out, "replaces": list(self.replaces)} if self.replaces else out
 
     @classmethod
     @json_form("an explanation")
     def from_json(cls, data: Mapping[str, Any]) -> Why:
         """Rebuild an explanation from its JSON form."""
         words = [Word(**{**word, "lent_by": tuple(word["lent_by"])}) for word in data["words"]]
-        return cls(data["shares"], tuple(words))
+        return cls(data["shares"], tuple(words), tuple(data.get("replaces", ())))
 
 
 def _described(word: Word) -> str:

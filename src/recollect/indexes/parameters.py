@@ -37,6 +37,8 @@ RECOLLECTED_INSTRUCTION = (5, 8)
 OPENING, SPREAD, SUMMARIZED_ASSISTANT = (1, 2), (4, 5), (5, 3)
 #: The weight of a member of the class that a question asks for ("which pets ...?": a cat), in hundredths of its IDF.
 MEMBER_SHARE = 60
+#: The factor for a document that is not valid at the time in question.
+LAPSED = (1, 2)
 #: The shares of a speaker's turns if nothing but their name is left of a question, in hundredths: if it asks what they
 #: said, which ranks their turns first, and otherwise.
 SAID_SHARE, NAMED_SHARE = 200, 10

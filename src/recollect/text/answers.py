@@ -98,7 +98,7 @@ def wanted(question: str) -> Kind:
     """Return the kinds of answers that an English question expects.
 
     >>> wanted("When did Ana move?"), wanted("Tell me about the garden.")
-    (<Kind.TIME: 1>, <Kind: 0>)
+    (<Kind.TIME|PAST: 9>, <Kind: 0>)
     """
     out = Kind(0)
     if _WANTS_TIME.search(question):
@@ -118,7 +118,7 @@ def offered(text: str) -> Kind:
     """Return the kinds of answers that a text provides.
 
     >>> offered("we met Ines two weeks ago")
-    <Kind.TIME|NUMBER|NAME: 7>
+    <Kind.TIME|NUMBER|NAME|PAST: 15>
     """
     out = 0
     present = letters(text)  # a cheap pre-check: most texts lack the words of a rule

@@ -14,6 +14,7 @@ import numpy as np
 from recollect.engine.index.vectors import QuestionVector
 from recollect.engine.read.filter_bounds import UNBOUNDED, bounds, of_scope
 from recollect.engine.read.record_loader import Records
+from recollect.engine.read.validity import by_validity, time_in_question
 from recollect.engine.results import Hit, Hits, Plan, Why, Word
 from recollect.engine.scope import Scope
 from recollect.filters.tree import AllOf, Everything, Filter
@@ -21,10 +22,11 @@ from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import ONE, SHARE_BITS, logistic, logistic_of
 from recollect.indexes.kernels.types import SHARES
+from recollect.indexes.scoring.dense import Dense
 from recollect.indexes.scoring.priors import Prior, with_prior
 from recollect.indexes.scoring.ranking import ranked
-from recollect.indexes.scoring.scores import Scores
-from recollect.indexes.scoring.signals import read, score
+from recollect.indexes.scoring.scores import NOTHING, Scores
+from recollect.indexes.scoring.signals import Question, read, score
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch
 from recollect.operations import Recall
@@ -34,6 +36,8 @@ from recollect.records.unchecked import unchecked, unchecked_tuple
 from recollect.stores.base import ReadView
 
 _WHOLE = 1 << SHARE_BITS
+#: If at most so many records are not valid, the best are searched for without computing all scores.
+_FEW_LAPSED = 1000
 #: Maximum number of standing instructions and preferences that are returned with the hits.
 STANDING = 10
 #: Confidence is 1 / (1 + exp(4.42 - 2.50 f)), where f is the score times the square root of the question's weight: the
@@ -90,7 +94,10 @@ def recall(
     # Unless the bounds are exact, the filter may reject any of the best documents, so all are ranked.
     best = operation.k if limits.exact or not filtered else None
     prior = _prior(operation)
-    scores = score(question, words, dense, best if prior is None else None, limits.upper)
+    best = best if prior is None else None
+    span = time_in_question(question.dates, operation.reference)
+    lapsed = NOTHING if span is None else words.table.lapsed(*span)
+    scores = _scores(question, words, scope, dense, best, limits.upper, lapsed)
     if prior is not None:
         scores = with_prior(scores, prior, words.table)
     among = limits.upper
@@ -105,7 +112,7 @@ def recall(
             chosen.append((index, record))
             if len(chosen) == operation.k:
                 break
-    standing = _standing(records, words.table, scores, where, among)
+    standing = _standing(records, words.table, scores, where, among, lapsed)
     # Explaining all hits together costs little more than explaining one.
     explained = _hits([*chosen, *standing], scores)
     hits, governing = explained[: len(chosen)], explained[len(chosen) :]
@@ -128,6 +135,26 @@ def recall(
     return Hits(hits, plan, head.seq, root, governing, "", operation.reference, time)
 
 
+def _scores(
+    question: Question,
+    view: WordView,
+    scope: Scope,
+    dense: Dense | None,
+    best: int | None,
+    among: Flags | None,
+    lapsed: Ints,
+) -> Scores:
+    """Return the scores of a question with the validity of the records (`validity.by_validity`)."""
+    if not len(lapsed):
+        return score(question, view, dense, best, among)
+    if best is not None and among is None and len(lapsed) <= _FEW_LAPSED:
+        # Whatever is lost by those that are not valid, the best of the others are among these.
+        scores = score(question, view, dense, best + len(lapsed))
+        if not np.isin(scores.numbers, lapsed).any():
+            return scores
+    return by_validity(lambda admitted: score(question, view, dense, admitted=admitted), lapsed, view, scope, among)
+
+
 def _shown(hits: tuple[Hit, ...], scope: Scope) -> tuple[Hit, ...]:
     """Return hits with the ids that a scope shows."""
     return tuple(
@@ -138,6 +165,7 @@ def _shown(hits: tuple[Hit, ...], scope: Scope) -> tuple[Hit, ...]:
             _why(
                 hit.why.shares,
                 tuple(word._replace(lent_by=tuple(map(scope.shown_id, word.lent_by))) for word in hit.why.words),
+                tuple(map(scope.shown_id, hit.why.replaces)),
             ),
         )
         for hit in hits
@@ -145,14 +173,18 @@ def _shown(hits: tuple[Hit, ...], scope: Scope) -> tuple[Hit, ...]:
 
 
 def _standing(
-    records: Records, table: Table, scores: Scores, where: Filter | None, among: Flags | None
+    records: Records, table: Table, scores: Scores, where: Filter | None, among: Flags | None, lapsed: Ints
 ) -> list[tuple[int | None, Record]]:
-    """Return the standing instructions and preferences: the most relevant first, then the newest."""
+    """Return the standing instructions and preferences that are valid: the most relevant first, then the newest."""
     standing = table.governing if among is None else table.governing[among[table.governing]]
+    if len(lapsed):
+        standing = np.setdiff1d(standing, lapsed)
     if not len(standing):
         return []
     totals = np.ones(len(standing), dtype=np.int64)  # above 0, so that records without a score are included
     reached = table.standing[scores.numbers].nonzero()[0]
+    if len(lapsed):
+        reached = reached[~np.isin(scores.numbers[reached], lapsed)]
     index_of: dict[int, int] = {}
     if len(reached):
         indexes = standing.searchsorted(scores.numbers[reached])
@@ -180,10 +212,10 @@ def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[
     out = []
     for index, record in chosen:
         if index is None:
-            out.append(_hit(record, 0.0, nothing, _why({}, ())))
+            out.append(_hit(record, 0.0, nothing, _why({}, (), record.supersedes)))
             continue
         total, shares, words = next(found)
-        why = _why(dict(compress(zip(SHARES, shares, strict=True), shares)), tuple(words))
+        why = _why(dict(compress(zip(SHARES, shares, strict=True), shares)), tuple(words), record.supersedes)
         out.append(_hit(record, total / _WHOLE, confidence(total - scores.prior_at(index)), why))
     return tuple(out)
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from recollect.engine.index import document_of
-from recollect.engine.read import recall
+from recollect.engine.read import recall, validity
 from recollect.indexes import fixed_point, parameters
 from recollect.indexes.documents import columns
 from recollect.indexes.kernels import factors, types, with_numpy
@@ -44,7 +44,7 @@ from recollect.text import (
 )
 
 #: Raise it when the same constants give other scores. tests/test_receipts.py fails if this was forgotten.
-_REVISION = 2
+_REVISION = 3
 _MODULES: tuple[ModuleType, ...] = (
     _unicode14,
     answers,
@@ -81,6 +81,7 @@ _MODULES: tuple[ModuleType, ...] = (
     titles,
     document_of,
     recall,
+    validity,
 )
 #: Constants that change no answer: sizes of caches, of blocks and of estimates.
 _OF_SPEED = frozenset(

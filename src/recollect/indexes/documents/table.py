@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from recollect.indexes.documents.columns import (
     COLUMNS,
     NEVER,
+    NO_TIME,
     NONE,
     Document,
     Flags,
@@ -99,6 +100,7 @@ class Table:
     spoken: Ints
     later_sessions: Callable[[], list[Session]]
     _governing: tuple[list[int], int]
+    _bounded: tuple[list[int], int]
     _numbers: dict[str, int]
     _earlier: dict[int, int]
     _first: First | None
@@ -153,6 +155,23 @@ class Table:
         numbers, count = self._governing
         tagged = np.array(numbers[:count], dtype=np.int64)
         return tagged[self.alive[tagged]]
+
+    def lapsed(self, begin: int, end: int) -> Ints:
+        """Return the live documents that are valid at no time from `begin` to before `end`, ascending.
+
+        Args:
+            begin: In microseconds since 1970.
+            end: The same; excluded.
+
+        Cost:
+            O(documents with a start or an end of validity).
+        """
+        numbers, count = self._bounded
+        if not count:
+            return np.zeros(0, dtype=np.int64)
+        bounded = np.array(numbers[:count], dtype=np.int64)
+        apart = (self.valid_to[bounded] <= begin) | (self.valid_from[bounded] >= end)
+        return bounded[apart & self.alive[bounded]]
 
     def at(self, now: int) -> Table:
         """Return the table without the records that are due at `now`. The latest such table is cached."""
@@ -299,6 +318,7 @@ class Documents:
         self._last: dict[int, int] = {}
         self._turns: dict[int, list[tuple[SortKey, int]]] = {}
         self._governing: list[int] = []
+        self._bounded: list[int] = []  # documents with a start or an end of validity
         self._due: list[tuple[int, int]] = []  # a heap of (expires, document); dead ones leave at the top
         self._tokens = self._heaviest = 0
         self._session_lengths, self._languages, self._spoken = Counts(), Counts(), Counts()
@@ -321,6 +341,8 @@ class Documents:
         self._languages = Counts(counted(self._columns["language"], live, 0))
         self._spoken = Counts(counted(self._columns["speaker"], live, len(first.speakers)))
         self._governing = np.flatnonzero(self._columns["standing"]).tolist()
+        bounded = (self._columns["valid_from"] != NO_TIME) | (self._columns["valid_to"] != NEVER)
+        self._bounded = np.flatnonzero(bounded).tolist()
         ends = np.flatnonzero((session != NONE) & (self._columns["after"] == NONE))
         self._last = dict(zip(session[ends].tolist(), ends.tolist(), strict=True))
         due = np.flatnonzero(self._columns["expires"] != NEVER)
@@ -339,7 +361,7 @@ class Documents:
         copy._numbers, copy._earlier = dict(self._numbers), dict(self._earlier)
         copy._session_numbers, copy._last = dict(self._session_numbers), dict(self._last)
         copy._turns = {session: list(turns) for session, turns in self._turns.items()}
-        copy._governing, copy._due = list(self._governing), list(self._due)
+        copy._governing, copy._bounded, copy._due = list(self._governing), list(self._bounded), list(self._due)
         for name in ("_session_lengths", "_languages", "_spoken"):
             setattr(copy, name, Counts(getattr(self, name).view()))
         copy._shared = False
@@ -369,6 +391,8 @@ class Documents:
             self._governing.append(number)
         else:
             self._heaviest = max(self._heaviest, document.weight)
+        if document.valid_from != NO_TIME or document.valid_to != NEVER:
+            self._bounded.append(number)
         if document.expires != NEVER:
             heapq.heappush(self._due, (document.expires, number))
         if speaker != NONE:
@@ -476,6 +500,7 @@ class Documents:
             spoken=self._spoken.view(),
             later_sessions=self.later_sessions,
             _governing=(self._governing, len(self._governing)),
+            _bounded=(self._bounded, len(self._bounded)),
             _numbers=self._numbers,
             _earlier=self._earlier,
             _first=self._first,

@@ -13,7 +13,7 @@ from recollect.indexes.words.postings import Postings
 
 #: The signals: RAW are the rows of `Reached.shares`; SHARES also has those that are computed separately.
 RAW = ("words", "trigram", "context", "session", "pair", "title")
-SHARES = (*RAW, "date", "member", "speaker", "dense", "recency", "importance")
+SHARES = (*RAW, "date", "member", "speaker", "dense", "replaces", "recency", "importance")
 #: The row of words in titles.
 TITLE = RAW.index("title")
 

@@ -13,7 +13,7 @@ depend on the order of addition. docs/architecture.md has the formulas.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, repeat
 from typing import Any, NamedTuple, TypeVar
@@ -38,6 +38,8 @@ M = TypeVar("M")
 #: Number of hits that are explained at a time.
 _BATCH = 64
 _MEMBER = SHARES.index("member")
+#: The fields of `Scores` with a value for each document.
+_BY_DOCUMENT = ("dates", "placed", "speaker", "dense", "replaces", "recency", "importance")
 
 
 class Match(NamedTuple):
@@ -186,6 +188,7 @@ class Scores:
             each document, with 16 bits of fraction; empty if there is none.
         speaker: The share of the speaker that the question asks for, for each document; empty if there is none.
         dense: The share of the dense signal for each document; empty if there is none.
+        replaces: The share of what each document replaces; empty if there is none (`engine.read.validity`).
         recency: The share of recency for each document; empty if there is none.
         importance: The share of importance for each document; empty if there is none. No factor applies to this share
             and those of speaker, dense and recency.
@@ -199,6 +202,7 @@ class Scores:
     placed: Ints = field(default_factory=lambda: NOTHING)
     speaker: Ints = field(default_factory=lambda: NOTHING)
     dense: Ints = field(default_factory=lambda: NOTHING)
+    replaces: Ints = field(default_factory=lambda: NOTHING)
     recency: Ints = field(default_factory=lambda: NOTHING)
     importance: Ints = field(default_factory=lambda: NOTHING)
     about: About = NO_SUBJECT
@@ -212,6 +216,13 @@ class Scores:
     def mass(self) -> int:
         """The mass of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction."""
         return self.query.mass
+
+    def within(self, among: Flags) -> Scores:
+        """Return the scores of the documents that are in `among`."""
+        kept = np.flatnonzero(among[self.numbers])
+        arrays = {name: values[kept] for name in _BY_DOCUMENT if len(values := getattr(self, name))}
+        members = None if self.members is None else self.members.of(self.numbers[kept])
+        return replace(self, reached=self.reached.within(among), members=members, **arrays)
 
     @cached_property
     def totals(self) -> Ints:
@@ -235,7 +246,7 @@ class Scores:
     @cached_property
     def _unfactored(self) -> list[tuple[str, Ints]]:
         """The shares to which no factor applies, each with its name."""
-        names = ("speaker", "dense", "recency", "importance")
+        names = ("speaker", "dense", "replaces", "recency", "importance")
         return [(name, shares) for name in names if len(shares := getattr(self, name))]
 
     def prior_at(self, index: int) -> int:

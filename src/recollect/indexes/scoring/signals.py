@@ -247,12 +247,18 @@ def _date_shares(dates: Named, table: Table, numbers: Ints | Numbers) -> Ints:
 
 
 def score(
-    question: Question, view: WordView, dense: Dense | None = None, best: int | None = None, among: Flags | None = None
+    question: Question,
+    view: WordView,
+    dense: Dense | None = None,
+    best: int | None = None,
+    among: Flags | None = None,
+    admitted: Ints | None = None,
 ) -> Scores:
     """Return the shares, from all signals, of every document that a question reaches.
 
-    A document is reached by a word, by an exact day, or by its vector. Others are not hits, whatever the other signals
-    add. If no document is reached, those of the month, year or span that the question names are hits.
+    A document is reached by a word, by a member of a class, by an exact day, or by its vector. Others are not hits,
+    whatever the other signals add. If no document is reached, those of the month, year or span that the question names
+    are hits.
 
     Args:
         question: The question.
@@ -260,6 +266,7 @@ def score(
         dense: The signal of the vectors, if there are any.
         best: At most this many documents are needed, in addition to those with standing tags; None: all.
         among: The documents that may be hits; their shares are computed among all documents. None for all.
+        admitted: Documents that count as reached although the question may reach them by no signal.
     """
     asked = weighed(view, question.asked, question.sequence)
     table, dates = view.table, question.dates
@@ -282,6 +289,8 @@ def score(
         forced = np.union1d(forced, with_member.numbers).astype(np.int32)
     if dense is not None:
         forced = np.union1d(forced, _numbers(dense.admits))
+    if admitted is not None:
+        forced = np.union1d(forced, admitted).astype(np.int32)
     reached = asked.reach(forced)
     if not len(reached.numbers) and named_time:
         alive = _numbers(table.alive[: table.count])

@@ -1,0 +1,127 @@
+"""Validity in recall: what is true at the time in question comes before what it replaced.
+
+A record that is not valid at that time counts half. If a record that is valid then replaces it (`supersedes`), directly
+or through others, the new one gets at least its score: "is the office in Rome?" finds where it is now, even if no word
+of the question is there. The old record stays a hit.
+
+The time in question is the reference time, or the time that the question names ("where did Ana live in 2024?").
+"""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, datetime, time, timedelta
+
+import numpy as np
+
+from recollect.engine.index.filter_terms import link_term
+from recollect.engine.scope import Scope
+from recollect.indexes.documents.columns import NEVER, Flags, Ints
+from recollect.indexes.fixed_point import ONE
+from recollect.indexes.parameters import LAPSED
+from recollect.indexes.scoring.scores import NOTHING, Scores
+from recollect.indexes.words.index import WordView
+from recollect.indexes.words.postings import POSITION_BITS
+from recollect.records.codec import microseconds
+from recollect.text.dates import Named
+
+#: Of the records that are not valid, so many of the best pass their score to those that replace them.
+MOST_REPLACED = 100
+
+
+def time_in_question(dates: Named, reference: datetime) -> tuple[int, int] | None:
+    """Return the begin and the end (excluded) of the time that a question is about, in microseconds since 1970.
+
+    None if it names months or days of no particular year.
+    """
+    if dates.spans:
+        first, last = min(span[0] for span in dates.spans), max(span[1] for span in dates.spans)
+    elif dates.years:
+        first, last = _of_years(dates)
+    elif dates.months or dates.days:
+        return None
+    else:
+        now = microseconds(reference)
+        return now, now + 1
+    midnight = time(tzinfo=reference.tzinfo)
+    end = NEVER if last == date.max else microseconds(datetime.combine(last + timedelta(days=1), midnight))
+    return microseconds(datetime.combine(first, midnight)), end
+
+
+def _of_years(dates: Named) -> tuple[date, date]:
+    """Return the first and the last day of the days, months or years that a question names with years."""
+    year, last_year = min(dates.years), max(dates.years)
+    if dates.days:
+        (month, day), (last_month, last_day) = min(dates.days), max(dates.days)
+        day, last_day = min(day, monthrange(year, month)[1]), min(last_day, monthrange(last_year, last_month)[1])
+    else:
+        month, day = min(dates.months, default=1), 1
+        last_month = max(dates.months, default=12)
+        last_day = monthrange(last_year, last_month)[1]
+    return date(year, month, day), date(last_year, last_month, last_day)
+
+
+def by_validity(
+    scored: Callable[[Ints | None], Scores], lapsed: Ints, view: WordView, scope: Scope, among: Flags | None
+) -> Scores:
+    """Return the scores of the documents that a question reaches, with their validity.
+
+    Args:
+        scored: Returns the scores of all documents that the question reaches, without their validity; the documents
+            that it is given count as reached.
+        lapsed: The documents that are not valid at the time in question, ascending.
+        view: The view that is searched.
+        scope: The scope of the caller.
+        among: The documents that may be hits; None for all. They change no score.
+
+    Cost:
+        O(documents reached), and a look-up of a term for each of at most MOST_REPLACED documents and what replaced it.
+    """
+    scores = scored(None)
+    heirs = _heirs(scores, lapsed, view, scope)
+    if len(more := np.setdiff1d(np.array(sorted(heirs), dtype=np.int64), scores.numbers)):
+        scores = scored(more)
+    numbers, totals = scores.numbers, scores.totals
+    replaces = NOTHING
+    if heirs:
+        inherited = np.array([heirs.get(number, 0) for number in numbers.tolist()], dtype=np.int64)
+        replaces = np.maximum(inherited - totals, 0)
+    placed = scores.placed if len(scores.placed) else np.full(len(numbers), ONE, dtype=np.int64)
+    has_lapsed = np.isin(numbers, lapsed)
+    placed = np.where(has_lapsed, placed * LAPSED[0] // LAPSED[1], placed)
+    scores = replace(scores, placed=placed, replaces=replaces)
+    return scores if among is None else scores.within(among)
+
+
+def _heirs(scores: Scores, lapsed: Ints, view: WordView, scope: Scope) -> dict[int, int]:
+    """Map each valid document that replaces a reached one that is not to the best score of those that it replaces."""
+    numbers, totals, table = scores.numbers, scores.totals, view.table
+    old = np.flatnonzero(np.isin(numbers, lapsed) & (totals > 0))
+    ids = [table.id(number) for number in numbers[old].tolist()]
+    best = sorted(zip((-totals[old]).tolist(), ids, numbers[old].tolist(), strict=True))[:MOST_REPLACED]
+    not_valid = set(lapsed.tolist())
+    heirs: dict[int, int] = {}
+    passed: set[int] = set()
+    for total, _, number in best:
+        waiting = [number]
+        while waiting:
+            number = waiting.pop()
+            if number in passed:  # by a record with a higher score
+                continue
+            passed.add(number)
+            for heir in successors(number, view, scope):
+                if heir in not_valid:
+                    waiting.append(heir)
+                else:
+                    heirs[heir] = max(heirs.get(heir, 0), -total)
+    return heirs
+
+
+def successors(number: int, view: WordView, scope: Scope) -> list[int]:
+    """Return the live documents that replace a document, by its id as it is stored, or as the scope shows it."""
+    stored = view.table.id(number)
+    found = [view.occurrences(link_term("supersedes", each)) for each in {stored, scope.shown_id(stored)}]
+    numbers: list[int] = np.unique(np.concatenate(found) >> POSITION_BITS).tolist()
+    return numbers
