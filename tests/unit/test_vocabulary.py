@@ -20,6 +20,7 @@ from recollect.indexes.words.fuzzy import Vocabulary
 from recollect.indexes.words.index import query_terms
 from recollect.indexes.words.segment import Builder
 from recollect.indexes.words.surface_forms import comparable
+from recollect.text.likeness import may_stand_for
 from recollect.text.words import terms
 
 KERNELS = (numpy_kernels.KERNELS, numba_kernels.loaded())
@@ -40,7 +41,14 @@ def brute_force(known: set[str], word: str, used: set[str]) -> list[tuple[str, s
     """Of each stem (here: the first two letters) the word most alike; of those the best three."""
     if len(word) < 4:
         return []
-    alike = [each for each in known if len(each) >= 4 and each in used and dice(word, each) >= Fraction(35, 100)]
+    alike = [
+        each
+        for each in known
+        if len(each) >= 4
+        and each in used
+        and dice(word, each) >= Fraction(35, 100)
+        and (may_stand_for(each, word) or may_stand_for(each[:2], word[:2]))
+    ]
     alike.sort(key=lambda each: (-dice(word, each), each))
     best: dict[str, str] = {}
     for each in alike:
@@ -57,7 +65,7 @@ def test_similar_words_are_those_of_a_comparison_with_every_word(
     for each in data.draw(st.permutations(sorted(known))):
         vocabulary.add(each, each[:2])
         vocabulary.add(each, each[:2])
-    assert [tuple(each) for each in vocabulary.similar(word, lambda each, _: each in used)] == brute_force(
+    assert [tuple(each) for each in vocabulary.similar(word, word[:2], lambda each, _: each in used)] == brute_force(
         known, word, used
     )
 
@@ -73,7 +81,7 @@ def test_words_of_a_segment_and_those_that_came_later_are_found_together(
     vocabulary = Vocabulary(segment)
     for each in sorted(later):
         vocabulary.add(each, each[:2])
-    assert [tuple(each) for each in vocabulary.similar(word, lambda *_: True)] == brute_force(
+    assert [tuple(each) for each in vocabulary.similar(word, word[:2], lambda *_: True)] == brute_force(
         first | later, word, first | later
     )
     added = {each.word for some in vocabulary._by_trigram.values() for each in some}
@@ -88,13 +96,13 @@ def test_only_words_of_four_letters_or_more_take_part(word: str, takes_part: boo
     assert comparable(word) is takes_part
     vocabulary = Vocabulary()
     vocabulary.add(word, word)
-    assert [each.word for each in vocabulary.similar(word, lambda each, stem: True)] == [word] * takes_part
+    assert [each.word for each in vocabulary.similar(word, word, lambda each, stem: True)] == [word] * takes_part
 
 
 def test_likeness_is_the_dice_coefficient_of_trigrams() -> None:
     vocabulary = Vocabulary()
     vocabulary.add("lighthouse", "lighthous")
-    (found,) = vocabulary.similar("lihgthouse", lambda each, stem: True)
+    (found,) = vocabulary.similar("lihgthouse", "lihgthous", lambda each, stem: True)
     # #li lih ihg hgt gth tho hou ous use se# and #li lig igh ght hth tho hou ous use se#: six are shared.
     assert found == ("lighthouse", "lighthous", 65_536 * 12 // 20)
 
@@ -104,7 +112,7 @@ def test_a_word_has_a_stem_in_each_language_and_each_only_where_it_is_used(spoke
     vocabulary = Vocabulary()
     vocabulary.add("kitten", "kitten")
     vocabulary.add("kitten", "kitt")
-    assert [each.stem for each in vocabulary.similar("kiten", lambda _, stem: stem == spoken)] == [spoken]
+    assert [each.stem for each in vocabulary.similar("kiten", "kiten", lambda _, stem: stem == spoken)] == [spoken]
 
 
 def test_likeness_counts_from_35_hundredths_on() -> None:
@@ -113,7 +121,7 @@ def test_likeness_counts_from_35_hundredths_on() -> None:
     vocabulary = Vocabulary()
     vocabulary.add(at_the_limit, "limit")
     vocabulary.add(below, "below")
-    assert [tuple(each) for each in vocabulary.similar(asked, lambda each, stem: True)] == [
+    assert [tuple(each) for each in vocabulary.similar(asked, "limit", lambda each, stem: True)] == [
         (at_the_limit, "limit", 65_536 * 35 // 100)
     ]
 

@@ -110,8 +110,10 @@ def recall(
             text = json.dumps(hits.receipt, indent=2, ensure_ascii=False) + "\n"
             store = str(memory.stats()["store"]["path"])
             write_file(receipt, lambda file: file.write(text), store, replaces=_is_receipt, kind="a receipt")
+        lent_by = {each for hit in hits for word in hit.why.words for each in word.lent_by} if explain else set()
+        lenders = {each: record for each in lent_by if (record := memory.get(each)) is not None}
     if explain and not settings.as_json:
-        render.explain(hits)
+        render.explain(hits, lenders)
     if hits.standing and not settings.as_json:
         click.echo("\nstanding instructions and preferences:")
         short = short_ids(hit.record.id for hit in hits.standing)

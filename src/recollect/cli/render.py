@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -134,19 +134,20 @@ def reasons(hit: Hit, hits: Hits) -> str:
     shares = ((name, round(100 * share / total)) for name, share in hit.why.shares.items())
     signals = " ".join(f"{name} {part}%" for name, part in shares if part)
     out = []
+    known = {each.record.id: each.record for each in hits}
     for word in hit.why.words:
         shown = f"{word.word} as {word.like}" if word.like else word.word
         elsewhere = (
-            f" (in {_lender(word.lent_by[0], hits)})" if word.lent_by else " (in the title)" if word.title else ""
+            f" (in {_lender(word.lent_by[0], known)})" if word.lent_by else " (in the title)" if word.title else ""
         )
         out.append(shown if word.own else shown + elsewhere)
     return plain(": ".join(part for part in (signals, ", ".join(out)) if part), 200)
 
 
-def _lender(record_id: str, hits: Hits) -> str:
-    """Return a record that lent a word: its first words if it is a hit too, otherwise its id, shortened."""
-    text = next((content(hit.record, 30) for hit in hits if hit.record.id == record_id), "")
-    return f'"{text}"' if text else short_id(record_id)
+def _lender(record_id: str, texts: Mapping[str, Record]) -> str:
+    """Return a record that lent a word: its id, shortened, and its first words."""
+    record = texts.get(record_id)
+    return short_id(record_id) if record is None else f'{short_id(record_id)} "{content(record, 30)}"'
 
 
 def show_hits(hits: Hits, records: int) -> None:
@@ -180,16 +181,21 @@ def show_hits(hits: Hits, records: int) -> None:
     table([*columns, ("why", {"ratio": 1, "overflow": "fold"})] if wide else columns, rows)
 
 
-def explain(hits: Hits) -> None:
-    """Print the parts of each hit's score: one row for each signal (the shares add up to the score) and each word."""
+def explain(hits: Hits, lenders: Mapping[str, Record]) -> None:
+    """Print the parts of each hit's score: one row for each signal (the shares add up to the score) and each word.
+
+    Args:
+        hits: The hits.
+        lenders: The turns that lent words, by id; of a missing one the id is shown.
+    """
     rows: list[Sequence[str]] = []
     for number, hit in enumerate(hits, 1):
         rows.append((f"{number}", "score", f"{hit.score:.4f}", f"confidence {hit.confidence:.2f}"))
         rows += [("", f"  {name}", f"{share:.4f}", "") for name, share in hit.why.shares.items()]
         for word in hit.why.words:
             like = f"as {word.like} " if word.like else ""
-            lenders = ", ".join(_lender(each, hits) for each in word.lent_by)
-            lent = f"{word.score - word.own:.4f} lent by {lenders}" if lenders else ""
+            lent_by = ", ".join(_lender(each, lenders) for each in word.lent_by)
+            lent = f"{word.score - word.own:.4f} lent by {lent_by}" if lent_by else ""
             title = f"{word.title:.4f} by the title" if word.title else ""
             rows.append(("", f"    {plain(word.word, 40)}", f"{word.score:.4f}", plain(like + title + lent, 200)))
     table((("hit", {"justify": "right"}), ("signal", {}), ("share", {"justify": "right"}), ("", {"ratio": 1})), rows)

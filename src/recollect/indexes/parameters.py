@@ -46,3 +46,5 @@ SAID_SHARE, NAMED_SHARE = 200, 10
 DENSE_SHARE = 40
 #: Maximum number of known stems that replace an unknown word, and their minimum Dice coefficient, in hundredths.
 MOST_STEMS, LEAST_DICE = 3, 35
+#: The weight of a part of a compound in the question, and of a compound of its words, beside that of the words.
+COMPOUND_WEIGHT = ONE // 2

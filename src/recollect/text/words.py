@@ -4,7 +4,8 @@ A word is a run of letters, marks and digits. An inner apostrophe is kept until 
 words ("don't"); then the word ends at the first apostrophe ("Caroline's") or, after a single letter, begins there
 ("l'été"). Words are folded (case, compatibility variants, Latin accents), stop words are dropped, and the rest is
 stemmed. Runs of scripts written without spaces become character n-grams instead, so that any part of a sentence can be
-found. A text may mix all of these.
+found. An emoji is a word. A word of letters and digits ("ral6021") is followed by its parts. A text may mix all of
+these.
 """
 
 from __future__ import annotations
@@ -27,9 +28,18 @@ _IDEOGRAPHS = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0
 _KANA = "\u3041-\u309f\u30a0-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _HANGUL = "\uac00-\ud7a3"
 _SOUTH_EAST = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"
-_GRAM_SIZES = ((re.compile(f"[{_IDEOGRAPHS}{_KANA}]"), (1, 2)), (re.compile(f"[{_HANGUL}]"), (2,)))
+#: Emoji (the blocks of pictographs), and the letters of which two are a flag.
+_EMOJI = "\u231a\u231b\u2328\u23cf\u23e9-\u23f3\u23f8-\u23fa\u2600-\u27bf\u2b1b\u2b1c\u2b50\u2b55\U0001f300-\U0001faff"
+_FLAGS = "\U0001f1e6-\U0001f1ff"
+_GRAM_SIZES = (
+    (re.compile(f"[{_IDEOGRAPHS}{_KANA}]"), (1, 2)),
+    (re.compile(f"[{_HANGUL}{_FLAGS}]"), (2,)),
+    (re.compile(f"[{_EMOJI}]"), (1,)),
+)
 _SOUTH_EAST_SIZES = (3,)
-_UNSPACED = re.compile(f"[{_IDEOGRAPHS}{_KANA}{_HANGUL}{_SOUTH_EAST}]")
+_UNSPACED = re.compile(f"[{_IDEOGRAPHS}{_KANA}{_HANGUL}{_SOUTH_EAST}{_EMOJI}{_FLAGS}]")
+#: A short word of letters and digits, but no ordinal number.
+_MIXED = re.compile(r"([a-z]{1,12})([0-9]{1,12})|(?![0-9]+(?:st|nd|rd|th)$)([0-9]{1,12})([a-z]{1,12})")
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 #: Longer runs are not words (but hashes, keys or base64); only their beginning is indexed.
 MAX_WORD = 64
@@ -61,10 +71,11 @@ def _pattern(astral: bool) -> re.Pattern[str]:
     # The blocks also contain punctuation (the middle dot of names in kana) and code points that later Unicode versions
     # assign.
     unspaced = "|".join(f"(?:(?={letters})[{block}])+" for block in (_IDEOGRAPHS + _KANA, _HANGUL, _SOUTH_EAST))
+    signs = f"[{_EMOJI}]+|[{_FLAGS}]+"
     spaced = f"(?![{_IDEOGRAPHS}{_KANA}{_HANGUL}{_SOUTH_EAST}]){letters}"
     # No ASCII digit after the apostrophe, as in _ASCII_WORD: an emoji elsewhere in the text must not change the terms
     # of "5'10".
-    return re.compile(f"({unspaced})|((?:{spaced})+(?:'(?:(?![0-9]){spaced})+)?)")
+    return re.compile(f"({unspaced}|{signs})|((?:{spaced})+(?:'(?:(?![0-9]){spaced})+)?)")
 
 
 @lru_cache(maxsize=100_000)
@@ -165,6 +176,8 @@ def terms(text: str, language: str = ENGLISH) -> list[Term]:
 
     >>> [term for term, _ in terms("Caroline's cats don't like the ferries; 我喜欢")]
     ['carolin', 'cat', 'like', 'ferri', '我', '喜', '欢', '我喜', '喜欢']
+    >>> [term for term, _ in terms("RAL6021 in 10k")]
+    ['ral6021', 'ral', '6021', '10k', '10']
     """
     return _terms(_runs(text), language, text)
 
@@ -223,6 +236,10 @@ def _terms_of_new(found: Sequence[str], language: str, cached: dict[str, Term], 
                 continue
             word = _content_word(run, stop_words(language))
             term = (stem(word, language), word) if word else _NO_TERM
+            if (parts := _MIXED.fullmatch(run)) is not None:  # not cached: it is several terms
+                out.append(term)
+                out += [(part, part) for part in filter(None, parts.groups()) if len(part) > 1 or part.isdigit()]
+                continue
             if len(cached) >= _MAX_CACHED:
                 cached.clear()
             cached[run] = term

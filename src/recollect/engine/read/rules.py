@@ -24,7 +24,7 @@ from recollect.indexes import fixed_point, parameters
 from recollect.indexes.documents import columns
 from recollect.indexes.kernels import factors, types, with_numpy
 from recollect.indexes.scoring import dense, members, order_and_summary, priors, ranking, scores, signals
-from recollect.indexes.words import fuzzy, index, postings, surface_forms, titles
+from recollect.indexes.words import compounds, fuzzy, index, postings, surface_forms, titles
 from recollect.text import (
     _unicode14,
     answers,
@@ -37,6 +37,7 @@ from recollect.text import (
     folding,
     frames,
     languages,
+    likeness,
     manner,
     requests,
     unicode,
@@ -44,7 +45,7 @@ from recollect.text import (
 )
 
 #: Raise it when the same constants give other scores. tests/test_receipts.py fails if this was forgotten.
-_REVISION = 3
+_REVISION = 4
 _MODULES: tuple[ModuleType, ...] = (
     _unicode14,
     answers,
@@ -57,6 +58,7 @@ _MODULES: tuple[ModuleType, ...] = (
     folding,
     frames,
     languages,
+    likeness,
     manner,
     requests,
     unicode,
@@ -74,6 +76,7 @@ _MODULES: tuple[ModuleType, ...] = (
     ranking,
     scores,
     signals,
+    compounds,
     fuzzy,
     index,
     postings,

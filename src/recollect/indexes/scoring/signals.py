@@ -32,6 +32,7 @@ from recollect.text.dates import Named, named
 from recollect.text.folding import folded
 from recollect.text.frames import Frame, asks_what_i_said, frame_of, frame_words
 from recollect.text.languages import CODES, known
+from recollect.text.likeness import edits
 from recollect.text.requests import Request, request_of, subject_of, without_kind
 from recollect.text.words import MAX_WORD, is_unspaced, language_of, runs, stem, terms
 
@@ -101,7 +102,7 @@ def read(text: str, view: WordView, today: date, tag: str | None = None) -> Ques
     if not known(tag):
         pairs = [(_known_stem(term, word, view), word) for term, word in pairs]
     pairs = [each for each in pairs if each[1] not in misspelt] or pairs
-    asked = tuple(query_terms(view, pairs))
+    asked = tuple(query_terms(view, pairs, language))
     kept = {query.term for query in asked}
     sequence = tuple(term for term, _ in pairs if term in kept)
     share = 0
@@ -214,20 +215,12 @@ def _named_without_spaces(text: str, view: WordView) -> set[int]:
 
 
 def _almost(word: str, name: str) -> bool:
-    """Return whether a word is a misspelling of a name of at least four letters.
-
-    One letter is changed, missing or added, or two adjacent ones are swapped.
+    """Return whether a word is a misspelling of a name of at least four letters: one edit lies between them.
 
     >>> _almost("melanei", "melanie"), _almost("ben", "ken"), _almost("melanie", "melania")
     (True, False, True)
     """
-    if len(name) < LEAST_LETTERS or abs(len(word) - len(name)) > 1:
-        return False
-    start = next((at for at, (one, other) in enumerate(zip(word, name, strict=False)) if one != other), len(word))
-    one, other = word[start:], name[start:]
-    return (
-        one[1:] == other[1:] or one[1:] == other or one == other[1:] or (one[1::-1], one[2:]) == (other[:2], other[2:])
-    )
+    return len(name) >= LEAST_LETTERS and edits(word, name, 1) <= 1
 
 
 def _date_shares(dates: Named, table: Table, numbers: Ints | Numbers) -> Ints:

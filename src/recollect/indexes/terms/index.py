@@ -236,7 +236,7 @@ class TermIndex:
             if token in self._postings:
                 weights[token] = weights.get(token, 0.0) + count
             elif typos:
-                for similar in self._vocabulary.similar(token, lambda word, _: word in self._postings):
+                for similar in self._vocabulary.similar(token, token, lambda word, _: word in self._postings):
                     weights[similar.word] = weights.get(similar.word, 0.0) + count * (similar.dice / ONE)
         return dict(sorted(weights.items()))
 

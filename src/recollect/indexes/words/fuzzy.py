@@ -15,6 +15,7 @@ from recollect.indexes.fixed_point import ONE
 from recollect.indexes.parameters import LEAST_DICE, MOST_STEMS
 from recollect.indexes.words.segment import Segment
 from recollect.indexes.words.surface_forms import comparable, form, trigram_keys
+from recollect.text.likeness import may_stand_for
 
 
 class Similar(NamedTuple):
@@ -65,13 +66,14 @@ class Vocabulary:
                 self._by_trigram.setdefault(gram, []).append(added)
         self._known.add((word, stem))  # last: a word in `_known` can be found by all of its trigrams
 
-    def similar(self, word: str, in_use: Callable[[str, str], bool]) -> list[Similar]:
-        """Return the words that are most similar to `word`, best first, with at most `MOST_STEMS` different stems.
+    def similar(self, word: str, stem: str, in_use: Callable[[str, str], bool]) -> list[Similar]:
+        """Return the words that are most similar to `word` and that it may stand for (`text.likeness`), best first.
 
-        Ties are in alphabetical order.
+        They have at most `MOST_STEMS` different stems. Ties are in alphabetical order.
 
         Args:
             word: The unknown word.
+            stem: Its stem.
             in_use: Whether the reader's view has a document that uses a word with this stem.
 
         Cost:
@@ -81,12 +83,14 @@ class Vocabulary:
             return []
         grams = trigram_keys(word)
         alike = []
-        for candidate, stem, size, common in self._alike(grams):
-            alike.append(Similar(candidate, stem, 2 * common * ONE // (len(grams) + size)))
+        for candidate, its_stem, size, common in self._alike(grams):
+            alike.append(Similar(candidate, its_stem, 2 * common * ONE // (len(grams) + size)))
         alike.sort(key=lambda item: (-item.dice, item.word, item.stem))
         best: dict[str, Similar] = {}
         for item in alike:
-            if item.stem not in best and in_use(item.word, item.stem):
+            if item.stem in best or not (may_stand_for(item.word, word) or may_stand_for(item.stem, stem)):
+                continue
+            if in_use(item.word, item.stem):
                 best[item.stem] = item
                 if len(best) == MOST_STEMS:
                     break

@@ -17,11 +17,14 @@ import numpy as np
 from recollect.indexes.documents.columns import NONE, Document, Flags, Ints
 from recollect.indexes.documents.table import Documents, Table
 from recollect.indexes.fixed_point import ONE, log_ratio
+from recollect.indexes.parameters import COMPOUND_WEIGHT
+from recollect.indexes.words.compounds import related
 from recollect.indexes.words.fuzzy import Similar, Vocabulary
 from recollect.indexes.words.postings import LAST_POSITION, POSITION_BITS, Postings, lengths_of, live
 from recollect.indexes.words.segment import Segment
 from recollect.indexes.words.surface_forms import comparable, form
 from recollect.indexes.words.titles import ANY_TITLE, other_terms, title_term
+from recollect.text.languages import ENGLISH
 from recollect.text.words import stem
 
 #: Maximum number of occurrences of a term in a question that increase its weight.
@@ -230,9 +233,9 @@ class WordView:
         """Return the speakers (numbers of `Table.speaker`) whose names contain a term."""
         return set(self.table.speakers_named(term))
 
-    def similar(self, word: str) -> list[Similar]:
+    def similar(self, word: str, stem: str) -> list[Similar]:
         """Return known words that resemble an unknown one."""
-        return self._vocabulary.similar(word, lambda known, stem: self.in_use(form(known, stem)))
+        return self._vocabulary.similar(word, stem, lambda known, stem: self.in_use(form(known, stem)))
 
     def idf(self, documents: int, occurrences: int) -> int:
         """Return the mean of two inverse frequencies, with 16 bits of fraction.
@@ -318,7 +321,7 @@ class WordIndex:
         return WordView(self.documents.view(), self.segment, self._tails, self._vocabulary, self._borrowed)
 
 
-def query_terms(view: WordView, terms: Sequence[tuple[str, str]]) -> list[QueryTerm]:
+def query_terms(view: WordView, terms: Sequence[tuple[str, str]], language: str = ENGLISH) -> list[QueryTerm]:
     """Return the terms of a question with their weights, and for each unknown word the known words that resemble it.
 
     The unknown word remains with its full weight, so that a word without any match lowers every score. Names of
@@ -327,6 +330,7 @@ def query_terms(view: WordView, terms: Sequence[tuple[str, str]]) -> list[QueryT
     Args:
         view: The view to search.
         terms: The question as (term, word) pairs.
+        language: Its language, which decides how compounds are read.
     """
     if view.table.speakers.known:
         terms = [each for each in terms if not view.is_speaker_name(stem(each[1]) if each[1] else each[0])] or terms
@@ -338,8 +342,11 @@ def query_terms(view: WordView, terms: Sequence[tuple[str, str]]) -> list[QueryT
     for term, word in list(dict.fromkeys(terms)):
         if not word or view.known(term):
             continue
-        for like in view.similar(word):
+        for like in view.similar(word, term):
             known = out.get(like.stem)
             if known is None or known.weight < like.dice:
                 out[like.stem] = QueryTerm(like.stem, word, like.dice, like.word)
+    for part in related([word for word in words.values() if word], language, view.in_use):
+        if part.term not in out:
+            out[part.term] = QueryTerm(part.term, part.word, COMPOUND_WEIGHT, part.known)
     return list(out.values())

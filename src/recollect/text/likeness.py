@@ -1,0 +1,55 @@
+"""Likeness of words: how many edits make one of another, and whether one can stand for the other.
+
+An unknown word of a question may be misspelt, or another form of a known one. Common letters alone do not tell:
+"fridge" and "friday" share half of them, and one is no typing error for the other.
+"""
+
+from __future__ import annotations
+
+#: A known word may stand for an unknown one if this many edits lie between them, by the letters of the shorter one.
+_EDITS = ((4, 1), (8, 2), (13, 3))
+#: Of two forms of a word, one begins with the other, or both with all but this many letters of the shorter one.
+_ENDING, _LEAST_COMMON = 3, 5
+
+
+def edits(word: str, other: str, most: int) -> int:
+    """Return how many letters must be changed, added, removed or swapped with their neighbour; `most` + 1 if more.
+
+    >>> edits("melanei", "melanie", 2), edits("fridge", "friday", 2), edits("kitten", "sitting", 2)
+    (1, 2, 3)
+
+    Cost:
+        O(letters of one x `most`).
+    """
+    if abs(len(word) - len(other)) > most:
+        return most + 1
+    far = most + 1
+    before: list[int] = []
+    last = [min(column, far) for column in range(len(other) + 1)]
+    for row, letter in enumerate(word, 1):
+        this = [min(row, far), *[far] * len(other)]
+        for column in range(max(1, row - most), min(len(other), row + most) + 1):
+            same = letter == other[column - 1]
+            least = min(last[column] + 1, this[column - 1] + 1, last[column - 1] + (not same))
+            if row > 1 and column > 1 and letter == other[column - 2] and word[row - 2] == other[column - 1]:
+                least = min(least, before[column - 2] + 1)
+            this[column] = min(least, far)
+        if min(this) > most:
+            return far
+        before, last = last, this
+    return last[-1]
+
+
+def may_stand_for(known: str, unknown: str) -> bool:
+    """Return whether a known word can be meant by an unknown one: a typing error lies between them, or an ending.
+
+    >>> may_stand_for("friday", "fridge"), may_stand_for("fridge", "firdge"), may_stand_for("painter", "paintings")
+    (False, True, True)
+    """
+    shorter = min(len(known), len(unknown))
+    allowed = max((count for letters, count in _EDITS if shorter >= letters), default=0)
+    found = edits(known, unknown, allowed)
+    if found <= 1 or (found <= allowed and known[0] == unknown[0]):
+        return found <= allowed
+    common = next((at for at in range(shorter) if known[at] != unknown[at]), shorter)
+    return common >= max(_LEAST_COMMON, shorter - _ENDING)
