@@ -8,6 +8,7 @@ in per cent over all questions with evidence. J is the mean of the four.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,12 +25,20 @@ from recollect.evaluation.run import evaluate
 from recollect.indexes.fixed_point import ONE
 from recollect.indexes.kernels import factors
 from recollect.indexes.kernels import with_numpy as numpy_kernels
-from recollect.indexes.scoring import scores, signals
+from recollect.indexes.scoring import order_and_summary, scores, signals, times
+from recollect.indexes.words import fuzzy
 from recollect.indexes.words import index as words
 from recollect.text import manner
+from recollect.text import words as text_words
+from recollect.text.answers import INSTRUCTION, Kind
 from recollect.text.frames import Frame
 
 Change = tuple[Any, str, Any]
+
+
+def _without_kinds(*kinds: int) -> list[Change]:
+    return [(factors, "BY_KIND", {**factors.BY_KIND, **dict.fromkeys(kinds, (1, 1))})]
+
 
 #: Part -> what makes it have no effect.
 PARTS: dict[str, list[Change]] = {
@@ -43,13 +52,21 @@ PARTS: dict[str, list[Change]] = {
     "the donor cap of context": [(numpy_kernels, "DONOR_CAP", 10**6)],
     "session": [(numpy_kernels, "SESSION_SHARE", 0)],
     "pair": [(scores, "PAIR_SHARE", 0)],
-    "date": [(signals, "DATE_SHARE", 0)],
+    "date": [(times, "DATE_SHARE", 0)],
     "speaker": [(signals, "SPEAKER", ONE), (signals, "SPEAKING_ASSISTANT", ONE)],
     "the assistant that a question asks": [(signals, "ASSISTANT", "")],
     "what I said about somebody": [(signals, "asks_what_i_said", lambda words: False)],
     "the admitted speaker": [(signals, "SAID_SHARE", 0), (signals, "NAMED_SHARE", 0)],
-    "the kind of answer": [(factors, "ANSWER", (1, 1))],
-    "'kind of' in questions": [(signals, "subject_of", lambda text: text)],
+    "the kind of answer": _without_kinds(Kind.TIME, Kind.NUMBER, Kind.NAME),
+    "reasons": _without_kinds(Kind.REASON),
+    "the past": _without_kinds(Kind.PAST),
+    "instructions in recollections": _without_kinds(INSTRUCTION),
+    "members of classes": [(signals, "members_in", lambda text, view: ())],
+    "the words of requests": [(signals, "subject_of", lambda text, request: text)],
+    "the opening of sessions": [(order_and_summary, "OPENING", (0, 1))],
+    "the spread of orders": [(order_and_summary, "SPREAD", (1, 1))],
+    "assistants in summaries": [(order_and_summary, "SUMMARIZED_ASSISTANT", (1, 1))],
+    "'kind of' in questions": [(signals, "without_kind", lambda text: text)],
     "frames of questions": [(signals, "frame_of", lambda *arguments: Frame())],
     "titles": [(numpy_kernels, "TITLE_MASS", 0)],
     "the asking factor": [(manner, "ASKING", Fraction(0))],
@@ -57,7 +74,9 @@ PARTS: dict[str, list[Change]] = {
     "the factor of one's own": [(manner, "OWN", Fraction(1))],
     "the instruction factor": [(manner, "STANDING_TAGS", {**manner.STANDING_TAGS, manner.INSTRUCTION: Fraction(1)})],
     "the preference factor": [(manner, "STANDING_TAGS", {**manner.STANDING_TAGS, manner.PREFERENCE: Fraction(1)})],
-    "likeness of unknown words": [(words.WordView, "similar", lambda self, word: [])],
+    "likeness of unknown words": [(words.WordView, "similar", lambda self, word, stem: [])],
+    "the limit of likeness": [(fuzzy, "may_stand_for", lambda known, unknown: True)],
+    "the parts of mixed words": [(text_words, "_MIXED", re.compile("(?!)"))],
 }
 
 

@@ -153,3 +153,15 @@ def _ratio(hits: recollect.Hits) -> float:
     """The score of the assistant's turn for each of the user's."""
     by_role = {hit.record.role: hit.score for hit in hits}
     return by_role["assistant"] / by_role["user"]
+
+
+def test_what_was_said_hours_ago_is_found_without_a_word(memory: Memory) -> None:
+    for hours in (1, 2, 5, 30):
+        memory.remember(f"call number {hours}", time=START - timedelta(hours=hours))
+    question = "Who was it two hours ago?"
+    assert [hit.record.content for hit in memory.recall(question, reference=START)] == ["call number 2"]
+    assert [hit.record.content for hit in memory.recall("Which call was in the last 6 hours?", 3, reference=START)] == [
+        "call number 1",
+        "call number 2",
+        "call number 5",
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 
 import pytest
 
@@ -173,3 +173,36 @@ def test_a_date_without_a_year_recurs(question: str, months: set[int], days: set
 def test_words_that_name_no_time_are_ordinary_words(question: str) -> None:
     found = named(question, TODAY)
     assert [*found.spans, *found.months, *found.days] == []
+
+
+NOW = datetime(2026, 11, 25, 9, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("question", "begin", "end"),
+    [
+        ("What did I say 2 hours ago?", "07:00", "08:00"),
+        ("Who called an hour ago?", "08:00", "09:00"),
+        ("Who called 40 minutes ago?", "08:40", "09:00"),
+        ("Who called in the last three hours?", "06:30", "09:30"),
+        ("Who called before 2 hours ago?", "00:00", "07:30"),
+        ("Was habe ich vor 2 Stunden gesagt?", "07:00", "08:00"),
+        ("Was war in den letzten drei Stunden?", "06:30", "09:30"),
+        ("Qu'est-ce que j'ai dit il y a deux heures ?", "07:00", "08:00"),
+        ("¿Qué dije hace dos horas?", "07:00", "08:00"),
+        ("Che cosa ho detto due ore fa?", "07:00", "08:00"),
+        ("O que eu disse há duas horas?", "07:00", "08:00"),
+        ("Wat zei ik twee uur geleden?", "07:00", "08:00"),
+        ("两小时前我说了什么", "07:00", "08:00"),
+        ("2時間前に何を言いましたか", "07:00", "08:00"),
+    ],
+)
+def test_hours_are_counted_back_from_the_time_of_the_question(question: str, begin: str, end: str) -> None:
+    ((first, last),) = named(question, NOW).moments
+    assert (first.strftime("%H:%M"), last.strftime("%H:%M")) == (begin, end)
+    assert named(question, NOW).spans == ()
+    assert named(question, NOW.date()) == named("", NOW.date())  # a day has no hours to count from
+
+
+def test_hours_before_the_calendar_begins_are_no_time() -> None:
+    assert named("999 hours ago", datetime(1, 1, 2, tzinfo=UTC)).moments == ()

@@ -40,9 +40,7 @@ class Finder:
     """
 
     def __init__(self, phrases: Phrases) -> None:
-        units_of: dict[str, int | str] = {
-            word: unit for *words, unit in map(str.split, phrases.units.split(";")) for word in words
-        }
+        units_of, hours_of = _units(phrases.units), _units(phrases.hours)
         self._names: Mapping[str, Mapping[str, int | str]] = {
             "near": _pairs(phrases.near),
             "weekday": _numbered(phrases.weekdays, 0),
@@ -50,12 +48,16 @@ class Finder:
             "count": _pairs(phrases.counts),
             "step": units_of,
             "unit": units_of,
+            "hour": hours_of,
             "which": _pairs(phrases.which),
             "ordinal": _pairs(phrases.ordinals),
         }
         self._values = {slot: {plain(name): of for name, of in names.items()} for slot, names in self._names.items()}
         self._day_suffix = phrases.day_suffix
-        self._templates = [line.strip().partition(": ")[::2] for line in phrases.templates.strip().splitlines()]
+        templates = [line.strip().partition(": ")[::2] for line in phrases.templates.strip().splitlines()]
+        back = [(rule, template) for rule, template in templates if rule in ("ago", "within")]
+        self._templates = [(f"{rule} hours", template.replace("{step}", "{hour}")) for rule, template in back]
+        self._templates += templates
         self._shared = frozenset(map(plain, phrases.shared.split()))
         self._edge = r"\b" if phrases.spaced else ""
         self._bounds = phrases.bounds
@@ -68,7 +70,7 @@ class Finder:
     @cached_property
     def words(self) -> frozenset[str]:
         """Return the words of which each phrase has at least one, or digits."""
-        named = (self._values[slot] for slot in ("near", "weekday", "month", "step"))
+        named = (self._values[slot] for slot in ("near", "weekday", "month", "step", "hour"))
         return frozenset(
             max(_LETTERS.findall(phrase), key=len, default=phrase) for values in named for phrase in values
         )
@@ -170,6 +172,11 @@ def plain(word: str) -> str:
 
 def _spaced(template: str) -> str:
     return template.replace(" ", r"\s+")
+
+
+def _units(written: str) -> dict[str, int | str]:
+    """Parse "day days day; week weeks week": the last of each group is the unit."""
+    return {word: unit for *words, unit in map(str.split, written.split(";")) for word in words}
 
 
 def _pairs(written: str) -> dict[str, int | str]:

@@ -19,6 +19,7 @@ class Phrases(NamedTuple):
         months: The names of the months from January, likewise.
         counts: Words for numbers: "one 1; two 2".
         units: Words for units, each before its unit: "day days day; week weeks week".
+        hours: Words for hours and minutes, likewise. Where `templates` count days back, they count these back, too.
         which: Words for the last, this and the next: "last -1; this 0; next 1".
         ordinals: Words for the weeks of a month, from 0, and -1 for the last.
         templates: A line for each template, with its rule before a colon. Where a question mark follows the rule, the
@@ -36,6 +37,7 @@ class Phrases(NamedTuple):
     months: str
     counts: str
     units: str
+    hours: str
     which: str
     ordinals: str
     templates: str
@@ -57,6 +59,7 @@ ENGLISH = Phrases(
     "a couple of 2; a few 3",
     units="day days day; week weeks week; fortnight fortnights fortnight; weekend weekends weekend; "
     "month months month; year years year",
+    hours="hour hours hour; minute minutes min mins minute",
     which="last -1; past -1; previous -1; this 0; next 1",
     ordinals="first 0; 1st 0; second 1; 2nd 1; third 2; 3rd 2; fourth 3; 4th 3; last -1",
     day_suffix="(?:st|nd|rd|th)?",
@@ -93,6 +96,7 @@ GERMAN = Phrases(
     "zehn 10; ein paar 3; einigen 3; einige 3",
     units="tag tage tagen day; woche wochen week; wochenende wochenenden weekend; monat monate monaten month; "
     "jahr jahre jahren year",
+    hours="stunde stunden hour; minute minuten minute",
     which="letzte -1; letzten -1; letzter -1; letztes -1; vergangene -1; vergangenen -1; vergangenes -1; vorige -1; "
     "vorigen -1; voriges -1; diese 0; diesen 0; dieser 0; dieses 0; diesem 0; nächste 1; nächsten 1; nächstes 1; "
     "kommende 1; kommenden 1; kommendes 1",
@@ -128,6 +132,7 @@ FRENCH = Phrases(
     "quelques 3",
     units="jour jours day; semaine semaines week; quinzaine fortnight; week-end weekend weekend; mois month; "
     "an ans année années year",
+    hours="heure heures hour; minute minutes minute",
     which="dernière -1; dernier -1; passée -1; passé -1; ce 0; cet 0; cette 0; prochaine 1; prochain 1",
     ordinals="première 0; deuxième 1; seconde 1; troisième 2; quatrième 3; dernière -1",
     day_suffix="(?:er)?",
@@ -165,6 +170,7 @@ SPANISH = Phrases(
     counts="un 1; una 1; dos 2; tres 3; cuatro 4; cinco 5; seis 6; siete 7; ocho 8; nueve 9; diez 10; quince 15; "
     "un par de 2; unos 3; unas 3",
     units="día días day; semana semanas week; quincena fortnight; mes meses month; año años year",
+    hours="hora horas hour; minuto minutos minute",
     which="pasado -1; pasada -1; último -1; última -1; este 0; esta 0; próximo 1; próxima 1",
     ordinals="primera 0; segunda 1; tercera 2; cuarta 3; última -1",
     shared="marzo hoy junio julio agosto",
@@ -199,6 +205,7 @@ ITALIAN = Phrases(
     counts="un 1; una 1; uno 1; due 2; tre 3; quattro 4; cinque 5; sei 6; sette 7; otto 8; nove 9; dieci 10; "
     "quindici 15; un paio di 2; qualche 3",
     units="giorno giorni day; settimana settimane week; mese mesi month; anno anni year",
+    hours="ora ore hour; minuto minuti minute",
     which="scorso -1; scorsa -1; passato -1; passata -1; questo 0; questa 0; prossimo 1; prossima 1",
     ordinals="prima 0; seconda 1; terza 2; quarta 3; ultima -1",
     shared="marzo agosto",
@@ -232,6 +239,7 @@ PORTUGUESE = Phrases(
     counts="um 1; uma 1; dois 2; duas 2; três 3; quatro 4; cinco 5; seis 6; sete 7; oito 8; nove 9; dez 10; "
     "quinze 15; alguns 3; algumas 3",
     units="dia dias day; semana semanas week; quinzena fortnight; mês meses month; ano anos year",
+    hours="hora horas hour; minuto minutos minute",
     which="passado -1; passada -1; último -1; última -1; este 0; esta 0; próximo 1; próxima 1; que vem 1",
     ordinals="primeira 0; segunda 1; terceira 2; quarta 3; última -1",
     shared="segunda quarta quinta sexta terça julho agosto",
@@ -265,6 +273,7 @@ DUTCH = Phrases(
     counts="een 1; één 1; twee 2; drie 3; vier 4; vijf 5; zes 6; zeven 7; acht 8; negen 9; tien 10; veertien 14; "
     "een paar 3; enkele 3",
     units="dag dagen day; week weken week; weekend weekenden weekend; maand maanden month; jaar jaren year",
+    hours="uur uren hour; minuut minuten minute",
     which="vorige -1; afgelopen -1; voorbije -1; verleden -1; deze 0; dit 0; volgende 1; komende 1",
     ordinals="eerste 0; tweede 1; derde 2; vierde 3; laatste -1",
     day_suffix="(?:ste|de|e)?",
@@ -299,6 +308,7 @@ CHINESE = Phrases(
     "11月 十一月; 12月 十二月",
     counts="一 1; 二 2; 两 2; 兩 2; 三 3; 四 4; 五 5; 六 6; 七 7; 八 8; 九 9; 十 10; 几 3; 幾 3",
     units="天 day; 周 週 星期 个星期 個星期 礼拜 禮拜 个礼拜 個禮拜 week; 周末 週末 weekend; 个月 個月 month; 年 year",
+    hours="小时 小時 个小时 個小時 钟头 鐘頭 个钟头 個鐘頭 hour; 分钟 分鐘 minute",
     which="上 -1; 去 -1; 这 0; 這 0; 本 0; 今 0; 下 1; 明 1",
     ordinals="一 0; 二 1; 三 2; 四 3; 后一 -1; 後一 -1",
     bounds={"since": "自从|自從|自|从|從$以来|以來|起", "before": "$之前|以前", "after": "$之后|之後|以后|以後"},
@@ -328,6 +338,7 @@ JAPANESE = Phrases(
     "11月 十一月; 12月 十二月",
     counts="一 1; 二 2; 三 3; 四 4; 五 5; 六 6; 七 7; 八 8; 九 9; 十 10; 数 3",
     units="日 day; 週 週間 week; 週末 weekend; 月 か月 ヶ月 カ月 ヵ月 箇月 month; 年 year",
+    hours="時間 hour; 分 分間 minute",
     which="先 -1; 昨 -1; 去 -1; 今 0; 来 1",
     ordinals="1 0; 2 1; 3 2; 4 3; 一 0; 二 1; 三 2; 四 3",
     bounds={"since": "$以来|から", "before": "$より前|以前|の前|までに", "after": "$より後|以降|の後"},

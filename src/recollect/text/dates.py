@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -44,6 +44,7 @@ class Named(NamedTuple):
         days: Days of the year, as (month, day).
         spans: First and last day of each relative or complete date.
         relative: The phrases of the relative dates.
+        moments: The begin and end of each time of less than a day, such as "two hours ago".
     """
 
     months: frozenset[int]
@@ -51,13 +52,19 @@ class Named(NamedTuple):
     days: frozenset[tuple[int, int]]
     spans: tuple[Span, ...] = ()
     relative: tuple[str, ...] = ()
+    moments: tuple[tuple[datetime, datetime], ...] = ()
 
 
-_NOTHING = Named(frozenset(), frozenset(), frozenset())
+#: Those of a question without a date.
+NO_DATES = Named(frozenset(), frozenset(), frozenset())
 
 
 def named(question: str, reference: date) -> Named:
-    """Return the dates named in a question that is asked on the reference day.
+    """Return the dates named in a question.
+
+    Args:
+        question: The question.
+        reference: The day on which it is asked, or the time, without which it names no hours.
 
     >>> named("What did we buy on 7 May 2023?", date(2024, 1, 1)).months
     frozenset({5})
@@ -66,18 +73,27 @@ def named(question: str, reference: date) -> Named:
     """
     languages = _languages(question)
     if not languages:  # most questions stop here
-        return _NOTHING
+        return NO_DATES
     rest = " ".join(question.split())
     spans: list[Span] = []
     for pattern in (_ISO, _NUMERIC):
         spans += [date_spans.one(day) for found in pattern.finditer(rest) for day in sorted(_complete(found))]
         rest = pattern.sub(" ", rest)
     months, years, days, phrases = set[int](), set[int](), set[tuple[int, int]](), []
+    moments: list[tuple[datetime, datetime]] = []
+    time = reference if isinstance(reference, datetime) else None
+    today = reference if time is None else time.date()
     for match in _matches(rest, languages):
         slots: Mapping[str, Any] = match.slots
+        if "hour" in slots:
+            if time is not None:
+                with suppress(OverflowError):
+                    moments.append(_hours(match, time))
+                    phrases.append(match.text)
+            continue
         if match.rule not in _ABSOLUTE or match.bound:
             try:
-                first, last = _bounded(match, reference)
+                first, last = _bounded(match, today)
             except (ValueError, OverflowError):  # there is no such day, or it is before the calendar's first year
                 continue
             spans.append((first, last))
@@ -92,7 +108,7 @@ def named(question: str, reference: date) -> Named:
             days.add((slots["month"], slots["day"]))
         if "year" in slots:
             years.add(slots["year"])
-    return Named(frozenset(months), frozenset(years), frozenset(days), tuple(spans), tuple(phrases))
+    return Named(frozenset(months), frozenset(years), frozenset(days), tuple(spans), tuple(phrases), tuple(moments))
 
 
 def _languages(question: str) -> list[str]:
@@ -154,6 +170,22 @@ def _complete(found: re.Match[str]) -> set[date]:
 
 def _days(first: date, last: date) -> list[date]:
     return [first + timedelta(number) for number in range((last - first).days + 1)]
+
+
+def _hours(match: Match, time: datetime) -> tuple[datetime, datetime]:
+    """Return the time that a phrase such as "two hours ago" means: a quarter of the distance or half a unit around it.
+
+    "In the last two hours" means all of them, and so does "since"; "before" means the day until then.
+    """
+    slots: Mapping[str, Any] = match.slots
+    unit = timedelta(hours=1) if slots["hour"] == "hour" else timedelta(minutes=1)
+    distance = slots["count"] * unit
+    if match.rule == "within hours" or match.bound in ("since", "after"):
+        return time - distance, time + timedelta.resolution
+    if match.bound == "before":
+        return (time - distance).replace(hour=0, minute=0, second=0, microsecond=0), time - distance
+    around = max(distance / 4, unit / 2)
+    return time - distance - around, min(time - distance + around, time)
 
 
 def _bounded(match: Match, today: date) -> Span:

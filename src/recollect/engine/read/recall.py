@@ -82,7 +82,7 @@ def recall(
         table = words.table
         words = words.narrowed(scope, lambda: of_scope(scope, table))
     assert operation.reference is not None, "the engine sets it"
-    question = read(operation.question, words, operation.reference.date(), operation.language or language)
+    question = read(operation.question, words, operation.reference, operation.language or language)
     dense, note = (None, "") if question_vector is None else question_vector.score(branch, words.table)
     # None if every record passes, so that no record need be checked.
     where = (

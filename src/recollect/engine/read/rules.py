@@ -23,7 +23,7 @@ from recollect.engine.read import recall, validity
 from recollect.indexes import fixed_point, parameters
 from recollect.indexes.documents import columns
 from recollect.indexes.kernels import factors, types, with_numpy
-from recollect.indexes.scoring import dense, members, order_and_summary, priors, ranking, scores, signals
+from recollect.indexes.scoring import dense, members, order_and_summary, priors, ranking, scores, signals, times
 from recollect.indexes.words import compounds, fuzzy, index, postings, surface_forms, titles
 from recollect.text import (
     _unicode14,
@@ -45,7 +45,7 @@ from recollect.text import (
 )
 
 #: Raise it when the same constants give other scores. tests/test_receipts.py fails if this was forgotten.
-_REVISION = 4
+_REVISION = 5
 _MODULES: tuple[ModuleType, ...] = (
     _unicode14,
     answers,
@@ -76,6 +76,7 @@ _MODULES: tuple[ModuleType, ...] = (
     ranking,
     scores,
     signals,
+    times,
     compounds,
     fuzzy,
     index,

@@ -36,6 +36,9 @@ def time_in_question(dates: Named, reference: datetime) -> tuple[int, int] | Non
 
     None if it names months or days of no particular year.
     """
+    if dates.moments:
+        begins, ends = zip(*dates.moments, strict=True)
+        return microseconds(min(begins)), microseconds(max(ends))
     if dates.spans:
         first, last = min(span[0] for span in dates.spans), max(span[1] for span in dates.spans)
     elif dates.years:

@@ -15,20 +15,20 @@ from datetime import date
 
 import numpy as np
 
-from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers, civil_of
-from recollect.indexes.documents.table import Table
+from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.fixed_point import BITS, SHARE_BITS
 from recollect.indexes.kernels.types import About
-from recollect.indexes.parameters import DATE_SHARE, NAMED_SHARE, SAID_SHARE, SPEAKER, SPEAKING_ASSISTANT
+from recollect.indexes.parameters import NAMED_SHARE, SAID_SHARE, SPEAKER, SPEAKING_ASSISTANT
 from recollect.indexes.scoring.dense import Dense
 from recollect.indexes.scoring.members import Member, member_shares, members_in
 from recollect.indexes.scoring.order_and_summary import by_place, spread
 from recollect.indexes.scoring.scores import NOTHING, Scores, weighed
+from recollect.indexes.scoring.times import date_shares, exact, within
 from recollect.indexes.words.index import QueryTerm, WordView, query_terms
 from recollect.indexes.words.surface_forms import LEAST_LETTERS, comparable
 from recollect.text.answers import INSTRUCTION, Kind
 from recollect.text.answers import wanted as asks_for
-from recollect.text.dates import Named, named
+from recollect.text.dates import NO_DATES, Named, named
 from recollect.text.folding import folded
 from recollect.text.frames import Frame, asks_what_i_said, frame_of, frame_words
 from recollect.text.languages import CODES, known
@@ -69,21 +69,21 @@ class Question:
     favour: int = SPEAKER
 
 
-def read(text: str, view: WordView, today: date, tag: str | None = None) -> Question:
+def read(text: str, view: WordView, now: date, tag: str | None = None) -> Question:
     """Parse a question.
 
     Args:
         text: The question.
         view: The view to search.
-        today: The day from which relative dates such as "yesterday" count.
+        now: The day or the time from which relative dates such as "yesterday" count.
         tag: Its language as a BCP 47 tag. None: the detected language, if documents are written in it, or else the most
             frequent language of the documents.
     """
     text = " ".join(text.split())
-    dates = named(text, today)
+    dates = named(text, now)
     request, framed = request_of(text), without_kind(text)
     table = view.table
-    if dates.spans and (_of_spans(dates, table.civil[: table.count]) & table.alive[: table.count]).any():
+    if (dates.spans or dates.moments) and within(dates, table).any():
         # If there are documents of that time, "yesterday" is a date and not a word to search for.
         for phrase in dict.fromkeys(dates.relative):
             framed = framed.replace(phrase, " ")
@@ -150,26 +150,6 @@ def _known_stem(term: str, word: str, view: WordView) -> str:
     return next((other for code in written if view.known(other := stem(word, CODES[code]))), term)
 
 
-def _of_spans(dates: Named, civil: Numbers) -> Flags:
-    """Return which days are in the spans that a question names."""
-    out: Flags = np.zeros(len(civil), dtype=np.bool_)
-    for first, last in {*dates.spans}:  # a question may repeat a date many times
-        out |= (civil >= civil_of(first)) & (civil <= civil_of(last))
-    return out
-
-
-def _of_days(dates: Named, civil: Numbers) -> Flags:
-    """Return which days are exact days that a question names."""
-    out: Flags = np.zeros(len(civil), dtype=np.bool_)
-    for first, last in {*dates.spans}:  # a question may repeat a date many times
-        if first == last:
-            out |= civil == civil_of(first)
-    if dates.days:
-        fits = np.isin(civil & 511, [month << 5 | day for month, day in dates.days])
-        out |= fits & np.isin(civil >> 9, list(dates.years)) if dates.years else fits
-    return out
-
-
 def _speaker(text: str, view: WordView) -> tuple[int, set[str]]:
     """Return the speaker that a question names first, and the misspelt names in the question.
 
@@ -223,22 +203,6 @@ def _almost(word: str, name: str) -> bool:
     return len(name) >= LEAST_LETTERS and edits(word, name, 1) <= 1
 
 
-def _date_shares(dates: Named, table: Table, numbers: Ints | Numbers) -> Ints:
-    """Return one date share for a month, year or span that the question names, and two for an exact day."""
-    share = (DATE_SHARE << SHARE_BITS) // 100
-    civil = table.civil[numbers]
-    out: Ints = np.where(_of_spans(dates, civil), share, 0)
-    if dates.months or dates.years:
-        fits = np.ones(len(civil), dtype=np.bool_)
-        if dates.months:
-            fits &= np.isin(civil >> 5 & 15, list(dates.months))
-        if dates.years:
-            fits &= np.isin(civil >> 9, list(dates.years))
-        out[fits] = share
-    out[_of_days(dates, civil)] = 2 * share
-    return out
-
-
 def score(
     question: Question,
     view: WordView,
@@ -265,14 +229,14 @@ def score(
     table, dates = view.table, question.dates
     kinds = (*map(int, question.wanted), *((INSTRUCTION,) if question.request.recollection else ()))
     about = About(question.speaker, kinds, question.favour)
-    named_time = bool(dates.days or dates.spans or dates.months or dates.years)
+    named_time = dates != NO_DATES
     request, members = question.request, question.members if asked.mass else ()
     placed = request.order or request.summary
     if best is not None and dense is None and not (named_time or question.speaker_share or members or placed):
         return Scores(asked, asked.reach_best(about, max(1, min(best, table.live_count)), among), about=about)
     forced = np.zeros(0, dtype=np.int32)
-    if dates.days or dates.spans:
-        forced = _numbers(_of_days(dates, table.civil[: table.count]) & table.alive[: table.count])
+    if dates.days or dates.spans or dates.moments:
+        forced = exact(dates, table)
     spoken: Flags | None = None
     if question.speaker_share:
         spoken = (table.speaker[: table.count] == question.speaker) & table.alive[: table.count]
@@ -287,10 +251,10 @@ def score(
     reached = asked.reach(forced)
     if not len(reached.numbers) and named_time:
         alive = _numbers(table.alive[: table.count])
-        reached = asked.reach(alive[_date_shares(dates, table, alive) > 0])
+        reached = asked.reach(alive[date_shares(dates, table, alive) > 0])
     if among is not None:
         reached = reached.within(among)
-    dated = _date_shares(dates, table, reached.numbers) if named_time else NOTHING
+    dated = date_shares(dates, table, reached.numbers) if named_time else NOTHING
     # The embedding covers the complete text, including its manner, so no factor applies to its share.
     by_vector = NOTHING if dense is None else dense.shares[reached.numbers]
     said = NOTHING if spoken is None else spoken[reached.numbers] * ((question.speaker_share << SHARE_BITS) // 100)

@@ -1,0 +1,72 @@
+"""The date signal: which documents are of the time that a question names, and their shares.
+
+The day of a document is that of its record's own UTC offset.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recollect.indexes.documents.columns import NO_TIME, Flags, Ints, Numbers, civil_of
+from recollect.indexes.documents.table import Table
+from recollect.indexes.fixed_point import SHARE_BITS
+from recollect.indexes.parameters import DATE_SHARE
+from recollect.records.codec import microseconds
+from recollect.text.dates import Named
+
+
+def within(dates: Named, table: Table) -> Flags:
+    """Return which documents, by number, are live and within the spans or times that a question names."""
+    out: Flags = _of_spans(dates, table.civil[: table.count]) | _of_moments(dates, table.micros[: table.count])
+    return out & table.alive[: table.count]
+
+
+def exact(dates: Named, table: Table) -> Numbers:
+    """Return the live documents of the exact days and times that a question names, which are hits without a word."""
+    of_days = _of_days(dates, table.civil[: table.count]) | _of_moments(dates, table.micros[: table.count])
+    return np.flatnonzero(of_days & table.alive[: table.count]).astype(np.int32)
+
+
+def date_shares(dates: Named, table: Table, numbers: Ints | Numbers) -> Ints:
+    """Return one date share for a month, year or span that the question names, and two for an exact day or time."""
+    share = (DATE_SHARE << SHARE_BITS) // 100
+    civil = table.civil[numbers]
+    out: Ints = np.where(_of_spans(dates, civil), share, 0)
+    if dates.months or dates.years:
+        fits = np.ones(len(civil), dtype=np.bool_)
+        if dates.months:
+            fits &= np.isin(civil >> 5 & 15, list(dates.months))
+        if dates.years:
+            fits &= np.isin(civil >> 9, list(dates.years))
+        out[fits] = share
+    out[_of_days(dates, civil) | _of_moments(dates, table.micros[numbers])] = 2 * share
+    return out
+
+
+def _of_spans(dates: Named, civil: Numbers) -> Flags:
+    """Return which days are in the spans that a question names."""
+    out: Flags = np.zeros(len(civil), dtype=np.bool_)
+    for first, last in {*dates.spans}:  # a question may repeat a date many times
+        out |= (civil >= civil_of(first)) & (civil <= civil_of(last))
+    return out
+
+
+def _of_moments(dates: Named, micros: Ints) -> Flags:
+    """Return which times are in the times of less than a day that a question names."""
+    out: Flags = np.zeros(len(micros), dtype=np.bool_)
+    for begin, end in {*dates.moments}:
+        out |= (micros >= microseconds(begin)) & (micros < microseconds(end))
+    out &= micros != NO_TIME
+    return out
+
+
+def _of_days(dates: Named, civil: Numbers) -> Flags:
+    """Return which days are exact days that a question names."""
+    out: Flags = np.zeros(len(civil), dtype=np.bool_)
+    for first, last in {*dates.spans}:  # a question may repeat a date many times
+        if first == last:
+            out |= civil == civil_of(first)
+    if dates.days:
+        fits = np.isin(civil & 511, [month << 5 | day for month, day in dates.days])
+        out |= fits & np.isin(civil >> 9, list(dates.years)) if dates.years else fits
+    return out
