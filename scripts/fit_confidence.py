@@ -1,18 +1,23 @@
-"""Fit the two constants of `hit.confidence` on questions put to right and wrong memories.
+"""Fit the constants of `hit.confidence` on questions put to right and wrong memories of several sizes.
 
     .venv/bin/python scripts/fit_confidence.py DATA        # the folder with locomo/ and beam/
     .venv/bin/python scripts/fit_confidence.py DATA sdr    # those of the score of sparse codes
 
-Confidence is 1 / (1 + exp(a - b f)), f = score sqrt(weight of the question), or the overlap of sparse codes: logistic
-regression with one feature, and equal weight for both kinds of questions and both data sets. Validated by leaving one
-conversation out: constants fitted without a conversation are applied to it, and the AUROC and log-loss of these
-predictions are printed.
+Confidence is 1 / (1 + exp(a + c ln n - b f)), where n is the number of records and f = score sqrt(weight of the
+question): logistic regression with two features. For the overlap of sparse codes there is no c. The memories are parts
+of the conversations: from the beginning, and from random turns on. Both kinds of questions, all sizes and both data
+sets have the same weight. Validated by leaving one conversation out: constants fitted without a conversation are
+applied to it. For each size, the AUROC and the calibration error (expected, ten bins) on the parts from the beginning
+are printed.
 """
 
 from __future__ import annotations
 
+import random
 import sys
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,71 +31,97 @@ from recollect.evaluation.metrics import auroc
 from recollect.evaluation.retrievers import text_of
 from recollect.evaluation.run import answerable
 from recollect.indexes.sdr.texts import SdrTexts
+from recollect.records.record import Record
 
 Floats = NDArray[np.float64]
+#: The sizes of the memories in records, and how many parts of that size each conversation gives. None: all of it.
+SIZES: dict[int | None, int] = {5: 12, 20: 6, 100: 3, 500: 1, None: 1}
+#: To how many wrong memories a question is put, if there are many parts.
+WRONG = 4
 
 
-class Cases(NamedTuple):
-    """f and whether the question is answerable, with the data set and conversation that was asked, and a weight."""
+class Case(NamedTuple):
+    """A question put to a memory.
 
-    f: Floats
-    right: Floats
-    groups: list[tuple[str, str]]
-    weight: Floats
+    Attributes:
+        data: The data set.
+        name: The conversation that was asked.
+        size: The size that the memory should have; None: that of the conversation.
+        first: Whether the memory is the beginning of the conversation.
+        own: Whether it is the conversation of the question.
+        f: The feature of the best hit.
+        records: The number of records of the memory.
+    """
+
+    data: str
+    name: str
+    size: int | None
+    first: bool
+    own: bool
+    f: float
+    records: int
 
 
-#: Returns f of the best hit of a question in a namespace.
-Ask = Callable[[str, str], float]
-
-
-def by_recall(memory: recollect.Memory, names: Iterable[str]) -> Ask:
+def asked_by_recall(memory: recollect.Memory, question: str) -> float:
     """Ask with `recall`."""
-
-    def ask(name: str, question: str) -> float:
-        hits = memory.namespace(name).recall(question, k=1)
-        return hits[0].score * hits.plan.weight**0.5 if hits else 0.0
-
-    return ask
+    hits = memory.recall(question, k=1)
+    return hits[0].score * hits.plan.weight**0.5 if hits else 0.0
 
 
-def by_sdr(memory: recollect.Memory, names: Iterable[str]) -> Ask:
+class BySdr:
     """Ask with sparse codes."""
-    texts = {name: SdrTexts(dict(enumerate(map(text_of, memory.namespace(name).find()), start=1))) for name in names}
 
-    def ask(name: str, question: str) -> float:
-        hits = texts[name].overlapping(question, 1)
+    def __init__(self) -> None:
+        self._texts: dict[int, SdrTexts] = {}
+
+    def __call__(self, memory: recollect.Memory, question: str) -> float:
+        """Return the overlap of the best text."""
+        if id(memory) not in self._texts:
+            self._texts[id(memory)] = SdrTexts(dict(enumerate(map(text_of, memory.find()), start=1)))
+        hits = self._texts[id(memory)].overlapping(question, 1)
         return hits[0].overlap if hits else 0.0
 
-    return ask
+
+def cases(data: datasets.DataSet, kind: str) -> Iterator[Case]:
+    """Yield the questions of a data set, put to the parts of their conversation that have the answer, and to others."""
+    rng = random.Random(1)
+    with recollect.open(":memory:") as memory:
+        data.fill(memory)
+        asked = list(answerable(data, memory))
+        speakers = {each.namespace: each.speakers for each in asked}
+        turns = {name: sorted(memory.namespace(name).find(), key=_place) for name in speakers}
+    for size, count in SIZES.items():
+        for number in range(count):
+            ask = BySdr() if kind == "sdr" else asked_by_recall
+            with ExitStack() as stack:
+                parts: dict[str, tuple[recollect.Memory, set[str]]] = {}
+                for name, records in turns.items():
+                    most = len(records) if size is None else size
+                    begin = rng.randrange(max(1, len(records) - most)) if number else 0
+                    part = records[begin : begin + most]
+                    opened = stack.enter_context(recollect.open(":memory:"))
+                    opened.remember_all(part)
+                    parts[name] = opened, {record.id for record in part}
+                for each in asked:
+                    if not set(each.evidence) <= parts[each.namespace][1]:
+                        continue
+                    others = [name for name in parts if name != each.namespace]
+                    some = rng.sample(others, min(WRONG, len(others))) if count > 1 else others
+                    for name in [each.namespace, *some]:
+                        own = name == each.namespace
+                        question = each.text if own else renamed(each, speakers[name])
+                        opened, ids = parts[name]
+                        yield Case(data.name, name, size, not number, own, ask(opened, question), len(ids))
 
 
-def cases(folder: Path, asking: Callable[[recollect.Memory, Iterable[str]], Ask]) -> Cases:
-    """Every question of the development data, asked of its own conversation and of the others."""
-    sets = (datasets.locomo(folder / "locomo" / "locomo5-dev.json"), datasets.beam(folder / "beam" / "100K"))
-    rows: list[tuple[float, float, tuple[str, str], float]] = []
-    for data in sets:
-        with recollect.open(":memory:") as memory:
-            data.fill(memory)
-            asked = list(answerable(data, memory))
-            speakers = {each.namespace: each.speakers for each in asked}
-            ask = asking(memory, speakers)
-            kinds: dict[bool, list[tuple[float, str]]] = {True: [], False: []}
-            for each in asked:
-                for name in speakers:
-                    own = name == each.namespace
-                    question = each.text if own else renamed(each, speakers[name])
-                    kinds[own].append((ask(name, question), name))
-        for own, found in kinds.items():
-            rows += [(f, float(own), (data.name, name), 1 / len(found)) for f, name in found]
-    f, right, groups, weight = zip(*rows, strict=True)
-    return Cases(np.array(f), np.array(right), list(groups), np.array(weight))
+def _place(record: Record) -> tuple[object, ...]:
+    return record.time, record.session or "", record.position or 0
 
 
-def fitted(f: Floats, right: Floats, weight: Floats) -> Floats:
-    """Intercept and slope of the logistic regression, by Newton's method."""
-    features = np.stack([np.ones_like(f), f], axis=1)
-    out = np.zeros(2)
-    for _ in range(50):
+def fitted(features: Floats, right: Floats, weight: Floats) -> Floats:
+    """The coefficients of the logistic regression, by Newton's method."""
+    out = np.zeros(features.shape[1])
+    for _ in range(60):
         chance = 1 / (1 + np.exp(-features @ out))
         gradient = features.T @ (weight * (right - chance))
         hessian = (features * (weight * chance * (1 - chance))[:, None]).T @ features
@@ -98,25 +129,43 @@ def fitted(f: Floats, right: Floats, weight: Floats) -> Floats:
     return out
 
 
+def calibration_error(chance: Floats, right: Floats) -> float:
+    """The expected calibration error over ten bins; both kinds of questions have the same weight."""
+    weight = np.where(right == 1, 1 / max(right.sum(), 1), 1 / max((1 - right).sum(), 1)) / 2
+    bins = np.minimum((chance * 10).astype(int), 9)
+    return float(sum(abs((weight * (chance - right))[bins == number].sum()) for number in range(10)))
+
+
 def main(folder: Path, kind: str = "recall") -> None:
     """Print the constants, and how they do on conversations that were left out."""
-    data = cases(folder, {"recall": by_recall, "sdr": by_sdr}[kind])
-    intercept, slope = fitted(data.f, data.right, data.weight)
-    print(f"1 / (1 + exp({-intercept:.2f} - {slope:.2f} f)), from {len(data.f)} questions put to a memory")
-    left_out = np.zeros_like(data.f)
-    for group in dict.fromkeys(data.groups):
-        inside = np.array([each == group for each in data.groups])
-        a, b = fitted(data.f[~inside], data.right[~inside], data.weight[~inside])
-        left_out[inside] = 1 / (1 + np.exp(-(a + b * data.f[inside])))
-    for name in dict.fromkeys(name for name, _ in data.groups):
-        inside = np.array([each == name for each, _ in data.groups])
-        chance, right = left_out[inside], data.right[inside] == 1
-        loss = -np.average(np.log(np.where(right, chance, 1 - chance)), weights=data.weight[inside])
-        kept, rejected = np.mean(chance[right] >= 0.5), np.mean(chance[~right] < 0.5)
-        print(
-            f"{name}, each conversation left out: AUROC {auroc(list(chance[right]), list(chance[~right])):.3f}, "
-            f"log-loss {loss:.3f}, at 0.5 kept {100 * kept:.1f} and rejected {100 * rejected:.1f} per cent"
-        )
+    sets = (datasets.locomo(folder / "locomo" / "locomo5-dev.json"), datasets.beam(folder / "beam" / "100K"))
+    found = [case for data in sets for case in cases(data, kind)]
+    right = np.array([case.own for case in found], dtype=np.float64)
+    columns = [np.ones(len(found)), np.array([case.f for case in found])]
+    if kind == "recall":
+        columns.append(np.log([case.records for case in found]))
+    features = np.stack(columns, axis=1)
+    kinds = [(case.data, case.size, case.own) for case in found]
+    counts = Counter(kinds)
+    weight = np.array([1 / counts[each] for each in kinds])
+    names = "intercept, slope, factor of ln n"[: 32 if kind == "recall" else 16]
+    print(f"{names}: {np.round(fitted(features, right, weight), 2).tolist()}, from {len(found)} questions to a memory")
+    left_out = np.zeros(len(found))
+    groups = [(case.data, case.name) for case in found]
+    for group in dict.fromkeys(groups):
+        inside = np.array([each == group for each in groups])
+        constants = fitted(features[~inside], right[~inside], weight[~inside])
+        left_out[inside] = 1 / (1 + np.exp(-features[inside] @ constants))
+    for data in dict.fromkeys(case.data for case in found):
+        for size in SIZES:
+            inside = np.array([case.data == data and case.size == size and case.first for case in found])
+            chance, own = left_out[inside], right[inside]
+            print(
+                f"{data}, {size or 'all'} records, each conversation left out: n {int(own.sum())}, AUROC "
+                f"{auroc(list(chance[own == 1]), list(chance[own == 0])):.3f}, calibration error "
+                f"{calibration_error(chance, own):.3f}, at 0.5 kept {100 * np.mean(chance[own == 1] >= 0.5):.0f} and "
+                f"rejected {100 * np.mean(chance[own == 0] < 0.5):.0f} per cent"
+            )
 
 
 if __name__ == "__main__":

@@ -817,15 +817,19 @@ def test_a_forgotten_id_and_a_whole_id_are_never_the_beginning_of_another(run: R
     assert told(run("show", "note-2", "--json"))["content"] == "two"
 
 
-def test_confidence_is_shown_from_20_records_on(run: Run) -> None:
+def test_confidence_says_how_well_a_hit_fits_in_a_memory_of_any_size(run: Run) -> None:
     assert "sure" not in run("demo").stdout
     run("remember", "Ana prefers window seats")
-    shown = run("recall", "window seats").stdout.splitlines()
-    assert shown[0].split()[:2] == ["score", "confidence"]
-    assert shown[1].split()[1] == "-"
-    with recollect.open() as memory:
-        memory.remember_all(f"text {number}" for number in range(19))
-    assert 0.5 < float(run("recall", "prefers window seats").stdout.splitlines()[1].split()[1]) <= 1
+    for number in (0, 4, 25, 200):
+        with recollect.open() as memory:
+            memory.remember_all(f"text {each} of the harbour" for each in range(number))
+        shown = run("recall", "who prefers window seats?").stdout.splitlines()
+        assert shown[0].split()[:2] == ["score", "confidence"]
+        assert 0.5 < float(shown[1].split()[1]) <= 1
+        assert (
+            float(run("recall", "which harbour ate my breakfast?").stdout.splitlines()[1].split()[1] if number else 0)
+            < 0.5
+        )
 
 
 def completed(words: str, tmp_path: Path) -> list[str]:

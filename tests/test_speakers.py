@@ -148,7 +148,7 @@ def assisted() -> Iterator[Memory]:
         ("What did you say about when they open?", "They open at 6:30."),
         ("When did you tell me they open?", "They open at 6:30."),
         ("Was hast du empfohlen?", "They open at 6:30."),  # the newest: no word is shared
-        ("¿Qué recomendaste?", "Try Kornblume on Market Street."),  # the words resemble each other
+        ("¿Qué recomendaste?", "They open at 6:30."),
     ],
 )
 def test_what_the_assistant_said_is_found(question: str, answer: str, assisted: Memory) -> None:

@@ -20,7 +20,7 @@ from recollect.engine.index.document_of import document_of
 from recollect.indexes.documents.columns import NONE, civil_of
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.types import SHARES
-from recollect.indexes.scoring import signals
+from recollect.indexes.scoring import times
 from recollect.indexes.scoring.signals import read, score
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.records.record import Record
@@ -367,7 +367,7 @@ def test_a_time_that_a_question_names_often_is_looked_for_once(monkeypatch: pyte
         return civil_of(day)
 
     view = view_of(turn(0, "the harbour is closed"))
-    monkeypatch.setattr(signals, "civil_of", noted)
+    monkeypatch.setattr(times, "civil_of", noted)
     question = read("yesterday, three days ago, " * 500 + "harbour", view, TODAY)
     score(question, view)
     assert len(question.dates.spans) == 1000

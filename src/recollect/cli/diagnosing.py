@@ -60,6 +60,6 @@ def demo(settings: Settings) -> None:
             click.echo()
             click.secho(f"{answer.question}", bold=True, nl=False)
             click.echo(f"   [{answer.kind}: {answer.note}; {answer.milliseconds:.2f} ms]")
-            render.show_hits(answer.hits, shown.turns)
+            render.show_hits(answer.hits)
         click.echo()
         click.echo(shown.farewell)

@@ -44,7 +44,7 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
     if settings.as_json:
         print_json(found.to_json() if isinstance(found, Hits) else [record_json(record) for record in found])
     elif isinstance(found, Hits) and found:
-        render.show_hits(found, memory.count())
+        render.show_hits(found)
     elif isinstance(found, list) and found:
         render.show_records(found)
     else:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 _MAX_CHARACTERS = 300
 #: Minimum width of a terminal, in columns, for times of day and a column of explanations.
 _WIDE_COLUMNS = 110
-#: From this number of records on, the answer to a question in its own words reaches the threshold of confidence.
-_MIN_RECORDS = 20
 #: Options of a column of ids.
 _ID: dict[str, Any] = {"max_width": 20, "overflow": "fold"}
 
@@ -150,13 +148,8 @@ def _lender(record_id: str, texts: Mapping[str, Record]) -> str:
     return short_id(record_id) if record is None else f'{short_id(record_id)} "{content(record, 30)}"'
 
 
-def show_hits(hits: Hits, records: int) -> None:
-    """Print hits as a table: score, confidence, id, time, speaker, text and explanation.
-
-    Args:
-        hits: The hits.
-        records: The number of records of the namespace. In a small one, confidence is always low and is not shown.
-    """
+def show_hits(hits: Hits) -> None:
+    """Print hits as a table: score, confidence, id, time, speaker, text and explanation."""
     wide = _is_wide()
     short = short_ids(hit.record.id for hit in hits)
     columns: list[tuple[str, dict[str, Any]]] = [
@@ -171,7 +164,7 @@ def show_hits(hits: Hits, records: int) -> None:
     for hit in hits:
         cells = [
             f"{hit.score:.3f}",
-            f"{hit.confidence:.2f}" if records >= _MIN_RECORDS else "-",
+            f"{hit.confidence:.2f}",
             short[hit.record.id],
             when(hit.record, wide=wide),
             plain(who(hit.record), 40),

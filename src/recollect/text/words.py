@@ -171,15 +171,20 @@ def _detected_in(found: Sequence[str]) -> str | None:
     return detected(found if all(map(str.isascii, found)) else [run for run in found if not is_unspaced(run)])
 
 
-def terms(text: str, language: str = ENGLISH) -> list[Term]:
+def terms(text: str, language: str = ENGLISH, *, divided: bool = True) -> list[Term]:
     """Return the terms of a text in order, without stop words.
+
+    Args:
+        text: The text.
+        language: Its language.
+        divided: Whether the parts of a word of letters and digits follow it.
 
     >>> [term for term, _ in terms("Caroline's cats don't like the ferries; 我喜欢")]
     ['carolin', 'cat', 'like', 'ferri', '我', '喜', '欢', '我喜', '喜欢']
     >>> [term for term, _ in terms("RAL6021 in 10k")]
     ['ral6021', 'ral', '6021', '10k', '10']
     """
-    return _terms(_runs(text), language, text)
+    return _terms(_runs(text), language, text, divided)
 
 
 def analyzed(text: str, tag: str | None = None) -> tuple[str, list[Term]]:
@@ -189,13 +194,13 @@ def analyzed(text: str, tag: str | None = None) -> tuple[str, list[Term]]:
     return language, _terms(found, language, text)
 
 
-def _terms(found: Sequence[str], language: str, text: str) -> list[Term]:
+def _terms(found: Sequence[str], language: str, text: str, divided: bool = True) -> list[Term]:
     """Return the terms of runs, at most `most_terms` of them."""
     cached = _cached_terms(language)
     try:
         out = [each for run in found if (each := cached[run]) is not _NO_TERM]
     except KeyError:  # a word that is not cached, or a script without spaces
-        out = _terms_of_new(found, language, cached, text)
+        out = _terms_of_new(found, language, cached, text, divided)
     return out if len(out) <= len(text) + _SPARE else out[: most_terms(text)]
 
 
@@ -213,7 +218,7 @@ def most_terms(text: str) -> int:
 _SHORT_RUN = 8
 
 
-def _terms_of_new(found: Sequence[str], language: str, cached: dict[str, Term], text: str) -> list[Term]:
+def _terms_of_new(found: Sequence[str], language: str, cached: dict[str, Term], text: str, divided: bool) -> list[Term]:
     out: list[Term] = []
     most = None
     short: dict[str, list[Term]] = {}  # the n-grams of short runs of this text
@@ -238,7 +243,8 @@ def _terms_of_new(found: Sequence[str], language: str, cached: dict[str, Term], 
             term = (stem(word, language), word) if word else _NO_TERM
             if (parts := _MIXED.fullmatch(run)) is not None:  # not cached: it is several terms
                 out.append(term)
-                out += [(part, part) for part in filter(None, parts.groups()) if len(part) > 1 or part.isdigit()]
+                if divided:
+                    out += [(part, part) for part in filter(None, parts.groups()) if len(part) > 1 or part.isdigit()]
                 continue
             if len(cached) >= _MAX_CACHED:
                 cached.clear()

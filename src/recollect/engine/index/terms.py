@@ -42,7 +42,7 @@ class TermsOf(NamedTuple):
 
 def words(text: str) -> list[str]:
     """Return the words of a text without their endings, and without stop words."""
-    return [term for term, _ in words_of(text)]
+    return [term for term, _ in words_of(text, divided=False)]
 
 
 class Terms:

@@ -20,7 +20,7 @@ from recollect.engine.scope import Scope
 from recollect.filters.tree import AllOf, Everything, Filter
 from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.documents.table import Table
-from recollect.indexes.fixed_point import ONE, SHARE_BITS, logistic, logistic_of
+from recollect.indexes.fixed_point import ONE, SHARE_BITS, log_ratio, logistic, logistic_of
 from recollect.indexes.kernels.types import SHARES
 from recollect.indexes.scoring.dense import Dense
 from recollect.indexes.scoring.priors import Prior, with_prior
@@ -40,10 +40,12 @@ _WHOLE = 1 << SHARE_BITS
 _FEW_LAPSED = 1000
 #: Maximum number of standing instructions and preferences that are returned with the hits.
 STANDING = 10
-#: Confidence is 1 / (1 + exp(4.42 - 2.50 f)), where f is the score times the square root of the question's weight: the
-#: probability that the hit belongs to a question that this memory can answer, fitted on questions that were put to the
-#: right and to wrong memories.
-_CONFIDENCE = ("4.42", "2.50")
+#: Confidence is 1 / (1 + exp(1.03 + 0.83 ln n - 3.12 f)), where n is the number of records and f the score times the
+#: square root of the question's weight: the probability that the hit belongs to a question that this memory can answer,
+#: fitted on questions that were put to right and wrong memories of 5 to 700 records (scripts/fit_confidence.py).
+#: In hundredths: what is subtracted from the logit for any memory, and for each factor of e in its records.
+_DOUBT, _DOUBT_BY_RECORDS = 103, 83
+_SLOPE = "3.12"
 #: Fast constructors: twenty hits with their words are several hundred objects.
 _hit, _why = unchecked(Hit), unchecked(Why)
 _word = unchecked_tuple(Word)
@@ -207,7 +209,7 @@ def _standing(
 def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[Hit, ...]:
     """Return records as explained hits. Each comes with its index in the scores, None if it has no score."""
     found = scores.explained([index for index, _ in chosen if index is not None], _word, _WHOLE)
-    confidence = logistic_of(scores.mass * 2 // 5, *_CONFIDENCE)
+    confidence = logistic_of(scores.mass * 2 // 5, _offset(scores), _SLOPE)
     nothing = confidence(0)
     out = []
     for index, record in chosen:
@@ -222,7 +224,15 @@ def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[
 
 def _confidence(total: int, index: int, scores: Scores) -> float:
     """Return the confidence of a hit. What is known of a record before the question says nothing about an answer."""
-    return logistic(total - scores.prior_at(index), scores.mass * 2 // 5, *_CONFIDENCE)
+    return logistic(total - scores.prior_at(index), scores.mass * 2 // 5, _offset(scores), _SLOPE)
+
+
+def _offset(scores: Scores) -> str:
+    """Return what is subtracted from the logit of a confidence, by the number of records of the memory."""
+    records = log_ratio(max(1, scores.query.view.table.live_count), 1)
+    return str(
+        (_DOUBT * ONE + _DOUBT_BY_RECORDS * records) / (100 * ONE)
+    )  # a quotient of integers: the same everywhere
 
 
 def _prior(operation: Recall) -> Prior | None:

@@ -17,8 +17,6 @@ from recollect.server.mcp.tools import Call, Result, Tool, ToolError, compact
 
 #: Default budgets, in tokens.
 _RECALL_TOKENS, _CONTEXT_TOKENS, _LIST_TOKENS, _GET_TOKENS = 1000, 1500, 1000, 4000
-#: With fewer records, the confidence of every hit is low, whatever it is worth, so it is not shown.
-_MIN_RECORDS = 20
 #: The fields of a record that lists and hits show. `get` shows all.
 _SHOWN = (
     "kind",
@@ -73,8 +71,8 @@ def shown(record: Record) -> dict[str, Any]:
     return {"id": record.id, "content": content, **fields, **named}
 
 
-def _hit(hit: Hit, *, calibrated: bool) -> dict[str, Any]:
-    return {**shown(hit.record), **({"confidence": round(hit.confidence, 2)} if calibrated else {})}
+def _hit(hit: Hit) -> dict[str, Any]:
+    return {**shown(hit.record), "confidence": round(hit.confidence, 2)}
 
 
 def _recall(call: Call, arguments: dict[str, Any]) -> Result:
@@ -86,11 +84,10 @@ def _recall(call: Call, arguments: dict[str, Any]) -> Result:
         where=condition(arguments),
         min_confidence=arguments.get("min_confidence", 0.0),
     )
-    calibrated = len(call.memory.find(limit=_MIN_RECORDS)) == _MIN_RECORDS
     budget = arguments.get("max_tokens", _RECALL_TOKENS)
-    always = [_hit(hit, calibrated=calibrated) for hit in hits.standing] if not start else []
+    always = [_hit(hit) for hit in hits.standing] if not start else []
     standing = fitting(always, budget // 3)
-    found = [_hit(hit, calibrated=calibrated) for hit in hits[start : start + k]]
+    found = [_hit(hit) for hit in hits[start : start + k]]
     items = fitting(found, budget - sum(tokens_of(compact(each)) for each in standing))
     out: dict[str, Any] = {"hits": items}
     notes = []
