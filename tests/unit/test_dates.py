@@ -198,7 +198,9 @@ NOW = datetime(2026, 11, 25, 9, 30, tzinfo=UTC)
     ],
 )
 def test_hours_are_counted_back_from_the_time_of_the_question(question: str, begin: str, end: str) -> None:
-    ((first, last),) = named(question, NOW).moments
+    ((first, last),) = (
+        tuple(datetime.fromtimestamp(each // 10**6, UTC) for each in moment) for moment in named(question, NOW).moments
+    )
     assert (first.strftime("%H:%M"), last.strftime("%H:%M")) == (begin, end)
     assert named(question, NOW).spans == ()
     assert named(question, NOW.date()) == named("", NOW.date())  # a day has no hours to count from

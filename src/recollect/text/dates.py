@@ -8,6 +8,7 @@ written in `date_phrases`, and what they mean on a calendar in `date_spans`.
 from __future__ import annotations
 
 import re
+from calendar import timegm
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
@@ -44,7 +45,9 @@ class Named(NamedTuple):
         days: Days of the year, as (month, day).
         spans: First and last day of each relative or complete date.
         relative: The phrases of the relative dates.
-        moments: The begin and end of each time of less than a day, such as "two hours ago".
+        around: First and last day of times that are named by a remembered event, which `named` does not know.
+        moments: The begin and end (excluded) of each time of less than a day, such as "two hours ago", in microseconds
+            since 1970.
     """
 
     months: frozenset[int]
@@ -52,7 +55,8 @@ class Named(NamedTuple):
     days: frozenset[tuple[int, int]]
     spans: tuple[Span, ...] = ()
     relative: tuple[str, ...] = ()
-    moments: tuple[tuple[datetime, datetime], ...] = ()
+    moments: tuple[tuple[int, int], ...] = ()
+    around: tuple[Span, ...] = ()
 
 
 #: Those of a question without a date.
@@ -80,7 +84,7 @@ def named(question: str, reference: date) -> Named:
         spans += [date_spans.one(day) for found in pattern.finditer(rest) for day in sorted(_complete(found))]
         rest = pattern.sub(" ", rest)
     months, years, days, phrases = set[int](), set[int](), set[tuple[int, int]](), []
-    moments: list[tuple[datetime, datetime]] = []
+    moments: list[tuple[int, int]] = []
     time = reference if isinstance(reference, datetime) else None
     today = reference if time is None else time.date()
     for match in _matches(rest, languages):
@@ -88,7 +92,8 @@ def named(question: str, reference: date) -> Named:
         if "hour" in slots:
             if time is not None:
                 with suppress(OverflowError):
-                    moments.append(_hours(match, time))
+                    begin, end = map(_micros, _hours(match, time))
+                    moments.append((begin, end))
                     phrases.append(match.text)
             continue
         if match.rule not in _ABSOLUTE or match.bound:
@@ -186,6 +191,10 @@ def _hours(match: Match, time: datetime) -> tuple[datetime, datetime]:
         return (time - distance).replace(hour=0, minute=0, second=0, microsecond=0), time - distance
     around = max(distance / 4, unit / 2)
     return time - distance - around, min(time - distance + around, time)
+
+
+def _micros(instant: datetime) -> int:
+    return timegm(instant.utctimetuple()) * 1_000_000 + instant.microsecond
 
 
 def _bounded(match: Match, today: date) -> Span:

@@ -34,6 +34,7 @@ from recollect.text import (
     date_spans,
     dates,
     english,
+    events,
     folding,
     frames,
     languages,
@@ -45,7 +46,7 @@ from recollect.text import (
 )
 
 #: Raise it when the same constants give other scores. tests/test_receipts.py fails if this was forgotten.
-_REVISION = 6
+_REVISION = 7
 _MODULES: tuple[ModuleType, ...] = (
     _unicode14,
     answers,
@@ -55,6 +56,7 @@ _MODULES: tuple[ModuleType, ...] = (
     date_spans,
     dates,
     english,
+    events,
     folding,
     frames,
     languages,

@@ -38,7 +38,7 @@ def time_in_question(dates: Named, reference: datetime) -> tuple[int, int] | Non
     """
     if dates.moments:
         begins, ends = zip(*dates.moments, strict=True)
-        return microseconds(min(begins)), microseconds(max(ends))
+        return min(begins), max(ends)
     if dates.spans:
         first, last = min(span[0] for span in dates.spans), max(span[1] for span in dates.spans)
     elif dates.years:

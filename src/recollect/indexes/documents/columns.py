@@ -94,6 +94,15 @@ def civil_of(day: date) -> int:
     return day.year << 9 | day.month << 5 | day.day
 
 
+def day_of(civil: int) -> date:
+    """Return the day of a number of `civil_of`.
+
+    >>> day_of(civil_of(date(2026, 1, 31)))
+    datetime.date(2026, 1, 31)
+    """
+    return date(civil >> 9, civil >> 5 & 15, civil & 31)
+
+
 def renumbered(kept: Ints, count: int) -> Ints:
     """Map `count` numbers to new ones without gaps if only `kept`, which is ascending, remain.
 

@@ -9,13 +9,13 @@ Every share is a function of the record, the question and the namespace's statis
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 
 import numpy as np
 
-from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
+from recollect.indexes.documents.columns import NO_TIME, NONE, Flags, Ints, Numbers, day_of
 from recollect.indexes.fixed_point import BITS, SHARE_BITS
 from recollect.indexes.kernels.types import About
 from recollect.indexes.parameters import NAMED_SHARE, SAID_SHARE, SPEAKER, SPEAKING_ASSISTANT
@@ -28,7 +28,9 @@ from recollect.indexes.words.index import QueryTerm, WordView, query_terms
 from recollect.indexes.words.surface_forms import LEAST_LETTERS, comparable
 from recollect.text.answers import INSTRUCTION, Kind
 from recollect.text.answers import wanted as asks_for
+from recollect.text.date_spans import Span
 from recollect.text.dates import NO_DATES, Named, named
+from recollect.text.events import Event, events
 from recollect.text.folding import folded
 from recollect.text.frames import Frame, asks_what_i_said, frame_of, frame_words
 from recollect.text.languages import CODES, known
@@ -39,6 +41,8 @@ from recollect.text.words import MAX_WORD, is_unspaced, language_of, runs, stem,
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're we've our us".split())
 #: The speaker of turns with the role of the assistant and no name.
 ASSISTANT = "\0assistant"
+#: So many days before and after the day on which an event is told are around it.
+AROUND = 7
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
 
@@ -102,6 +106,8 @@ def read(text: str, view: WordView, now: date, tag: str | None = None) -> Questi
     if not known(tag):
         pairs = [(_known_stem(term, word, view), word) for term, word in pairs]
     pairs = [each for each in pairs if each[1] not in misspelt] or pairs
+    if dates == NO_DATES and (happened := events(text)):
+        dates = dates._replace(around=tuple(_times_of(happened, view, language)))
     asked = tuple(query_terms(view, pairs, language))
     kept = {query.term for query in asked}
     sequence = tuple(term for term, _ in pairs if term in kept)
@@ -111,6 +117,42 @@ def read(text: str, view: WordView, now: date, tag: str | None = None) -> Questi
         topic = favour == SPEAKING_ASSISTANT and any(word not in frame.words for _, word in pairs)
         share = SAID_SHARE if frame.says and not topic else NAMED_SHARE
     return Question(asked, sequence, dates, speaker, asks_for(text), request, members_in(text, view), share, favour)
+
+
+def _times_of(happened: Iterable[Event], view: WordView, language: str) -> Iterator[Span]:
+    """Yield the days that events mean as times: since the day on which the best record tells of it, until or around it.
+
+    A record that tells of an event has all words of its name; its last words may be left out.
+    """
+    table = view.table
+    for relation, name in happened:
+        pairs = terms(name, language)
+        while pairs and not (telling := _having_all([term for term, _ in pairs], view)).any():
+            pairs.pop()
+        if not pairs:
+            continue
+        asked = tuple(query_terms(view, pairs))
+        question = Question(asked, tuple(term for term, _ in pairs), NO_DATES, NONE, Kind(0), Request())
+        scores = score(question, view, among=telling)
+        index, _ = next(scores.ranked(1), (NONE, 0))
+        if index == NONE or table.micros[scores.numbers[index]] == NO_TIME:
+            continue
+        day = day_of(int(table.civil[scores.numbers[index]]))
+        if relation == "after":
+            yield day, date.max
+        elif relation == "before":
+            yield date.min, day
+        else:
+            around = timedelta(AROUND)
+            yield day - min(around, day - date.min), day + min(around, date.max - day)
+
+
+def _having_all(of: list[str], view: WordView) -> Flags:
+    """Return which live documents have all of some terms."""
+    out = view.having(of[:1])
+    for term in of[1:]:
+        out &= view.having([term])
+    return out & view.table.alive[: view.table.count]
 
 
 def _frame(subject: str, view: WordView, misspelt: Set[str], language: str) -> Frame:

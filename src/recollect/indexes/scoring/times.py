@@ -5,19 +5,21 @@ The day of a document is that of its record's own UTC offset.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from recollect.indexes.documents.columns import NO_TIME, Flags, Ints, Numbers, civil_of
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.parameters import DATE_SHARE
-from recollect.records.codec import microseconds
+from recollect.text.date_spans import Span
 from recollect.text.dates import Named
 
 
 def within(dates: Named, table: Table) -> Flags:
     """Return which documents, by number, are live and within the spans or times that a question names."""
-    out: Flags = _of_spans(dates, table.civil[: table.count]) | _of_moments(dates, table.micros[: table.count])
+    out: Flags = _of_spans(dates.spans, table.civil[: table.count]) | _of_moments(dates, table.micros[: table.count])
     return out & table.alive[: table.count]
 
 
@@ -31,7 +33,7 @@ def date_shares(dates: Named, table: Table, numbers: Ints | Numbers) -> Ints:
     """Return one date share for a month, year or span that the question names, and two for an exact day or time."""
     share = (DATE_SHARE << SHARE_BITS) // 100
     civil = table.civil[numbers]
-    out: Ints = np.where(_of_spans(dates, civil), share, 0)
+    out: Ints = np.where(_of_spans(dates.spans, civil) | _of_spans(dates.around, civil), share, 0)
     if dates.months or dates.years:
         fits = np.ones(len(civil), dtype=np.bool_)
         if dates.months:
@@ -43,10 +45,10 @@ def date_shares(dates: Named, table: Table, numbers: Ints | Numbers) -> Ints:
     return out
 
 
-def _of_spans(dates: Named, civil: Numbers) -> Flags:
-    """Return which days are in the spans that a question names."""
+def _of_spans(spans: Iterable[Span], civil: Numbers) -> Flags:
+    """Return which days are in any of some spans."""
     out: Flags = np.zeros(len(civil), dtype=np.bool_)
-    for first, last in {*dates.spans}:  # a question may repeat a date many times
+    for first, last in {*spans}:  # a question may repeat a date many times
         out |= (civil >= civil_of(first)) & (civil <= civil_of(last))
     return out
 
@@ -55,7 +57,7 @@ def _of_moments(dates: Named, micros: Ints) -> Flags:
     """Return which times are in the times of less than a day that a question names."""
     out: Flags = np.zeros(len(micros), dtype=np.bool_)
     for begin, end in {*dates.moments}:
-        out |= (micros >= microseconds(begin)) & (micros < microseconds(end))
+        out |= (micros >= begin) & (micros < end)
     out &= micros != NO_TIME
     return out
 
