@@ -148,12 +148,11 @@ FRENCH = Phrases(
         week of: [la ]{ordinal} semaine d(?:e |')[mois de ]{month}[ {year}]
         which day: [le ]{weekday} {which}
         which: [la |le |l']{unit} {which}
+        weekend: (?:le|ce|au|pendant le) week-?end
         which: (?:cette|ce|cet) {unit}
         between: entre le {day} [{month} ]et le {day2} {month2}[ {year}]
         between: du {day} [{month} ]au {day2} {month2}[ {year}]
-        weekday: (?:le|ce) {weekday}
-        weekday?: {weekday}
-        weekend: (?:le|ce|au|pendant le) week-?end
+        weekday: [le |ce ]{weekday}
         date: [le ]{day} {month}[ {year}]
         day: le {day}(?!\s+\w)
         day?: le {day}(?!\s+\w)
@@ -182,7 +181,7 @@ SPANISH = Phrases(
         week of: [la ]{ordinal} semana de {month}[ (?:de|del) {year}]
         which day: [el ]{weekday} {which}
         which day: [el ]{which} {weekday}
-        which: [la |el ]fin de semana {which}
+        which weekend: [el |este ]fin de semana {which}
         which: [la |el ]{unit} {which}
         which: [la |el ]{which} {unit}
         between: entre el {day} [de {month} ]y el {day2} de {month2}[ (?:de|del) {year}]
@@ -217,12 +216,12 @@ ITALIAN = Phrases(
         week of: [la |nella ]{ordinal} settimana di {month}[ (?:del )?{year}]
         which day: [lo |il ]{weekday} {which}
         which day: [lo |il ]{which} {weekday}
+        which: quest'{unit}
         which: [la |il |lo |l']{unit} {which}
         which: [la |il |lo ]{which} {unit}
         between: tra il {day} [{month} ]e il {day2} {month2}[ {year}]
         between: dal {day} [{month} ]al {day2} {month2}[ {year}]
-        weekday: (?:di|il) {weekday}
-        weekday?: {weekday}
+        weekday: [di |il ]{weekday}
         weekend: (?:nel|questo|il|nello scorso|lo scorso) (?:fine settimana|weekend)
         date: [il |l']{day} {month}[ {year}]
         day: il {day}(?!\s+\w)
@@ -274,7 +273,7 @@ DUTCH = Phrases(
     "een paar 3; enkele 3",
     units="dag dagen day; week weken week; weekend weekenden weekend; maand maanden month; jaar jaren year",
     hours="uur uren hour; minuut minuten minute",
-    which="vorige -1; afgelopen -1; voorbije -1; verleden -1; deze 0; dit 0; volgende 1; komende 1",
+    which="vorige -1; vorig -1; afgelopen -1; voorbije -1; verleden -1; deze 0; dit 0; volgende 1; komende 1",
     ordinals="eerste 0; tweede 1; derde 2; vierde 3; laatste -1",
     day_suffix="(?:ste|de|e)?",
     shared="morgen week weekend september november december april mei augustus",

@@ -29,11 +29,11 @@ _OF_MONTHS = ("week of", "between")
 #: Days between two others are named ones if they are fewer.
 _MOST_DAYS = 15
 _DIGITS = frozenset("0123456789")
-_ISO = re.compile(r"\b((?:19|20)\d\d)-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])\b")
+_ISO = re.compile(r"(?<![\d-])((?:19|20)\d\d)-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?![\d-])")
 #: Number of stop words of a language that make a question one in it.
 _OTHER_WORDS = 2
-#: "15.10.2026", where the day comes first, and "10/15/2026", where either may.
-_NUMERIC = re.compile(r"(?<![\d./])(\d{1,2})([./])(\d{1,2})\2((?:19|20)\d\d)\b(?![./]\d)")
+#: "15.10.2026" and "15-10-2026", where the day comes first, and "10/15/2026", where either may.
+_NUMERIC = re.compile(r"(?<![\d./-])(\d{1,2})([./-])(\d{1,2})\2((?:19|20)\d\d)(?!\d|[./-]\d)")
 
 
 class Named(NamedTuple):
@@ -147,7 +147,7 @@ def _matches(text: str, languages: Sequence[str]) -> list[Match]:
     most = 0
     for each in languages:
         found = list(finder(each).find(text))
-        length = sum(end - begin for begin, end in (match.span for match in found))
+        length = sum(len(match.text) for match in found)
         if length > most:
             best, most = found, length
     return best
@@ -228,6 +228,7 @@ def _meanings() -> Mapping[str, Callable[[date, Mapping[str, Any]], Span]]:
         "which day": lambda today, s: date_spans.weekday(today, s["weekday"], s["which"]),
         "day of week": lambda today, s: date_spans.day_of_week(today, s["weekday"], s["which"]),
         "weekday": lambda today, s: date_spans.weekday(today, s["weekday"], -1),
+        "which weekend": lambda today, s: date_spans.shifted(today, s["which"], "weekend"),
         "weekend": lambda today, _: date_spans.last_weekend(today),
         "day": lambda today, s: date_spans.day_of_month(today, s["day"]),
         "week of": lambda today, s: date_spans.week_of(today, s["ordinal"], s["month"], s.get("year")),
