@@ -1,4 +1,4 @@
-"""Ask the hundred questions: `python -m bench.daily` prints the share in the first three, and the failures."""
+"""Ask twice a hundred questions: `python -m bench.daily` prints the share in the first three, and the failures."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import recollect
+from bench.daily import asked_otherwise
 from bench.daily import memory as data
 from bench.daily.questions import QUESTIONS
 from recollect.importers import IMPORTERS, import_path
@@ -59,7 +60,13 @@ def main() -> None:
     warnings.simplefilter("ignore")
     with TemporaryDirectory() as folder, recollect.open(":memory:") as memory:
         fill(memory, Path(folder))
-        results = asked(memory)
+        _print(asked(memory))
+    with recollect.open(":memory:") as memory:
+        asked_otherwise.fill(memory)
+        _print(asked_otherwise.asked(memory))
+
+
+def _print(results: dict[str, list[tuple[str, bool, list[str]]]]) -> None:
     total = [found for section in results.values() for _, found, _ in section]
     for section, rows in results.items():
         print(f"{sum(found for _, found, _ in rows):3} of {len(rows):3}  {section}")

@@ -45,6 +45,6 @@ SAID_SHARE, NAMED_SHARE = 200, 10
 #: The weight of a cosine above the floor, in hundredths.
 DENSE_SHARE = 40
 #: Maximum number of known stems that replace an unknown word, and their minimum Dice coefficient, in hundredths.
-MOST_STEMS, LEAST_DICE = 3, 35
+MOST_STEMS, LEAST_DICE = 3, 25
 #: The weight of a part of a compound in the question, and of a compound of its words, beside that of the words.
 COMPOUND_WEIGHT = ONE // 2
