@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from enum import IntFlag
+from functools import lru_cache
 
 from recollect.text.unicode import occurs
 from recollect.text.words import letters
@@ -83,10 +84,12 @@ _WANTS_TIME = re.compile(
 )
 _WANTS_NUMBER = re.compile(r"\bhow (?:many|much)\b|\bwhat (?:number|amount|percentage)\b", re.IGNORECASE)
 _WANTS_NAME = re.compile(r"^\W*(?:who|where|which)\b|\b(?:names?|named|called|title)\b", re.IGNORECASE)
-_WANTS_PAST = re.compile(r"\b(?:did|was|were|has|had)\b", re.IGNORECASE)
+_WANTS_PAST = frozenset("did was were has had".split())
 _WANTS_REASON = re.compile(
     r"\bwhy\b|\breasons?\b|\bwhat (?:\w+ )?(?:motivate|inspire|made|makes|make|drove)", re.IGNORECASE
 )
+#: Words without which it cannot match an ASCII question.
+_REASON_QUESTIONS = frozenset("why reason reasons what".split())
 #: What has a title or a name: "what book ..." asks for one, as "which ..." does.
 _NAMED = frozenset(
     "album area artist author band book brand city company country film game location movie place region series show "
@@ -100,18 +103,19 @@ def wanted(question: str) -> Kind:
     >>> wanted("When did Ana move?"), wanted("Tell me about the garden.")
     (<Kind.TIME|PAST: 9>, <Kind: 0>)
     """
-    out = Kind(0)
+    out = 0
+    present = letters(question)
     if _WANTS_TIME.search(question):
-        out |= Kind.TIME
+        out |= _A_TIME
     if _WANTS_NUMBER.search(question):
-        out |= Kind.NUMBER
+        out |= _A_NUMBER
     if _WANTS_NAME.search(question) or not _NAMED.isdisjoint(listed(question)):
-        out |= Kind.NAME
-    if _WANTS_PAST.search(question):
-        out |= Kind.PAST
-    if _WANTS_REASON.search(question):
-        out |= Kind.REASON
-    return out
+        out |= _A_NAME
+    if not _WANTS_PAST.isdisjoint(present or question.lower().split()):
+        out |= _A_PAST
+    if (present is None or not _REASON_QUESTIONS.isdisjoint(present)) and _WANTS_REASON.search(question):
+        out |= _A_REASON
+    return _KINDS[out]
 
 
 def offered(text: str) -> Kind:
@@ -167,6 +171,7 @@ _NO_NOUN = frozenset(
 )
 
 
+@lru_cache(maxsize=8)  # several rules read the same question
 def listed(question: str) -> tuple[str, ...]:
     """Return the words of the noun that an English question asks for, in the singular; empty if there is none.
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from recollect.text.words import letters
+
 #: The words before an event, by relation, in the languages in which dates are read; those after it for scripts without
 #: spaces.
 _AFTER = "after|since|nach|seit|après|depuis|después|desde|dopo|depois|após|na|sinds"
@@ -35,6 +37,10 @@ _END = re.compile(
 )
 
 
+#: Words without which an ASCII question names no event.
+_WORDS = frozenset(" ".join((_AFTER, _BEFORE, _AROUND)).replace("|", " ").split())
+
+
 class Event(NamedTuple):
     """An event that a question names as a time.
 
@@ -55,6 +61,9 @@ def events(question: str) -> tuple[Event, ...]:
     >>> events("Before Ana's wedding, who was ill?"), events("What comes after tea?")
     ((Event(relation='before', name='wedding'),), ())
     """
+    present = letters(question)
+    if present is not None and _WORDS.isdisjoint(present):  # most questions stop here
+        return ()
     found = [*_SPACED.finditer(question), *(() if question.isascii() else _UNSPACED.finditer(question))]
     out = []
     for match in found:

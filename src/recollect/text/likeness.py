@@ -6,8 +6,10 @@ An unknown word of a question may be misspelt, or another form of a known one. C
 
 from __future__ import annotations
 
-#: A known word may stand for an unknown one if this many edits lie between them, by the letters of the shorter one.
-_EDITS = ((4, 1), (8, 2), (13, 3))
+#: Shorter words stand for none. Of others one edit makes a known word that may stand for the unknown one, or as many as
+#: here, by the letters of the shorter word, if both have the same first letter.
+_LEAST_LETTERS = 4
+_EDITS = ((13, 3), (8, 2))
 #: Of two forms of a word, one begins with the other, or both with all but this many letters of the shorter one.
 _ENDING, _LEAST_COMMON = 3, 5
 
@@ -40,6 +42,22 @@ def edits(word: str, other: str, most: int) -> int:
     return last[-1]
 
 
+def one_edit(word: str, other: str) -> bool:
+    """Return whether two words are the same, or one edit makes one of the other (`edits`).
+
+    >>> one_edit("melanei", "melanie"), one_edit("ben", "ken"), one_edit("fridge", "friday")
+    (True, True, False)
+
+    Cost:
+        O(letters in common at the beginning).
+    """
+    if abs(len(word) - len(other)) > 1:
+        return False
+    start = next((at for at, (one, its) in enumerate(zip(word, other, strict=False)) if one != its), len(word))
+    mine, its = word[start:], other[start:]
+    return mine[1:] == its[1:] or mine[1:] == its or mine == its[1:] or (mine[1::-1], mine[2:]) == (its[:2], its[2:])
+
+
 def may_stand_for(known: str, unknown: str) -> bool:
     """Return whether a known word can be meant by an unknown one: a typing error lies between them, or an ending.
 
@@ -47,9 +65,13 @@ def may_stand_for(known: str, unknown: str) -> bool:
     (False, True, True)
     """
     shorter = min(len(known), len(unknown))
-    allowed = max((count for letters, count in _EDITS if shorter >= letters), default=0)
-    found = edits(known, unknown, allowed)
-    if found <= 1 or (found <= allowed and known[0] == unknown[0]):
-        return found <= allowed
-    common = next((at for at in range(shorter) if known[at] != unknown[at]), shorter)
-    return common >= max(_LEAST_COMMON, shorter - _ENDING)
+    if shorter < _LEAST_LETTERS:
+        return known == unknown
+    if one_edit(known, unknown):
+        return True
+    if known[:1] != unknown[:1]:
+        return False
+    if known.startswith(unknown[: max(_LEAST_COMMON, shorter - _ENDING)]) and shorter >= _LEAST_COMMON:
+        return True
+    allowed = next((count for letters, count in _EDITS if shorter >= letters), 1)
+    return allowed > 1 and edits(known, unknown, allowed) <= allowed

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from recollect.text.words import letters
+
 _SPOKEN = r"(?:conversations?|chats?|discussions?|messages?|sessions?|talks?)"
 _EARLIER = r"(?:(?:previous|past|earlier|recent) )?"
 _DEGREE = r"(?:(?:comprehensive|complete|full|brief|short|quick|detailed|concise|clear|thorough) )?"
@@ -74,6 +76,28 @@ _RECOLLECTION = re.compile(
 )
 
 
+#: Words without which the rules above cannot match an ASCII question, and beginnings of such words.
+_ORDER_WORDS = frozenset(
+    "order sequence timeline walk reihenfolge ordre orden ordine volgorde ordem summary summaries summarize summarise "
+    "overview recap fass fasse fasst resumen resumir resumo resume resumer resumez vat".split()
+)
+_ORDER_BEGINS = ("chronolog", "cronolog", "zusammenfass", "riass", "samenvat")
+_RECOLLECTION_WORDS = frozenset(
+    "i we you ich wir du ai as avons avez heb hebben dije dijiste recomendaste mencionaste disseste ho hai".split()
+)
+_KIND_WORDS = frozenset("kind kinds type types sort sorts".split())
+_REQUEST_WORDS = frozenset(
+    "conversation conversations chat chats discussion discussions message messages session sessions talk talks give "
+    "walk remind summarize summarise recap list outline describe explain show summary overview timeline account "
+    "different various brought mentioned discussed talked raised covered shared only just exactly over far now "
+    "according".split()
+)
+_SPEECH_WORDS = frozenset(
+    "mention mentions mentioned say says said tell tells told describe describes described share shares shared report "
+    "reports reported express expresses expressed explain explains explained".split()
+)
+
+
 class Request(NamedTuple):
     """What a question asks to be done.
 
@@ -88,6 +112,9 @@ class Request(NamedTuple):
     recollection: bool = False
 
 
+_NO_REQUEST, _RECOLLECTS = Request(), Request(recollection=True)
+
+
 def request_of(question: str) -> Request:
     """Return what a question asks to be done.
 
@@ -96,6 +123,11 @@ def request_of(question: str) -> Request:
     >>> request_of("Did I ever buy a kettle?"), request_of("How do I clean a kettle?")
     (Request(order=False, summary=False, recollection=True), Request(order=False, summary=False, recollection=False))
     """
+    present = letters(question)
+    if present is not None:  # most questions stop here
+        recollects = not _RECOLLECTION_WORDS.isdisjoint(present) and _RECOLLECTION.search(question) is not None
+        if _ORDER_WORDS.isdisjoint(present) and not any(map(question.lower().__contains__, _ORDER_BEGINS)):
+            return _RECOLLECTS if recollects else _NO_REQUEST
     counting = _COUNTING.search(question) is not None
     order = not counting and _ORDER.search(question) is not None
     summary = not counting and _SUMMARY.search(question) is not None
@@ -108,7 +140,8 @@ def without_kind(question: str) -> str:
     >>> without_kind("What kind of tea does Ana like?")
     'What  tea does Ana like?'
     """
-    return _KIND_OF.sub("", question)
+    present = letters(question)
+    return question if present is not None and _KIND_WORDS.isdisjoint(present) else _KIND_OF.sub("", question)
 
 
 def subject_of(question: str, request: Request) -> str:
@@ -118,5 +151,10 @@ def subject_of(question: str, request: Request) -> str:
     >>> subject_of(question, request_of(question))
     '  my garden plans ?'
     """
-    subject = _SPEECH.sub("", _REQUEST.sub("", question))
+    present = letters(question)
+    subject = question
+    if present is None or not _REQUEST_WORDS.isdisjoint(present):
+        subject = _REQUEST.sub("", subject)
+    if present is None or not _SPEECH_WORDS.isdisjoint(present):
+        subject = _SPEECH.sub("", subject)
     return _REQUEST_ELSEWHERE.sub("", subject) if request.order or request.summary else subject

@@ -82,13 +82,14 @@ def member_shares(members: tuple[Member, ...], speaker: int, whole: int, view: W
         O(occurrences of the members).
     """
     table = view.table
-    having, rarity = [], []
-    for member in members:
-        occurrences = view.occurrences(member.term)
-        having.append(np.unique(occurrences >> POSITION_BITS))
-        rarity.append(view.idf(len(having[-1]), len(occurrences)))
-    index = np.repeat(np.arange(len(members)), list(map(len, having)))
-    weight, of = np.array(rarity, dtype=np.int64)[index], np.concatenate(having)
+    postings = [view.occurrences(member.term) for member in members]
+    index = np.repeat(np.arange(len(members)), list(map(len, postings)))
+    of = np.concatenate(postings) >> POSITION_BITS
+    once = np.flatnonzero((np.diff(of, prepend=NONE) != 0) | (np.diff(index, prepend=NONE) != 0))
+    of, index = of[once], index[once]
+    counts = np.bincount(index, minlength=len(members)).tolist()
+    rarity = [view.idf(count, len(occurrences)) for count, occurrences in zip(counts, postings, strict=True)]
+    weight = np.array(rarity, dtype=np.int64)[index]
     order = np.lexsort((index, -weight, of))  # the rarest member of each document is the first of its run
     numbers, first = np.unique(of[order], return_index=True)
     chosen = order[first][_may_answer(numbers, speaker, table)]

@@ -230,10 +230,14 @@ class Scores:
 
         Ranking needs them only if there are shares without factors.
         """
-        if self._apart:
+        if len(self.placed):
             totals: Ints = self._shares(np.arange(len(self.numbers)))[0].sum(axis=0)
             return totals
         totals = self.query.kernels.weigh(self.reached, self.dates, self.query.view.table, self.about)
+        if self.members is not None:
+            at = np.flatnonzero(self.members.shares)
+            factors = factor_of(self.numbers[at], self.query.view.table, self.about)
+            totals[at] += self.members.shares[at] * factors >> BITS
         for _, more in self._unfactored:
             totals = totals + more
         return totals

@@ -34,7 +34,7 @@ from recollect.text.events import Event, events
 from recollect.text.folding import folded
 from recollect.text.frames import Frame, asks_what_i_said, frame_of, frame_words
 from recollect.text.languages import CODES, known
-from recollect.text.likeness import edits
+from recollect.text.likeness import one_edit
 from recollect.text.requests import Request, request_of, subject_of, without_kind
 from recollect.text.words import MAX_WORD, is_unspaced, language_of, runs, stem, terms
 
@@ -242,7 +242,7 @@ def _almost(word: str, name: str) -> bool:
     >>> _almost("melanei", "melanie"), _almost("ben", "ken"), _almost("melanie", "melania")
     (True, False, True)
     """
-    return len(name) >= LEAST_LETTERS and edits(word, name, 1) <= 1
+    return len(name) >= LEAST_LETTERS and one_edit(word, name)
 
 
 def score(

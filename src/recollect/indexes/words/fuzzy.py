@@ -17,6 +17,9 @@ from recollect.indexes.words.segment import Segment
 from recollect.indexes.words.surface_forms import comparable, form, trigram_keys
 from recollect.text.likeness import may_stand_for
 
+#: Of the words that share enough trigrams, so many of the most similar are compared letter by letter.
+_MOST_TRIED = 24
+
 
 class Similar(NamedTuple):
     """A known word that resembles an unknown one.
@@ -87,7 +90,7 @@ class Vocabulary:
             alike.append(Similar(candidate, its_stem, 2 * common * ONE // (len(grams) + size)))
         alike.sort(key=lambda item: (-item.dice, item.word, item.stem))
         best: dict[str, Similar] = {}
-        for item in alike:
+        for item in alike[:_MOST_TRIED]:
             if item.stem in best or not (may_stand_for(item.word, word) or may_stand_for(item.stem, stem)):
                 continue
             if in_use(item.word, item.stem):

@@ -161,7 +161,8 @@ class WordView:
         Cost:
             O(occurrences).
         """
-        return live(np.concatenate(self._parts(term)), self.table)
+        base, tail = self._parts(term)
+        return live(base if not len(tail) else tail if not len(base) else np.concatenate((base, tail)), self.table)
 
     def gathered(self, terms: Sequence[str]) -> tuple[Postings, list[tuple[int, int]] | None]:
         """Return the postings of terms for the kernels, and the document and occurrence counts of each term, if known.
