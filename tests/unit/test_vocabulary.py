@@ -47,6 +47,7 @@ def brute_force(known: set[str], word: str, used: set[str]) -> list[tuple[str, s
         if len(each) >= 4
         and each in used
         and dice(word, each) >= Fraction(25, 100)
+        and (each[:2] == word[:2] or len(grams(each) & grams(word)) >= max(len(grams(each)), len(grams(word))) - 4)
         and (may_stand_for(each, word) or may_stand_for(each[:2], word[:2]))
     ]
     alike.sort(key=lambda each: (-dice(word, each), each))

@@ -46,5 +46,7 @@ SAID_SHARE, NAMED_SHARE = 200, 10
 DENSE_SHARE = 40
 #: Maximum number of known stems that replace an unknown word, and their minimum Dice coefficient, in hundredths.
 MOST_STEMS, LEAST_DICE = 3, 25
+#: One edit of a word changes at most this many of its trigrams.
+CHANGED_TRIGRAMS = 4
 #: The weight of a part of a compound in the question, and of a compound of its words, beside that of the words.
 COMPOUND_WEIGHT = ONE // 2

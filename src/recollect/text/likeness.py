@@ -7,7 +7,7 @@ An unknown word of a question may be misspelt, or another form of a known one. C
 from __future__ import annotations
 
 #: Shorter words stand for none. Of others one edit makes a known word that may stand for the unknown one, or as many as
-#: here, by the letters of the shorter word, if both have the same first letter.
+#: here, by the letters of the shorter word, if both have the same first two letters.
 _LEAST_LETTERS = 4
 _EDITS = ((13, 3), (8, 2))
 #: Of two forms of a word, one begins with the other, or both with all but this many letters of the shorter one.
@@ -69,7 +69,7 @@ def may_stand_for(known: str, unknown: str) -> bool:
         return known == unknown
     if one_edit(known, unknown):
         return True
-    if known[:1] != unknown[:1]:
+    if known[:2] != unknown[:2]:
         return False
     if known.startswith(unknown[: max(_LEAST_COMMON, shorter - _ENDING)]) and shorter >= _LEAST_COMMON:
         return True

@@ -12,13 +12,10 @@ from typing import NamedTuple
 
 from recollect.indexes.documents.columns import NONE
 from recollect.indexes.fixed_point import ONE
-from recollect.indexes.parameters import LEAST_DICE, MOST_STEMS
+from recollect.indexes.parameters import CHANGED_TRIGRAMS, LEAST_DICE, MOST_STEMS
 from recollect.indexes.words.segment import Segment
-from recollect.indexes.words.surface_forms import comparable, form, trigram_keys
+from recollect.indexes.words.surface_forms import comparable, first_trigram, form, trigram_keys
 from recollect.text.likeness import may_stand_for
-
-#: Of the words that share enough trigrams, so many of the most similar are compared letter by letter.
-_MOST_TRIED = 24
 
 
 class Similar(NamedTuple):
@@ -86,25 +83,26 @@ class Vocabulary:
             return []
         grams = trigram_keys(word)
         alike = []
-        for candidate, its_stem, size, common in self._alike(grams):
-            alike.append(Similar(candidate, its_stem, 2 * common * ONE // (len(grams) + size)))
-        alike.sort(key=lambda item: (-item.dice, item.word, item.stem))
+        for known, its_stem, size, common in self._alike(word, grams):
+            if may_stand_for(known, word) or may_stand_for(its_stem, stem):
+                alike.append((-(2 * common * ONE // (len(grams) + size)), known, its_stem))
+        alike.sort()
         best: dict[str, Similar] = {}
-        for item in alike[:_MOST_TRIED]:
-            if item.stem in best or not (may_stand_for(item.word, word) or may_stand_for(item.stem, stem)):
-                continue
-            if in_use(item.word, item.stem):
-                best[item.stem] = item
+        for dice, known, its_stem in alike:
+            if its_stem not in best and in_use(known, its_stem):
+                best[its_stem] = Similar(known, its_stem, -dice)
                 if len(best) == MOST_STEMS:
                     break
         return list(best.values())
 
-    def _alike(self, grams: list[int]) -> Iterator[tuple[str, str, int, int]]:
+    def _alike(self, word: str, grams: list[int]) -> Iterator[tuple[str, str, int, int]]:
+        """Yield words that share enough trigrams with a word, and its first two letters or all trigrams but a few."""
         if self._segment is not None:
-            yield from self._segment.alike(grams, LEAST_DICE)
+            yield from self._segment.alike(grams, first_trigram(word), LEAST_DICE, CHANGED_TRIGRAMS)
         shared: Counter[_Known] = Counter()
         for gram in grams:
             shared.update(self._by_trigram.get(gram, ()))
         for known, common in shared.items():
-            if 200 * common >= LEAST_DICE * (len(grams) + known.trigrams):
+            near = known.word[:2] == word[:2] or common >= max(known.trigrams, len(grams)) - CHANGED_TRIGRAMS
+            if near and 200 * common >= LEAST_DICE * (len(grams) + known.trigrams):
                 yield known.word, known.stem, known.trigrams, common

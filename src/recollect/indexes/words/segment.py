@@ -113,15 +113,19 @@ class Segment:
         """Return the number of documents of a term number, and its total number of occurrences."""
         return int(self.frequencies[term]), int(self.totals[term])
 
-    def alike(self, grams: Sequence[int], least: int) -> Iterator[tuple[str, str, int, int]]:
+    def alike(self, grams: Sequence[int], first: int, least: int, changed: int) -> Iterator[tuple[str, str, int, int]]:
         """Yield words that share trigrams with another one: (word, stem, trigrams, shared trigrams).
 
         Args:
             grams: The trigrams of the other word.
+            first: The trigram at its beginning.
             least: The minimum Dice coefficient, in hundredths.
+            changed: Words that have not the same beginning share all trigrams but this many.
         """
         shared, sizes = self.forms.shared(grams), self.forms.sizes
-        for at in np.flatnonzero(200 * shared >= least * (len(grams) + sizes)).tolist():
+        near = shared >= np.maximum(sizes, len(grams)) - changed
+        near[self.forms.having(first)] = True
+        for at in np.flatnonzero(near & (200 * shared >= least * (len(grams) + sizes))).tolist():
             parts = form_parts(self.terms[int(self.forms.terms[at])])
             assert parts is not None
             yield *parts, int(sizes[at]), int(shared[at])

@@ -46,6 +46,11 @@ def form_parts(term: str) -> tuple[str, str] | None:
     return word, stem
 
 
+def first_trigram(word: str) -> int:
+    """Return the trigram at the beginning of a word, which words share if their first two letters are the same."""
+    return ord("#") << 2 * _LETTER_BITS | ord(word[0]) << _LETTER_BITS | ord(word[1])
+
+
 def trigram_keys(word: str) -> list[int]:
     """Return the distinct character trigrams of `#word#`, each as an integer.
 
@@ -124,12 +129,15 @@ class Forms(NamedTuple):
 
     def shared(self, grams: Sequence[int]) -> Ints:
         """Return how many of some trigrams each form has."""
-        found = [self.owners[:0]]
-        for gram in grams:
-            at = int(self.grams.searchsorted(np.uint64(gram)))
-            if at < len(self.grams) and int(self.grams[at]) == gram:
-                found.append(self.owners[int(self.ends[at - 1]) if at else 0 : int(self.ends[at])])
+        found = [self.owners[:0], *map(self.having, grams)]
         return np.bincount(np.concatenate(found), minlength=len(self.terms))
+
+    def having(self, gram: int) -> Numbers:
+        """Return the forms that have a trigram, ascending."""
+        at = int(self.grams.searchsorted(np.uint64(gram)))
+        if at == len(self.grams) or int(self.grams[at]) != gram:
+            return self.owners[:0]
+        return self.owners[int(self.ends[at - 1]) if at else 0 : int(self.ends[at])]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by the names that they are stored under."""
