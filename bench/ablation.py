@@ -55,7 +55,7 @@ PARTS: dict[str, list[Change]] = {
     "date": [(times, "DATE_SHARE", 0)],
     "speaker": [(signals, "SPEAKER", ONE), (signals, "SPEAKING_ASSISTANT", ONE)],
     "the assistant that a question asks": [(signals, "ASSISTANT", "")],
-    "what I said about somebody": [(signals, "asks_what_i_said", lambda words: False)],
+    "what I said about another person": [(signals, "asks_what_i_said", lambda words: False)],
     "the admitted speaker": [(signals, "SAID_SHARE", 0), (signals, "NAMED_SHARE", 0)],
     "the kind of answer": _without_kinds(Kind.TIME, Kind.NUMBER, Kind.NAME),
     "reasons": _without_kinds(Kind.REASON),
