@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import recollect
 from recollect import Memory
+from recollect.indexes.documents.columns import NONE
+from recollect.indexes.fixed_point import ONE
 from recollect.indexes.kernels import choose
+from recollect.indexes.parameters import SPREAD
+from recollect.indexes.scoring.order_and_summary import spread
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 
@@ -106,13 +112,17 @@ class TestRequests:
         assert sessions == ["1", "2", "1"]
         assert [hit.record.session for hit in memory.recall("Where is the roof?")][:2] == ["1", "1"]
 
-    def test_turns_that_tie_have_the_same_factor(self, memory: Memory) -> None:
-        for id_ in "abc":
-            memory.remember("slate roof", id=id_, kind="conversation", conversation="c", session="1", time=START)
-        scores = {hit.score for hit in memory.recall("In what order came the roof?")}
-        # They surround each other, so their shares differ by what they lend, but equal ones stay equal.
-        plain = {hit.score for hit in memory.recall("Where is the roof?")}
-        assert len(scores) == len(plain)
+    def test_turns_that_tie_have_the_same_factor_whatever_their_order(self) -> None:
+        sessions, times = np.array([0, 0, 0, 0, 1, NONE, NONE]), np.array([5, 5, 9, 5, 5, 5, 5])
+        table = SimpleNamespace(session=sessions, micros=times)
+        totals = np.array([7, 7, 7, 9, 1, 3, 2])
+        of, out_of = SPREAD
+        third = ONE * of // out_of * of // out_of
+        expected = [third, third, ONE * of // out_of, ONE, ONE, ONE, ONE]
+        for order in (range(7), range(6, -1, -1), [1, 4, 0, 3, 6, 2, 5]):
+            numbers = np.array(order)
+            found = spread(totals[numbers], numbers, table)  # type: ignore[arg-type]
+            assert dict(zip(order, found.tolist(), strict=True)) == dict(enumerate(expected))
 
     def test_the_opening_of_a_session_counts_more_in_a_summary(self, memory: Memory) -> None:
         add(memory, "About tiles.", *["Something else entirely, friend."] * 8, "About tiles.", role=None)

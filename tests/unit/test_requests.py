@@ -2,47 +2,56 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
+from typing import Any
 
-from recollect.text.answers import listed, singular
-from recollect.text.classes import members_of
-from recollect.text.requests import Request, request_of, subject_of
+import pytest
+from bench.daily import asked_otherwise
+from bench.daily.questions import QUESTIONS
+
+from recollect.text import answers, requests
+from recollect.text import events as events_module
+from recollect.text.answers import listed, singular, wanted
+from recollect.text.classes import _members, members_of
+from recollect.text.events import events
+from recollect.text.requests import Request, request_of, subject_of, without_kind
+from recollect.text.words import runs
 
 ORDER, SUMMARY = Request(order=True, recollection=True), Request(summary=True, recollection=True)
 
 
-@pytest.mark.parametrize(
-    ("question", "request_"),
-    [
-        ("In what order did I plan the garden?", ORDER),
-        ("Walk me through the move.", ORDER),
-        ("List the events of the trip chronologically.", ORDER),
-        ("In welcher Reihenfolge kamen die Gäste?", ORDER),
-        ("Dans quel ordre sont venus les invités ?", ORDER),
-        ("¿En qué orden llegaron los invitados?", ORDER),
-        ("In che ordine sono arrivati gli ospiti?", ORDER),
-        ("In welke volgorde kwamen de gasten?", ORDER),
-        ("Em que ordem chegaram os convidados?", ORDER),
-        ("客人是按什么顺序来的？", ORDER),
-        ("お客さんはどの順番で来ましたか", ORDER),
-        ("Give me an overview of the move.", SUMMARY),
-        ("Fass den Umzug bitte zusammen.", SUMMARY),
-        ("Fais-moi un résumé du déménagement.", SUMMARY),
-        ("Hazme un resumen de la mudanza.", SUMMARY),
-        ("Riassumi il trasloco.", SUMMARY),
-        ("Geef me een samenvatting van de verhuizing.", SUMMARY),
-        ("Faz um resumo da mudança.", SUMMARY),
-        ("总结一下搬家的事", SUMMARY),
-        ("引っ越しについて要約して", SUMMARY),
-        ("Have I ever been to Oslo?", Request(recollection=True)),
-        ("Was hast du mir empfohlen?", Request(recollection=True)),
-        ("How many orders are in the summary?", Request()),
-        ("Buy bread in order to eat.", Request()),
-        ("Where is my résumé?", Request()),
-        ("Please resume the download.", Request()),
-        ("When does the ferry leave?", Request()),
-    ],
-)
+REQUESTS = {
+    "In what order did I plan the garden?": ORDER,
+    "Walk me through the move.": ORDER,
+    "List the events of the trip chronologically.": ORDER,
+    "In welcher Reihenfolge kamen die Gäste?": ORDER,
+    "Dans quel ordre sont venus les invités ?": ORDER,
+    "¿En qué orden llegaron los invitados?": ORDER,
+    "In che ordine sono arrivati gli ospiti?": ORDER,
+    "In welke volgorde kwamen de gasten?": ORDER,
+    "Em que ordem chegaram os convidados?": ORDER,
+    "客人是按什么顺序来的？": ORDER,
+    "お客さんはどの順番で来ましたか": ORDER,
+    "Give me an overview of the move.": SUMMARY,
+    "Fass den Umzug bitte zusammen.": SUMMARY,
+    "Fais-moi un résumé du déménagement.": SUMMARY,
+    "Hazme un resumen de la mudanza.": SUMMARY,
+    "Riassumi il trasloco.": SUMMARY,
+    "Geef me een samenvatting van de verhuizing.": SUMMARY,
+    "Faz um resumo da mudança.": SUMMARY,
+    "总结一下搬家的事": SUMMARY,
+    "引っ越しについて要約して": SUMMARY,
+    "Have I ever been to Oslo?": Request(recollection=True),
+    "Was hast du mir empfohlen?": Request(recollection=True),
+    "How many orders are in the summary?": Request(),
+    "Buy bread in order to eat.": Request(),
+    "Where is my résumé?": Request(),
+    "Please resume the download.": Request(),
+    "When does the ferry leave?": Request(),
+}
+
+
+@pytest.mark.parametrize(("question", "request_"), REQUESTS.items())
 def test_a_request_is_recognised_in_nine_languages(question: str, request_: Request) -> None:
     assert request_of(question) == request_
 
@@ -91,3 +100,39 @@ def test_each_member_has_the_name_of_the_class_that_the_question_names() -> None
     assert members["violin"] == "instrument"
     assert "violin" not in members_of("Which pets does Ben have?")
     assert members_of("Which violins does Ben play?") == {}
+
+
+def test_every_class_can_be_named_and_every_member_is_a_word() -> None:
+    assert "jacket" in members_of("Which clothes did Ana buy?")
+    assert "laptop" in members_of("What electronics does Ana own?")
+    for name, members in _members().items():
+        assert singular(name) == name
+        assert all(len(runs(member)) == 1 for member in members), name
+
+
+def _asked() -> list[str]:
+    table = Path(__file__).parents[1] / "labels" / "time_phrases.tsv"
+    rows = [line.split("\t") for line in table.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    sections = (*QUESTIONS.values(), *asked_otherwise.QUESTIONS.values())
+    return [
+        *(row[1] for row in rows),
+        *(question for section in sections for question, _ in section),
+        *REQUESTS,
+        "Fassen Sie den Umzug bitte zusammen.",
+        "What happened at the time of the fire?",
+        "Cosa hai visto fino al trasloco?",
+        "What kinds of tea are there?",
+    ]
+
+
+def test_the_words_that_rules_look_for_first_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read() -> list[Any]:
+        return [
+            (request := request_of(each), subject_of(each, request), without_kind(each), events(each), wanted(each))
+            for each in map(" ".join, map(str.split, _asked()))
+        ]
+
+    by_words = read()
+    for module in (requests, events_module, answers):
+        monkeypatch.setattr(module, "letters", lambda text: None)
+    assert read() == by_words

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from recollect.text.answers import listed
+from recollect.text.answers import listed, singular
 
 _CLASSES = """
 pet animal creature: dog puppy cat kitten rabbit bunny hamster parrot bird fish goldfish turtle tortoise snake lizard
@@ -19,7 +19,7 @@ fruit: apple banana orange pear grape strawberry blueberry raspberry cherry peac
 vegetable: carrot potato tomato onion spinach broccoli cabbage lettuce cucumber pepper zucchini pumpkin bean pea
 food dish meal cuisine: pizza pasta sushi curry soup salad burger taco sandwich steak noodle rice lasagna stew roast
   risotto ramen dumpling
-dessert treat sweet: cake cookie pie brownie chocolate pudding pastry muffin cupcake tart donut ice-cream cheesecake
+dessert treat sweet: cake cookie pie brownie chocolate pudding pastry muffin cupcake tart donut cheesecake
 drink beverage: coffee tea juice wine beer water milk soda smoothie cocktail lemonade cocoa whisky
 ingredient spice herb: salt pepper garlic ginger cinnamon basil oregano cumin paprika thyme rosemary flour sugar
   butter cheese coconut
@@ -27,9 +27,9 @@ sport game exercise: football soccer basketball tennis baseball volleyball golf 
   cycling skiing boxing badminton surfing climbing
 exercise workout: yoga pilates running jogging cycling swimming weights cardio aerobics stretching hiking boxing zumba
   kickboxing squat
-martial: karate judo taekwondo aikido kickboxing boxing jiu-jitsu
+martial: karate judo taekwondo aikido kickboxing boxing
 instrument: guitar piano violin drum flute cello saxophone trumpet clarinet ukulele harp keyboard bass harmonica
-music genre: jazz rock pop classical hip-hop rap blues country folk metal punk reggae techno opera soul
+music genre: jazz rock pop classical rap blues country folk metal punk reggae techno opera soul
 musician artist band singer composer: concert album song gig bach mozart beethoven vivaldi
 hobby activity pastime interest: painting drawing pottery gardening reading cooking baking hiking camping fishing
   knitting photography dancing swimming running cycling writing chess yoga gaming singing climbing kayaking museum
@@ -100,11 +100,11 @@ room: kitchen bedroom bathroom garage basement attic livingroom office balcony
 
 @cache
 def _members() -> dict[str, tuple[str, ...]]:
-    """Map each name of a class to the members of all classes of that name."""
+    """Map each name of a class, in the singular, to the members of all classes of that name."""
     out: dict[str, tuple[str, ...]] = {}
     for line in _CLASSES.replace("\n  ", " ").strip().splitlines():
         names, _, members = line.partition(": ")
-        for name in names.split():
+        for name in map(singular, names.split()):
             out[name] = tuple(dict.fromkeys((*out.get(name, ()), *members.split())))
     return out
 

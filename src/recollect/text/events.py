@@ -37,8 +37,11 @@ _END = re.compile(
 )
 
 
-#: Words without which an ASCII question names no event.
-_WORDS = frozenset(" ".join((_AFTER, _BEFORE, _AROUND)).replace("|", " ").split())
+#: Words without which an ASCII question names no event: those above, of several the one that is not in most questions.
+_WORDS = frozenset(
+    "after since nach seit depuis desde dopo depois na sinds before until vor bis avant antes hasta prima fino voor "
+    "tot around time um autour alrededor intorno volta rond".split()
+)
 
 
 class Event(NamedTuple):

@@ -48,7 +48,7 @@ _ORDER = re.compile(
     re.IGNORECASE,
 )
 _SUMMARY = re.compile(
-    r"\bsummar(?:y|ies|i[sz]e)\b|\boverview\b|\brecap\b|\bzusammenfass\w+|\bfass\w*\b.{1,80}\bzusammen\b|\büberblick\b"
+    r"\bsummar(?:y|ies|i[sz]e)\b|\boverview\b|\brecap\b|\bzusammenfass\w+|\bfass(?:e|en|t)?\b.{1,80}\bzusammen\b|\büberblick\b"
     r"|\brésum(?:e|er|ez)\b|\b(?:un|le|petit|bref) résumé\b|\bresum(?:en|ir|o)\b"
     r"|\bresúme\w*|\briassun\w+|\briassum\w+|\bsamenvat\w+|\bvat\b.{1,80}\bsamen\b"
     r"|总结|總結|概括|概述|まとめ|要約",
@@ -56,9 +56,10 @@ _SUMMARY = re.compile(
 )
 #: The words above in a request in another language, with the verbs around them.
 _REQUEST_ELSEWHERE = re.compile(
-    r"\b(?:kannst du|könntest du|gib mir|fasse?|zusammen|zusammenfass\w+|überblick|(?:in welcher |der )?reihenfolge"
-    r"|peux-tu|pourrais-tu|donne-moi|fais(?:-moi)?|résum(?:e|er|ez|é)|(?:dans quel |par )?ordre"
-    r"|puedes|podrías|dame|hazme|resumen|resúme\w*|(?:en )?(?:qué )?orden|puoi|potresti|dammi|fammi"
+    r"\b(?:kannst du|könntest du|gib mir|fass(?:e|en|t)?|zusammen|zusammenfass\w+|überblick"
+    r"|(?:in welcher |der )?reihenfolge|peux-tu|pourrais-tu|donne-moi|fais(?:-moi)?|résum(?:e|er|ez|é)"
+    r"|(?:dans quel |par )?ordre|puedes|podrías|dame|hazme|resumen|resúme\w*|(?:en )?(?:qué )?orden"
+    r"|puoi|potresti|dammi|fammi"
     r"|riassun\w+|riassum\w+|(?:in )?(?:che )?ordine"
     r"|kun je|geef me|samenvat\w+|samen|vat|(?:in welke )?volgorde|podes|pode|dá-me|resumo|resuma"
     r"|(?:em )?(?:que )?ordem|chronologi\w+|cronol[oó]gic\w+)\b"
@@ -79,7 +80,7 @@ _RECOLLECTION = re.compile(
 #: Words without which the rules above cannot match an ASCII question, and beginnings of such words.
 _ORDER_WORDS = frozenset(
     "order sequence timeline walk reihenfolge ordre orden ordine volgorde ordem summary summaries summarize summarise "
-    "overview recap fass fasse fasst resumen resumir resumo resume resumer resumez vat".split()
+    "overview recap fass fasse fassen fasst resumen resumir resumo vat".split()
 )
 _ORDER_BEGINS = ("chronolog", "cronolog", "zusammenfass", "riass", "samenvat")
 _RECOLLECTION_WORDS = frozenset(

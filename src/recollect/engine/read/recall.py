@@ -36,7 +36,7 @@ from recollect.records.unchecked import unchecked, unchecked_tuple
 from recollect.stores.base import ReadView
 
 _WHOLE = 1 << SHARE_BITS
-#: If at most so many records are not valid, the best are searched for without computing all scores.
+#: If at most this many records are not valid, the best are searched for without computing all scores.
 _FEW_LAPSED = 1000
 #: Maximum number of standing instructions and preferences that are returned with the hits.
 STANDING = 10

@@ -27,7 +27,7 @@ from recollect.indexes.words.postings import POSITION_BITS
 from recollect.records.codec import microseconds
 from recollect.text.dates import Named
 
-#: Of the records that are not valid, so many of the best pass their score to those that replace them.
+#: This many of the best records that are not valid pass their score to those that replace them.
 MOST_REPLACED = 100
 
 

@@ -41,7 +41,7 @@ from recollect.text.words import MAX_WORD, is_unspaced, language_of, runs, stem,
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're we've our us".split())
 #: The speaker of turns with the role of the assistant and no name.
 ASSISTANT = "\0assistant"
-#: So many days before and after the day on which an event is told are around it.
+#: Number of days before and after the day of an event that are around it.
 AROUND = 7
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
