@@ -29,6 +29,7 @@ settings.register_profile(
     "long", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow], stateful_step_count=80
 )
 # What the developer's shell names is no part of what is tested.
+os.environ["RECOLLECT_ZONE"] = "UTC"
 for variable in (
     "LLM_EMBEDDING_MODEL",
     "RECOLLECT_EMBEDDER",

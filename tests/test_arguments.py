@@ -28,7 +28,7 @@ from recollect.errors import (
 )
 from recollect.filters.tree import TEXT_FIELDS
 from recollect.importers import IMPORTERS, import_path, write_jsonl
-from recollect.records.record import FIELD_NAMES, FieldChanges, Fields
+from recollect.records.record import FIELD_NAMES, FieldChanges, Fields, located
 from recollect.testing import TickingClock
 
 
@@ -105,9 +105,11 @@ class TestTimes:
             memory.remember("Bob is away", ttl=timedelta(0))
 
     def test_the_filters_of_times_take_them_too(self) -> None:
-        assert f.after("2026-03-01") == f.after(date(2026, 3, 1)) == f.after(self.DAY)
+        assert f.after("2026-03-01") == f.after(date(2026, 3, 1)) != f.after(self.DAY)
+        assert f.after("2026-03-01").located(UTC) == f.after(self.DAY)
         assert f.before("2026-03-01T02:00+02:00") == f.before(self.DAY)
-        assert f.between("2026-03-01", "2026-03-01T00:00") == f.between(self.DAY, self.DAY)
+        between = f.between("2026-03-01T00:00", "2026-03-01T00:00")
+        assert between.located(UTC) == f.between(self.DAY, self.DAY)
 
     @pytest.mark.parametrize("end", ["2026-03-31", date(2026, 3, 31)])
     def test_between_includes_a_last_day_that_is_a_date(self, memory: recollect.Memory, end: str | date) -> None:
@@ -139,7 +141,7 @@ class TestTimes:
         sent = operations.Remember(content="a", fields={"time": date(2026, 3, 1)}, ttl=timedelta(hours=1))  # type: ignore[arg-type]
         again = operations.from_json(sent.to_json())
         assert isinstance(again, operations.Remember)
-        assert again.fields["time"] == self.DAY
+        assert located("time", again.fields["time"], UTC) == self.DAY
         assert again.ttl == 3600.0
         asked = operations.Recall(question="a", reference="2026-03-01T09:00+01:00")  # type: ignore[arg-type]
         assert operations.from_json(asked.to_json()) == asked

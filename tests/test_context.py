@@ -428,7 +428,7 @@ class TestRoom:
         lender, answer = memory.find(order="position")
         candidate = Candidate(answer, "hit", 1.0, {}, lender.id)
         found = Candidate(lender, "neighbour", 0.0, {}, None)
-        filling = Filling("markdown", 500, tokens, [candidate], {lender.id: found}.get, of_user=True)
+        filling = Filling("markdown", 500, tokens, [candidate], {lender.id: found}.get, UTC, of_user=True)
         filling.fill([], [], [candidate])
         context = filling.finished(tokens)
         assert [item.origin for item in context.items] == ["hit", "neighbour"]

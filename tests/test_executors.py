@@ -57,6 +57,7 @@ LOCAL = {
     "subscribe",
     "without_echoes",
     "tools",
+    "zone",
 }
 PARTS = [kind for kind in REGISTRY.values() if kind.in_batch]
 IDS = st.sampled_from([f"r{number}" for number in range(4)])
@@ -188,6 +189,7 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.BackUp: st.builds(ops.BackUp, path=st.just("/nowhere/a.backup"), verify=st.booleans()),
     ops.Probe: st.builds(ops.Probe),
     ops.Now: st.builds(ops.Now),
+    ops.Zone: st.builds(ops.Zone),
     ops.TakeSnapshot: st.builds(ops.TakeSnapshot, label=st.none() | names),
     ops.Snapshots: st.builds(ops.Snapshots),
     ops.DropSnapshot: st.builds(ops.DropSnapshot, label=names),
@@ -248,8 +250,8 @@ class TestEveryCallIsAnOperation:
     def test_each_operation_has_a_method_on_both_memories(self) -> None:
         of_facets = {"read_tree", "find_similar", "recall_sdrs"}
         for name in REGISTRY.keys() - OF_THE_GLOSSARY.keys() - of_facets:
-            assert callable(getattr(Memory, METHODS.get(name, name)))
-            assert callable(getattr(AsyncMemory, METHODS.get(name, name)))
+            assert hasattr(Memory, METHODS.get(name, name))
+            assert hasattr(AsyncMemory, METHODS.get(name, name))
         for name in OF_THE_GLOSSARY.values():
             assert callable(getattr(Glossary, name))
 
@@ -338,7 +340,7 @@ class TestEveryCallIsAnOperation:
         }
         several = {
             "consolidate": ["now", "find"],
-            "context": ["recall", "find"],
+            "context": ["zone", "recall", "find"],
             "diff": ["pin", "pin", "diff"],
             "merge": ["get", "merge"],
             "extract_entities": ["find", "remember_all"],

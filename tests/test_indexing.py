@@ -596,7 +596,7 @@ def test_the_layout_names_what_is_made_of_records() -> None:
     for at, (text, fields) in enumerate(said):
         time = datetime(2026, 1, 2, tzinfo=UTC) + timedelta(days=at)
         fields = {"kind": "conversation", "conversation": "c", "position": at, "time": time, **fields}
-        builder.add(document_of(Record(id=f"r{at}", content=text, **fields)))
+        builder.add(document_of(Record(id=f"r{at}", content=text, **fields), UTC))
     digest = hashlib.sha256()
     for name, array in sorted(builder.segment().arrays.items()):
         digest.update(f"{name} {array.dtype.str} {array.shape} ".encode() + array.tobytes())

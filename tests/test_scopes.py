@@ -50,6 +50,7 @@ DIFFERS = {
     "scoped": "makes the memories that are compared",
     "embedder": "is the same object",
     "now": "is the clock",
+    "zone": "is that of the store",
     "probe": "writes beside the ledger",
 }
 REFUSED: dict[str, Callable[[Memory], Any]] = {

@@ -44,13 +44,22 @@ class Answer(NamedTuple):
     milliseconds: float
 
 
+#: The time zone of the sample conversation.
+ZONE = "Europe/Copenhagen"
+
+
+#: The time zone of the sample conversation.
+ZONE = "Europe/Copenhagen"
+
+
 class Demo:
     """The sample conversation, remembered in the store at `path`, or in a temporary file if `path` is None."""
 
     def __init__(self, path: str | None = None, key: bytes | None = None) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="recollect-demo-") if path is None else None
         self._path = path if self._folder is None else str(Path(self._folder.name) / "demo.db")
-        self._memory: Memory = open_memory(self._path, NAMESPACE, embedder="none", key=key)
+        zone = None if path is not None else ZONE
+        self._memory: Memory = open_memory(self._path, NAMESPACE, embedder="none", key=key, zone=zone)
         self._kept = path is not None
         began = time.perf_counter()
         self._report = self._memory.remember_all(self._turns())
@@ -78,6 +87,11 @@ class Demo:
                     "time": start + timedelta(minutes=minutes),
                 }
                 position += 1
+
+    @property
+    def zone(self) -> str:
+        """The name of the time zone of the store."""
+        return self._memory.zone
 
     @property
     def root(self) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import version
 from typing import NamedTuple
-from zoneinfo import available_timezones
 
 import apsw
 
@@ -82,19 +81,11 @@ def examine_installation() -> list[Finding]:
     """Return the findings that need no store."""
     return [
         Finding("recollect", f"{__version__}, Python {platform.python_version()}, {platform.system()}"),
-        Finding("libraries", ", ".join(f"{name} {version(name)}" for name in ("apsw", "numpy", "PyStemmer"))),
+        Finding("libraries", ", ".join(f"{name} {version(name)}" for name in ("apsw", "numpy", "PyStemmer", "tzdata"))),
         Finding("text", f"Unicode {UNICODE_VERSION}, Snowball English, built-in stop words and irregular forms"),
-        _time_zones(),
         *_signals(),
         *_variables(),
     ]
-
-
-def _time_zones() -> Finding:
-    count = len(available_timezones())
-    if not count:
-        return Finding("time zones", "none: this system has no time zone database: pip install tzdata", False)
-    return Finding("time zones", f"{count} known")
 
 
 def _variables() -> Iterator[Finding]:

@@ -61,7 +61,7 @@ def turns_of(memory: Memory, conversation: str) -> list[tuple[str | None, str, i
 
 def test_the_shown_branch_of_a_chatgpt_conversation_is_the_conversation(run: Run, write: Write, memory: Memory) -> None:
     report = run("chatgpt", write("conversations.json", [tree("a4", *BRANCHED)]))
-    assert (report.created, report.damaged, report.zone_assumed) == (7, (), False)
+    assert (report.created, report.damaged, report.zone_assumed) == (7, (), None)
     assert turns_of(memory, "c1") == [
         ("user", "Which tea?", 0),
         ("assistant", "Green.", 1),
@@ -187,7 +187,7 @@ e;;ana;;;;;;
 def test_csv_columns_are_fields_and_metadata_and_bad_rows_are_reported(run: Run, write: Write, memory: Memory) -> None:
     path = write("facts.csv", CSV)
     report = run("csv", path)
-    assert report.zone_assumed
+    assert report.zone_assumed == "UTC"
     assert [damage.place for damage in report.damaged] == ["line 6", "line 7", "line 8"]
     a, b = memory.find(order="id")
     assert (a.content, a.user, a.tags, a.importance, a.pinned) == (
@@ -234,7 +234,7 @@ def test_json_lines_without_a_header_are_remembered(run: Run, write: Write, memo
     text = "\n".join(map(json.dumps, lines)) + "\nnot json\n"
     report = run("jsonl", write("own.jsonl", text), defaults={"user": "bo"})
     assert [damage.place for damage in report.damaged] == ["line 2", "line 4", "line 5"]
-    assert report.zone_assumed
+    assert report.zone_assumed == "UTC"
     (ana,), (own,) = memory.find("user=ana"), memory.find("user=bo")
     assert (ana.tags, ana.metadata) == (("drinks",), {"colour": 1})
     assert (own.id, own.metadata) == ("own", {"k": [1]})

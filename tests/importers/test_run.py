@@ -115,7 +115,7 @@ def test_what_is_held_with_other_values_or_under_another_id_is_counted(memory: M
         "damaged": [],
         "namespaces": {"default": 2},
         "roots": {},
-        "zone_assumed": False,
+        "zone_assumed": None,
     }
 
 

@@ -208,3 +208,34 @@ def test_hours_are_counted_back_from_the_time_of_the_question(question: str, beg
 
 def test_hours_before_the_calendar_begins_are_no_time() -> None:
     assert named("999 hours ago", datetime(1, 1, 2, tzinfo=UTC)).moments == ()
+
+
+@pytest.mark.parametrize(
+    ("tag", "days"),
+    [
+        (None, {(10, 11), (11, 10)}),
+        ("en", {(10, 11), (11, 10)}),
+        ("en-US", {(10, 11)}),
+        ("en-us", {(10, 11)}),
+        ("en-GB", {(11, 10)}),
+        ("en-CA", {(10, 11), (11, 10)}),
+        ("de", {(11, 10)}),
+        ("es", {(11, 10)}),
+        ("es-PR", {(10, 11)}),
+        ("zh-Hans-CN", {(10, 11), (11, 10)}),
+    ],
+)
+def test_a_date_with_slashes_is_read_as_where_the_asker_lives(tag: str | None, days: set[tuple[int, int]]) -> None:
+    spans = named("what did we buy on 10/11/2026?", TODAY, tag).spans
+    assert {(first.month, first.day) for first, _ in spans} == days
+
+
+def test_a_date_that_only_the_other_order_has_is_read_in_that_order() -> None:
+    for tag in ("en-US", "en-GB", "de", None):
+        for text in ("10/15/2026", "15/10/2026"):
+            assert named(text, TODAY, tag).spans == ((date(2026, 10, 15), date(2026, 10, 15)),)
+
+
+def test_the_language_of_the_question_decides_where_none_is_stated() -> None:
+    spans = named("Wen habe ich am 10/11/2026 auf der Messe getroffen?", TODAY).spans
+    assert spans == ((date(2026, 11, 10), date(2026, 11, 10)),)

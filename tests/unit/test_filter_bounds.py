@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import given
@@ -27,7 +27,7 @@ records = st.lists(own.records(), max_size=8, unique_by=lambda record: record.id
 
 def views(held: list[Record], split: int) -> list[WordView]:
     """The same records in a segment, in its tail, in a fork, and merged."""
-    documents = [document_of(record) for record in held]
+    documents = [document_of(record, UTC) for record in held]
     builder = Builder()
     for each in documents[:split]:
         builder.add(each)
@@ -83,7 +83,7 @@ def test_nothing_else_of_a_filter_is_left_open_than_what_no_index_tells() -> Non
         f.importance_at_least(0.5),
         f.supersedes("x"),
         f.derived_from("x", "y"),
-        f.valid_at("2026-03-01"),
+        f.valid_at("2026-03-01T00:00Z"),
         *map(f.has, ("pinned", "valid_from", "valid_to", "supersedes", "derived_from")),
         f.everything(),
         f.nothing(),

@@ -150,8 +150,8 @@ class TestReading:
         ],
     )
     def test_what_is_typed_is_read_as_the_rules_say(self, text: str, expected: Filter) -> None:
-        assert parse(text) == expected
-        assert json.dumps(parse(text).to_json()) == json.dumps(expected.to_json())
+        assert parse(text).located(UTC) == expected
+        assert json.dumps(parse(text, zone=UTC).to_json()) == json.dumps(expected.to_json())
 
     def test_the_example_of_the_documentation_is_read(self) -> None:
         text = "kind=user_fact and (user=ana or user=bob) and not tag=old and importance>=0.5 and time>=2026-01-01"

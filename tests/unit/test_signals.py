@@ -45,7 +45,7 @@ def turn(place: int, text: str, session: str = "s1", **fields: Any) -> Record:
 
 def view_of(*records: Record) -> WordView:
     index = WordIndex()
-    index.apply((), [document_of(record) for record in records])
+    index.apply((), [document_of(record, UTC) for record in records])
     return index.view()
 
 
@@ -109,7 +109,7 @@ def test_session_and_pair_shares_are_those_of_the_formulas(said: list[tuple[str,
 
 def test_a_session_whose_turns_are_all_gone_counts_for_nothing() -> None:
     index = WordIndex()
-    index.apply((), [document_of(turn(0, "tea", "s1")), document_of(turn(1, "tea", "s2"))])
+    index.apply((), [document_of(turn(at, "tea", f"s{at + 1}"), UTC) for at in (0, 1)])
     index.apply(["t1"], [])
     alone = shares(view_of(turn(0, "tea", "s1")), "tea")
     assert [column[0] for column in shares(index.view(), "tea").values()] == [column[0] for column in alone.values()]
@@ -123,9 +123,11 @@ def test_a_date_counts_for_its_month_and_twice_for_its_day() -> None:
     assert shares(view, "tea on the 7th")["date"] == [0, 0, 0]
 
 
-def test_the_day_is_the_local_one_of_the_record() -> None:
+def test_the_day_is_that_of_the_zone_and_not_that_of_the_record() -> None:
     late = datetime.fromisoformat("2023-05-31T23:30:00-05:00")  # already June in UTC
-    assert shares(view_of(turn(0, "tea", time=late)), "tea on May 31")["date"] == pytest.approx([0.2], abs=1e-6)
+    view = view_of(turn(0, "tea", time=late))
+    assert shares(view, "tea on June 1")["date"] == pytest.approx([0.2], abs=1e-6)
+    assert shares(view, "tea on May 31")["date"] == [0.0]
 
 
 def test_only_the_words_admit_a_hit() -> None:

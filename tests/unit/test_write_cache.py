@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC
 
 from hypothesis import given
 from tests.unit import strategies as own
@@ -115,4 +116,4 @@ def test_what_is_forgotten_and_what_metadata_is_made_of_are_counted() -> None:
 @given(own.record_fields())
 def test_a_record_gives_the_same_document_before_it_is_written_and_after_it_is_read(fields: dict[str, object]) -> None:
     record = Record(**fields)  # type: ignore[arg-type]
-    assert document_of(record) == document_of(Record.load(record.to_bytes()))
+    assert document_of(record, UTC) == document_of(Record.load(record.to_bytes()), UTC)

@@ -16,21 +16,22 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import Any, TypeVar
-from zoneinfo import ZoneInfo, available_timezones
 
 import click
 
 from recollect._version import __version__
-from recollect.errors import InvalidArgumentError, InvalidRecordError, RecollectError, StoreMissingError
+from recollect.errors import InvalidArgumentError, RecollectError, StoreMissingError
 from recollect.filters import parse
 from recollect.filters.tree import AllOf, Filter, Is
 from recollect.memory import Memory
 from recollect.memory.opening import PATH_VARIABLE
 from recollect.memory.opening import open as open_memory
 from recollect.operations import target_of
+from recollect.records.record import located, unlocated
 from recollect.stores.files import open_regular
+from recollect.zones import zone_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 #: The environment variables with the defaults of --namespace, --user and --key-file.
@@ -41,8 +42,6 @@ KEY_FILE_VARIABLE = "RECOLLECT_KEY_FILE"
 TOKEN_VARIABLE = "RECOLLECT_TOKEN"
 #: How the addresses of servers begin (`recollect serve`).
 SERVERS = ("unix://", "http://", "https://")
-#: What is missing if no time zone is known.
-NO_TIME_ZONES = "this system has no time zone database (pip install tzdata)"
 _MIN_KEY_BYTES, _MAX_KEY_BYTES = 16, 4096
 
 
@@ -120,15 +119,15 @@ class Settings:
                 raise InvalidArgumentError(name, value, "cannot be used with a server, which has its own: leave it out")
 
     @contextmanager
-    def open_at(self, at: str | None, zone: tzinfo = UTC) -> Iterator[Memory]:
+    def open_at(self, at: str | None, zone: tzinfo | None = None) -> Iterator[Memory]:
         """Open the memory that a command reads, as of a moment (`at_option`), and close it at the end.
 
         Args:
             at: The moment; None: the present.
-            zone: The time zone of a time without one.
+            zone: The time zone of a time without one; None: that of the store.
         """
         with self.open() as memory:
-            yield memory if at is None else memory.at(target_of(at, zone))
+            yield memory if at is None else memory.at(target_of(at, zone or zone_of(memory.zone)))
 
 
 class NumberRange(click.FloatRange):
@@ -315,16 +314,12 @@ def _filter(_ctx: click.Context, _parameter: click.Parameter, value: str | None)
     return None if value is None else parse(value)
 
 
-def _zone(_ctx: click.Context, _parameter: click.Parameter, value: str) -> tzinfo:
-    """Return a time zone from its IANA name."""
-    if value.upper() in ("UTC", "Z"):
-        return UTC
+def _zone(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> tzinfo | None:
+    """Return a time zone from its name."""
     try:
-        return ZoneInfo(value)
-    except (KeyError, ValueError, OSError):
-        if not available_timezones():
-            raise click.BadParameter(f"{value!r} cannot be looked up: {NO_TIME_ZONES}") from None
-        raise click.BadParameter(f"{value!r} is not a time zone, such as UTC or Europe/Copenhagen") from None
+        return None if value is None else zone_of(value)
+    except InvalidArgumentError:
+        raise click.BadParameter(f"{value!r} is not a time zone, such as UTC, Europe/Copenhagen or +05:30") from None
 
 
 where_option = click.option(
@@ -338,8 +333,7 @@ where_option = click.option(
 at_option = click.option(
     "--at",
     metavar="MOMENT",
-    help="Read the memory as it was: the number of a commit, an ISO 8601 time (UTC if it has no zone), a root, or the "
-    "name of a snapshot.",
+    help="Read the memory as it was: the number of a commit, an ISO 8601 time, a root, or the name of a snapshot.",
 )
 
 user_option = click.option(
@@ -374,10 +368,8 @@ zone_option = click.option(
     "--tz",
     "zone",
     callback=_zone,
-    default="UTC",
     metavar="ZONE",
-    show_default=True,
-    help="Time zone for times without one.",
+    help="Time zone for times without one, such as Europe/Copenhagen. Default: that of the store.",
 )
 
 
@@ -394,19 +386,16 @@ def app(settings: Settings) -> None:
     """
 
 
-def time_of(name: str, text: str, zone: tzinfo) -> datetime:
+def time_of(name: str, text: str, zone: tzinfo | None) -> datetime:
     """Parse the time passed as an option. Raise InvalidRecordError if it is invalid.
 
     Args:
         name: The option, for the message.
         text: The value.
-        zone: The time zone of a time without one.
+        zone: The time zone of a time without one; None: that of the store, which reads it.
     """
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidRecordError(name, text, "is not an ISO 8601 time, such as 2026-03-01T09:30") from None
-    return time if time.tzinfo else time.replace(tzinfo=zone)
+    time = unlocated(name, text)
+    return time if zone is None else located(name, time, zone)
 
 
 def print_json(value: object) -> None:

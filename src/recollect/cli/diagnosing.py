@@ -12,6 +12,7 @@ from recollect.cli.app import SERVERS, Settings, app, common, print_json
 from recollect.doctor import Finding, examine, examine_closed, examine_installation
 from recollect.errors import DamagedStoreError, NotAStoreError, StoreMissingError, UnsupportedError
 from recollect.memory.opening import store_file
+from recollect.zones import zone_of
 
 
 @app.command()
@@ -60,6 +61,6 @@ def demo(settings: Settings) -> None:
             click.echo()
             click.secho(f"{answer.question}", bold=True, nl=False)
             click.echo(f"   [{answer.kind}: {answer.note}; {answer.milliseconds:.2f} ms]")
-            render.show_hits(answer.hits)
+            render.show_hits(answer.hits, zone_of(shown.zone))
         click.echo()
         click.echo(shown.farewell)

@@ -12,6 +12,7 @@ from recollect.cli.ids import whole_id
 from recollect.engine.history_results import Erased
 from recollect.filters.tree import AllOf, Filter, Is
 from recollect.memory import Memory
+from recollect.zones import zone_of
 
 #: What a reserved namespace has, for people.
 _BESIDE = {"nodes": "nodes of outlines", "sdrs": "texts with sparse codes", "terms": "terms of glossaries"}
@@ -66,7 +67,7 @@ def _confirm(memory: Memory, what: Filter | str) -> None:
         click.confirm(f"Erase every version of {render.plain(what)}? It cannot be restored.", abort=True)
         return
     found = memory.find(what, limit=5)
-    render.show_records(found)
+    render.show_records(found, zone_of(memory.zone))
     count = memory.count(what)
     question = f"Erase every version of {count} records, and of former ones that match? They cannot be restored."
     click.confirm(question, abort=True)

@@ -13,6 +13,7 @@ from recollect.cli.output import write_file
 from recollect.cli.texts import text_of
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.memory.glossary.files import from_csv, from_json
+from recollect.zones import zone_of
 
 _agent = click.option("--agent", required=True, metavar="AGENT", help="The agent that knows the terms.")
 
@@ -195,7 +196,7 @@ def forget(settings: Settings, keys: tuple[str, ...], agent: str) -> None:
 def history(settings: Settings, key: str, agent: str) -> None:
     """List every version of the term KEY, oldest first."""
     with settings.open() as memory:
-        versions = memory.glossary.history(key, agent)
+        versions, zone = memory.glossary.history(key, agent), zone_of(memory.zone)
     if settings.as_json:
         print_json(
             [
@@ -205,7 +206,7 @@ def history(settings: Settings, key: str, agent: str) -> None:
         )
         return
     rows = [
-        (str(each.seq), each.time.isoformat(), each.cause, "" if each.term is None else each.term["value"])
+        (str(each.seq), render.moment(each.time, zone), each.cause, "" if each.term is None else each.term["value"])
         for each in versions
     ]
     render.show_rows(("commit", "time", "cause", "value"), rows)

@@ -12,6 +12,7 @@ from recollect.cli import render
 from recollect.cli.app import Settings, app, at_option, common, filter_options, print_json
 from recollect.filters.tree import Filter
 from recollect.memory.manager.duplicates import LIKENESSES, Likeness
+from recollect.zones import zone_of
 
 _ACTOR = "recollect"
 
@@ -171,6 +172,7 @@ def entity(
         records: dict[str, Any] = {}
         if view is not None:
             records = {each.id: memory.get(each.id) for each in view.timeline}
+        zone = zone_of(memory.zone)
     if view is None:
         click.echo(f"no record mentions {render.plain(name)}", err=True)
         sys.exit(1)
@@ -181,7 +183,11 @@ def entity(
     aliases = f", also {', '.join(known.aliases)}" if known.aliases else ""
     click.echo(render.plain(f"{known.name} ({known.type}{aliases}): {known.records} records"))
     rows = [
-        ("" if each.time is None else each.time.date().isoformat(), each.id, str(record.content) if record else "")
+        (
+            "" if each.time is None else each.time.astimezone(zone).date().isoformat(),
+            each.id,
+            str(record.content) if record else "",
+        )
         for each in view.timeline
         for record in [records[each.id]]
     ]

@@ -101,7 +101,7 @@ def import_(
     name: str | None,
     forget_deleted: bool,
     watch: bool,
-    zone: tzinfo,
+    zone: tzinfo | None,
     **defaults: Any,
 ) -> None:
     """Remember the contents of files of a FORMAT. Run it again to add only what is new.
@@ -163,8 +163,8 @@ def import_(
             _show(path, report)
         for _, refusal in refused:
             click.echo(f"error: {refusal}", err=True)
-        if any(report.zone_assumed for _, report in reports):
-            click.echo(f"times without a time zone were read as {zone}")
+        for zone_name in dict.fromkeys(report.zone_assumed for _, report in reports if report.zone_assumed):
+            click.echo(f"times without a time zone were read as times in {zone_name}")
     if refused or any(report.damaged for _, report in reports):
         sys.exit(1)
 

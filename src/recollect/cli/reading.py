@@ -32,6 +32,7 @@ from recollect.memory import Memory
 from recollect.memory.context.values import STYLES, Style
 from recollect.operations import ORDERS, Order
 from recollect.records.record import Record
+from recollect.zones import zone_of
 
 _OF_ONE = "Read the records of this {0} and those of none.{1}"
 
@@ -44,9 +45,9 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
     if settings.as_json:
         print_json(found.to_json() if isinstance(found, Hits) else [record_json(record) for record in found])
     elif isinstance(found, Hits) and found:
-        render.show_hits(found)
+        render.show_hits(found, zone_of(memory.zone))
     elif isinstance(found, list) and found:
-        render.show_records(found)
+        render.show_records(found, zone_of(memory.zone))
     else:
         click.echo("nothing found", err=True)
         names = memory.namespaces()
@@ -91,7 +92,7 @@ def recall(
     wait_for_vectors: bool,
     receipt: Path | None,
     at: str | None,
-    zone: tzinfo,
+    zone: tzinfo | None,
 ) -> None:
     """Find the records that answer QUESTION best, with scores and explanations."""
     with_reference = None if reference is None else time_of("reference", reference, zone)
@@ -119,6 +120,10 @@ def recall(
         short = short_ids(hit.record.id for hit in hits.standing)
         for hit in hits.standing:
             click.echo(f"  {short[hit.record.id]}  {render.content(hit.record, 200)}")
+
+
+#: The fields that are times.
+_TIMES = ("time", "valid_from", "valid_to", "expires")
 
 
 def _is_receipt(path: Path) -> bool:
@@ -156,7 +161,7 @@ def context(
     items: bool,
     reference: str | None,
     at: str | None,
-    zone: tzinfo,
+    zone: tzinfo | None,
 ) -> None:
     """Print what helps to answer QUESTION, as a text for a prompt within a budget of tokens.
 
@@ -218,20 +223,31 @@ def show(settings: Settings, id: str, at: str | None) -> None:  # noqa: A002 - t
         record = memory.get(id)
         if record is None:
             raise UnknownRecordError(id, memory.name)
-        history = [
-            {"seq": commit.seq, "time": commit.time.isoformat(), "cause": change.cause, "reason": commit.reason}
+        changes = [
+            (commit, change.cause)
             for commit in memory.changes(id=record.id)
             for change in commit.changes
             if change.id == record.id
         ]
         if settings.as_json:
+            history = [
+                {"seq": commit.seq, "time": commit.time.isoformat(), "cause": cause, "reason": commit.reason}
+                for commit, cause in changes
+            ]
             print_json({**record_json(record), "history": history})
             return
+        zone = zone_of(memory.zone)
+        shown = record_json(record) | {
+            name: render.moment(time, zone) for name in _TIMES if (time := getattr(record, name)) is not None
+        }
         rows = [
             (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-            for name, value in record_json(record).items()
+            for name, value in shown.items()
         ]
-        rows += [("history", f"{each['time']} {each['cause']} in commit {each['seq']}") for each in history]
+        rows += [
+            ("history", f"{render.moment(commit.time, zone)} {cause} in commit {commit.seq}")
+            for commit, cause in changes
+        ]
         render.table(
             (("field", {}), ("value", {"overflow": "fold"})),
             ((name, render.plain(value, 100_000)) for name, value in rows),
@@ -262,6 +278,7 @@ def log(
         commits = memory.changes(since, k, id, newest_first=True, where=where)
         if id is not None and not commits and not since and where is None:
             raise UnknownRecordError(id, memory.name)
+        zone = zone_of(memory.zone)
     if settings.as_json:
         print_json([commit.to_json() for commit in commits])
         return
@@ -277,7 +294,7 @@ def log(
         (
             (
                 str(commit.seq),
-                commit.time.strftime("%Y-%m-%d %H:%M:%S"),
+                render.moment(commit.time, zone),
                 change.cause,
                 render.plain(short[change.id]),  # one that was redacted begins with a control character
                 render.plain(": ".join(part for part in (commit.actor, commit.reason) if part)),

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from recollect.cli.ids import short_ids
@@ -109,9 +110,14 @@ def _is_wide() -> bool:
     return console().width >= _WIDE_COLUMNS
 
 
-def when(record: Record, *, wide: bool = True) -> str:
-    """Return a record's time for a table; in a narrow one its date."""
-    return record.time.strftime("%Y-%m-%d %H:%M" if wide else "%Y-%m-%d") if record.time else ""
+def when(record: Record, zone: tzinfo, *, wide: bool = True) -> str:
+    """Return a record's time in a time zone for a table; in a narrow one its date."""
+    return record.time.astimezone(zone).strftime("%Y-%m-%d %H:%M" if wide else "%Y-%m-%d") if record.time else ""
+
+
+def moment(time: datetime, zone: tzinfo) -> str:
+    """Return a time in a time zone, to the second."""
+    return time.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def who(record: Record) -> str:
@@ -148,8 +154,8 @@ def _lender(record_id: str, texts: Mapping[str, Record]) -> str:
     return short_id(record_id) if record is None else f'{short_id(record_id)} "{content(record, 30)}"'
 
 
-def show_hits(hits: Hits) -> None:
-    """Print hits as a table: score, confidence, id, time, speaker, text and explanation."""
+def show_hits(hits: Hits, zone: tzinfo) -> None:
+    """Print hits as a table: score, confidence, id, time in a time zone, speaker, text and explanation."""
     wide = _is_wide()
     short = short_ids(hit.record.id for hit in hits)
     columns: list[tuple[str, dict[str, Any]]] = [
@@ -166,7 +172,7 @@ def show_hits(hits: Hits) -> None:
             f"{hit.score:.3f}",
             f"{hit.confidence:.2f}",
             short[hit.record.id],
-            when(hit.record, wide=wide),
+            when(hit.record, zone, wide=wide),
             plain(who(hit.record), 40),
         ]
         what = [content(hit.record), reasons(hit, hits)]
@@ -194,8 +200,8 @@ def explain(hits: Hits, lenders: Mapping[str, Record]) -> None:
     table((("hit", {"justify": "right"}), ("signal", {}), ("share", {"justify": "right"}), ("", {"ratio": 1})), rows)
 
 
-def show_records(records: Sequence[Record]) -> None:
-    """Print records as a table."""
+def show_records(records: Sequence[Record], zone: tzinfo) -> None:
+    """Print records as a table, with their times in a time zone."""
     wide = _is_wide()
     short = short_ids(record.id for record in records)
     table(
@@ -207,7 +213,7 @@ def show_records(records: Sequence[Record]) -> None:
             ("what", {"ratio": 1, "overflow": "fold"}),
         ),
         (
-            (short[each.id], plain(each.kind, 40), when(each, wide=wide), plain(who(each), 40), content(each))
+            (short[each.id], plain(each.kind, 40), when(each, zone, wide=wide), plain(who(each), 40), content(each))
             for each in records
         ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC
+from datetime import tzinfo
 
 import click
 
@@ -16,14 +16,16 @@ from recollect.ledger.commits import Snapshot
 from recollect.operations import target_of
 from recollect.records.record import Record
 from recollect.reprs import line
+from recollect.zones import zone_of
 
-_TIME = "%Y-%m-%d %H:%M:%S"
 
-
-def _print_snapshots(snapshots: list[Snapshot]) -> None:
+def _print_snapshots(snapshots: list[Snapshot], zone: tzinfo) -> None:
     render.table(
         (("name", {"overflow": "fold"}), ("commit", {"justify": "right"}), ("time", {"no_wrap": True}), ("root", {})),
-        ((render.plain(each.name or ""), str(each.seq), each.time.strftime(_TIME), each.root) for each in snapshots),
+        (
+            (render.plain(each.name or ""), str(each.seq), render.moment(each.time, zone), each.root)
+            for each in snapshots
+        ),
     )
 
 
@@ -37,7 +39,7 @@ def snapshot(settings: Settings, name: str | None, drop: bool) -> None:
         raise click.UsageError("--drop needs the NAME of a snapshot")
     with settings.open() as memory:
         made = memory.drop_snapshot(name) if drop and name is not None else memory.snapshot(name)
-    print_json(made.to_json()) if settings.as_json else _print_snapshots([made])
+        print_json(made.to_json()) if settings.as_json else _print_snapshots([made], zone_of(memory.zone))
 
 
 @app.command()
@@ -46,7 +48,9 @@ def snapshots(settings: Settings) -> None:
     """List the snapshots, newest first."""
     with settings.open() as memory:
         found = memory.snapshots()
-    print_json([each.to_json() for each in found]) if settings.as_json else _print_snapshots(found)
+        print_json([each.to_json() for each in found]) if settings.as_json else _print_snapshots(
+            found, zone_of(memory.zone)
+        )
 
 
 @app.command()
@@ -62,10 +66,10 @@ def rollback(settings: Settings, to: str, reason: str | None, dry_run: bool) -> 
     """
     with settings.open() as memory:
         if dry_run:
-            found = memory.diff(memory.seq, target_of(to, UTC))
+            found = memory.diff(memory.seq, target_of(to, zone_of(memory.zone)))
             print_json(found.to_json()) if settings.as_json else _print_diff(found)
             return
-        restored = memory.rollback(target_of(to, UTC), actor="recollect rollback", reason=reason)
+        restored = memory.rollback(target_of(to, zone_of(memory.zone)), actor="recollect rollback", reason=reason)
     _print_restored(settings, restored)
 
 
@@ -113,7 +117,8 @@ def diff(settings: Settings, old: str, new: str | None) -> None:
     A moment is the number of a commit, an ISO 8601 time, a root, or the name of a snapshot.
     """
     with settings.open() as memory:
-        found = memory.diff(target_of(old, UTC), None if new is None else target_of(new, UTC))
+        zone = zone_of(memory.zone)
+        found = memory.diff(target_of(old, zone), None if new is None else target_of(new, zone))
     print_json(found.to_json()) if settings.as_json else _print_diff(found)
 
 
@@ -150,7 +155,7 @@ def history(settings: Settings, id: str) -> None:  # noqa: A002 - the field's na
     """Show every version of the record ID, oldest first."""
     with settings.open() as memory:
         whole = whole_id(memory, id, in_log=True)
-        versions = memory.history(whole)
+        versions, zone = memory.history(whole), zone_of(memory.zone)
         if not versions:
             raise UnknownRecordError(whole, memory.name)
     if settings.as_json:
@@ -167,7 +172,7 @@ def history(settings: Settings, id: str) -> None:  # noqa: A002 - the field's na
         (
             (
                 str(each.commit.seq),
-                each.commit.time.strftime(_TIME),
+                render.moment(each.commit.time, zone),
                 each.cause,
                 render.plain(": ".join(part for part in (each.commit.actor, each.commit.reason) if part)),
                 "(erased)"

@@ -41,6 +41,7 @@ from recollect.operations import (
     WhenFull,
 )
 from recollect.records.record import utc_now
+from recollect.zones import zone_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 _TEXTS = (
@@ -76,7 +77,7 @@ def field_options(command: F) -> F:
 
 def _fields(options: dict[str, Any]) -> dict[str, Any]:
     """Return the fields that were set by options."""
-    zone: tzinfo = options.pop("zone")
+    zone: tzinfo | None = options.pop("zone")
     meta = options.pop("meta")
     fields = {name: value for name, value in options.items() if value is not None and value != ()}
     for name in ("time", "valid_from", "valid_to", "expires"):
@@ -173,7 +174,7 @@ def update(
 @click.option("--at", metavar="ISO8601", help="The time from which TEXT is true. Default: now.")
 @zone_option
 @common
-def supersede(settings: Settings, id: str, text: str, at: str | None, zone: tzinfo) -> None:  # noqa: A002
+def supersede(settings: Settings, id: str, text: str, at: str | None, zone: tzinfo | None) -> None:  # noqa: A002
     """Replace the record ID (its beginning is enough) by TEXT from a time on. Both stay; their validities meet."""
     time = None if at is None else time_of("at", at, zone)
     Supersede(id=id, content=text, at=time)  # validates it before the store is opened
@@ -282,7 +283,7 @@ def _forget_where(settings: Settings, memory: Any, where: Filter, yes: bool) -> 
     if found and not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("--where forgets all matching records: confirm with --yes")
-        render.show_records(found)
+        render.show_records(found, zone_of(memory.zone))
         click.confirm(f"Forget {memory.count(where)} matching records, including these?", abort=True)
     count = memory.forget_where(where)
     if settings.as_json:

@@ -48,6 +48,7 @@ from recollect.operations import ReadTree
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import aware
 from recollect.stores.base import ReadView, Store, View
+from recollect.zones import zone_of
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -64,6 +65,7 @@ class Core:
     Attributes:
         store: The store.
         clock: Returns the current time.
+        zone: The time zone of the store.
         intake: The limits and the default language of the memory.
         feed: The listeners.
         keeper: The word indexes.
@@ -94,9 +96,10 @@ class Core:
         self.store = store
         self._pid = os.getpid()
         self.clock = clock
+        self.zone = zone_of(store.zone)
         self.answers_cleaned = -1
         self._latest = -(2**63)  # the latest time of the clock, in microseconds since 1970
-        self.intake = replace(intake, id_key=store.id_key)
+        self.intake = replace(intake, id_key=store.id_key, zone=self.zone)
         self.feed = Feed(StoreWatch(store))
         self._tries = TrieKeeper()
         self._trimmer = Trimmer(store)
@@ -104,7 +107,9 @@ class Core:
             hashlib.sha256(b"recollect.cursors.1\0" + store.key + str(store.facts()["uuid"]).encode()).digest()
         )
         derived = store.derived()
-        self.keeper = IndexKeeper(store, derived.segments(), digests=embedder is not None, budget_bytes=index_bytes)
+        self.keeper = IndexKeeper(
+            store, derived.segments(), digests=embedder is not None, zone=self.zone, budget_bytes=index_bytes
+        )
         self.past = PastIndexes(self.keeper, index_bytes // _PAST_PART)
         self.uses = derived.uses()
         self._usage_totals = UsageTotalsCache(self.uses)
@@ -133,13 +138,13 @@ class Core:
         self.erasures.begin()
 
     def now(self) -> datetime:
-        """Return the clock's time.
+        """Return the clock's time, in the zone of the store.
 
         Raises:
             InvalidArgumentError: The clock returned something other than an aware datetime.
         """
         try:
-            now = aware("clock", self.clock())
+            now = aware("clock", aware("clock", self.clock()).astimezone(self.zone))
         except RecollectError as error:
             raise InvalidArgumentError("clock", error.args[1], str(error.args[2])) from None
         # Of two concurrent threads, the earlier time may win. The error is that small, so no lock is needed.
@@ -179,6 +184,7 @@ class Core:
             question_vector=question_vector,
             cursors=self.cursors,
             language=self.intake.language,
+            zone=self.zone,
             facts=self.store.facts,
             log_head=lambda: self.log_trees.head(view, branch),
         )

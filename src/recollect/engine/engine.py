@@ -75,7 +75,7 @@ class Engine:
         handler = HANDLERS.get(type(operation))
         if handler is None:
             raise InvalidOperationError(operation, "is not an operation of this memory")
-        request = Request(operation, branch, scope, actor, reason)
+        request = Request(operation.located(self.core.zone), branch, scope, actor, reason)
         run = handler.run if idempotency_key is None else partial(execute_once, key=idempotency_key)
         try:
             if self._calls.active:

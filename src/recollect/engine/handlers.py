@@ -100,6 +100,7 @@ from recollect.operations import (
     Update,
     VectorStats,
     Wait,
+    Zone,
 )
 from recollect.operations import Export as ExportOperation
 from recollect.operations import Replay as ReplayOperation
@@ -108,6 +109,7 @@ from recollect.stores.base import View
 from recollect.stores.old_roots import trim
 from recollect.stores.reports import CheckReport, Compacted
 from recollect.stores.values import Backup
+from recollect.zones import name_of
 
 T = TypeVar("T")
 #: Number of items per commit in bulk writes.
@@ -168,7 +170,7 @@ def execute_in_batch(writing: Writing, operation: Operation) -> Any:
     if handler is None or handler.in_batch is None:
         raise InvalidOperationError(operation, "cannot be part of a batch")
     try:
-        return note_failed(writing.perform(handler.in_batch, writing, operation))
+        return note_failed(writing.perform(handler.in_batch, writing, operation.located(writing.zone)))
     except RecollectError as error:
         note_state(error, operation)
         raise
@@ -426,7 +428,7 @@ def _recall(core: Core, request: Request) -> Hits:
     now = core.now()
     core.intake.limits.check_question(operation.question)
     if operation.reference is None:
-        operation = operation.with_reference(now)  # with the clock's UTC offset, which decides what "today" is
+        operation = operation.with_reference(now)
     notes: tuple[str, ...] = ()
     if operation.wait_for_vectors:
         notes = _note_of_failed(_embed_missing(core, request, EMBEDDED_AT_A_TIME, None))
@@ -668,6 +670,9 @@ HANDLERS: dict[type[Operation], Handler] = {
     BackUp: _alone(_back_up),
     Probe: _alone(lambda core, request: core.store.probe()),
     Now: _alone(lambda core, request: core.now()),
+    Zone: Handler(
+        lambda core, request: core.store.zone, lambda writing, operation: name_of(writing.zone), atomic=False
+    ),
     TakeSnapshot: _alone(_whole("a snapshot", history.take_snapshot), atomic=True),
     Snapshots: _alone(_whole("the snapshots", lambda core, branch, operation: history.snapshots_of(core, branch))),
     DropSnapshot: _alone(_whole("a snapshot", history.drop_snapshot), atomic=True),

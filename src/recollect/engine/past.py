@@ -57,6 +57,7 @@ from recollect.operations import (
     Receipt,
     SharedNames,
     Stats,
+    Zone,
 )
 from recollect.operations import Export as ExportOperation
 from recollect.records.codec import datetime_of
@@ -159,7 +160,7 @@ def _recall(past: _Past, operation: Recall, *, dense: bool = True) -> Hits:
     if operation.wait_for_vectors:
         raise ReadOnlyMemoryError("waiting for vectors")
     if operation.reference is None:
-        operation = operation.with_reference(datetime_of(past.point.now).astimezone(core.now().tzinfo))
+        operation = operation.with_reference(datetime_of(past.point.now))
 
     def read(reading: Reading, notes: tuple[str, ...]) -> Hits:
         hits = reading.recall(operation)
@@ -282,5 +283,6 @@ _READS: dict[type[Operation], Callable[[_Past, Any], Any]] = {
     GetPolicies: _on_view(Reading.policies),
     ExportOperation: _export,
     Prove: _prove,
-    Now: lambda past, operation: datetime_of(past.point.now),
+    Now: lambda past, operation: datetime_of(past.point.now).astimezone(past.core.zone),
+    Zone: lambda past, operation: past.core.store.zone,
 }

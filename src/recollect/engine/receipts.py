@@ -45,7 +45,7 @@ def receipt(core: Core, branch: Branch, operation: Receipt) -> receipts.Receipt:
                 if operation.vectors is None or core.vectors is None
                 else model_of(core.vectors.embedder),
                 "vectors": operation.vectors,
-                "rules": rules.digest(),
+                "rules": rules.digest(core.zone),
                 "time": operation.time.astimezone(UTC).isoformat(),
                 "seq": operation.seq,
                 "root": operation.root,

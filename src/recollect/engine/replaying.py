@@ -33,7 +33,7 @@ def replay(core: Core, branch: Branch, operation: Replay) -> Replayed:
     if Branch(given["namespace"], given["branch"]) != branch:
         raise InvalidArgumentError("receipt", given["namespace"], "is the receipt of another namespace")
     question, time = _question(given)
-    changed = given["rules"] != rules.digest()
+    changed = given["rules"] != rules.digest(core.zone)
     found: list[Deviation] = []
     with core.store.read() as view:
         root = root_at(view, branch, given["seq"])

@@ -84,6 +84,7 @@ from recollect.operations import (
     Update,
     VectorStats,
     Wait,
+    Zone,
 )
 from recollect.operations import Export as ExportOperation
 from recollect.stores.reports import CheckReport, Compacted
@@ -170,6 +171,7 @@ _FORMS: dict[type[Operation], _Form] = {
     History: _list_of(_Form(RecordVersion.to_json, RecordVersion.from_json)),
     Pin: _Form(Moment.to_json, Moment.from_json),
     Now: _Form(datetime.isoformat, datetime.fromisoformat),
+    Zone: _PLAIN,
 }
 
 

@@ -202,7 +202,8 @@ def after(time: Instant) -> Filter:
     """Match records with a time later than `time`.
 
     Args:
-        time: A datetime with a time zone, ISO 8601 text (in UTC if it has no offset), or a date: its midnight in UTC.
+        time: A datetime with a time zone, ISO 8601 text, or a date (its midnight). What has no offset is in the time
+            zone of the memory that the filter is passed to.
     """
     return Time("after", start=time_of("after", time))
 
@@ -221,7 +222,7 @@ def between(start: Instant, end: Instant) -> Filter:
 
     Args:
         start: See `after`.
-        end: See `after`. If it is a date, also as text, the whole day (in UTC) is included.
+        end: See `after`. If it is a date, also as text, the whole day is included.
     """
     last = time_of("between", end)
     return Time("between", time_of("between", start), last + _ALMOST_A_DAY if _is_day(end) else last)

@@ -19,7 +19,7 @@ import re
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
 
-from recollect.errors import InvalidFilterError, shown
+from recollect.errors import InvalidFilterError, InvalidRecordError, shown
 from recollect.filters.tree import (
     LINK_FIELDS,
     MAX_DEPTH,
@@ -43,6 +43,7 @@ from recollect.filters.tree import (
     Under,
     ValidAt,
 )
+from recollect.records.record import located, unlocated
 
 # A word is quoted as a whole in single quotes, or has parts in double quotes. In a bare word a single quote is literal,
 # but not at its start: there a quote that is not closed is more likely a mistake.
@@ -71,14 +72,14 @@ class _Token(NamedTuple):
     at: int
 
 
-def parse(text: str, *, zone: tzinfo = UTC) -> Filter:
+def parse(text: str, *, zone: tzinfo | None = None) -> Filter:
     """Parse the text form of a filter.
 
     An empty text is an error, so that an empty variable in a script does not select every record: write "everything".
 
     Args:
         text: The text form.
-        zone: The time zone of times without an offset.
+        zone: The time zone of times without an offset; default: that of the memory that the filter is passed to.
 
     Raises:
         InvalidFilterError: The text is invalid. The message has the position, in characters from 1.
@@ -113,7 +114,7 @@ def as_filter(where: object) -> Filter:
 class _Reader:
     """A recursive descent parser."""
 
-    def __init__(self, text: str, zone: tzinfo) -> None:
+    def __init__(self, text: str, zone: tzinfo | None) -> None:
         self.text, self.zone, self.at = text, zone, 0
         self.token = self.next_token()
 
@@ -231,11 +232,10 @@ class _Reader:
 
     def instant(self, text: str) -> datetime:
         try:
-            time = datetime.fromisoformat(text)
-        except ValueError:
-            rule = f"{shown(text)} is not an ISO 8601 time, such as 2026-03-01 or 2026-03-01T09:30"
-            raise InvalidFilterError(text, rule) from None
-        return time.replace(tzinfo=self.zone) if time.tzinfo is None else time
+            time = unlocated(text, text)
+            return time if self.zone is None else located(text, time, self.zone)
+        except InvalidRecordError as error:
+            raise InvalidFilterError(text, f"{shown(text)} {error.args[2]}") from None
 
     def timed(self, operator: str, time: datetime) -> Filter:
         if operator == ">":

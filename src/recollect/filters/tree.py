@@ -10,13 +10,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from recollect.errors import InvalidFilterError, InvalidRecordError, UnsupportedError
 from recollect.records.frozen import freeze
-from recollect.records.record import Instant, Record, instant
+from recollect.records.record import Instant, Record, located, unlocated
 from recollect.text.unicode import fold, has_surrogate, nfc, words_in
 
 MAX_DEPTH = 60
@@ -36,6 +36,8 @@ class Filter:
 
     #: The depth of the tree; 1 for a condition without parts.
     depth: int = 1
+    #: Whether it has times without a time zone (`located`).
+    unlocated: bool = False
     #: Cached properties, which are not pickled.
     _derived: tuple[str, ...] = ()
 
@@ -45,6 +47,10 @@ class Filter:
     def matches(self, record: Record) -> bool:
         """Whether a record meets the condition."""
         raise NotImplementedError
+
+    def located(self, zone: tzinfo) -> Filter:
+        """Return the filter with its times that have no time zone in this one; itself if there are none."""
+        return self
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form.
@@ -312,15 +318,22 @@ class ImportanceAtLeast(Filter):
 
 
 def time_of(test: str, value: Instant | None) -> datetime:
-    """Return the time that a filter compares with.
+    """Return the time that a filter compares with; a naive one if no time zone is stated.
 
     Raises:
         InvalidFilterError: It is not a time.
     """
     try:
-        return instant(test, value)
+        return unlocated(test, value)
     except InvalidRecordError as error:
         raise InvalidFilterError(value, f"{test} {error.args[2]}") from None
+
+
+def _located(test: str, time: datetime, zone: tzinfo) -> datetime:
+    try:
+        return located(test, time, zone)
+    except InvalidRecordError as error:  # outside the years of records
+        raise InvalidFilterError(time, f"{test} {error.args[2]}") from None
 
 
 @dataclass(frozen=True)
@@ -329,8 +342,8 @@ class Time(Filter):
 
     Attributes:
         test: "after" (later than `start`), "before" (earlier than `end`), "between" (`start` to `end`, both included).
-        start: The start, with a time zone; None for "before".
-        end: The end, with a time zone; None for "after".
+        start: The start; None for "before". Without a time zone, it is in that of the memory, or else in UTC.
+        end: The end, likewise; None for "after".
     """
 
     test: str
@@ -344,11 +357,21 @@ class Time(Filter):
             if not wanted:
                 continue
             object.__setattr__(self, name, time_of(self.test, value))
+        ends = (self.start, self.end)
+        object.__setattr__(self, "unlocated", any(end is not None and end.tzinfo is None for end in ends))
+
+    def located(self, zone: tzinfo) -> Filter:
+        if not self.unlocated:
+            return self
+        ends = (None if end is None else _located(self.test, end, zone) for end in (self.start, self.end))
+        return Time(self.test, *ends)
 
     def matches(self, record: Record) -> bool:
         time = record.time
         if time is None:
             return False
+        if self.unlocated:
+            return self.located(UTC).matches(record)
         if self.test == "after":
             return time > self.start  # type: ignore[operator]
         if self.test == "before":
@@ -368,15 +391,21 @@ class ValidAt(Filter):
     A record without `valid_from` and `valid_to` is valid at any time.
 
     Attributes:
-        time: The time, with a time zone.
+        time: The time. Without a time zone, it is in that of the memory, or else in UTC.
     """
 
     time: datetime
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "time", time_of("valid_at", self.time))
+        object.__setattr__(self, "unlocated", self.time.tzinfo is None)
+
+    def located(self, zone: tzinfo) -> Filter:
+        return ValidAt(_located("valid_at", self.time, zone)) if self.unlocated else self
 
     def matches(self, record: Record) -> bool:
+        if self.unlocated:
+            return self.located(UTC).matches(record)
         started = record.valid_from is None or record.valid_from <= self.time
         return started and (record.valid_to is None or self.time < record.valid_to)
 
@@ -458,9 +487,13 @@ class _Several(Filter):
 
     parts: tuple[Filter, ...]
     depth: int = field(init=False, repr=False, compare=False, default=1)
+    unlocated: bool = field(init=False, repr=False, compare=False, default=False)
 
     def __post_init__(self) -> None:
         _check_parts(self, self.parts)
+
+    def located(self, zone: tzinfo) -> Filter:
+        return type(self)(tuple(part.located(zone) for part in self.parts)) if self.unlocated else self
 
     @classmethod
     def of(cls, *parts: Filter) -> Filter:
@@ -529,9 +562,13 @@ class Not(Filter):
 
     part: Filter
     depth: int = field(init=False, repr=False, compare=False, default=1)
+    unlocated: bool = field(init=False, repr=False, compare=False, default=False)
 
     def __post_init__(self) -> None:
         _check_parts(self, (self.part,))
+
+    def located(self, zone: tzinfo) -> Filter:
+        return Not(self.part.located(zone)) if self.unlocated else self
 
     def __invert__(self) -> Filter:
         return self.part
@@ -560,6 +597,7 @@ def _check_parts(joined: Filter, parts: tuple[Filter, ...]) -> None:
     if depth > MAX_DEPTH:
         raise InvalidFilterError("...", _TOO_DEEP)
     object.__setattr__(joined, "depth", depth)
+    object.__setattr__(joined, "unlocated", any(part.unlocated for part in parts))
 
 
 def from_json(data: object, depth: int = 0) -> Filter:
@@ -635,7 +673,7 @@ def _times_from_json(name: str, value: object, count: int) -> list[datetime]:
     if len(values) != count or len(texts) != count:
         raise InvalidFilterError(value, f"{name} takes {'a time' if count == 1 else 'two times'} in ISO 8601")
     try:
-        return [instant(name, text) for text in texts]
+        return [unlocated(name, text) for text in texts]
     except InvalidRecordError as error:
         raise InvalidFilterError(value, str(error.args[2])) from None
 

@@ -23,6 +23,7 @@ from recollect.errors import ImportFormatError, InvalidArgumentError, printable
 from recollect.messages.values import UnreadableError, kind_of
 from recollect.records.documents import bounded_id
 from recollect.stores.files import open_regular
+from recollect.zones import name_of
 
 LEADS_OUT = "is a link to a file outside the folder (--follow-links or follow_links=True reads it)"
 
@@ -135,21 +136,39 @@ class TurnImporter:
 
 
 class NoticedZone(tzinfo):
-    """A time zone that notes whether a time was in it: only times without an offset of their own are."""
+    """A time zone that notes whether a time was in it: only times without an offset of their own are.
 
-    def __init__(self, zone: tzinfo) -> None:
+    Args:
+        zone: The time zone; None: that of the memory, which is opened after the source.
+    """
+
+    def __init__(self, zone: tzinfo | None) -> None:
         self._zone = zone
         self.used = False
 
+    def settle(self, zone: tzinfo) -> None:
+        """Take the time zone of the memory, unless one was passed."""
+        self._zone = self._zone or zone
+
+    @property
+    def name(self) -> str:
+        """The name of the time zone."""
+        return name_of(self._settled)
+
+    @property
+    def _settled(self) -> tzinfo:
+        assert self._zone is not None, "the time zone of the memory is not known yet"
+        return self._zone
+
     def utcoffset(self, when: datetime | None) -> timedelta | None:
         self.used = True
-        return self._zone.utcoffset(when)
+        return self._settled.utcoffset(when)
 
     def dst(self, when: datetime | None) -> timedelta | None:
-        return self._zone.dst(when)
+        return self._settled.dst(when)
 
     def tzname(self, when: datetime | None) -> str | None:
-        return self._zone.tzname(when)
+        return self._settled.tzname(when)
 
 
 def format_error(path: Path, place: str, rule: str) -> ImportFormatError:

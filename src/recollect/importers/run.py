@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, tzinfo
+from datetime import tzinfo
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ from recollect.importers.base import (
 )
 from recollect.importers.chunks import Documents
 from recollect.records.record import Fields, Record
+from recollect.zones import zone_of
 
 if TYPE_CHECKING:
     from recollect.engine.results import Outcome
@@ -58,7 +59,7 @@ class ImportReport:
         namespaces: How many items of the source each namespace contains.
         roots: By namespace, whether its root is now the one that the source promises. It is not if the namespace has
             other records too, or if the store has another key.
-        zone_assumed: Whether the source has a time without an offset, which was read in the `zone` of the import.
+        zone_assumed: The name of the time zone in which times without an offset were read; None if there were none.
     """
 
     created: int = 0
@@ -72,7 +73,7 @@ class ImportReport:
     damaged: tuple[Damage, ...] = ()
     namespaces: dict[str, int] = field(default_factory=dict)
     roots: dict[str, bool] = field(default_factory=dict)
-    zone_assumed: bool = False
+    zone_assumed: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
@@ -98,7 +99,7 @@ class Source:
     Args:
         importer: The importer of its format.
         path: The file or folder.
-        zone: The time zone of times without an offset.
+        zone: The time zone of times without an offset; default: that of the memory.
         follow_links: Whether links within a folder to files outside of it are followed.
         name: For text and Markdown, a name before the path of each file in its `source`, such as the name of the
             folder: "docs" for "docs/a.md". Files with the same source are the same document.
@@ -118,7 +119,7 @@ class Source:
         self,
         importer: Importer,
         path: Path,
-        zone: tzinfo = UTC,
+        zone: tzinfo | None = None,
         *,
         follow_links: bool = False,
         name: str | None = None,
@@ -224,12 +225,13 @@ def import_source(memory: Memory, source: Source, *, progress: Callable[[int], o
     Raises:
         StoreError: The store failed. What was committed stays; run the import again to continue.
     """
+    source.zone.settle(zone_of(memory.zone))
     run = _Run(memory, progress, source.owner)
     for each in source.items():
         run.take(each)
     run.flush()
     run.forget(source)
-    return replace(run.report(), zone_assumed=source.zone.used)
+    return replace(run.report(), zone_assumed=source.zone.name if source.zone.used else None)
 
 
 def import_path(
@@ -237,7 +239,7 @@ def import_path(
     importer: Importer | str,
     path: str | os.PathLike[str],
     *,
-    zone: tzinfo = UTC,
+    zone: tzinfo | None = None,
     follow_links: bool = False,
     name: str | None = None,
     forget_deleted: bool = False,
@@ -250,7 +252,7 @@ def import_path(
         memory: Where to store them.
         importer: The importer of the format, or its name in `IMPORTERS`.
         path: The file or folder.
-        zone: The time zone of times without an offset.
+        zone: The time zone of times without an offset; default: that of the memory.
         follow_links: Whether links within a folder to files outside of it are followed.
         name: The name of the documents, which begins their sources (`Source`).
         forget_deleted: Whether documents that are no longer in the folder are forgotten (`Source`).

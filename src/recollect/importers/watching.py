@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, tzinfo
+from datetime import tzinfo
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ def watch(
     importer: Importer,
     folder: Path,
     *,
-    zone: tzinfo = UTC,
+    zone: tzinfo | None = None,
     follow_links: bool = False,
     name: str | None = None,
     forget_deleted: bool = False,

@@ -248,6 +248,11 @@ class AsyncBatch:
         scope: dict[str, str] = self._wrapped.scope
         return scope
 
+    @property
+    def zone(self) -> str:
+        """The name of the time zone of the store (see `recollect.open`)."""
+        return self._wrapped.zone
+
     execute = _awaited(Batch.execute)
     """Execute an operation (`recollect.operations`) as part of the batch and return its result."""
     remember = _awaited(Batch.remember)
@@ -545,8 +550,13 @@ class AsyncMemory:
         """The values of user, agent and conversation that all its records have; empty if it is not scoped."""
         return self._wrapped.scope
 
+    @property
+    def zone(self) -> str:
+        """The name of the time zone of the store (see `recollect.open`)."""
+        return self._wrapped.zone
+
     def now(self) -> datetime:
-        """Return the current time of the memory's clock."""
+        """Return the current time of the memory's clock, in its time zone."""
         return self._wrapped.now()
 
     @asynccontextmanager

@@ -32,6 +32,7 @@ from recollect.operations import (
     Stats,
     Supersede,
     Update,
+    Zone,
 )
 from recollect.records.codec import RawField
 from recollect.records.record import FieldChanges, Fields, Instant, Record
@@ -62,6 +63,12 @@ class Calls:
     def scope(self) -> dict[str, str]:
         """The values of user, agent and conversation that all its records have; empty if it is not scoped."""
         raise NotImplementedError
+
+    @property
+    def zone(self) -> str:
+        """The name of the time zone of the store (see `recollect.open`)."""
+        name: str = self.execute(Zone())
+        return name
 
     def remember(
         self,
@@ -245,7 +252,7 @@ class Calls:
             where: Return only records that match this filter, or this text form of one, such as "user=ana and not
                 tag=old" (see docs/filters.md). A filter never changes a score.
             reference: The time that expressions such as "yesterday" are relative to: a datetime with a time zone, ISO
-                8601 text (in UTC if it has no offset), or a date (midnight in UTC); default: now.
+                8601 text, or a date (its midnight); without an offset, in the zone of the memory. Default: now.
             min_confidence: Leave out hits with a lower confidence, 0 to 1 (see docs/retrieval.md).
             language: The language of the question, as a BCP 47 tag; default: the language of the memory, or else
                 detected.

@@ -16,6 +16,7 @@ from recollect.memory.context.quoting import indented
 from recollect.memory.context.values import STYLES, Context, Style, Tokenizer, counter
 from recollect.operations.checks import check_choice, check_count, check_filter, check_instant, check_text
 from recollect.records.record import Instant, Record
+from recollect.zones import zone_of
 
 #: How often the finished text is counted with the caller's tokenizer and filled further.
 _MOST_ROUNDS = 3
@@ -84,8 +85,10 @@ class Contexts(Calls):
         reference = None if time is None else check_instant("time", time)
         count = counter(tokenizer)
         owners = self._owners(user, agent, conversation)
+        zone = zone_of(self.zone)
         condition = as_filter(where)
         check_filter(condition)
+        condition = condition.located(zone)
         standing, pinned, hits = gathered(self, question, max_tokens, owners, condition, reference)
 
         def fetch(record_id: str) -> Candidate | None:
@@ -95,7 +98,9 @@ class Contexts(Calls):
 
         empty = count("")  # a tokenizer may add tokens for the beginning and the end to each text
         size = (lambda text: len(text.encode("utf-8")) / 4) if tokenizer is None else lambda text: count(text) - empty
-        filling = Filling(style, max_tokens, size, [*standing, *pinned, *hits], fetch, of_user=owners.user is not None)
+        filling = Filling(
+            style, max_tokens, size, [*standing, *pinned, *hits], fetch, zone, of_user=owners.user is not None
+        )
         filling.fill(standing, pinned, hits)
         # The parts of a text may have more tokens than the whole. What that leaves is filled, too.
         for _ in range(_MOST_ROUNDS if tokenizer is not None else 0):

@@ -555,7 +555,7 @@ class Memory(Histories, Upkeep, Consolidation, Facets):
         return self._executor.embedder
 
     def now(self) -> datetime:
-        """Return the current time of the memory's clock."""
+        """Return the current time of the memory's clock, in its time zone."""
         now: datetime = self.execute(Now())
         return now
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, tzinfo
+from importlib.metadata import version
 from pathlib import Path
 
 from recollect.arguments import named
@@ -16,7 +17,7 @@ from recollect.engine.engine import Engine
 from recollect.engine.index.vectors import VECTOR_BYTES
 from recollect.engine.write.drafts import Intake
 from recollect.engine.write.limits import Limits
-from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
+from recollect.errors import InvalidArgumentError, RecollectError, StoreIOError, UnsupportedError
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory.memory import Memory, namespace_name
@@ -27,6 +28,7 @@ from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.values import DURABILITIES, Durability
 from recollect.text.unicode import has_surrogate
+from recollect.zones import ZONE_VARIABLE, name_of, zone_of, zone_of_machine
 
 #: The environment variable with the path of the default store.
 PATH_VARIABLE = "RECOLLECT_DB"
@@ -62,6 +64,7 @@ def open(  # noqa: A001 - recollect.open is the name
     index_bytes: int | None = None,
     vector_bytes: int | None = None,
     on_call: OnCall | None = None,
+    zone: tzinfo | str | None = None,
 ) -> Memory:
     """Open a memory: one namespace of a store. The store is created if there is none.
 
@@ -70,7 +73,7 @@ def open(  # noqa: A001 - recollect.open is the name
             user's data folder.
         namespace: The name of the namespace. Namespaces are isolated from each other: each has its own records,
             index, statistics, log and root.
-        clock: A function that returns the current time as an aware datetime; default: the system clock, in UTC.
+        clock: A function that returns the current time as an aware datetime; default: the system clock.
         create: If False, a missing file is an error and is not created.
         read_only: If True, nothing is ever written.
         key: The key from which the salts of hashes are derived, 16 bytes or more. The default key is public, so anyone
@@ -93,13 +96,17 @@ def open(  # noqa: A001 - recollect.open is the name
         on_call: Called with a `recollect.Call` when an operation has ended, in the thread of the caller: the name, the
             time, the number of results and the error, never content. For metrics and traces. An exception that it
             raises is logged and has no other effect.
+        zone: The time zone of the store, in which "yesterday" is a day, dates and times without an offset are read, and
+            times are shown: a name such as "Europe/Copenhagen" or "+05:30", or a tzinfo. It is stored when the store is
+            created, and cannot be changed. Default for a new file: the zone that RECOLLECT_ZONE names, or else that of
+            the machine; for ":memory:", UTC. A file that was created without one has UTC.
 
     Returns:
         The memory. Close it with `close()`, or use it as a context manager.
 
     Raises:
-        InvalidArgumentError: An argument is invalid.
-        UnsupportedError: The path is an address of an unknown kind.
+        InvalidArgumentError: An argument is invalid, or the store has another zone than `zone`.
+        UnsupportedError: The path is an address of an unknown kind, or the store's time zone is not known here.
         StoreMissingError: There is no file at the path and it must not be created, or its folder does not exist.
         NotAStoreError: The file is not a Recollect store.
         NewerFormatError: The store was written by a newer release.
@@ -123,10 +130,16 @@ def open(  # noqa: A001 - recollect.open is the name
         check_tag(language)
     if on_call is not None and not callable(on_call):
         raise InvalidArgumentError("on_call", on_call, "must be a function of a call")
+    stated = None if zone is None else name_of(zone)
     for_indexes = _memory_limit("index_bytes", index_bytes, INDEX_BYTES_VARIABLE, INDEX_BYTES)
     for_vectors = _memory_limit("vector_bytes", vector_bytes, VECTOR_BYTES_VARIABLE, VECTOR_BYTES)
     model = _embedder(embedder)
-    store = _open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability)
+    store = _open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability, stated)
+    try:
+        _check_zone(store, stated)
+    except RecollectError:
+        store.close()
+        raise
     engine = Engine(
         store,
         clock or utc_now,
@@ -137,6 +150,29 @@ def open(  # noqa: A001 - recollect.open is the name
         on_call=on_call,
     )
     return Memory(engine, Branch(name))
+
+
+def _check_zone(store: Store, stated: str | None) -> None:
+    """Raise an error if the time zone of a store is not known here, or is another one than the caller stated."""
+    try:
+        zone_of(store.zone)
+    except InvalidArgumentError:
+        rule = f"the package tzdata {version('tzdata')} does not have it: upgrade tzdata"
+        raise UnsupportedError(f"the time zone {store.zone!r} of the store {store.path}", rule) from None
+    if stated not in (None, store.zone):
+        rule = f"the store {store.path} was created with the time zone {store.zone}, which cannot be changed"
+        raise InvalidArgumentError("zone", stated, rule)
+
+
+def _zone_of_new() -> str:
+    """Return the time zone of a file that is created."""
+    configured = os.environ.get(ZONE_VARIABLE)
+    if not configured:
+        return zone_of_machine()
+    try:
+        return name_of(configured)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(ZONE_VARIABLE, configured, error.args[2]) from None
 
 
 def store_file(path: str | None = None) -> str:
@@ -183,6 +219,7 @@ def _open_store(
     key: bytes,
     timeout_s: float,
     durability: Durability,
+    zone: str | None,
 ) -> Store:
     if path is None:
         path = default_path()
@@ -198,7 +235,7 @@ def _open_store(
     if not isinstance(location, str) or not location or "\0" in location or has_surrogate(location):
         raise InvalidArgumentError("path", location, "must be a path or an address")
     if location == ":memory:":
-        return MemoryStore(key=key, timeout_s=timeout_s)
+        return MemoryStore(key=key, timeout_s=timeout_s, zone=zone or "UTC")
     if location.startswith("sqlite:///"):
         location = location.removeprefix("sqlite:///")
         if not location:
@@ -209,5 +246,11 @@ def _open_store(
     from recollect.stores.sqlite.store import SqliteStore
 
     return SqliteStore(
-        location, create=create, read_only=read_only, key=key, timeout_s=timeout_s, durability=durability
+        location,
+        create=create,
+        read_only=read_only,
+        key=key,
+        timeout_s=timeout_s,
+        durability=durability,
+        zone_of_new=_zone_of_new if zone is None else lambda: zone,
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -58,12 +58,12 @@ class Turn(NamedTuple):
     metadata: Mapping[str, Any] = _NO_METADATA
 
 
-def read_turns(messages: Iterable[Any], zone: tzinfo = UTC) -> Iterator[tuple[int, Turn | UnreadableError]]:
+def read_turns(messages: Iterable[Any], zone: tzinfo | None = None) -> Iterator[tuple[int, Turn | UnreadableError]]:
     """Yield the turns of messages, in order, each with the index of its (first) message.
 
     Args:
         messages: The messages.
-        zone: The time zone of times without an offset.
+        zone: The time zone of times without an offset; default: that of the memory that stores the turns.
 
     Yields:
         A turn, or the error for a message that cannot be read.
@@ -124,7 +124,7 @@ class _Answer:
     def takes_text(self) -> bool:
         return self.message is None and all(item.get("type") in THOUGHTS for item in self.items)
 
-    def turns(self, zone: tzinfo) -> Iterator[tuple[int, Turn | UnreadableError]]:
+    def turns(self, zone: tzinfo | None) -> Iterator[tuple[int, Turn | UnreadableError]]:
         message = self.message or {"role": "assistant"}
         if self.items:
             message = {**message, "content": [*_parts(message.get("content")), *self.items]}
@@ -171,7 +171,7 @@ def _is_item_of_answer(value: dict[str, Any]) -> bool:
     return _kind(value) == "message" and value.get("role") == "assistant"
 
 
-def _turns(message: dict[str, Any], zone: tzinfo) -> Iterator[Turn | UnreadableError]:
+def _turns(message: dict[str, Any], zone: tzinfo | None) -> Iterator[Turn | UnreadableError]:
     """Yield the turns of a message: one, or one for each result of a tool and one for the rest."""
     content = message.get("content")
     results = [part for part in listed(content) if isinstance(part, dict) and part.get("type") in _TOOL_RESULTS]
@@ -189,14 +189,14 @@ def _turns(message: dict[str, Any], zone: tzinfo) -> Iterator[Turn | UnreadableE
         yield _turn({**about, "content": rest}, zone)
 
 
-def _turn(message: dict[str, Any], zone: tzinfo) -> Turn | UnreadableError:
+def _turn(message: dict[str, Any], zone: tzinfo | None) -> Turn | UnreadableError:
     try:
         return _read(message, zone)
     except UnreadableError as error:
         return error
 
 
-def _read(message: dict[str, Any], zone: tzinfo) -> Turn:
+def _read(message: dict[str, Any], zone: tzinfo | None) -> Turn:
     rest = {key: value for key, value in message.items() if value not in NOTHING}
     role = _role(rest)
     time = next((instant(rest.pop(key), zone) for key in _TIMES if key in rest), None)

@@ -10,6 +10,7 @@ from typing import Any
 
 from recollect.errors import printable
 from recollect.records.frozen import MAX_DEPTH
+from recollect.records.record import LocalTime
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: The years that are valid in a record.
@@ -65,8 +66,10 @@ def plain(value: Any, depth: int = 0) -> Any:
     raise UnreadableError(f"contains a {type(value).__name__}, which is neither JSON nor a message of an SDK")
 
 
-def instant(value: Any, zone: tzinfo) -> datetime:
+def instant(value: Any, zone: tzinfo | None) -> datetime:
     """Parse seconds since 1970 or ISO 8601 text. Raises UnreadableError.
+
+    A text without an offset is in `zone`; None: it gives a naive time, in the time zone of the memory.
 
     >>> instant("2026-03-01T09:30:00Z", UTC).isoformat(), instant(0.5, UTC).isoformat()
     ('2026-03-01T09:30:00+00:00', '1970-01-01T00:00:00.500000+00:00')
@@ -77,7 +80,7 @@ def instant(value: Any, zone: tzinfo) -> datetime:
         except ValueError:
             raise UnreadableError(f"the time {printable(value)[:80]!r} is not ISO 8601") from None
     if isinstance(value, datetime):
-        return within_years(value if value.utcoffset() is not None else value.replace(tzinfo=zone))
+        return within_years(value if value.utcoffset() is not None else _in_zone(value, zone))
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise UnreadableError(f"the time is {kind_of(value)}, not seconds since 1970 or ISO 8601 text")
     try:
@@ -86,6 +89,12 @@ def instant(value: Any, zone: tzinfo) -> datetime:
     except OverflowError:
         pass
     raise UnreadableError("the time is outside the years 2 to 9998")
+
+
+def _in_zone(value: datetime, zone: tzinfo | None) -> datetime:
+    if zone is not None:
+        return value.replace(tzinfo=zone)
+    return LocalTime.combine(value.date(), value.time())
 
 
 def within_years(value: datetime) -> datetime:

@@ -53,6 +53,7 @@ from recollect.operations.reads import (
     Recall,
     Stats,
     Wait,
+    Zone,
 )
 from recollect.operations.receipts import Receipt, Replay
 from recollect.operations.sdrs import RecallSdrs
@@ -170,6 +171,7 @@ __all__ = [
     "VectorStats",
     "Wait",
     "WhenFull",
+    "Zone",
     "check_choice",
     "check_count",
     "check_key",

@@ -6,7 +6,7 @@ import base64
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
-from datetime import date, datetime
+from datetime import date, datetime, tzinfo
 from typing import Any, ClassVar
 
 from recollect.errors import InvalidOperationError, RecollectError, UnsupportedError, shown
@@ -14,7 +14,8 @@ from recollect.filters.tree import Filter
 from recollect.filters.tree import from_json as filter_from_json
 from recollect.messages import Turn
 from recollect.records.codec import RawField
-from recollect.records.record import aware, fields_from_json, instant
+from recollect.records.record import fields_from_json, located, unlocated
+from recollect.records.unchecked import altered
 
 #: A batch can contain a remember_all, which contains remember operations.
 _MAX_DEPTH = 2
@@ -22,6 +23,8 @@ _MAX_DEPTH = 2
 REGISTRY: dict[str, type[Operation]] = {}
 #: Operation -> its fields with their defaults, once they were needed.
 _DEFAULTS: dict[type[Operation], dict[str, Any]] = {}
+#: Operation -> its fields that have times, once they were needed.
+_TIMES: dict[type[Operation], tuple[str, ...]] = {}
 
 
 class Operation:
@@ -48,6 +51,26 @@ class Operation:
             if value != default:
                 out[name] = plain(value)
         return out
+
+    def located(self, zone: tzinfo) -> Operation:
+        """Return the operation with its times that have no time zone in this one; itself if there are none."""
+        changed: dict[str, Any] = {}
+        for name in _times(type(self)):
+            value = getattr(self, name)
+            if isinstance(value, datetime):
+                if value.tzinfo is None:
+                    changed[name] = located(name, value, zone)
+            elif isinstance(value, (Filter, Operation)) and (new := value.located(zone)) is not value:
+                changed[name] = new
+        return altered(self, **changed) if changed else self
+
+
+def _times(kind: type[Operation]) -> tuple[str, ...]:
+    """Return the names of the fields of an operation that are a time, or may contain one."""
+    if kind not in _TIMES:
+        names = ("where", "reference", "time", "at", "operation")
+        _TIMES[kind] = tuple(name for name in names if name in _defaults(kind))
+    return _TIMES[kind]
 
 
 def _defaults(kind: type[Operation]) -> dict[str, Any]:
@@ -138,11 +161,12 @@ def _field_value(name: str, value: Any) -> Any:
 
     Raises:
         UnsupportedError: It has none.
-        InvalidRecordError: It is a naive datetime. As text without an offset it would be taken for one in UTC.
+        InvalidRecordError: It is a naive datetime. As text without an offset it would be taken for one in the memory's
+            time zone.
     """
     if name == "metadata":
         return _json_value(value)
-    return plain(aware(name, value) if isinstance(value, datetime) else value)
+    return plain(unlocated(name, value) if isinstance(value, datetime) else value)
 
 
 def _json_value(value: Any) -> Any:
@@ -190,7 +214,7 @@ def _read_turns(value: Any) -> tuple[Turn, ...]:
             raise InvalidOperationError(item, f"a turn has a role and a content, and {', '.join(Turn._fields[1:])}")
         stated = {"speaker": None, **item}
         if stated.get("time") is not None:
-            stated["time"] = instant("time", stated["time"])
+            stated["time"] = unlocated("time", stated["time"])
         turns.append(Turn(**stated))
     return tuple(turns)
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.filters.tree import Filter
-from recollect.records.record import instant
+from recollect.records.record import unlocated
 
 #: The longest `ttl`, in seconds: a hundred years.
 MAX_TTL_S = 3_155_760_000
@@ -63,9 +63,13 @@ def check_timeout(value: object) -> None:
 
 
 def check_instant(name: str, value: object) -> datetime:
-    """Return an aware datetime, a text or a date as a time. Raise InvalidArgumentError if it is none of these."""
+    """Return an aware datetime, a text or a date as a time; a naive one if it has no time zone (`Operation.located`).
+
+    Raises:
+        InvalidArgumentError: It is none of these.
+    """
     try:
-        return instant(name, value)
+        return unlocated(name, value)
     except RecollectError as error:
         raise InvalidArgumentError(name, value, str(error.args[2])) from None
 

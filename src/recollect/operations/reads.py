@@ -302,3 +302,8 @@ class Export(Operation, name="export", in_batch=False):
 @dataclass(frozen=True, kw_only=True)
 class Now(Operation, name="now", in_batch=False):
     """Read the clock of the memory. The result is a datetime."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Zone(Operation, name="zone"):
+    """Read the name of the time zone of the store (`recollect.zones`). The result is a text."""

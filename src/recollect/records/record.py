@@ -13,7 +13,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from operator import attrgetter
 from typing import Any, NewType, TypeAlias, TypedDict, TypeGuard
 
@@ -168,16 +168,43 @@ def instant(name: str, value: object) -> datetime:
     Raises:
         InvalidRecordError: It is none of these.
     """
+    return located(name, unlocated(name, value), UTC)
+
+
+class LocalTime(datetime):
+    """A naive time that was stated as a date, or as a text without an offset.
+
+    Which instant it is depends on the time zone of the memory that it is passed to (`located`).
+    """
+
+
+def unlocated(name: str, value: object) -> datetime:
+    """Return `value` as a datetime with a time zone, or as a `LocalTime`.
+
+    Raises:
+        InvalidRecordError: It is neither a datetime with a time zone, nor ISO 8601 text, nor a date.
+    """
     if isinstance(value, str):
         try:
-            value = datetime.fromisoformat(value)
+            value = LocalTime.fromisoformat(value)
         except ValueError:
             rule = "is not an ISO 8601 time, such as 2026-03-01 or 2026-03-01T09:30:00+01:00"
             raise InvalidRecordError(name, value, rule) from None
-        value = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
     elif isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
-    return aware(name, value)
+        value = LocalTime(value.year, value.month, value.day)
+    if not isinstance(value, LocalTime) or value.tzinfo is not None:
+        return aware(name, value)
+    aware(name, value.replace(tzinfo=UTC))  # raises for a year that no record has
+    return value
+
+
+def located(name: str, value: datetime, zone: tzinfo) -> datetime:
+    """Return a time as an aware datetime; a naive one is in a time zone.
+
+    Raises:
+        InvalidRecordError: It is outside the years of records.
+    """
+    return value if value.tzinfo is not None else aware(name, value.replace(tzinfo=zone))
 
 
 def _texts(item: Callable[[str, object], str]) -> Callable[[str, object], tuple[str, ...]]:
@@ -307,7 +334,8 @@ class Record:
         metadata: A JSON object. Recall also searches its "caption", the description of an attached picture, and of a
             record that is not a turn the titles above it, "title" and "headings".
         time: When it happened. Like the other times, it may be passed as a datetime with a time zone, as a date
-            (midnight in UTC) or as ISO 8601 text (in UTC if it has no offset).
+            or as ISO 8601 text. A date (its midnight) and a text without an offset are in UTC; the calls of a memory
+            take them in its time zone.
         valid_from: The start of the time for which it is true.
         valid_to: The end of the time for which it is true.
         importance: 0 to 1.
@@ -604,6 +632,15 @@ def check_field(name: str, call: str) -> None:
     check_known(call, name, FIELD_NAMES)
 
 
+def located_fields(fields: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:
+    """Return fields in which dates, and times without an offset, are instants: those of a time zone."""
+    out = dict(fields)
+    for name in _TIME_FIELDS & out.keys():
+        if isinstance(out[name], (str, date)):
+            out[name] = located(name, unlocated(name, out[name]), zone)
+    return out
+
+
 def fields_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
     """Convert JSON to keyword arguments of `Record`: times from ISO 8601, bytes from base64.
 
@@ -619,7 +656,7 @@ def fields_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
     for stated, value in data.items():
         name = _KNOWN.get(stated)
         if name is not None:
-            out[name] = instant(name, value) if name in _TIME_FIELDS and isinstance(value, str) else value
+            out[name] = unlocated(name, value) if name in _TIME_FIELDS and isinstance(value, str) else value
         elif stated == "data":
             out["content"] = _from_base64(stated, value)
         elif stated == "unknown":

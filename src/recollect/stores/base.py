@@ -445,6 +445,8 @@ class Store(Protocol):
     key: bytes
     #: The key from which ids are derived; None if they do not depend on one.
     id_key: bytes | None
+    #: The name of the time zone of the store (`recollect.zones`), which decides the days of its records.
+    zone: str
     #: What the store can do.
     capabilities: Capabilities
 
@@ -497,7 +499,7 @@ class Store(Protocol):
         ...
 
     def facts(self) -> dict[str, Any]:
-        """Return what `doctor` and `stats` report: kind, uuid, format, versions, sizes in bytes, durability."""
+        """Return what `doctor` and `stats` report: kind, uuid, zone, format, versions, sizes in bytes, durability."""
         ...
 
     def check(self) -> CheckReport:

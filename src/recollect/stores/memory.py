@@ -104,6 +104,7 @@ class MemoryStore:
     Args:
         key: The key from which salts are derived.
         timeout_s: Maximum time that a reader or a writer waits before StoreBusyError.
+        zone: The name of the time zone.
     """
 
     path = ":memory:"
@@ -111,8 +112,9 @@ class MemoryStore:
         group_commit=False, copying=False, writers="store", snapshots=False, durable=False, watched=False
     )
 
-    def __init__(self, *, key: bytes = PUBLIC_KEY, timeout_s: float = 10.0) -> None:
+    def __init__(self, *, key: bytes = PUBLIC_KEY, timeout_s: float = 10.0, zone: str = "UTC") -> None:
         self.key = key
+        self.zone = zone
         self.id_key = key if key != PUBLIC_KEY else None
         self._timeout_s = timeout_s
         self._writers = WriteQueue()
@@ -179,6 +181,7 @@ class MemoryStore:
             "store": "memory",
             "path": self.path,
             "uuid": self._uuid,
+            "zone": self.zone,
             "durability": "none: lost when closed",
         }
 

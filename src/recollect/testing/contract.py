@@ -547,7 +547,8 @@ class StoreContract(RootsContract, PastContract, ErasureContract):
     def test_facts_describe_the_store_and_check_finds_no_problem(self, store: Store) -> None:
         write(store, [note("a")])
         facts = store.facts()
-        assert {"store", "uuid", "durability"} <= facts.keys()
+        assert {"store", "uuid", "zone", "durability"} <= facts.keys()
+        assert store.zone == facts["zone"]
         assert store.check() == []
         store.probe()
 

@@ -28,6 +28,7 @@ class SteppedStore:
         self.path = inner.path
         self.key = inner.key
         self.id_key = inner.id_key
+        self.zone = inner.zone
         self.capabilities = inner.capabilities
         self.steps = 0
         self._on_step = on_step

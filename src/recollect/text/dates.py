@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from calendar import timegm
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -34,6 +34,12 @@ _ISO = re.compile(r"(?<![\d-])((?:19|20)\d\d)-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[0
 _OTHER_WORDS = 2
 #: "15.10.2026" and "15-10-2026", where the day comes first, and "10/15/2026", where either may.
 _NUMERIC = re.compile(r"(?<![\d./-])(\d{1,2})([./-])(\d{1,2})\2((?:19|20)\d\d)(?!\d|[./-]\d)")
+#: Where the month is written before the day: regions of English, and other languages with their region (CLDR 46).
+_MONTH_FIRST = frozenset("us as bi gu mh mp ph pr um vi es-pa es-pr".split())
+#: Regions of English without a rule: none is named, or dates are written in several ways.
+_EITHER = frozenset(("", "ca"))
+#: Other languages in which dates with a slash begin with the day.
+_DAY_FIRST = frozenset("de fr es it pt nl".split())
 
 
 class Named(NamedTuple):
@@ -63,12 +69,14 @@ class Named(NamedTuple):
 NO_DATES = Named(frozenset(), frozenset(), frozenset())
 
 
-def named(question: str, reference: date) -> Named:
+def named(question: str, reference: date, tag: str | None = None) -> Named:
     """Return the dates named in a question.
 
     Args:
         question: The question.
         reference: The day on which it is asked, or the time, without which it names no hours.
+        tag: The language of the asker as a BCP 47 tag, which decides whether 10/11/2026 is in October ("en-US") or in
+            November ("en-GB", "de"); None: as in the language of the question. In English it may be either.
 
     >>> named("What did we buy on 7 May 2023?", date(2024, 1, 1)).months
     frozenset({5})
@@ -81,7 +89,11 @@ def named(question: str, reference: date) -> Named:
     rest = " ".join(question.split())
     spans: list[Span] = []
     for pattern in (_ISO, _NUMERIC):
-        spans += [date_spans.one(day) for found in pattern.finditer(rest) for day in sorted(_complete(found))]
+        spans += [
+            date_spans.one(day)
+            for found in pattern.finditer(rest)
+            for day in sorted(_complete(found, tag or language_of(question)))
+        ]
         rest = pattern.sub(" ", rest)
     months, years, days, phrases = set[int](), set[int](), set[tuple[int, int]](), []
     moments: list[tuple[int, int]] = []
@@ -158,19 +170,39 @@ def _possible_words() -> frozenset[str]:
     return _DIGITS.union(*(finder(each).words for each in LANGUAGES))
 
 
-def _complete(found: re.Match[str]) -> set[date]:
-    """Return the days that a date in digits may be: two for "10/11/2026", none for 30 February."""
+def _complete(found: re.Match[str], tag: str) -> set[date]:
+    """Return the days that a date in digits may be: none for 30 February, two for "10/11/2026" in some locales."""
     if found.re is _ISO:
         year, month, day = map(int, found.groups())
-        orders = [(month, day)]
-    else:
-        one, other, year = int(found[1]), int(found[3]), int(found[4])
-        orders = [(other, one), (one, other)] if found[2] == "/" else [(other, one)]
+        return _valid(year, [(month, day)])
+    one, other, year = int(found[1]), int(found[3]), int(found[4])
+    day_first, month_first = _valid(year, [(other, one)]), _valid(year, [(one, other)])
+    if found[2] != "/":
+        return day_first
+    match _writes_month_first(tag):
+        case None:
+            return day_first | month_first
+        case True:
+            return month_first or day_first
+    return day_first or month_first
+
+
+def _valid(year: int, days: Iterable[tuple[int, int]]) -> set[date]:
+    """Return the dates of a year that exist."""
     out = set()
-    for month, day in orders:
+    for month, day in days:
         with suppress(ValueError):
             out.add(date(year, month, day))
     return out
+
+
+def _writes_month_first(tag: str) -> bool | None:
+    """Return whether 10/11/2026 is in October where a language is spoken; None if it may be either there."""
+    language, *rest = tag.casefold().replace("_", "-").split("-")
+    region = next((part for part in rest if len(part) == 2), "")
+    if language == ENGLISH:
+        return None if region in _EITHER else region in _MONTH_FIRST
+    return f"{language}-{region}" in _MONTH_FIRST if language in _DAY_FIRST else None
 
 
 def _days(first: date, last: date) -> list[date]:
@@ -185,10 +217,13 @@ def _hours(match: Match, time: datetime) -> tuple[datetime, datetime]:
     slots: Mapping[str, Any] = match.slots
     unit = timedelta(hours=1) if slots["hour"] == "hour" else timedelta(minutes=1)
     distance = slots["count"] * unit
+    zone = time.tzinfo
+    time = time.astimezone(UTC)  # a difference of times in one zone is one of its clock, not of time
     if match.rule == "within hours" or match.bound in ("since", "after"):
         return time - distance, time + timedelta.resolution
     if match.bound == "before":
-        return (time - distance).replace(hour=0, minute=0, second=0, microsecond=0), time - distance
+        of_day = (time - distance).astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        return of_day, time - distance
     around = max(distance / 4, unit / 2)
     return time - distance - around, min(time - distance + around, time)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import tzinfo
 from fractions import Fraction
 from functools import lru_cache
 
@@ -18,6 +19,7 @@ from recollect.text.answers import INSTRUCTION, offered
 from recollect.text.languages import CODES
 from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, weight
 from recollect.text.words import Term, analyzed, ends_with_question, terms
+from recollect.zones import rules_of
 
 #: Version of the conversion. Raise it when a record may give a different document, or documents a different segment:
 #: index files with another version are rebuilt. tests/test_indexing.py fails if this was forgotten.
@@ -28,9 +30,9 @@ _MAX_PAYLOAD_BYTES = 2048
 _NUMBER = {code: number for number, code in enumerate(CODES)}
 
 
-def rules(digests: bool) -> str:
+def rules(digests: bool, zone: tzinfo) -> str:
     """Return the rules that, together with the records, determine a segment."""
-    return f"{_LAYOUT} snowball-{Stemmer.version()}{' digests' if digests else ''}"
+    return f"{_LAYOUT} snowball-{Stemmer.version()} {rules_of(zone)}{' digests' if digests else ''}"
 
 
 def text_of(record: Record) -> str:
@@ -86,7 +88,7 @@ def _fixed(weight: Fraction) -> int:
     return weight.numerator * ONE // weight.denominator
 
 
-def document_of(record: Record, *, digests: bool = True) -> Document:
+def document_of(record: Record, zone: tzinfo, *, digests: bool = True) -> Document:
     """Convert a record to a document: its text, and the caption of an attached picture (`metadata["caption"]`).
 
     The titles above a record that is not a turn are `metadata["title"]`, the title of its document, and
@@ -96,6 +98,7 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
 
     Args:
         record: The record.
+        zone: The time zone in which its time is on a day.
         digests: Include the digest that its vectors are stored under.
     """
     text, role, tags = record.text, record.role, record.tags
@@ -117,7 +120,7 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
         speaker=record.speaker or ("\0" + role if role else ""),
         names=_names(record.speaker) if record.speaker else (),
         weight=_fixed(weight(text, assistant=role in MACHINE_ROLES, tags=tags)),
-        civil=0 if record.time is None else civil_of(record.time.date()),
+        civil=0 if record.time is None else civil_of(record.time.astimezone(zone).date()),
         offers=offered(text) | (INSTRUCTION if standing & 1 and role not in MACHINE_ROLES else 0),
         language=_NUMBER[language],
         standing=standing,

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import tzinfo
 from queue import SimpleQueue
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from recollect.engine.index.document_of import document_of, rules
 from recollect.engine.index.record_cache import cache_of
 from recollect.engine.index.write_cache import WriteCache, Written
 from recollect.errors import NoMemoryError, RecollectError
+from recollect.indexes.documents.columns import Document
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.indexes.words.merge import merged
 from recollect.indexes.words.segment import Builder, Segment
@@ -78,15 +80,17 @@ class IndexKeeper(Follower[Branch, _Cached]):
         store: The store.
         files: The index files; None to keep none.
         digests: Whether documents include the digests that vectors are stored under.
+        zone: The time zone of the store.
         budget_bytes: Memory limit of all indexes together. At least one index is kept.
     """
 
-    def __init__(self, store: Store, files: Segments | None, *, digests: bool, budget_bytes: int) -> None:
+    def __init__(self, store: Store, files: Segments | None, *, digests: bool, zone: tzinfo, budget_bytes: int) -> None:
         super().__init__(budget_bytes)
         self._store = store
         self._files = files
         self.digests = digests
-        self._rules = rules(digests)
+        self.zone = zone
+        self._rules = rules(digests, zone)
         self._write_cache = WriteCache(_WRITE_CACHE_BYTES)
         self._unusable: dict[Branch, Made] = {}  # index files that could not be used
         self._merging: set[Branch] = set()  # indexes that the worker merges, or is going to merge
@@ -210,12 +214,16 @@ class IndexKeeper(Follower[Branch, _Cached]):
         head = view.head(branch)
         builder = Builder()
         for record in self._records(view, branch, head):
-            builder.add(document_of(record, digests=self.digests))
+            builder.add(self.document_of(record))
         segment = builder.segment()
         self._write_cache.drop(branch, head.seq)
         if len(builder) >= KEPT_FROM and self._files is not None:
             self._schedule_merge(branch)
         return _Cached(WordIndex(segment))
+
+    def document_of(self, record: Record) -> Document:
+        """Return the document of a record in the indexes of this store."""
+        return document_of(record, self.zone, digests=self.digests)
 
     def _records(self, view: View, branch: Branch, head: Head) -> Iterator[Record]:
         """Return the live records of a view."""
@@ -237,7 +245,7 @@ class IndexKeeper(Follower[Branch, _Cached]):
             return None
         if written is None:
             written = read_back(view, branch, changed)
-        apply_written(value.index, written, digests=self.digests)
+        apply_written(value.index, written, self.document_of)
         self._write_cache.drop(branch, head.seq)
         if erased:
             value.index = WordIndex(merged(value.index.view()))  # without what was removed
@@ -315,7 +323,7 @@ class IndexKeeper(Follower[Branch, _Cached]):
                 if self._closed or not in_history(view, branch, seq, root) or view.has_erased(branch, seq):
                     return
                 written = read_back(view, branch, view.changed(branch, seq))
-                apply_written(successor, written, digests=self.digests)
+                apply_written(successor, written, self.document_of)
                 lag, seq, root = head.seq - seq, head.seq, head.root.hash
             if lag <= _MAX_LAG:
                 break
@@ -402,7 +410,7 @@ def read_back(view: View, branch: Branch, changed: Iterable[str]) -> Written:
     return {each: Record.load(stored[each].payload) if each in stored else None for each in changed}
 
 
-def apply_written(index: WordIndex, written: Written, *, digests: bool = True) -> None:
+def apply_written(index: WordIndex, written: Written, converted: Callable[[Record], Document]) -> None:
     """Apply changes to an index: remove the document of each id, and insert that of its new record."""
-    documents = [document_of(record, digests=digests) for record in written.values() if record is not None]
+    documents = [converted(record) for record in written.values() if record is not None]
     index.apply(written, sorted(documents, key=lambda document: (document.sort_key, document.id)))

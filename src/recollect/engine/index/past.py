@@ -17,7 +17,6 @@ from typing import TypeGuard
 
 from recollect.engine.budget import Budget
 from recollect.engine.follower import in_history
-from recollect.engine.index.document_of import document_of
 from recollect.engine.index.keeper import BRANCH_BYTES, BULK_CHANGES, IndexKeeper, apply_written
 from recollect.engine.index.record_cache import MOST_BYTES
 from recollect.indexes.documents.columns import COLUMNS
@@ -122,7 +121,7 @@ class PastIndexes:
         if len(changes) >= max(BULK_CHANGES, index.documents.live_count + grown):
             return self._from_records(view, branch, seq)
         versions = {record_id: after for record_id, (_, after) in changes.items()}
-        apply_written(index, past_records(view, branch, versions), digests=self._keeper.digests)
+        apply_written(index, past_records(view, branch, versions), self._keeper.document_of)
         in_segment = 0 if index.segment is None else index.segment.count
         outside, dead = index.documents.count - in_segment, index.documents.count - index.documents.live_count
         if max(outside, dead) >= max(_MERGED_FROM, in_segment // _MERGED_PART):
@@ -134,7 +133,7 @@ class PastIndexes:
         builder = Builder()
         for record in past_records(view, branch, versions).values():
             if record is not None:
-                builder.add(document_of(record, digests=self._keeper.digests))
+                builder.add(self._keeper.document_of(record))
         return WordIndex(builder.segment())
 
     def _nearest(self, view: View, branch: Branch, seq: int) -> _Built | None:

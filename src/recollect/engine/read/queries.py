@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from datetime import tzinfo
 from functools import partial
 from itertools import chain, groupby, islice
 from typing import Any
@@ -54,6 +55,7 @@ from recollect.operations import (
 )
 from recollect.records.codec import datetime_of
 from recollect.records.record import Record
+from recollect.records.unchecked import altered
 from recollect.stores.base import ReadView
 from recollect.stores.ordering import expired, in_order, sort_key
 
@@ -74,6 +76,7 @@ class Reading:
         question_vector: The vector of a recall's question; None without an embedder.
         cursors: The cursors of the store.
         language: The language of the memory; None: detected.
+        zone: The time zone of the store, in which a question names days.
         facts: Returns facts about the store.
         log_head: Returns the head of the log of the branch, in hex.
     """
@@ -86,6 +89,7 @@ class Reading:
     question_vector: QuestionVector | None
     cursors: Cursors
     language: str | None
+    zone: tzinfo
     facts: Callable[[], dict[str, Any]]
     log_head: Callable[[], str]
 
@@ -137,7 +141,9 @@ class Reading:
     def recall(self, operation: Recall) -> Hits:
         """Return the hits of a question."""
         assert self.words is not None
-        operation = replace(operation, where=self._stored_form(operation.where))
+        assert operation.reference is not None, "the engine sets it"
+        reference = operation.reference.astimezone(self.zone)
+        operation = altered(operation, where=self._stored_form(operation.where), reference=reference)
         cursor = partial(self.cursors.at, branch=self.branch, scope=self.scope)
         return recall(
             operation,

@@ -31,7 +31,7 @@ from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch
 from recollect.operations import Recall
 from recollect.records.codec import datetime_of, microseconds
-from recollect.records.record import Record
+from recollect.records.record import Record, aware
 from recollect.records.unchecked import unchecked, unchecked_tuple
 from recollect.stores.base import ReadView
 
@@ -65,7 +65,7 @@ def recall(
     """Return the hits of a question at a view.
 
     Args:
-        operation: The operation.
+        operation: The operation. Its reference time is in the time zone in which the question names days.
         view: The view of the store.
         branch: The branch to search.
         words: The index at that view.
@@ -130,11 +130,12 @@ def recall(
         scores.query.kernels.name,
     )
     head = view.head(branch)
+    reference = aware("reference", operation.reference)
     if scope.fixed:  # seq and root would reveal changes outside the scope
         shown = _shown(governing, scope)
-        return Hits(_shown(hits, scope), plan, 0, "", shown, cursor(head.seq, salt=now), operation.reference)
+        return Hits(_shown(hits, scope), plan, 0, "", shown, cursor(head.seq, salt=now), reference)
     root, time = head.root.hash.hex(), datetime_of(now)
-    return Hits(hits, plan, head.seq, root, governing, "", operation.reference, time)
+    return Hits(hits, plan, head.seq, root, governing, "", reference, time)
 
 
 def _scores(

@@ -11,6 +11,7 @@ import enum
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Set
+from datetime import UTC, timezone, tzinfo
 from decimal import Context
 from fractions import Fraction
 from types import ModuleType
@@ -114,13 +115,13 @@ _OF_SPEED = frozenset(
 _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
 
 
-def digest() -> str:
-    """Return the digest of the rules, as 64 hex digits.
+def digest(zone: tzinfo = UTC) -> str:
+    """Return the digest of the rules for a store of a time zone, as 64 hex digits.
 
     Cost:
         A few milliseconds.
     """
-    hashed = hashlib.sha256(f"recollect.rules.1 {_REVISION} {document_of.rules(False)}".encode())
+    hashed = hashlib.sha256(f"recollect.rules.1 {_REVISION} {document_of.rules(False, zone)}".encode())
     for name, value in constants():
         hashed.update(f"\n{name} = {_form(value)}".encode("utf-8", "surrogatepass"))
     return hashed.hexdigest()
@@ -150,6 +151,8 @@ def _form(value: Any) -> str:
         return f"Context({value.prec}, {value.rounding})"
     if isinstance(value, type):
         return value.__name__
+    if isinstance(value, timezone):
+        return repr(value)
     if isinstance(value, np.ndarray):
         return f"{value.dtype.str}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
     if isinstance(value, Mapping):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Set
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import Any, NamedTuple, TypeVar
 
 from recollect.engine.cursors import Cursors
@@ -127,6 +127,11 @@ class Writing:
         self.executed = 0
         self.seq = 0
         self.failure: RecollectError | None = None
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone of the store."""
+        return self._services.intake.zone
 
     def perform(self, call: Callable[..., T], *arguments: Any) -> T:
         """Run a call that is part of the transaction.
@@ -318,6 +323,7 @@ class Writing:
             question_vector=IN_BATCH if services.has_vectors else None,
             cursors=services.cursors,
             language=services.intake.language,
+            zone=services.intake.zone,
             facts=services.store.facts,
             log_head=lambda: services.log_head(self.transaction, self._branch),
         )
@@ -391,7 +397,8 @@ class Writing:
             # Fork at the committed state: staged changes may be undone and must not reach the shared index.
             with self._services.store.read() as committed:
                 self._index = self._services.keeper.fork(committed, self._branch)
-        apply_written(self._index, read_back(self.transaction, self._branch, self.writer.newly_touched()))
+        written = read_back(self.transaction, self._branch, self.writer.newly_touched())
+        apply_written(self._index, written, self._services.keeper.document_of)
         return self._index.view()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, NamedTuple
 
 from recollect.engine.scope import Scope
@@ -16,7 +16,7 @@ from recollect.engine.write.limits import Limits
 from recollect.errors import InvalidRecordError
 from recollect.operations import Remember
 from recollect.records.identity import derived_id, identified
-from recollect.records.record import FIELD_NAMES, Record, RecordId, checked
+from recollect.records.record import FIELD_NAMES, Record, RecordId, checked, located_fields
 from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, standing_tags
 
 #: The kind of a turn.
@@ -37,11 +37,13 @@ class Intake:
         limits: Limits on their sizes.
         language: The language of records that do not state one, as a BCP 47 tag; None: detected.
         id_key: The private key on which derived ids depend (`Store.id_key`); None for none.
+        zone: The time zone of dates and of times without an offset.
     """
 
     limits: Limits = field(default_factory=Limits)
     language: str | None = None
     id_key: bytes | None = None
+    zone: tzinfo = UTC
 
 
 class Draft(NamedTuple):
@@ -110,7 +112,8 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
         InvalidRecordError: A field is invalid or exceeds a limit.
         ScopeError: A field lies outside the scope.
     """
-    fields = scope.fill({name: value for name, value in operation.fields.items() if value is not None})
+    stated = {name: value for name, value in operation.fields.items() if value is not None}
+    fields = scope.fill(located_fields(stated, intake.zone))
     if operation.exact:
         record = checked(id=operation.id, content=operation.content, **fields)
         check_limits(record, intake)

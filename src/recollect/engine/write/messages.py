@@ -24,7 +24,7 @@ from recollect.errors import RecollectError, RejectedError
 from recollect.messages import Turn
 from recollect.operations import AddMessages, Remember
 from recollect.records.identity import derived_conversation, derived_id, identified
-from recollect.records.record import instant
+from recollect.records.record import instant, located, located_fields
 
 _FORGOTTEN = Outcome(None, "unchanged")
 
@@ -50,7 +50,8 @@ class Addition:
         self._policies = NONE
         self._scope = scope
         self._intake = intake
-        fields = {name: value for name, value in operation.fields.items() if value is not None}
+        stated = {name: value for name, value in operation.fields.items() if value is not None}
+        fields = located_fields(stated, intake.zone)
         owner = scope.fill({name: value for name, value in fields.items() if name not in ("time", "tags")})
         self._user, self._agent = owner.get("user"), owner.get("agent")
         self._names_conversation = "conversation" not in owner and bool(self.turns)
@@ -94,7 +95,9 @@ class Addition:
         if index in self._rejected:
             raise self._rejected[index]
         turn = self._admitted[index]
-        time = self._time + timedelta(microseconds=index) if turn.time is None else turn.time
+        time = self._time + timedelta(microseconds=index)
+        if turn.time is not None:
+            time = located("time", turn.time, self._intake.zone)
         fields = {**self._fields, "role": turn.role, "time": time}
         if turn.speaker is not None:
             fields["speaker"] = turn.speaker

@@ -38,7 +38,7 @@ from recollect.ledger.merkle import EMPTY, Live, version_hash
 from recollect.operations import ABSENT
 from recollect.records.codec import encode_json, microseconds
 from recollect.records.identity import derived_ids, numbered_ids, same_fact, same_text
-from recollect.records.record import FIELD_NAMES, Record
+from recollect.records.record import FIELD_NAMES, Record, located_fields
 from recollect.stores.base import Transaction
 from recollect.stores.ordering import expired
 from recollect.stores.values import Resolved
@@ -85,7 +85,7 @@ class Writer:
         self._now = now
         self._micros = microseconds(now)
         self._scope = scope
-        self._limits = intake
+        self._intake = intake
         self._tries = tries
         self._usage_totals = usage_totals
         self._turns = turns
@@ -400,7 +400,7 @@ class Writer:
         if not callable(changes):  # a function returns the complete record, tags included
             record = retagged(existing, record, tags_given="tags" in changes)
         record = self.admission.record(record, existing)
-        check_limits(record, self._limits)
+        check_limits(record, self._intake)
         if not self._scope.admits(record):
             raise ScopeError(f"an update of record {record_id!r}", str(self._scope))
         if record == existing:
@@ -479,9 +479,10 @@ class Writer:
     def _changed(self, existing: Record, changes: Mapping[str, Any] | Any) -> Record:
         if not callable(changes):
             # None removes a field; for these fields, absence is another value than None.
+            stated = located_fields(changes, self._intake.zone)
             absent: dict[str, Any] = {"tags": (), "metadata": {}, "supersedes": (), "derived_from": (), "pinned": False}
             return existing.changed(
-                **{name: absent.get(name) if value is None else value for name, value in changes.items()}
+                **{name: absent.get(name) if value is None else value for name, value in stated.items()}
             )
         shown = self._scope.shown(existing)
         record = changes(shown)

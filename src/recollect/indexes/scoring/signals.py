@@ -84,7 +84,7 @@ def read(text: str, view: WordView, now: date, tag: str | None = None) -> Questi
             frequent language of the documents.
     """
     text = " ".join(text.split())
-    dates = named(text, now)
+    dates = named(text, now, tag)
     request, framed = request_of(text), without_kind(text)
     table = view.table
     if (dates.spans or dates.moments) and within(dates, table).any():

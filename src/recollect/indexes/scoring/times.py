@@ -1,6 +1,6 @@
 """The date signal: which documents are of the time that a question names, and their shares.
 
-The day of a document is that of its record's own UTC offset.
+The day of a document is that of the time zone of the store.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ another month is another event. Nothing that differs in a word, a number or a si
 
 from __future__ import annotations
 
+from datetime import UTC, tzinfo
 from typing import Any
 
 from recollect.records.record import Record
@@ -16,9 +17,14 @@ _PUNCTUATION = ".,;:!?…\"'“”„‘’«»()[]"
 
 
 class Chosen:
-    """The chosen records by what they say."""
+    """The chosen records by what they say.
 
-    def __init__(self) -> None:
+    Args:
+        zone: The time zone in which a turn is on a day.
+    """
+
+    def __init__(self, zone: tzinfo = UTC) -> None:
+        self._zone = zone
         self._ids: dict[tuple[Any, ...], str] = {}
 
     def add(self, record: Record, text: str) -> str | None:
@@ -35,7 +41,11 @@ class Chosen:
         'Ana moved to Oslo in May 2021.'
         """
         words = (word.strip(_PUNCTUATION) for word in text.casefold().split())
-        day = record.time.date() if record.time is not None and record.kind == "conversation" else None
+        day = (
+            record.time.astimezone(self._zone).date()
+            if record.time is not None and record.kind == "conversation"
+            else None
+        )
         who = (record.user, record.speaker or record.role, record.entity, record.metadata.get("success"))
         key = (*who, day, " ".join(filter(None, words)))
         same = self._ids.setdefault(key, record.id)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import tzinfo
 from typing import Any
 
 from recollect.memory.context.duplicates import Chosen
@@ -48,6 +49,7 @@ class Filling:
         size: Returns the size of a part in tokens, not rounded.
         candidates: All candidates.
         fetch: Returns the turn with an id as a candidate; None if it may not be read.
+        zone: The time zone in which times are shown.
         of_user: Whether the context is that of one user.
     """
 
@@ -58,13 +60,14 @@ class Filling:
         size: Callable[[str], float],
         candidates: Sequence[Candidate],
         fetch: Callable[[str], Candidate | None],
+        zone: tzinfo,
         *,
         of_user: bool,
     ) -> None:
         self._style, self._max_tokens, self._size, self._fetch = style, max_tokens, size, fetch
         self._by_id = {each.record.id: each for each in candidates}
         self._layout = layout(style, (text for each in candidates for text in _texts(each.record)))
-        self._places = places_of(candidates, of_user=of_user)
+        self._places = places_of(candidates, zone, of_user=of_user)
         self._left = max_tokens - size(self._layout.whole("\n"))
         self._entries: dict[str, Entry] = {}  # of the chosen records, in the order in which they were chosen
         self._items: dict[str, ContextItem] = {}
@@ -72,7 +75,7 @@ class Filling:
         self._sizes: dict[str, float] = {}
         self._unread = _MOST_READ
         self._reserved: dict[str, float] = {}  # room for passages, in tokens
-        self._chosen = Chosen()
+        self._chosen = Chosen(zone)
 
     def fill(self, standing: Sequence[Candidate], pinned: Sequence[Candidate], hits: Sequence[Candidate]) -> None:
         """Give candidates room.

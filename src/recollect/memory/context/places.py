@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
 from recollect.memory.context.gathering import Candidate
 from recollect.memory.context.styles import Place
@@ -13,7 +13,7 @@ _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 Session = tuple[str, str]
 
 
-def places_of(candidates: Sequence[Candidate], *, of_user: bool) -> Callable[[Candidate], Place]:
+def places_of(candidates: Sequence[Candidate], zone: tzinfo, *, of_user: bool) -> Callable[[Candidate], Place]:
     """Return a function that returns the place of a candidate, also of a neighbour that is not in the list.
 
     Sessions and conversations are ordered by the time of their first turn among the candidates, documents by their best
@@ -21,6 +21,7 @@ def places_of(candidates: Sequence[Candidate], *, of_user: bool) -> Callable[[Ca
 
     Args:
         candidates: All candidates.
+        zone: The time zone in which times are shown.
         of_user: Whether they are those of one user, who need not be named.
     """
     sessions: dict[Session, datetime] = {}
@@ -40,15 +41,18 @@ def places_of(candidates: Sequence[Candidate], *, of_user: bool) -> Callable[[Ca
         record = candidate.record
         rank = ranks.get(record.id, len(ranks))
         owner = "" if of_user else record.user or ""
+        time = None if record.time is None else record.time.astimezone(zone)
         if candidate.origin in ("standing", "pinned"):
-            return Place(candidate.origin, rank, owner=owner)
+            return Place(candidate.origin, rank, time, owner=owner)
         if (session := _session(record)) is not None:
             first = sessions.get(session, record.time or _LONG_AGO)
             group = (conversations.get(session[0], first), session[0], first, session[1])
-            return Place("conversations", rank, None if first == _LONG_AGO else first, group, owner)
+            return Place(
+                "conversations", rank, time, None if first == _LONG_AGO else first.astimezone(zone), group, owner
+            )
         if record.kind == "knowledge" and record.source is not None:
-            return Place("documents", rank, None, (documents.get(record.source, rank), record.source), owner)
-        return Place("facts", rank, owner=owner)
+            return Place("documents", rank, time, None, (documents.get(record.source, rank), record.source), owner)
+        return Place("facts", rank, time, owner=owner)
 
     return place
 

@@ -51,6 +51,7 @@ class Place(NamedTuple):
     Attributes:
         section: "standing", "pinned", "facts", "documents" or "conversations".
         rank: The number of the candidate, the best first.
+        time: The time of the record, in the time zone of the memory.
         began: The time at which its session began, for a turn; the first of those that are considered.
         group: The order of the conversation or document among the others.
         owner: The user of the record, in a context of several users; else "".
@@ -58,6 +59,7 @@ class Place(NamedTuple):
 
     section: str
     rank: int
+    time: datetime | None = None
     began: datetime | None = None
     group: tuple[Any, ...] = ()
     owner: str = ""
@@ -147,7 +149,7 @@ def _moment(time: datetime | None) -> str:
 def _label(record: Record, place: Place) -> str:
     """Return when a record is from and who or what it is about, as far as no heading says so."""
     if place.section == "conversations":
-        time = record.time if _moment(record.time) != _moment(place.began) else None
+        time = place.time if _moment(place.time) != _moment(place.began) else None
         shown = "" if time is None else f"{time:%H:%M}" if _same_day(time, place.began) else _moment(time)
         return " ".join(part for part in (shown, _author(record, place)) if part)
     if place.section == "documents":
@@ -156,7 +158,7 @@ def _label(record: Record, place: Place) -> str:
     about = name if isinstance(name, str) and name.casefold() not in record.text.casefold() else ""
     owner = f"user {_name(place.owner)}" if place.owner else ""
     failed = "failed" if record.kind == "task" and record.metadata.get("success") is False else ""
-    parts = (_moment(record.time), owner, _name(record.speaker), _name(about), _name(record.source), failed)
+    parts = (_moment(place.time), owner, _name(record.speaker), _name(about), _name(record.source), failed)
     return ", ".join(part for part in parts if part)
 
 
@@ -236,11 +238,11 @@ class _Xml:
         if place.section == "conversations":
             attributes["speaker"] = _name(record.speaker or record.role)
             attributes["user"] = _name(place.owner)
-            attributes["time"] = "" if _moment(record.time) == _moment(place.began) else _moment(record.time)
+            attributes["time"] = "" if _moment(place.time) == _moment(place.began) else _moment(place.time)
             name = "turn"
         else:
             source = "" if place.section == "documents" else _name(record.source)
-            attributes |= {"time": _moment(record.time), "user": _name(place.owner), "speaker": _name(record.speaker)}
+            attributes |= {"time": _moment(place.time), "user": _name(place.owner), "speaker": _name(record.speaker)}
             attributes["source"] = source
             attributes["failed"] = "yes" if record.kind == "task" and record.metadata.get("success") is False else ""
             about = record.metadata.get("entity_name")

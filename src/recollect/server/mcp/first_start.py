@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from datetime import UTC
 from pathlib import Path
 
 from recollect.errors import ImportFormatError
@@ -48,7 +47,7 @@ def import_graph(access: Access, path: str, *, report: Callable[[str], object]) 
             report(f"{file} has changed since its import; `recollect import mcp-memory` adds what is new")
         return
     try:
-        source = Source(KnowledgeGraph(), file, UTC)  # before the store is created
+        source = Source(KnowledgeGraph(), file)  # before the store is created
     except ImportFormatError as error:
         report(f"{GRAPH_VARIABLE} was not imported: {error}")
         return

@@ -1,12 +1,12 @@
 """Our own tools on the history: log, history, diff, snapshot, rollback.
 
-A moment is a text: the number of a commit, a time in ISO 8601 (in UTC if it names no zone), a root, or the name of a
-snapshot. Where the server fixes the user, only a time names one, and what concerns the whole namespace is not offered.
+A moment is a text: the number of a commit, a time in ISO 8601 (in the time zone of the memory if it names none), a
+root, or the name of a snapshot. Where the server fixes the user, only a time names one, and what concerns the whole
+namespace is not offered.
 """
 
 from __future__ import annotations
 
-from datetime import UTC
 from typing import Any
 
 from recollect import Record
@@ -15,6 +15,7 @@ from recollect.operations import target_of
 from recollect.server.mcp.budget import CURSOR, PAGE, beginning, budget, fitting, page_of, tokens_of
 from recollect.server.mcp.schemas import array, integer, mapping, string
 from recollect.server.mcp.tools import Call, Result, Tool, ToolError, compact
+from recollect.zones import zone_of
 
 #: Default budget, in tokens.
 _TOKENS = 1000
@@ -80,8 +81,9 @@ def _history(call: Call, arguments: dict[str, Any]) -> Result:
 def _diff(call: Call, arguments: dict[str, Any]) -> Result:
     start, _ = page_of(arguments)
     memory, most = call.memory, arguments.get("max_tokens", _TOKENS)
-    new = None if "new" not in arguments else target_of(arguments["new"], UTC)
-    found = memory.diff(target_of(arguments["old"], UTC), new)
+    zone = zone_of(memory.zone)
+    new = None if "new" not in arguments else target_of(arguments["new"], zone)
+    found = memory.diff(target_of(arguments["old"], zone), new)
     items: list[dict[str, Any]] = [
         *({"change": "removed", "id": record.id, "content": _content(record)} for record in found.removed),
         *({"change": "added", "id": record.id, "content": _content(record)} for record in found.added),
@@ -114,7 +116,8 @@ def _snapshot(call: Call, arguments: dict[str, Any]) -> Result:
 
 
 def _rollback(call: Call, arguments: dict[str, Any]) -> Result:
-    restored = call.access.writing().rollback(target_of(arguments["to"], UTC), actor=call.actor, reason=call.tool)
+    memory = call.access.writing()
+    restored = memory.rollback(target_of(arguments["to"], zone_of(memory.zone)), actor=call.actor, reason=call.tool)
     out: dict[str, Any] = {"seq": restored.seq, "changed": restored.changed}
     notes = []
     for name, ids in (("erased", restored.erased), ("damaged", restored.damaged)):

@@ -127,7 +127,7 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
         raise NotAStoreError(source, "it contains no part of a store")
     part = part_path(target)
     try:
-        store = SqliteStore(part, key=secret)
+        store = SqliteStore(part, key=secret, zone_of_new=lambda: salvage.zone or "UTC")
         try:
             report = _write_all(store, salvage)
         finally:

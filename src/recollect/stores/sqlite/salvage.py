@@ -238,13 +238,19 @@ class Salvage:
         """Whether the file contains no part of a store."""
         return not (self._versions or self._heads or self._changes or self._commits or self._branches or self._corrupt)
 
+    @property
+    def zone(self) -> str | None:
+        """The name of the time zone; None if it is lost or the store has none."""
+        found = self._meta.get("zone")
+        return found if isinstance(found, str) else None
+
     def settings(self) -> tuple[dict[str, str], list[Lost]]:
         """Return the quotas by the name of their setting, and what is lost of them."""
         saved: dict[str, str] = {}
         lost: list[Lost] = []
         root = self.trees().get("meta")
         if root is None or not all(map(self.pages.intact, self.pages.below(root))):
-            lost.append(Lost("", "settings", "", "", "a page that can contain quotas cannot be read"))
+            lost.append(Lost("", "settings", "", "", "a page that can contain quotas and the time zone cannot be read"))
         for name, value in self._meta.items():
             if name.startswith(SETTING + _QUOTA):
                 try:

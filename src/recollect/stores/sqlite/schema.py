@@ -19,6 +19,8 @@ READS_FROM = 3
 LEAST_READER = 3
 #: The names that the table `meta` must contain.
 META = frozenset(("uuid", "format", "least_reader", "least_writer", "features", "key_check"))
+#: What it contains besides, in files that were created since it was introduced.
+NEWER_META = frozenset(("zone",))
 #: The prefix of the names of settings (`View.setting`) in `meta`.
 SETTING = "setting/"
 #: The entry of `features` in `meta` for a file whose pages have checksums.

@@ -13,7 +13,7 @@ import os
 import secrets
 import threading
 import uuid
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
@@ -80,6 +80,7 @@ class SqliteStore:
         key: The key from which salts are derived; must be the one that the file was created with.
         timeout_s: How long a writer waits for another one before StoreBusyError, in seconds.
         durability: "full", or "normal": after a power cut the newest commits may be missing, but no others.
+        zone_of_new: Returns the name of the time zone of a file that is created; default: UTC.
 
     Raises:
         StoreMissingError: There is no file, and none may be created.
@@ -104,6 +105,7 @@ class SqliteStore:
         key: bytes = PUBLIC_KEY,
         timeout_s: float = 10.0,
         durability: Durability = "full",
+        zone_of_new: Callable[[], str] = lambda: "UTC",
     ) -> None:
         if durability not in DURABILITY:
             raise InvalidArgumentError("durability", durability, f"must be one of {', '.join(DURABILITY)}")
@@ -112,6 +114,7 @@ class SqliteStore:
         self._timeout_s = timeout_s
         self._synchronous = DURABILITY[durability]
         self._durability = durability
+        self._zone_of_new = zone_of_new
         self._pid = os.getpid()
         self._closed = False
         self._queue = WriteQueue(self._recover)  # one writer of this process at a time
@@ -181,6 +184,7 @@ class SqliteStore:
             least_reader, least_writer = int(meta["least_reader"]), int(meta["least_writer"])
             self._uuid, check = str(meta["uuid"]), bytes(meta["key_check"])
             self.format, features = int(meta["format"]), str(meta["features"]).split(",")
+            self.zone = str(meta.get("zone", "UTC"))
         except (KeyError, TypeError, ValueError):
             raise DamagedStoreError(self.path, "its table meta lacks entries that every store has") from None
         if least_reader > schema.FORMAT:
@@ -228,6 +232,7 @@ class SqliteStore:
         """Create the tables in one transaction. The file is new, or a process died while it created it."""
         if self._write_refused:
             raise NotAStoreError(self.path, "it is empty")
+        zone = self._zone_of_new()
         self._writer.execute("BEGIN IMMEDIATE")
         try:
             if not self._has_tables():  # another process may have created them meanwhile
@@ -242,6 +247,7 @@ class SqliteStore:
                     "least_writer": schema.FORMAT,
                     "features": ",".join(self._features_of_new()),
                     "key_check": key_check(self.key),
+                    "zone": zone,
                 }
                 self._writer.executemany("INSERT INTO meta VALUES (?, ?)", list(facts.items()))
             self._writer.execute("COMMIT")
@@ -495,6 +501,7 @@ class SqliteStore:
             "store": "sqlite",
             "path": self.path,
             "uuid": self._uuid,
+            "zone": self.zone,
             "format": self.format,
             "checksums": self.has_checksums,
             "sqlite": apsw.sqlite_lib_version(),
