@@ -18,6 +18,7 @@ from tests.test_files import changed
 import recollect
 from recollect import filters as f
 from recollect import zones
+from recollect.cli.app import app
 from recollect.errors import InvalidArgumentError, InvalidFilterError, InvalidRecordError, UnsupportedError
 from recollect.importers.run import import_path
 from recollect.memory import opening
@@ -106,6 +107,7 @@ class TestStores:
         monkeypatch.setenv("RECOLLECT_ZONE", "Mars/Olympus")
         with pytest.raises(InvalidArgumentError, match="RECOLLECT_ZONE"):
             recollect.open(tmp_path / "b.db")
+        assert not (tmp_path / "b.db").exists()
         monkeypatch.delenv("RECOLLECT_ZONE")
         monkeypatch.setattr(opening, "zone_of_machine", lambda: WEST)
         with recollect.open(tmp_path / "b.db") as memory, recollect.open(":memory:") as other:
@@ -366,3 +368,26 @@ class TestWhatIsShown:
             assert [each.time for each in memory.find()] == [datetime.fromisoformat("2026-10-06T12:00:00+09:00")]
         with recollect.open(":memory:", zone=EAST) as memory:
             assert import_path(memory, "jsonl", source, zone=zone_of(WEST)).zone_assumed == WEST
+
+    def test_commands_show_it_and_read_times_in_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("RECOLLECT_ZONE", EAST)
+        monkeypatch.setenv("COLUMNS", "140")
+
+        def run(*arguments: str) -> str:
+            with pytest.raises(SystemExit) as ended:
+                app(["--db", str(tmp_path / "a.db"), *arguments])
+            assert ended.value.code == 0
+            return capsys.readouterr().out
+
+        run("remember", "tea", "--id", "tea", "--time", "2026-10-06T12:00")
+        monkeypatch.setenv("RECOLLECT_ZONE", "UTC")
+        run("remember", "cake", "--id", "cake", "--time", "2026-10-06T23:00:00-02:00")
+        shown = run("list")
+        assert "2026-10-06 12:00" in shown
+        assert "2026-10-07 10:00" in shown
+        assert "2026-10-07 10:00" in run("recall", "what cake yesterday?", "--reference", "2026-10-08T09:00")
+        assert "cake" not in run("list", "--where", "time < 2026-10-07T10:00")
+        assert "tea" in run("recall", "tea yesterday", "--reference", "2026-10-06T20:00", "--tz", "UTC")
+        assert "2026-10-07T10:00:00+09:00" in run("show", "cake")

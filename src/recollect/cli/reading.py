@@ -238,7 +238,7 @@ def show(settings: Settings, id: str, at: str | None) -> None:  # noqa: A002 - t
             return
         zone = zone_of(memory.zone)
         shown = record_json(record) | {
-            name: render.moment(time, zone) for name in _TIMES if (time := getattr(record, name)) is not None
+            name: time.astimezone(zone).isoformat() for name in _TIMES if (time := getattr(record, name)) is not None
         }
         rows = [
             (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

@@ -15,6 +15,7 @@ import threading
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
@@ -114,7 +115,7 @@ class SqliteStore:
         self._timeout_s = timeout_s
         self._synchronous = DURABILITY[durability]
         self._durability = durability
-        self._zone_of_new = zone_of_new
+        self._zone_of_new = cache(zone_of_new)
         self._pid = os.getpid()
         self._closed = False
         self._queue = WriteQueue(self._recover)  # one writer of this process at a time
@@ -125,6 +126,8 @@ class SqliteStore:
         self._readers: dict[object, Steps] = {}
         self._readers_done = threading.Condition()
         self._write_refused = must_not_write(self.path, read_only)
+        if create and not self._write_refused and not os.path.lexists(self.path):
+            self._zone_of_new()  # raises before there is a file
         new = admit(self.path, create and not self._write_refused)
         immutable = bool(self._write_refused) and not new and is_immutable(self.path)
         self._frozen = FrozenFile(self.path) if immutable else None
