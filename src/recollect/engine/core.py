@@ -144,7 +144,9 @@ class Core:
             InvalidArgumentError: The clock returned something other than an aware datetime.
         """
         try:
-            now = aware("clock", aware("clock", self.clock()).astimezone(self.zone))
+            now = aware("clock", self.clock())
+            if now.tzinfo is not self.zone:
+                now = aware("clock", now.astimezone(self.zone))
         except RecollectError as error:
             raise InvalidArgumentError("clock", error.args[1], str(error.args[2])) from None
         # Of two concurrent threads, the earlier time may win. The error is that small, so no lock is needed.

@@ -635,9 +635,10 @@ def check_field(name: str, call: str) -> None:
 def located_fields(fields: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:
     """Return fields in which dates, and times without an offset, are instants: those of a time zone."""
     out = dict(fields)
-    for name in _TIME_FIELDS & out.keys():
-        if isinstance(out[name], (str, date)):
-            out[name] = located(name, unlocated(name, out[name]), zone)
+    for name in _TIME_FIELDS:
+        value = out.get(name)
+        if value is not None and type(value) is not datetime and isinstance(value, (str, date)):
+            out[name] = located(name, unlocated(name, value), zone)
     return out
 
 

@@ -133,7 +133,7 @@ def _languages(question: str) -> list[str]:
     present = letters(question)
     if present is not None and _possible_words().isdisjoint(present):
         return []
-    words = {part for run, _ in runs(question) for part in run.split("'")}
+    words = _words(question)
     digits = not _DIGITS.isdisjoint(question)
     own = language_of(question)
     first = [each for each in dict.fromkeys([own, ENGLISH]) if each in LANGUAGES]
@@ -154,15 +154,33 @@ def _may_name(language: str, own: str, words: set[str], question: str) -> bool:
 
 
 def _matches(text: str, languages: Sequence[str]) -> list[Match]:
-    """Return the phrases of the language whose phrases take the most of a text."""
+    """Return the phrases of the language whose phrases take the most of a text; of equal ones, the first."""
     best: list[Match] = []
     most = 0
+    words = _words(text) if len(languages) > 1 else set[str]()
     for each in languages:
+        if best and _finds_no_more(each, words, best):
+            continue
         found = list(finder(each).find(text))
         length = sum(len(match.text) for match in found)
         if length > most:
             best, most = found, length
     return best
+
+
+def _words(text: str) -> set[str]:
+    return {part for run, _ in runs(text) for part in run.split("'")}
+
+
+def _finds_no_more(language: str, words: set[str], found: Sequence[Match]) -> bool:
+    """Return whether phrases of another language have all words of a text that mean a date in this one.
+
+    "December" is one in several. A text with stop words of the language may still have longer phrases in it.
+    """
+    phrases = finder(language)
+    if not phrases.spaced or len(words & stop_words(language)) >= _OTHER_WORDS:
+        return False
+    return (phrases.sure_words & words) <= {word for match in found for word in _words(match.text)}
 
 
 @cache

@@ -51,8 +51,8 @@ def one_edit(word: str, other: str) -> bool:
     Cost:
         O(letters in common at the beginning).
     """
-    if abs(len(word) - len(other)) > 1:
-        return False
+    if abs(len(word) - len(other)) > 1 or (word[:1] != other[:1] and word[-1:] != other[-1:] and len(word) > 2):
+        return False  # an edit does not reach from one end of a word to the other
     start = next((at for at, (one, its) in enumerate(zip(word, other, strict=False)) if one != its), len(word))
     mine, its = word[start:], other[start:]
     return mine[1:] == its[1:] or mine[1:] == its or mine == its[1:] or (mine[1::-1], mine[2:]) == (its[:2], its[2:])

@@ -212,6 +212,7 @@ def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[
     found = scores.explained([index for index, _ in chosen if index is not None], _word, _WHOLE)
     confidence = logistic_of(scores.mass * 2 // 5, _offset(scores), _SLOPE)
     nothing = confidence(0)
+    has_prior = bool(len(scores.recency) or len(scores.importance))
     out = []
     for index, record in chosen:
         if index is None:
@@ -219,7 +220,8 @@ def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[
             continue
         total, shares, words = next(found)
         why = _why(dict(compress(zip(SHARES, shares, strict=True), shares)), tuple(words), record.supersedes)
-        out.append(_hit(record, total / _WHOLE, confidence(total - scores.prior_at(index)), why))
+        answers = total - scores.prior_at(index) if has_prior else total
+        out.append(_hit(record, total / _WHOLE, confidence(answers), why))
     return tuple(out)
 
 
@@ -231,9 +233,8 @@ def _confidence(total: int, index: int, scores: Scores) -> float:
 def _offset(scores: Scores) -> str:
     """Return what is subtracted from the logit of a confidence, by the number of records of the memory."""
     records = log_ratio(max(1, scores.query.view.table.live_count), 1)
-    return str(
-        (_DOUBT * ONE + _DOUBT_BY_RECORDS * records) / (100 * ONE)
-    )  # a quotient of integers: the same everywhere
+    # A quotient of integers: the same everywhere.
+    return str((_DOUBT * ONE + _DOUBT_BY_RECORDS * records) / (100 * ONE))
 
 
 def _prior(operation: Recall) -> Prior | None:

@@ -97,6 +97,7 @@ _OF_SPEED = frozenset(
         "_MAX_PAYLOAD_BYTES",
         "_SPARE",
         "_SHORT",
+        "_FEW",
         "_SHORT_RUN",
         "_ROW_BYTES",
         "_WAITING_BYTES",

@@ -83,16 +83,16 @@ def member_shares(members: tuple[Member, ...], speaker: int, whole: int, view: W
     """
     table = view.table
     postings = [view.occurrences(member.term) for member in members]
-    index = np.repeat(np.arange(len(members)), list(map(len, postings)))
+    index = np.arange(len(members)).repeat(list(map(len, postings)))
     of = np.concatenate(postings) >> POSITION_BITS
-    once = np.flatnonzero((np.diff(of, prepend=NONE) != 0) | (np.diff(index, prepend=NONE) != 0))
+    once = _changes(of) | _changes(index)
     of, index = of[once], index[once]
     counts = np.bincount(index, minlength=len(members)).tolist()
     rarity = [view.idf(count, len(occurrences)) for count, occurrences in zip(counts, postings, strict=True)]
     weight = np.array(rarity, dtype=np.int64)[index]
     order = np.lexsort((index, -weight, of))  # the rarest member of each document is the first of its run
-    numbers, first = np.unique(of[order], return_index=True)
-    chosen = order[first][_may_answer(numbers, speaker, table)]
+    chosen = order[_changes(of[order])]
+    chosen = chosen[_may_answer(of[chosen], speaker, table)]
     numbers = of[chosen]
     # The saturated mass of one occurrence, by the length of the document itself.
     pivot = PIVOT_CONSTANT + (table.length[numbers].astype(np.int64) << BITS) * PIVOT_SLOPE // 10_000
@@ -100,6 +100,13 @@ def member_shares(members: tuple[Member, ...], speaker: int, whole: int, view: W
     return MemberShares(
         numbers, share_of(weight[chosen] * MEMBER_SHARE // 100, one, pivot, whole), index[chosen], members
     )
+
+
+def _changes(values: Ints) -> Flags:
+    """Return which values differ from the one before; the first does."""
+    out: Flags = np.ones(len(values), dtype=np.bool_)
+    np.not_equal(values[1:], values[:-1], out=out[1:])
+    return out
 
 
 def _may_answer(numbers: Ints, speaker: int, table: Table) -> Flags:

@@ -282,14 +282,14 @@ def score(
     spoken: Flags | None = None
     if question.speaker_share:
         spoken = (table.speaker[: table.count] == question.speaker) & table.alive[: table.count]
-        forced = np.union1d(forced, _numbers(spoken))
+        forced = _joined(forced, _numbers(spoken))
     with_member = member_shares(members, question.speaker, asked.mass, view) if members else None
     if with_member is not None:
-        forced = np.union1d(forced, with_member.numbers).astype(np.int32)
+        forced = _joined(forced, with_member.numbers)
     if dense is not None:
-        forced = np.union1d(forced, _numbers(dense.admits))
+        forced = _joined(forced, _numbers(dense.admits))
     if admitted is not None:
-        forced = np.union1d(forced, admitted).astype(np.int32)
+        forced = _joined(forced, admitted)
     reached = asked.reach(forced)
     if not len(reached.numbers) and named_time:
         alive = _numbers(table.alive[: table.count])
@@ -309,6 +309,11 @@ def score(
         scores = replace(scores, placed=factors)
         factors = factors * spread(scores.totals, reached.numbers, table) >> BITS
     return replace(scores, placed=factors)
+
+
+def _joined(some: Numbers, more: Ints | Numbers) -> Numbers:
+    """Return the numbers of two sets without repetitions, ascending; each is ascending itself."""
+    return (np.union1d(some, more) if len(some) else more).astype(np.int32)
 
 
 def _numbers(flags: Flags) -> Numbers:

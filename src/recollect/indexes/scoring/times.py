@@ -16,6 +16,9 @@ from recollect.indexes.parameters import DATE_SHARE
 from recollect.text.date_spans import Span
 from recollect.text.dates import Named
 
+#: Up to this many values, comparing with one after the other is faster than `np.isin`.
+_FEW = 8
+
 
 def within(dates: Named, table: Table) -> Flags:
     """Return which documents, by number, are live and within the spans or times that a question names."""
@@ -37,11 +40,22 @@ def date_shares(dates: Named, table: Table, numbers: Ints | Numbers) -> Ints:
     if dates.months or dates.years:
         fits = np.ones(len(civil), dtype=np.bool_)
         if dates.months:
-            fits &= np.isin(civil >> 5 & 15, list(dates.months))
+            fits &= _one_of(civil >> 5 & 15, dates.months)
         if dates.years:
-            fits &= np.isin(civil >> 9, list(dates.years))
+            fits &= _one_of(civil >> 9, dates.years)
         out[fits] = share
     out[_of_days(dates, civil) | _of_moments(dates, table.micros[numbers])] = 2 * share
+    return out
+
+
+def _one_of(values: Numbers, wanted: Iterable[int]) -> Flags:
+    """Return which values are among some."""
+    sought = list(wanted)
+    if len(sought) > _FEW:
+        return np.isin(values, sought)
+    out: Flags = np.zeros(len(values), dtype=np.bool_)
+    for each in sought:
+        out |= values == each
     return out
 
 
@@ -69,6 +83,6 @@ def _of_days(dates: Named, civil: Numbers) -> Flags:
         if first == last:
             out |= civil == civil_of(first)
     if dates.days:
-        fits = np.isin(civil & 511, [month << 5 | day for month, day in dates.days])
-        out |= fits & np.isin(civil >> 9, list(dates.years)) if dates.years else fits
+        fits = _one_of(civil & 511, (month << 5 | day for month, day in dates.days))
+        out |= fits & _one_of(civil >> 9, dates.years) if dates.years else fits
     return out
