@@ -15,8 +15,8 @@ FULL = PROFILE != "ci"
 
 
 def some(number: int) -> int:
-    """A number of examples, or, by default, an eighth of it."""
-    return number if FULL else max(4, number // 8)
+    """A number of examples, or, by default, a tenth of it."""
+    return number if FULL else max(4, number // 10)
 
 
 def spread(*axes: Sequence[Any], every: int) -> list[Any]:
