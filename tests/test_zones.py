@@ -123,7 +123,15 @@ class TestStores:
 
     @pytest.mark.parametrize(
         ("variable", "shown"),
-        [("America/New_York", "America/New_York"), ("CET-1CEST,M3.5.0,M10.5.0/3", "RECOLLECT_ZONE"), ("UTC", "UTC")],
+        [
+            ("America/New_York", "America/New_York"),
+            ("CET-1CEST,M3.5.0,M10.5.0/3", "RECOLLECT_ZONE"),
+            ("EST5EDT", "EST5EDT"),
+            (":Asia/Tokyo", "Asia/Tokyo"),
+            ("Foo/Bar", "'Foo/Bar' has no name"),
+            ("", "UTC"),
+            ("UTC", "UTC"),
+        ],
     )
     def test_the_machine_is_asked_for_the_name_of_its_zone(self, variable: str, shown: str) -> None:
         script = "from recollect.zones import zone_of_machine; print(zone_of_machine())"
@@ -329,6 +337,20 @@ class TestTimesWithoutAnOffset:
             twice = memory.remember("twice", time="2026-11-01T01:30")
             assert gap.time == datetime(2026, 3, 8, 10, 30, tzinfo=UTC)
             assert twice.time == datetime(2026, 11, 1, 8, 30, tzinfo=UTC)
+
+    def test_the_first_and_the_last_hours_of_the_calendar_are_times_in_every_zone(self) -> None:
+        ends = ("0002-01-01T00:00:00+00:00", "9998-12-31T23:59:59+00:00")
+        for end, zone in ((end, zone) for end in ends for zone in ("+14:00", "-12:00", WEST)):
+            with recollect.open(":memory:", zone=zone, clock=clock(end)) as memory:
+                memory.remember("tea", time=end)
+                assert found(memory, "which tea two hours ago?", reference=end) == ["tea"]
+
+    def test_a_message_shows_a_time_as_it_was_written(self) -> None:
+        with (
+            recollect.open(":memory:", zone="+14:00") as memory,
+            pytest.raises(InvalidFilterError, match="'0002-01-01T00:00:00'"),
+        ):
+            memory.find("time>0002-01-01")
 
     def test_years_that_no_record_has_are_refused(self, memory: recollect.Memory) -> None:
         for wrong in ("0001-01-01", "9999-12-31"):

@@ -48,10 +48,6 @@ class Answer(NamedTuple):
 ZONE = "Europe/Copenhagen"
 
 
-#: The time zone of the sample conversation.
-ZONE = "Europe/Copenhagen"
-
-
 class Demo:
     """The sample conversation, remembered in the store at `path`, or in a temporary file if `path` is None."""
 

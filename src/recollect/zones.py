@@ -7,6 +7,7 @@ the records and the answers to questions about them.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
@@ -69,21 +70,24 @@ def name_of(zone: tzinfo | str) -> str:
 
 
 def zone_of_machine() -> str:
-    """Return the name of this machine's time zone, as its settings or TZ name it.
+    """Return the name of this machine's time zone: that in TZ, or else that in its settings.
 
     Raises:
         InvalidArgumentError: It has a zone without a name that is known.
     """
-
     import tzlocal  # only when a store is created
 
     local = datetime.now().astimezone()
+    stated = os.environ.get("TZ")
     with suppress(ZoneInfoNotFoundError, InvalidArgumentError):
-        name = name_of(tzlocal.get_localzone_name() or "UTC")
-        if local.astimezone(zone_of(name)).utcoffset() == local.utcoffset():  # else TZ has rules without a name
+        if stated is None or stated.startswith(("/", ":/")):  # a file, whose path has the name
+            name = name_of(tzlocal.get_localzone_name() or "UTC")
+        else:
+            name = name_of(stated.removeprefix(":") or "UTC")
+        if local.astimezone(zone_of(name)).utcoffset() == local.utcoffset():  # else a file without a name decides
             return name
     rule = f"has no name that is known: pass zone=, or set {ZONE_VARIABLE}, for example to Europe/Copenhagen"
-    raise InvalidArgumentError("the time zone of this machine", local.tzname(), rule)
+    raise InvalidArgumentError("the time zone of this machine", stated or local.tzname(), rule)
 
 
 def rules_of(zone: tzinfo) -> str:

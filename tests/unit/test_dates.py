@@ -219,6 +219,9 @@ def test_hours_before_the_calendar_begins_are_no_time() -> None:
         ("en-us", {(10, 11)}),
         ("en-GB", {(11, 10)}),
         ("en-CA", {(10, 11), (11, 10)}),
+        ("en-u-co-phonebk", {(10, 11), (11, 10)}),
+        ("en-x-us", {(10, 11), (11, 10)}),
+        ("en-Latn-US-x-gb", {(10, 11)}),
         ("de", {(11, 10)}),
         ("es", {(11, 10)}),
         ("es-PR", {(10, 11)}),
@@ -239,3 +242,16 @@ def test_a_date_that_only_the_other_order_has_is_read_in_that_order() -> None:
 def test_the_language_of_the_question_decides_where_none_is_stated() -> None:
     spans = named("Wen habe ich am 10/11/2026 auf der Messe getroffen?", TODAY).spans
     assert spans == ((date(2026, 11, 10), date(2026, 11, 10)),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What was fourteen days ago?",
+        "Was war vor vierzehn Tagen?",
+        "Qu'avons-nous fait il y a quatorze jours ?",
+        "¿Qué hicimos hace catorce días?",
+    ],
+)
+def test_days_are_counted_in_words_above_ten(text: str) -> None:
+    assert named(text, TODAY).spans == ((date(2026, 10, 14), date(2026, 10, 14)),)

@@ -46,7 +46,7 @@ from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Commit
 from recollect.operations import ReadTree
 from recollect.records.codec import datetime_of, microseconds
-from recollect.records.record import aware
+from recollect.records.record import aware, in_zone
 from recollect.stores.base import ReadView, Store, View
 from recollect.zones import zone_of
 
@@ -146,7 +146,7 @@ class Core:
         try:
             now = aware("clock", self.clock())
             if now.tzinfo is not self.zone:
-                now = aware("clock", now.astimezone(self.zone))
+                now = aware("clock", in_zone(now, self.zone))
         except RecollectError as error:
             raise InvalidArgumentError("clock", error.args[1], str(error.args[2])) from None
         # Of two concurrent threads, the earlier time may win. The error is that small, so no lock is needed.

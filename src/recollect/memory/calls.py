@@ -379,7 +379,8 @@ class Calls:
 
         Args:
             id: The id of the record.
-            change: A function that takes the record and returns the changed one.
+            change: A function that takes the record and returns the changed one. `Record.changed` takes a time without
+                an offset as UTC, not in the zone of the memory.
             expect: Compare-and-set: change the record only if it has this hash (or is this record). This is checked
                 before anything else. If several callers expect the same record, one changes it and each of the others
                 gets a ConflictError.

@@ -177,6 +177,15 @@ class LocalTime(datetime):
     Which instant it is depends on the time zone of the memory that it is passed to (`located`).
     """
 
+    def __repr__(self) -> str:
+        return repr(self.isoformat())  # it shows in messages
+
+
+def in_zone(time: datetime, zone: tzinfo) -> datetime:
+    """Return a time in a time zone, or unchanged if its year there is one that no record has."""
+    local = time.astimezone(zone)
+    return local if local.year in _YEARS else time
+
 
 def unlocated(name: str, value: object) -> datetime:
     """Return `value` as a datetime with a time zone, or as a `LocalTime`.

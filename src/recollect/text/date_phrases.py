@@ -56,7 +56,8 @@ ENGLISH = Phrases(
     months="january jan; february feb; march mar; april apr; may; june jun; july jul; august aug; "
     "september sep sept; october oct; november nov; december dec",
     counts="a 1; an 1; one 1; two 2; three 3; four 4; five 5; six 6; seven 7; eight 8; nine 9; ten 10; "
-    "a couple of 2; a few 3",
+    "eleven 11; twelve 12; thirteen 13; fourteen 14; fifteen 15; sixteen 16; seventeen 17; eighteen 18; nineteen 19; "
+    "twenty 20; thirty 30; a couple of 2; a few 3",
     units="day days day; week weeks week; fortnight fortnights fortnight; weekend weekends weekend; "
     "month months month; year years year",
     hours="hour hours hour; minute minutes min mins minute",
@@ -93,7 +94,7 @@ GERMAN = Phrases(
     months="januar jänner jan; februar feb; märz; april apr; mai; juni jun; juli jul; august aug; september sept; "
     "oktober okt; november nov; dezember dez",
     counts="einem 1; einer 1; ein 1; eine 1; zwei 2; drei 3; vier 4; fünf 5; sechs 6; sieben 7; acht 8; neun 9; "
-    "zehn 10; ein paar 3; einigen 3; einige 3",
+    "zehn 10; elf 11; zwölf 12; vierzehn 14; fünfzehn 15; zwanzig 20; dreißig 30; ein paar 3; einigen 3; einige 3",
     units="tag tage tagen day; woche wochen week; wochenende wochenenden weekend; monat monate monaten month; "
     "jahr jahre jahren year",
     hours="stunde stunden hour; minute minuten minute",
@@ -128,8 +129,8 @@ FRENCH = Phrases(
     "ce matin 0; cet après-midi 0; ce soir 0; demain 1; après-demain 2",
     weekdays="lundi; mardi; mercredi; jeudi; vendredi; samedi; dimanche",
     months="janvier; février; mars; avril; mai; juin; juillet; août; septembre; octobre; novembre; décembre",
-    counts="un 1; une 1; deux 2; trois 3; quatre 4; cinq 5; six 6; sept 7; huit 8; neuf 9; dix 10; quinze 15; "
-    "quelques 3",
+    counts="un 1; une 1; deux 2; trois 3; quatre 4; cinq 5; six 6; sept 7; huit 8; neuf 9; dix 10; onze 11; douze 12; "
+    "quatorze 14; quinze 15; vingt 20; trente 30; quelques 3",
     units="jour jours day; semaine semaines week; quinzaine fortnight; week-end weekend weekend; mois month; "
     "an ans année années year",
     hours="heure heures hour; minute minutes minute",
@@ -166,8 +167,8 @@ SPANISH = Phrases(
     weekdays="lunes; martes; miércoles; jueves; viernes; sábado; domingo",
     months="enero; febrero; marzo; abril; mayo; junio; julio; agosto; septiembre setiembre; octubre; noviembre; "
     "diciembre",
-    counts="un 1; una 1; dos 2; tres 3; cuatro 4; cinco 5; seis 6; siete 7; ocho 8; nueve 9; diez 10; quince 15; "
-    "un par de 2; unos 3; unas 3",
+    counts="un 1; una 1; dos 2; tres 3; cuatro 4; cinco 5; seis 6; siete 7; ocho 8; nueve 9; diez 10; once 11; "
+    "doce 12; catorce 14; quince 15; veinte 20; treinta 30; un par de 2; unos 3; unas 3",
     units="día días day; semana semanas week; quincena fortnight; mes meses month; año años year",
     hours="hora horas hour; minuto minutos minute",
     which="pasado -1; pasada -1; último -1; última -1; este 0; esta 0; próximo 1; próxima 1",
@@ -202,7 +203,7 @@ ITALIAN = Phrases(
     weekdays="lunedì; martedì; mercoledì; giovedì; venerdì; sabato; domenica",
     months="gennaio; febbraio; marzo; aprile; maggio; giugno; luglio; agosto; settembre; ottobre; novembre; dicembre",
     counts="un 1; una 1; uno 1; due 2; tre 3; quattro 4; cinque 5; sei 6; sette 7; otto 8; nove 9; dieci 10; "
-    "quindici 15; un paio di 2; qualche 3",
+    "undici 11; dodici 12; quattordici 14; quindici 15; venti 20; trenta 30; un paio di 2; qualche 3",
     units="giorno giorni day; settimana settimane week; mese mesi month; anno anni year",
     hours="ora ore hour; minuto minuti minute",
     which="scorso -1; scorsa -1; passato -1; passata -1; questo 0; questa 0; prossimo 1; prossima 1",
@@ -236,7 +237,7 @@ PORTUGUESE = Phrases(
     "sábado; domingo",
     months="janeiro; fevereiro; março; abril; maio; junho; julho; agosto; setembro; outubro; novembro; dezembro",
     counts="um 1; uma 1; dois 2; duas 2; três 3; quatro 4; cinco 5; seis 6; sete 7; oito 8; nove 9; dez 10; "
-    "quinze 15; alguns 3; algumas 3",
+    "onze 11; doze 12; quatorze 14; catorze 14; quinze 15; vinte 20; trinta 30; alguns 3; algumas 3",
     units="dia dias day; semana semanas week; quinzena fortnight; mês meses month; ano anos year",
     hours="hora horas hour; minuto minutos minute",
     which="passado -1; passada -1; último -1; última -1; este 0; esta 0; próximo 1; próxima 1; que vem 1",
@@ -269,8 +270,8 @@ DUTCH = Phrases(
     "vanochtend 0; vanmiddag 0; vanavond 0; morgen 1; overmorgen 2",
     weekdays="maandag; dinsdag; woensdag; donderdag; vrijdag; zaterdag; zondag",
     months="januari; februari; maart; april; mei; juni; juli; augustus; september; oktober; november; december",
-    counts="een 1; één 1; twee 2; drie 3; vier 4; vijf 5; zes 6; zeven 7; acht 8; negen 9; tien 10; veertien 14; "
-    "een paar 3; enkele 3",
+    counts="een 1; één 1; twee 2; drie 3; vier 4; vijf 5; zes 6; zeven 7; acht 8; negen 9; tien 10; "
+    "elf 11; twaalf 12; veertien 14; vijftien 15; twintig 20; dertig 30; een paar 3; enkele 3",
     units="dag dagen day; week weken week; weekend weekenden weekend; maand maanden month; jaar jaren year",
     hours="uur uren hour; minuut minuten minute",
     which="vorige -1; vorig -1; afgelopen -1; voorbije -1; verleden -1; deze 0; dit 0; volgende 1; komende 1",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from recollect.text import date_spans
@@ -217,7 +218,8 @@ def _valid(year: int, days: Iterable[tuple[int, int]]) -> set[date]:
 def _writes_month_first(tag: str) -> bool | None:
     """Return whether 10/11/2026 is in October where a language is spoken; None if it may be either there."""
     language, *rest = tag.casefold().replace("_", "-").split("-")
-    region = next((part for part in rest if len(part) == 2), "")
+    stated = takewhile(lambda part: len(part) > 1, rest)  # one letter begins an extension or private use
+    region = next((part for part in stated if len(part) == 2), "")
     if language == ENGLISH:
         return None if region in _EITHER else region in _MONTH_FIRST
     return f"{language}-{region}" in _MONTH_FIRST if language in _DAY_FIRST else None

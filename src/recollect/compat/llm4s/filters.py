@@ -97,7 +97,7 @@ class MemoryFilter:
 
         Args:
             after: A datetime with a time zone, ISO 8601 text, or a date.
-            before: The same; if it is a date, the whole day (in UTC) is included.
+            before: The same; if it is a date, the whole day is included.
         """
         if after is not None:
             f.after(after)  # an error names the argument

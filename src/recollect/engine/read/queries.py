@@ -54,7 +54,7 @@ from recollect.operations import (
     Stats,
 )
 from recollect.records.codec import datetime_of
-from recollect.records.record import Record
+from recollect.records.record import Record, in_zone
 from recollect.records.unchecked import altered
 from recollect.stores.base import ReadView
 from recollect.stores.ordering import expired, in_order, sort_key
@@ -142,7 +142,7 @@ class Reading:
         """Return the hits of a question."""
         assert self.words is not None
         assert operation.reference is not None, "the engine sets it"
-        reference = operation.reference.astimezone(self.zone)
+        reference = in_zone(operation.reference, self.zone)
         operation = altered(operation, where=self._stored_form(operation.where), reference=reference)
         cursor = partial(self.cursors.at, branch=self.branch, scope=self.scope)
         return recall(
@@ -212,8 +212,8 @@ class Reading:
             "users": tally.users,
             "conversations": tally.conversations,
             "entities": tally.entities,
-            "oldest": None if tally.oldest is None else datetime_of(tally.oldest).isoformat(),
-            "newest": None if tally.newest is None else datetime_of(tally.newest).isoformat(),
+            "oldest": None if tally.oldest is None else datetime_of(tally.oldest).astimezone(self.zone).isoformat(),
+            "newest": None if tally.newest is None else datetime_of(tally.newest).astimezone(self.zone).isoformat(),
         }
         if not scope.fixed:  # the log and the root would reveal records outside the scope
             head = view.head(branch)
