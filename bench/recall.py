@@ -17,7 +17,8 @@ from typing import Any
 
 import recollect
 from bench import stores
-from bench.corpus import cache_folder, corpus, questions
+from bench.corpus import Corpus, cache_folder, corpus, questions
+from bench.dialogues import Dialogues, dialogues
 from bench.measuring import milliseconds, percentiles, told, versions
 from bench.peers import PEERS, K, Peer, PeerMissingError
 
@@ -69,15 +70,33 @@ def built(name: str, texts: Sequence[str], folder: Path) -> tuple[Peer, float]:
         return PEERS[name](texts, folder), time.perf_counter() - began
 
 
-def recalls(records: int, peers: Sequence[str], count: int = 200) -> dict[str, Any]:
-    """`count` questions put to a store of so many records and to the peers."""
-    source = corpus()
-    texts = source.texts(records)
-    path = stores.plain(source, records)
-    asked, before = questions(texts, count), questions(texts, WARM_UP, seed=5)
+#: How many questions the first answers after opening are, which are measured apart.
+FIRST = 100
+
+
+def recalls(records: int, peers: Sequence[str], count: int = 200, kind: str = "sentences") -> dict[str, Any]:
+    """`count` questions put to a store of so many records and to the peers.
+
+    The records are independent sentences, or turns of conversations with questions as people ask them
+    ("conversations").
+    """
+    source: Corpus | Dialogues
+    if kind == "conversations":
+        source = dialogues()
+        texts = [turn.text for turn in source.turns(records)]
+        path = stores.of_dialogues(source, records)
+        asked, before = source.questions(count), source.questions(WARM_UP, seed=5)
+        first = source.questions(FIRST, seed=7)
+    else:
+        source = corpus()
+        texts = source.texts(records)
+        path = stores.plain(source, records)
+        asked, before = questions(texts, count), questions(texts, WARM_UP, seed=5)
+        first = questions(texts, FIRST, seed=7)
     peer_figures: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(dir=cache_folder()) as folder, recollect.open(path, read_only=True) as memory:
         cold_ms = milliseconds(memory.recall, before[0], K)
+        at_first = percentiles([milliseconds(memory.recall, question, K) for question in first])
         askers: dict[str, Ask] = {}
         for name in peers:
             try:
@@ -99,7 +118,7 @@ def recalls(records: int, peers: Sequence[str], count: int = 200) -> dict[str, A
         "command": "recall",
         "records": records,
         "questions": count,
-        "recollect": {**ours, "cold_ms": cold_ms, "kernel": kernel},
+        "recollect": {**ours, "cold_ms": cold_ms, f"first_{FIRST}": at_first, "kernel": kernel},
         **{name: {**figures.get(name, {}), **facts} for name, facts in peer_figures.items()},
         "ratio": {name: figure["p50_ms"] / ours["p50_ms"] for name, figure in figures.items()},
         **source.to_json(),

@@ -16,6 +16,7 @@ from typing import Any
 
 import recollect
 from bench.corpus import Corpus, cache_folder
+from bench.dialogues import Dialogues
 from bench.measuring import told
 
 BATCH = 10_000
@@ -92,6 +93,31 @@ def of_conversations(corpus: Corpus, records: int) -> Path:
         memory.recall(texts[0])
 
     return kept(f"conversations-{records}", corpus.identity, fill)
+
+
+def of_dialogues(source: Dialogues, records: int) -> Path:
+    """A store of conversations in one namespace."""
+
+    def fill(memory: recollect.Memory) -> None:
+        turns = source.turns(records)
+        for at in range(0, records, BATCH):
+            memory.remember_all(
+                [
+                    {
+                        "kind": "conversation",
+                        "id": f"t{at + place}",
+                        "position": at + place,
+                        "content": turn.text,
+                        "conversation": turn.conversation,
+                        "session": turn.session,
+                        "speaker": turn.speaker,
+                    }
+                    for place, turn in enumerate(turns[at : at + BATCH])
+                ]
+            )
+        memory.recall(turns[0].text)
+
+    return kept(f"dialogues-{records}", source.identity, fill)
 
 
 def user_of(place: int) -> str:

@@ -21,6 +21,7 @@ from bench import poison as poisoning
 from bench.__main__ import ONCE
 from bench.catching_up import catching_up
 from bench.corpus import CACHE_VARIABLE, TEXTS_VARIABLE, corpus, gathered, questions, varied
+from bench.dialogues import DATA_VARIABLE, dialogues
 from bench.filtering import filters
 from bench.kernels import bytes_of, view_of
 from bench.loading import _loaded
@@ -281,3 +282,45 @@ def test_results_are_drawn(tmp_path: Path) -> None:
     written = plot([tmp_path], tmp_path / "plots")
     assert [path.name for path in written] == ["latency.svg"]
     assert "recollect" in written[0].read_text()
+
+
+class TestDialogues:
+    @pytest.fixture(params=["LoCoMo", "generated"])
+    def origin(self, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+        monkeypatch.delenv(DATA_VARIABLE, raising=False)
+        if request.param == "LoCoMo":
+            turns = [
+                {"speaker": "Ana", "text": f"Ana saw the {one} and a {other}."} for one in NOUNS for other in NOUNS
+            ]
+            sample = {"sample_id": "c1", "conversation": {"session_1": turns, "session_1_date_time": "noon"}}
+            asked = [{"question": f"Did Ana see the {one}?"} for one in NOUNS]
+            (tmp_path / "locomo").mkdir()
+            (tmp_path / "locomo" / "locomo5-dev.json").write_text(json.dumps([{**sample, "qa": asked}]))
+            monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
+        return str(request.param)
+
+    def test_turns_and_questions_repeat_and_a_store_of_fewer_is_the_beginning_of_one_of_more(self, origin: str) -> None:
+        one, other = dialogues(), dialogues()
+        assert one.origin == origin
+        assert one.turns(5000) == other.turns(5000)
+        assert one.turns(5000)[:300] == one.turns(300)
+        assert one.identity == other.identity
+        assert one.questions(2000) == other.questions(2000) != one.questions(2000, seed=3)
+        assert len(one.questions(2000)) == 2000
+
+    def test_a_variation_is_of_others_in_other_words(self, origin: str) -> None:
+        found = dialogues()
+        written = len([turn for turn in found.turns(5000) if "/" not in turn.conversation])
+        first, second = found.turns(2 * written)[:written], found.turns(2 * written)[written:]
+        assert not {turn.speaker for turn in first} & {turn.speaker for turn in second}
+        assert not {turn.session for turn in first} & {turn.session for turn in second}
+        words = [{*turn.text.lower().split()} for turn in (*first, *second)]
+        pairs = list(zip(words[:written], words[written:], strict=True))
+        shared = sum(len(one & other) for one, other in pairs) / sum(len(one) for one, _ in pairs)
+        assert 0.5 < shared < 0.98
+
+    def test_recall_measures_them_and_the_first_questions_apart(self, origin: str, here: Path) -> None:
+        found = recalls(300, ["fts5"], 20, "conversations")
+        assert found["corpus"] == f"conversations ({origin})"
+        assert {"p50_ms", "p95_ms", "p99_ms"} <= found["recollect"]["first_100"].keys()
+        assert found["ratio"]["fts5"] > 0
