@@ -19,6 +19,8 @@ import recollect
 from recollect import filters as f
 from recollect import zones
 from recollect.cli.app import app
+from recollect.engine.index.document_of import rules as indexed
+from recollect.engine.read.rules import digest
 from recollect.errors import InvalidArgumentError, InvalidFilterError, InvalidRecordError, UnsupportedError
 from recollect.importers.run import import_path
 from recollect.memory import opening
@@ -413,3 +415,15 @@ class TestWhatIsShown:
         assert "cake" not in run("list", "--where", "time < 2026-10-07T10:00")
         assert "tea" in run("recall", "tea yesterday", "--reference", "2026-10-06T20:00", "--tz", "UTC")
         assert "2026-10-07T10:00:00+09:00" in run("show", "cake")
+
+
+def test_indexes_and_receipts_of_other_rules_of_a_zone_are_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def of(name: str) -> tuple[str, str]:
+        return indexed(False, zone_of(name)), digest(zone_of(name))
+
+    before = of(WEST)
+    assert len({*before, *of(EAST), *of("UTC")}) == 6
+    assert of(WEST) == before
+    monkeypatch.setattr(zones, "_file", lambda key: Path(__file__))  # as after an upgrade of tzdata
+    assert not {*before} & {*of(WEST)}
+    assert of("UTC") == (indexed(False, UTC), digest())
