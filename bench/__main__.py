@@ -18,7 +18,7 @@
     python -m bench outline --json      an outline of 50,000 nodes: ingest, one changed line, look-ups
     python -m bench swarm --json        1,000 agents doing 1,000,000 operations of keyed memory, and its recall
     python -m bench growth --json       bytes of the file for each write, and what a compaction gives back
-    python -m bench namespaces, pauses, filters, catch-up, feed, loading, once, plot, all
+    python -m bench namespaces, pauses, filters, catch-up, feed, once, plot, all
 
 Texts come from the files of this machine (`bench.corpus`). Stores, texts and environments of peers are cached in the
 user's cache folder, or in RECOLLECT_BENCH_CACHE. Every process is pinned to one core. docs/benchmarks.md describes the
@@ -96,7 +96,6 @@ MEASURES = {
     "filters": ("filtering.filters", "records questions"),
     "catch-up": ("catching_up.catching_up", "records"),
     "feed": ("feed.feeds", "listeners"),
-    "loading": ("loading.loadings", ""),
     "sdr": ("sdrs.sdrs", "records questions"),
     "sdr-encoders": ("sdr_encoders.sdr_encoders", "records questions"),
     "kernels": ("kernels.kernels", "records questions"),
@@ -176,7 +175,6 @@ def _parser() -> argparse.ArgumentParser:
     command("catch-up", "what a commit of another process costs a reader", 100_000)
     feed = command("feed", "listeners on as many namespaces: threads, views and latencies", None)
     feed.add_argument("--listeners", type=int, default=1000)
-    command("loading", "what the compiled kernels cost to load", None)
     command("sdr", "the best of many SDRs, compared with reading all their rows", 100_000, 100)
     command("sdr-encoders", "how well SDRs find, by which bits are kept", 5_000, 400)
     command("kernels", "the words' kernel, compared with reading the bytes that it touches", 100_000, 200)

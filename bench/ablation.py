@@ -7,7 +7,6 @@ in per cent over all questions with evidence. J is the mean of the four.
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -85,7 +84,7 @@ def without(changes: list[Change]) -> Iterator[None]:
     """The package with some of its constants changed, walked by NumPy: what is compiled has its constants in it."""
     manner._weight.cache_clear()
     patches: list[Any] = [patch.object(where, name, value) for where, name, value in changes]
-    patches.append(patch.dict(os.environ, {"RECOLLECT_KERNELS": "numpy"}))
+    patches.append(patch.object(scores, "chosen", lambda: numpy_kernels.KERNELS))
     for each in patches:
         each.start()
     try:

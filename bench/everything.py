@@ -29,7 +29,6 @@ def measurements(large: bool) -> Iterator[tuple[str, list[str]]]:
     yield "pauses", ["pauses"]
     yield "catch-up", ["catch-up"]
     yield "feed", ["feed"]
-    yield "loading", ["loading"]
     yield "vectors", ["vectors"]
     yield "serve", ["serve"]
     yield "past", ["past"]

@@ -23,7 +23,7 @@ from bench.measuring import milliseconds, percentile, told, versions
 from bench.peers import K
 from bench.reading import bandwidth
 from recollect.indexes.documents.columns import NEVER, Document
-from recollect.indexes.kernels.numba import kernels as numba_kernels
+from recollect.indexes.kernels.native import kernels as native_kernels
 from recollect.indexes.scoring.scores import NO_SUBJECT, WeightedQuery, weighed
 from recollect.indexes.scoring.signals import read
 from recollect.indexes.words.index import WordIndex, WordView
@@ -40,7 +40,7 @@ def kernels(records: int, count: int = 200) -> dict[str, Any]:
     texts = source.texts(records)
     with told("building the index"):
         view = view_of(texts)
-    compiled = numba_kernels.loaded()
+    compiled = native_kernels.NativeKernels()
     asked = []
     for question in questions(texts, count):
         told_by = read(question, view, date(2026, 1, 1))

@@ -8,25 +8,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.kernels.numba.compiling import compiled
 
 #: Of an SDR: 4096 bits.
 WORDS = 64
 
 
-@compiled
-def _sum(words: NDArray[np.uint64]) -> np.uint64:
-    total = np.uint64(0)
-    for place in range(len(words)):
-        total += words[place]
-    return total
-
-
 def reading(rows: NDArray[np.uint64]) -> Callable[[], object]:
-    """What reads all of some rows once, as fast as the compiler can: it adds their words up."""
-    words = rows.reshape(-1)
-    _sum(words)  # compiled before anything is measured
-    return lambda: _sum(words)
+    """What reads all of some rows once, as fast as NumPy can: it adds their words up."""
+    return rows.reshape(-1).sum
 
 
 def best_ms(call: Callable[[], object], times: int) -> float:

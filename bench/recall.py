@@ -1,17 +1,14 @@
 """Recall with its defaults and explanations, ten hits, alternating with peers over the same texts and questions.
 
-Measurements begin when all are warm: during the first questions the engine may load its indexes and compile kernels.
-The cost of a cold start is reported separately.
+Measurements begin when all are warm: the first questions load and complete indexes. They are reported separately.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +20,6 @@ from bench.measuring import milliseconds, percentiles, told, versions
 from bench.peers import PEERS, K, Peer, PeerMissingError
 
 WARM_UP = 40
-#: The engine counts as warm when it has answered so many questions by its compiled kernels, and after this time in any
-#: case: a machine may have no compiler.
-SAME_KERNEL, WARM_UP_S = 20, 60.0
-
 #: Questions that an asker answers before it is the next one's turn.
 BLOCK = 20
 
@@ -34,16 +27,9 @@ Ask = Callable[[str], object]
 
 
 def warmed(memory: recollect.Memory, asked: Sequence[str]) -> str:
-    """Ask until the engine has settled; the kernels that it settled on."""
-    began = time.perf_counter()
-    compiled = 0
-    for question in cycle(asked):
+    """Ask each question once; the kernels that answered."""
+    for question in asked:
         kernels = memory.recall(question, K).plan.kernels
-        compiled += kernels == "numba"
-        if compiled >= SAME_KERNEL or os.environ.get("RECOLLECT_KERNELS") == "numpy":
-            break
-        if time.perf_counter() - began > WARM_UP_S:
-            break
     return kernels
 
 
@@ -109,7 +95,7 @@ def recalls(records: int, peers: Sequence[str], count: int = 200, kind: str = "s
             peer_figures[name] = {"set_up_s": seconds, "about": peer.about}
         kernel = warmed(memory, before)
         for ask in askers.values():
-            for question in before[:SAME_KERNEL]:
+            for question in before:
                 ask(question)
         times = in_turn({"recollect": lambda question: memory.recall(question, K), **askers}, asked)
     figures = {name: percentiles(values) for name, values in times.items()}

@@ -17,7 +17,7 @@ import recollect
 from bench.corpus import corpus, questions
 from bench.measuring import milliseconds, percentile, told, versions
 from bench.reading import WORDS, best_ms, reading
-from recollect.indexes.sdr import with_numba as numba_sdr
+from recollect.indexes.sdr import with_native as native_sdr
 from recollect.indexes.sdr.encoding import BYTES, WHOLE, Sdrs, encoded, encoded_all, packed
 from recollect.indexes.sdr.index import SdrIndex
 
@@ -32,7 +32,7 @@ def sdrs(records: int, count: int = 100) -> dict[str, Any]:
     asked = [encoded(question) for question in questions(texts, count)]
     encoded_all(texts[:1000])  # NumPy loads what it needs
     encoding_ms = min(milliseconds(encoded_all, texts) for _ in range(3))
-    index = SdrIndex(numba_sdr.loaded())
+    index = SdrIndex(native_sdr.NativeSdr())
     with told("building the index and the rows"):
         found = encoded_all(texts)
         building_ms = milliseconds(index.add_all, range(records), found)

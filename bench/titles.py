@@ -74,7 +74,7 @@ def main(folders: list[str]) -> None:
             # NumPy: what is compiled has its constants in it.
             with (
                 patch.object(numpy_kernels, "TITLE_MASS", tenths * ONE // 10),
-                patch("recollect.indexes.scoring.scores.serving", lambda work: numpy_kernels.KERNELS),
+                patch("recollect.indexes.scoring.scores.chosen", lambda: numpy_kernels.KERNELS),
             ):
                 found = {kind: mean_reciprocal_rank(memory, each) for kind, each in questions.items()}
             print(f"{tenths / 10:.1f}", *(f"{kind} {value:.3f}" for kind, value in found.items()), sep="  ")

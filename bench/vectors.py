@@ -13,7 +13,7 @@ import numpy as np
 
 from bench.measuring import milliseconds, percentile, told, versions
 from bench.reading import best_ms, reading
-from recollect.indexes.kernels.numba import dot_products as numba_dense
+from recollect.indexes.kernels.native import vectors as native_vectors
 from recollect.indexes.scoring.dense import DenseView, products, quantised
 
 K = 10
@@ -28,7 +28,7 @@ def vectors(records: int, count: int = 50) -> dict[str, Any]:
         given = draw.standard_normal((records, DIMENSION), dtype=np.float32)
         asked = draw.standard_normal((count, DIMENSION), dtype=np.float32)
         rows, units = quantised(given), quantised(asked)
-    compiled = DenseView(rows, np.arange(records), numba_dense.loaded())
+    compiled = DenseView(rows, np.arange(records), native_vectors.products)
     plain = DenseView(rows, np.arange(records), products)
     times = [float("inf")] * count
     for _ in range(ROUNDS):

@@ -25,7 +25,7 @@ from recollect.errors import NoMemoryError
 from recollect.filters import Filter
 from recollect.filters.tree import AllOf, Is
 from recollect.indexes.kernels import with_numpy as numpy_kernels
-from recollect.indexes.kernels.numba import kernels as numba_kernels
+from recollect.indexes.kernels.native import kernels as native_kernels
 from recollect.indexes.scoring import scores
 from recollect.ledger.commits import Branch
 from recollect.operations import ORDERS, Order
@@ -37,7 +37,7 @@ from recollect.stores.sqlite.view import SqliteView
 from recollect.testing import TickingClock, memory_on
 from recollect.testing.internals import core_of
 
-KERNELS = {"numpy": numpy_kernels.KERNELS, "numba": numba_kernels.loaded()}
+KERNELS = {"numpy": numpy_kernels.KERNELS, "native": native_kernels.NativeKernels()}
 QUESTIONS = (
     "java",
     "java JavaScript it's",
@@ -82,7 +82,7 @@ def test_a_filtered_recall_is_the_ranking_less_what_the_filter_turns_away(
     kernels: str, held: list[Record], data: st.DataObject, question: str, k: int, forgotten: int, user: str | None
 ) -> None:
     where = data.draw(own.trees_about(held))
-    with patch.object(scores, "serving", lambda occurrences: KERNELS[kernels]), holding(held, forgotten) as whole:
+    with patch.object(scores, "chosen", lambda: KERNELS[kernels]), holding(held, forgotten) as whole:
         memory = whole.scoped(user=user) if user else whole
         ranking = memory.recall(question, k=1000)
         found = memory.recall(question, k=k, where=where)

@@ -14,8 +14,10 @@ import recollect
 from recollect import Memory
 from recollect.indexes.documents.columns import NONE
 from recollect.indexes.fixed_point import ONE
-from recollect.indexes.kernels import choose
+from recollect.indexes.kernels import with_numpy as numpy_kernels
+from recollect.indexes.kernels.native import kernels as native_kernels
 from recollect.indexes.parameters import SPREAD
+from recollect.indexes.scoring import scores
 from recollect.indexes.scoring.order_and_summary import spread
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -148,13 +150,12 @@ class TestRequests:
         for session in ("1", "2", "3"):
             add(memory, "The roof leaks.", "A cat on the roof.", "Roof and turtle.", session=session)
             add(memory, "I would mend the roof.", role="assistant", session=session)
-        monkeypatch.setenv("RECOLLECT_KERNELS", "numpy")
+        monkeypatch.setattr(scores, "chosen", lambda: numpy_kernels.KERNELS)
         by_numpy = memory.recall(question)
-        monkeypatch.setenv("RECOLLECT_KERNELS", "numba")
-        assert choose.has_numba()
-        by_numba = memory.recall(question)
-        assert by_numpy == by_numba
-        assert by_numba.plan.kernels == "numba"
+        monkeypatch.setattr(scores, "chosen", native_kernels.NativeKernels)
+        by_native = memory.recall(question)
+        assert by_numpy == by_native
+        assert (by_numpy.plan.kernels, by_native.plan.kernels) == ("numpy", "native")
         assert len(by_numpy) > 3
         assert all(sum(hit.why.shares.values()) == hit.score for hit in by_numpy)
 

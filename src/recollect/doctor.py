@@ -162,15 +162,14 @@ def _full_text(scratch: Memory) -> Finding:
 
 
 def _kernels(active: str) -> Finding:
-    """Name the kernels that act. Being without the compiled ones is no fault: the results are the same, slower."""
+    """Name the kernels in use. Being without the native ones is no fault: the results are the same, slower."""
     wanted = os.environ.get("RECOLLECT_KERNELS", "auto")
-    if not choose.has_numba():
-        compiled = choose.WITHOUT_NUMBA
-    elif wanted in ("numpy", "numba"):
-        compiled = f"numba {version('numba')} is installed, and RECOLLECT_KERNELS = {wanted!r}"
-    else:
-        compiled = f"numba {version('numba')} takes over once that saves time"
-    return Finding("kernels", f"{active}; {compiled}", wanted != "numba" or active == "numba")
+    finding = active
+    if choose.missing():
+        finding += f"; no native kernels: {choose.missing()}; {choose.INSTALL}"
+    elif wanted != "auto":
+        finding += f"; RECOLLECT_KERNELS = {wanted!r}"
+    return Finding("kernels", finding, wanted != "native" or active == "native")
 
 
 def _dense(memory: Memory) -> Finding:

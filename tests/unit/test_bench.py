@@ -24,7 +24,6 @@ from bench.corpus import CACHE_VARIABLE, TEXTS_VARIABLE, corpus, gathered, quest
 from bench.dialogues import DATA_VARIABLE, dialogues
 from bench.filtering import filters
 from bench.kernels import bytes_of, view_of
-from bench.loading import _loaded
 from bench.namespaces import many_namespaces
 from bench.once import PACKAGES, _last, once
 from bench.once_worker import KINDS
@@ -176,7 +175,6 @@ def test_the_other_measurements_have_their_figures(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(past_recall, "COMMITS", 6)
     of_the_past = past_recall.pasts(300, 3)
     assert min(of_the_past[name] for name in ("first_ms", "neighbour_ms", "past_p50_ms", "ratio")) > 0
-    assert min(_loaded({})) > 0
 
 
 @pytest.mark.skipif(not FULL, reason="takes five seconds: make test-all")

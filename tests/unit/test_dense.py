@@ -13,12 +13,12 @@ from recollect.embedding.similarity import cosine
 from recollect.indexes.documents.columns import NONE, Document
 from recollect.indexes.documents.table import Documents, Table
 from recollect.indexes.fixed_point import SHARE_BITS
-from recollect.indexes.kernels.numba import dot_products as numba_dense
+from recollect.indexes.kernels.native import vectors as native_vectors
 from recollect.indexes.parameters import DENSE_SHARE
 from recollect.indexes.scoring.dense import COSINE_BITS, DenseIndex, DenseView, Products, products, quantised
 
 WHOLE = 1 << COSINE_BITS
-COMPILED: Products = numba_dense.loaded()
+COMPILED: Products = native_vectors.products
 floats = st.floats(-(2.0**100), 2.0**100, width=32).filter(lambda each: each == 0.0 or abs(each) > 1e-30)
 rows = st.lists(st.lists(floats, min_size=5, max_size=5), min_size=1, max_size=20)
 

@@ -14,13 +14,13 @@ from tests.examples import some
 from tests.unit.test_sdr import LONG
 
 from recollect.indexes.fixed_point import SHARE_BITS
-from recollect.indexes.sdr import with_numba as numba_sdr
+from recollect.indexes.sdr import with_native as native_sdr
 from recollect.indexes.sdr import with_numpy as numpy_sdr
 from recollect.indexes.sdr.encoding import BITS, RULE, WHOLE, Encoder, encoded, encoded_all, grams
 from recollect.indexes.sdr.index import SdrHit, SdrIndex
 from recollect.indexes.sdr.types import Base, Found, Query, Rows, SdrKernels
 
-COMPILED = numba_sdr.loaded()
+COMPILED = native_sdr.NativeSdr()
 KERNELS: list[SdrKernels] = [numpy_sdr.KERNELS, COMPILED]
 
 #: Few different bits, so that rows share many and often tie.
@@ -154,7 +154,7 @@ def many_texts() -> list[str]:
     return [f"{a} {b} {c}" for a in words for b in words for c in words]
 
 
-def test_with_many_rows_numpy_and_numba_agree_to_the_bit_and_so_does_reading_all_rows() -> None:
+def test_with_many_rows_numpy_and_c_agree_to_the_bit_and_so_does_reading_all_rows() -> None:
     texts = many_texts()
     sdrs = encoded_all(texts)
     one, other = SdrIndex(KERNELS[0]), SdrIndex(KERNELS[1])

@@ -10,10 +10,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 from unittest.mock import patch
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import FULL, some, spread
 from tests.unit import conversations as own
@@ -23,9 +24,9 @@ from recollect.indexes.documents import string_table as strings
 from recollect.indexes.documents.columns import FIELDS, NEVER, NONE, Document, Flags
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
 from recollect.indexes.fixed_point import ONE
+from recollect.indexes.kernels import pruning
 from recollect.indexes.kernels import with_numpy as numpy_kernels
-from recollect.indexes.kernels.numba import compiling as numba_compiling
-from recollect.indexes.kernels.numba import kernels as numba_kernels
+from recollect.indexes.kernels.native import kernels as native_kernels
 from recollect.indexes.kernels.types import About, Kernels, Reached
 from recollect.indexes.parameters import SPEAKER, SPEAKING_ASSISTANT
 from recollect.indexes.scoring.scores import WeightedQuery, weighed
@@ -39,7 +40,7 @@ from recollect.ledger.commits import Branch
 from recollect.stores.derived.segment_files import SegmentFiles
 from recollect.stores.derived_protocols import Made
 
-COMPILED = numba_kernels.loaded()
+COMPILED = native_kernels.NativeKernels()
 Step = tuple[list[str], list[Document]]
 
 
@@ -361,8 +362,21 @@ def many_documents(turns: bool, seed: int) -> WordIndex:
     return index
 
 
+@pytest.fixture(params=[(1, 1), (4, 64)], ids=["small blocks", "blocks"])
+def _pruned(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even the smallest index is searched by blocks."""
+    bits, first = request.param
+    monkeypatch.setattr(pruning, "_LEAST", 0)
+    monkeypatch.setattr(pruning, "_CHANGED", 1)
+    monkeypatch.setattr(pruning, "_BITS", bits)
+    monkeypatch.setattr(pruning, "_FIRST", first)
+    monkeypatch.setattr(pruning, "_BASES", WeakKeyDictionary())
+
+
+@pytest.mark.usefixtures("_pruned")
 class TestKernels:
     @given(own.collections(), own.histories, st.sampled_from(own.QUESTIONS), st.data())
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_compiled_and_not_they_give_the_same_bits(
         self, first: list[Document], history: list[Step], question: str, data: st.DataObject
     ) -> None:
@@ -399,8 +413,6 @@ class TestKernels:
         for forced, about in cases:
             one, other = (reached_by(each, weighs, forced, about) for each in (numpy_kernels.KERNELS, COMPILED))
             assert alike(one, other)
-        compiled = dataclasses.replace(weighs, kernels=COMPILED)
-        assert len(compiled.reach_best(About(NONE, ()), 10).numbers) < compiled.reach_best(About(NONE, ()), 10).passed
 
     @pytest.mark.parametrize("parted", [False, True])
     def test_documents_about_as_long_as_the_column_of_lengths_can_say_give_the_same_bits(self, *, parted: bool) -> None:
@@ -431,20 +443,22 @@ class TestKernels:
         assert max(one["shares"][3]) > 2**31
 
     @given(own.collections(), st.lists(st.sampled_from(own.QUESTIONS), min_size=2, max_size=4))
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_nothing_of_one_question_is_left_for_the_next(self, held: list[Document], questions: list[str]) -> None:
         view = WordIndex(built(held)).view()
         wanted = [
             weighed(view, (each := read(text, view, date(2026, 1, 1))).asked, each.sequence) for text in questions
         ]
         about = About(NONE, ())
-        alone = [reached_by(numba_kernels.NumbaKernels(), each, [], about) for each in wanted]
-        shared = numba_kernels.NumbaKernels()
+        alone = [reached_by(native_kernels.NativeKernels(), each, [], about) for each in wanted]
+        shared = native_kernels.NativeKernels()
         assert all(map(alike, (reached_by(shared, each, [], about) for each in wanted), alone))
 
     @given(
         st.lists(st.tuples(st.integers(-1, 4), st.integers(-2, 2)), max_size=60),
         st.integers(1, 12),
     )
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_the_best_are_those_of_a_full_sort_with_all_that_tie(
         self, drawn: list[tuple[int, int]], wanted: int
     ) -> None:
@@ -621,22 +635,6 @@ class TestFiles:
         assert "could not be saved" in caplog.text
         assert not SegmentFiles(str(tmp_path / "index"), "uuid", read_only=True).write(BRANCH, built(held), MADE)
         assert not (tmp_path / "index").exists()
-
-
-def test_where_nothing_can_be_kept_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    import numba
-
-    real, asked = numba.njit, []
-
-    def nowhere(*args: Any, cache: bool = False, **options: Any) -> Any:
-        asked.append(cache)
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return real(*args, **options)
-
-    monkeypatch.setattr(numba, "njit", nowhere)
-    assert numba_compiling.compiled(lambda number: number + 1)(2) == 3
-    assert asked == [True, False]
 
 
 def test_one_writer_at_a_time_saves_segments(tmp_path: Path) -> None:

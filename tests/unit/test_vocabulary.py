@@ -13,7 +13,7 @@ from tests.unit.conversations import document, made_of
 
 from recollect.indexes.documents.table import Documents, Table
 from recollect.indexes.kernels import with_numpy as numpy_kernels
-from recollect.indexes.kernels.numba import kernels as numba_kernels
+from recollect.indexes.kernels.native import kernels as native_kernels
 from recollect.indexes.kernels.types import Kernels
 from recollect.indexes.scoring.ranking import ranked
 from recollect.indexes.words.fuzzy import Vocabulary
@@ -23,7 +23,7 @@ from recollect.indexes.words.surface_forms import comparable
 from recollect.text.likeness import may_stand_for
 from recollect.text.words import terms
 
-KERNELS = (numpy_kernels.KERNELS, numba_kernels.loaded())
+KERNELS = (numpy_kernels.KERNELS, native_kernels.NativeKernels())
 #: Of few letters, so that many are alike and many share a stem.
 words = st.text("ab", min_size=1, max_size=8)
 

@@ -328,7 +328,7 @@ class Plan:
             filter, or if the index cannot evaluate any part of it and it is evaluated for each hit.
         notes: Reasons why a signal was not used.
         vectors: The seq up to which every text has a vector; None if no embedder was used, and within a scope.
-        kernels: The kernels that computed the scores, "numpy" or "numba". Both give identical results, so plans that
+        kernels: The kernels that computed the scores, "native" or "numpy". Both give identical results, so plans that
             differ only in this are equal.
     """
 

@@ -102,7 +102,6 @@ _OF_SPEED = frozenset(
         "_ROW_BYTES",
         "_WAITING_BYTES",
         "_BLOCK",
-        "_PER_OCCURRENCE",
         "_BATCH",
         "_DOCUMENT_BYTES",
         "_TERM_BYTES",

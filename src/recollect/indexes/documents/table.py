@@ -34,6 +34,8 @@ from recollect.indexes.documents.columns import (
     values_of,
 )
 from recollect.indexes.documents.row_data import Counts, First, Rows, Speakers, Values
+from recollect.indexes.fixed_point import ONE
+from recollect.indexes.parameters import SESSION_CONSTANT, SESSION_SLOPE
 from recollect.text.manner import MACHINE_ROLES
 
 #: The columns that change in the middle.
@@ -244,6 +246,18 @@ class Table:
             O(sessions).
         """
         return int(np.count_nonzero(self.session_lengths)), int(self.session_lengths.sum())
+
+    @cached_property
+    def session_pivots(self) -> Ints:
+        """The mass at which a term of each session is half saturated, if any session has tokens.
+
+        Cost:
+            O(sessions).
+        """
+        count, tokens = self.session_totals
+        rise = SESSION_SLOPE * count * ONE // 10
+        pivots: Ints = SESSION_CONSTANT * ONE // 10 + self.session_lengths * rise // max(tokens, 1)
+        return pivots
 
     @cached_property
     def has_speakers(self) -> bool:

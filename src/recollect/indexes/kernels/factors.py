@@ -12,7 +12,7 @@ from recollect.indexes.parameters import ANSWER, PAST_ANSWER, RECOLLECTED_INSTRU
 from recollect.text.answers import INSTRUCTION, Kind
 
 #: The factor for each kind of a document, as a fraction.
-BY_KIND = {
+BY_KIND: dict[int, tuple[int, int]] = {
     Kind.TIME: ANSWER,
     Kind.NUMBER: ANSWER,
     Kind.NAME: ANSWER,
@@ -20,6 +20,18 @@ BY_KIND = {
     Kind.REASON: ANSWER,
     INSTRUCTION: RECOLLECTED_INSTRUCTION,
 }
+
+
+def greatest_factor(table: Table, about: About) -> int:
+    """Return the maximum factor of the documents without standing tags, with 16 bits of fraction."""
+    factor = table.heaviest
+    if about.speaker != NONE:
+        factor = max(factor, factor * about.favour >> BITS)
+    for kind in about.kinds:
+        if kind != INSTRUCTION:
+            of, out_of = BY_KIND[kind]
+            factor = max(factor, factor * of // out_of)
+    return factor
 
 
 def factor_of(numbers: Ints, table: Table, about: About) -> Ints:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
@@ -16,6 +18,8 @@ RAW = ("words", "trigram", "context", "session", "pair", "title")
 SHARES = (*RAW, "date", "member", "speaker", "dense", "replaces", "recency", "importance")
 #: The row of words in titles.
 TITLE = RAW.index("title")
+#: Bits of fraction of the ratios in a `Summary`.
+RATIO_BITS = 15
 
 
 class Weights(NamedTuple):
@@ -96,6 +100,85 @@ class Matched(NamedTuple):
     lends: Flags
 
 
+class Summary(NamedTuple):
+    """What the base of an index has of a term, if all of its documents are live. It never changes.
+
+    Attributes:
+        blocks: The blocks with a document that the term reaches, ascending.
+        most: The greatest ratio of the mass of the term to that mass and K of the document, in each of these blocks:
+            rounded up, with RATIO_BITS of fraction.
+        sessions: The sessions that contain the term, ascending.
+        times: Its count in each of these sessions.
+        reached: The documents that it reaches, ascending; or, if they are many, a bit for each document.
+        least: The least ratio of these documents, rounded down.
+    """
+
+    blocks: Numbers
+    most: NDArray[np.uint16]
+    sessions: Numbers
+    times: Numbers
+    reached: Numbers | NDArray[np.uint8]
+    least: int
+
+    @property
+    def nbytes(self) -> int:
+        """Its approximate memory in bytes."""
+        return 500 + sum(each.nbytes for each in self[:5])
+
+
+def summary_of(most: NDArray[np.uint16], counts: Numbers, reached: Flags, least: int) -> Summary:
+    """Return a summary from columns with an element for each block, session and document; 0 for those without it."""
+    blocks, sessions = most.nonzero()[0], counts.nonzero()[0]
+    some: Numbers | NDArray[np.uint8] = reached.nonzero()[0].astype(np.int32)
+    if len(some) * 32 > len(reached):
+        some = np.packbits(reached)
+    return Summary(blocks.astype(np.int32), most[blocks], sessions.astype(np.int32), counts[sessions], some, least)
+
+
+def blocks_of(count: int, bits: int) -> int:
+    """Return the number of blocks of 1 << bits documents."""
+    return (count + (1 << bits) - 1) >> bits
+
+
+class Layout(NamedTuple):
+    """The blocks of the base: runs of documents with consecutive numbers, and of which sessions these are.
+
+    Attributes:
+        bits: A block has 1 << bits documents; the last may have fewer.
+        starts: The begin of each block in `sessions`, and the end of the last.
+        sessions: The sessions of the documents of each block, each once; NONE for a block without any.
+    """
+
+    bits: int
+    starts: Ints
+    sessions: Ints
+
+
+class Part(NamedTuple):
+    """The documents whose shares are wanted: those of some blocks, and of the tail.
+
+    Attributes:
+        inside: Whether each block is wanted.
+        ranges: The begin and end of each range of documents in the base that are wanted or lend to wanted ones;
+            ascending, and none overlaps another.
+        sessions: The sessions of the wanted documents.
+        dead: The dead documents of the base.
+        documents: Number of documents of the base.
+        bits: A block has 1 << bits documents.
+        with_tail: Whether the documents of the tail are wanted, too.
+        summaries: The summary of each term.
+    """
+
+    inside: Flags
+    ranges: Ints
+    sessions: Ints
+    dead: Ints
+    documents: int
+    bits: int
+    with_tail: bool
+    summaries: tuple[Summary, ...]
+
+
 class Kernels(Protocol):
     """The functions that walk postings."""
 
@@ -105,24 +188,37 @@ class Kernels(Protocol):
         """Return a row for each term: its number of live documents, its count in them, and its number of sessions."""
         ...
 
-    def reach(self, postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
-        """Return the documents in which a term has a share, and those of `forced` (distinct), each once."""
-        ...
-
-    def reach_best(
-        self, postings: Postings, table: Table, weights: Weights, about: About, wanted: int, among: Flags | None = None
+    def reach(
+        self, postings: Postings, table: Table, weights: Weights, forced: Numbers, part: Part | None = None
     ) -> Reached:
-        """Return at least the best `wanted` documents of `reach` without forced ones, and all that tie with the last.
-
-        They are ranked by `weigh` without dates. All documents with standing tags (`Table.standing`) are included.
+        """Return the documents in which a term has a share, and those of `forced` (distinct), each once.
 
         Args:
             postings: The postings of the terms.
             table: The documents.
             weights: The weights of the terms.
-            about: The subject of the question.
-            wanted: Number of documents that are needed.
-            among: The documents that may be hits; their shares are computed among all documents. None for all.
+            forced: The documents that are included in any case.
+            part: The documents whose shares are wanted; None for all.
+        """
+        ...
+
+    def summarize(self, occurrences: Ints, table: Table, bits: int, is_title: bool) -> Summary:
+        """Return the summary of a term.
+
+        Args:
+            occurrences: Its occurrences in the base.
+            table: The documents of the base, all live.
+            bits: A block has 1 << bits documents.
+            is_title: Whether it is a title term.
+        """
+        ...
+
+    def bounds(
+        self, postings: Postings, table: Table, weights: Weights, layout: Layout, summaries: Sequence[Summary]
+    ) -> Ints:
+        """Return for each block an upper bound of the sum of all shares of a document, before any factor.
+
+        It is 0 for a block that no term reaches. In blocks with changes since the base was built it may be too low.
         """
         ...
 

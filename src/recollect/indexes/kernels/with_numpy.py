@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
-from recollect.indexes.fixed_point import BITS, ONE, SHARE_BITS
+from recollect.indexes.fixed_point import BITS, SHARE_BITS
 from recollect.indexes.kernels.factors import factor_of
-from recollect.indexes.kernels.types import RAW, TITLE, About, Matched, Reached, Weights
+from recollect.indexes.kernels.types import (
+    RATIO_BITS,
+    RAW,
+    TITLE,
+    About,
+    Layout,
+    Matched,
+    Part,
+    Reached,
+    Summary,
+    Weights,
+    blocks_of,
+    summary_of,
+)
 from recollect.indexes.parameters import (
     AFTER_QUESTION,
     DONOR_CAP,
@@ -18,10 +32,8 @@ from recollect.indexes.parameters import (
     FROM_BEFORE,
     PIVOT_CONSTANT,
     PIVOT_SLOPE,
-    SESSION_CONSTANT,
     SESSION_MOST_MASS,
     SESSION_SHARE,
-    SESSION_SLOPE,
     SESSION_TOP,
     TITLE_MASS,
     TOP,
@@ -29,6 +41,8 @@ from recollect.indexes.parameters import (
 from recollect.indexes.words.postings import MOST_COUNT, POSITION_BITS, Postings, live, run_lengths
 
 _STEPS = len(FROM_BEFORE) + len(FROM_AFTER)
+#: Above the relative error of some thousand steps in floating point.
+_MARGIN = 1 + 1e-9
 
 
 class NumpyKernels:
@@ -41,28 +55,36 @@ class NumpyKernels:
             row[:] = len(numbers), counts.sum(), len(np.unique(sessions[sessions != NONE]))
         return out
 
-    def reach(self, postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
+    def reach(
+        self, postings: Postings, table: Table, weights: Weights, forced: Numbers, part: Part | None = None
+    ) -> Reached:
+        session_sums = np.zeros(len(table.session_lengths), dtype=np.int64)
+        if weights.live[1]:
+            _add_sessions(session_sums, postings, table, weights, part)
+        if part is not None:
+            postings = _of_part(postings, part)
         terms, titled = [], []
         words = len(weights.terms) - len(weights.title_of)  # the terms that are no title terms
-        session_sums = np.zeros(len(table.session_lengths), dtype=np.int64)
         for term, (numbers, counts) in enumerate(_counted(postings, table)):
             if not len(numbers):
                 continue
             if term >= words:
-                titled.append((term, numbers))
+                titled.append((term, numbers if part is None else numbers[_wanted(numbers, part)]))
                 continue
-            terms.append((term, *_masses(table, numbers, counts)))
-            if weights.live[1]:
-                _add_sessions(session_sums, table, weights, int(weights.sessions[term]), numbers, counts)
+            found = _masses(table, numbers, counts)
+            if part is not None:  # the others only lend, and not all that they get is known
+                wanted = _wanted(found[0], part)
+                found = found[0][wanted], found[1][wanted], found[2][wanted]
+            terms.append((term, *found))
         reached = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(each[1] for each in (*terms, *titled))]))
         pivot = _pivot(table, reached)
         shares = np.zeros((len(RAW), len(reached)), dtype=np.int64)
         for term, numbers, own, mass in terms:
             at = reached.searchsorted(numbers)
             share = share_of(int(weights.terms[term]), mass, pivot[at], weights.whole)
-            part = share * own // mass
-            shares[1 if weights.like[term] else 0, at] += part
-            shares[2, at] += share - part
+            kept = share * own // mass
+            shares[1 if weights.like[term] else 0, at] += kept
+            shares[2, at] += share - kept
         for term, numbers in titled:
             at = reached.searchsorted(numbers)
             (occurrences,) = _parts(postings._replace(spans=postings.spans[weights.title_of[term - words], None]))
@@ -71,6 +93,8 @@ class NumpyKernels:
         relevant = shares.sum(axis=0) > 0
         for first, second, share in weights.pairs.tolist():
             near = _near(_occurrences(postings, table, first), _occurrences(postings, table, second))
+            if part is not None:
+                near = near[_wanted(near, part)]
             shares[4, reached.searchsorted(near)] += share
         reached, shares = reached[relevant], shares[:, relevant]
         more = np.setdiff1d(forced.astype(np.int64), reached)
@@ -81,11 +105,47 @@ class NumpyKernels:
         shares[3, turns] = session_sums[session[turns]]
         return Reached(reached, shares, len(reached))
 
-    def reach_best(
-        self, postings: Postings, table: Table, weights: Weights, about: About, wanted: int, among: Flags | None = None
-    ) -> Reached:
-        reached = self.reach(postings, table, weights, np.zeros(0, dtype=np.int32))
-        return reached if among is None else reached.within(among)
+    def summarize(self, occurrences: Ints, table: Table, bits: int, is_title: bool) -> Summary:
+        numbers, times = run_lengths(occurrences)
+        sessions = table.session[numbers]
+        turns = (sessions != NONE) & (not is_title)
+        counts = np.bincount(sessions[turns], times[turns], len(table.session_lengths)).astype(np.int32)
+        if is_title:
+            mass: Ints = np.full(len(numbers), TITLE_MASS, dtype=np.int64)
+        else:
+            numbers, _, mass = _masses(table, numbers, times)
+        ratios = (mass << RATIO_BITS) // (mass + _pivot(table, numbers))
+        most: NDArray[np.uint16] = np.zeros(blocks_of(table.count, bits), dtype=np.uint16)
+        of = numbers >> bits
+        begins = np.flatnonzero(np.diff(of, prepend=NONE))
+        if len(begins):
+            most[of[begins]] = np.maximum.reduceat(ratios, begins) + 1
+        reached: Flags = np.zeros(table.count, dtype=np.bool_)
+        reached[numbers] = True
+        return summary_of(most, counts, reached, int(ratios.min(initial=1 << RATIO_BITS)))
+
+    def bounds(
+        self, postings: Postings, table: Table, weights: Weights, layout: Layout, summaries: Sequence[Summary]
+    ) -> Ints:
+        unit = (1 << SHARE_BITS) / weights.whole * _MARGIN
+        sums = np.zeros(len(layout.starts) - 1)
+        of_sessions = np.zeros(len(table.session_lengths) + 1)  # the last is that of a block without sessions
+        for term, summary in enumerate(summaries):
+            weight = int(weights.terms[term]) * TOP[0] / TOP[1] * unit / (1 << RATIO_BITS)
+            sums[summary.blocks] += weight * summary.most
+            if weights.live[1] and weights.sessions[term]:
+                sessions, counts = _with_tail(summary, postings, term, table)
+                mass = np.minimum(counts, SESSION_MOST_MASS) << BITS
+                weight = int(weights.sessions[term]) * SESSION_TOP / 10 * SESSION_SHARE / 100 * unit
+                of_sessions[sessions] += weight * (mass / (mass + table.session_pivots[sessions]))
+        for first, second, share in weights.pairs.tolist():
+            begin, end, *_ = postings.spans[first].tolist()
+            other_begin, other_end, *_ = postings.spans[second].tolist()
+            near = _near(postings.base[begin:end], postings.base[other_begin:other_end])
+            sums[np.unique(near >> layout.bits)] += share * _MARGIN
+        most = np.maximum.reduceat(of_sessions[layout.sessions], layout.starts[:-1])
+        out: Ints = np.where(sums > 0, sums + most + 1, 0).astype(np.int64)
+        return out
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
         factor = factor_of(reached.numbers, table, about)
@@ -233,19 +293,74 @@ def _around(table: Table, numbers: Ints) -> Ints:
     return np.stack(columns, axis=1)
 
 
-def _add_sessions(sums: Ints, table: Table, weights: Weights, weight: int, numbers: Ints, counts: Ints) -> None:
-    """Add the shares of a term to those of the sessions."""
+def _add_sessions(sums: Ints, postings: Postings, table: Table, weights: Weights, part: Part | None) -> None:
+    """Add the shares of all terms to those of the sessions; with a part, of its sessions."""
+    for term in range(len(weights.terms) - len(weights.title_of)):
+        if part is None:
+            numbers, counts = next(_counted(postings._replace(spans=postings.spans[term : term + 1]), table))
+            which, mass = _by_session(numbers, counts, table)
+        else:
+            which, mass = _with_tail(part.summaries[term], postings, term, table, part.dead)
+            wanted = np.isin(which, part.sessions) & (mass > 0)
+            which, mass = which[wanted], mass[wanted]
+        sums[which] += session_share(int(weights.sessions[term]), mass, table.session_pivots[which], weights)
+
+
+def _by_session(numbers: Ints, counts: Ints, table: Table) -> tuple[Numbers, Ints]:
+    """Return the sessions of documents, ascending, and the sum of their counts in each."""
     sessions = table.session[numbers]
     turns = sessions != NONE
     which, inverse = np.unique(sessions[turns], return_inverse=True)
-    mass = np.bincount(inverse, counts[turns], len(which)).astype(np.int64)
-    sums[which] += session_share(weight, mass, table.session_lengths[which], weights)
+    return which, np.bincount(inverse, counts[turns], len(which)).astype(np.int64)
 
 
-def session_share(weight: int, mass: Ints, lengths: Ints, weights: Weights) -> Ints:
+def _with_tail(
+    summary: Summary, postings: Postings, term: int, table: Table, dead: Ints | None = None
+) -> tuple[Numbers, Ints]:
+    """Return the sessions with a term, each once, and its count: what the base has with the tail, less what is dead."""
+    begin, end, tail_begin, tail_end = postings.spans[term].tolist()
+    which, counts = summary.sessions, summary.times.astype(np.int64)
+    changes = []
+    if tail_begin < tail_end:
+        changes.append(run_lengths(live(postings.tail[tail_begin:tail_end], table)))
+    if dead is not None and len(dead) and begin < end:
+        changes.append((dead, -_counts_of(postings.base[begin:end], dead)))
+    if changes:
+        numbers, times = (np.concatenate(parts) for parts in zip(*changes, strict=True))
+        of, more = _by_session(numbers, times, table)
+        joined = np.union1d(which, of)
+        total = np.zeros(len(joined), dtype=np.int64)
+        total[joined.searchsorted(which)] += counts
+        total[joined.searchsorted(of)] += more
+        which, counts = joined, total
+    return which, counts
+
+
+def _wanted(numbers: Ints, part: Part) -> Flags:
+    """Return which documents are in a part."""
+    blocks = np.minimum(numbers >> part.bits, len(part.inside) - 1)
+    out: Flags = np.where(numbers < part.documents, part.inside[blocks], part.with_tail)
+    return out
+
+
+def _of_part(postings: Postings, part: Part) -> Postings:
+    """Return the occurrences that are wanted, or in documents that lend to wanted ones."""
+    begins, ends = part.ranges.reshape(-1, 2).T << POSITION_BITS
+    columns, spans, size = [], [], 0
+    for begin, end, tail_begin, tail_end in postings.spans.tolist():
+        column = postings.base[begin:end]
+        first, last = column.searchsorted(begins), column.searchsorted(ends)
+        sizes = last - first
+        at = np.arange(sizes.sum()) + np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
+        columns.append(column[at])
+        spans.append((size, size + len(at), tail_begin, tail_end if part.with_tail else tail_begin))
+        size += len(at)
+    base = np.concatenate([np.zeros(0, dtype=np.int64), *columns])
+    return postings._replace(base=base, spans=np.array(spans, dtype=np.int64).reshape(-1, 4))
+
+
+def session_share(weight: int, mass: Ints, pivot: Ints, weights: Weights) -> Ints:
     """Return the share of a term in sessions: BM25 with k1 = 1.2 and b = 3/4 over their mean length."""
-    count, tokens = weights.live
-    pivot = SESSION_CONSTANT * ONE // 10 + lengths * (SESSION_SLOPE * count * ONE // 10) // tokens
     mass = np.minimum(mass, SESSION_MOST_MASS) << BITS
     saturated = weight * SESSION_TOP * mass // (10 * (mass + pivot))
     return (saturated * SESSION_SHARE // 100 << SHARE_BITS) // weights.whole

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from recollect.indexes.documents.columns import NONE, Flags, Ints
 from recollect.indexes.documents.row_data import Rows
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import SHARE_BITS
-from recollect.indexes.kernels.choose import Choice
+from recollect.indexes.kernels.choose import native, uses_native
 from recollect.indexes.parameters import DENSE_SHARE
 
 Floats = NDArray[np.float32]
@@ -69,8 +70,6 @@ class Dense(NamedTuple):
 
 #: Returns the dot product of each row of a matrix with a vector, both quantised.
 Products = Callable[[Quantised, Quantised], Ints]
-#: NumPy performs about this many multiplications in the time of one word occurrence, the unit of `kernels.choose`.
-_PER_OCCURRENCE = 100
 
 
 def products(matrix: Quantised, vector: Quantised) -> Ints:
@@ -89,11 +88,13 @@ def products(matrix: Quantised, vector: Quantised) -> Ints:
     return out
 
 
-def _by_numpy() -> Products:
+@cache
+def _chosen() -> Products:
+    """Return the function that computes products, by the rules of `kernels.choose`."""
+    if uses_native():
+        compiled: Products = native("vectors").products
+        return compiled
     return products
-
-
-_serving = Choice(_by_numpy, "recollect.indexes.kernels.numba.dot_products").serving
 
 
 class DenseView:
@@ -126,7 +127,7 @@ class DenseView:
         """
         if not len(self._matrix):
             return np.full(len(self._rows), -(1 << COSINE_BITS), dtype=np.int64)
-        products_of = self._products_of or _serving(self._matrix.size // _PER_OCCURRENCE)
+        products_of = self._products_of or _chosen()
         found = products_of(self._matrix, question)[self._rows]  # as an index, NONE is the last row; replaced below
         found[self._rows == NONE] = -(1 << COSINE_BITS)
         out: Ints = np.minimum(found, 1 << COSINE_BITS)  # rounding may slightly exceed 1

@@ -22,8 +22,9 @@ import numpy as np
 
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.fixed_point import BITS, SHARE_BITS, log_ratio
-from recollect.indexes.kernels.choose import serving
+from recollect.indexes.kernels.choose import chosen
 from recollect.indexes.kernels.factors import factor_of
+from recollect.indexes.kernels.pruning import reach_best
 from recollect.indexes.kernels.types import RAW, SHARES, About, Kernels, Matched, Reached, Weights
 from recollect.indexes.parameters import PAIR_SHARE, TOP
 from recollect.indexes.scoring.members import MemberShares
@@ -107,7 +108,7 @@ class WeightedQuery:
         """
         if not self.mass:
             return self.reach(np.zeros(0, dtype=np.int32))
-        return self.kernels.reach_best(self.postings, self.view.table, self.weights, about, wanted, among)
+        return reach_best(self.kernels, self.postings, self.view.table, self.weights, about, wanted, among)
 
 
 def weighed(
@@ -127,7 +128,7 @@ def weighed(
         in_titles = tuple(at for at, term in enumerate(all_terms) if view.in_titles(term))
         all_terms += [title_term(all_terms[at]) for at in in_titles]
     postings, counts = view.gathered(all_terms)
-    kernels = serving(sum(end - begin + last - first for begin, end, first, last in postings.spans.tolist()))
+    kernels = chosen()
     sessions, session_tokens = view.table.session_totals if other_signals else (0, 0)
     if counts is None or sessions:
         rows = kernels.tally(postings, view.table).tolist()

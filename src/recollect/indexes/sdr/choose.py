@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from recollect.indexes.kernels.choose import Choice
+from functools import cache
+
+from recollect.indexes.kernels.choose import uses_native
 from recollect.indexes.sdr.types import SdrKernels
 
 
-def _by_numpy() -> SdrKernels:
+@cache
+def chosen() -> SdrKernels:
+    """Return the kernels for SDRs."""
+    if uses_native():
+        from recollect.indexes.sdr import with_native as native_sdr
+
+        return native_sdr.NativeSdr()
     from recollect.indexes.sdr import with_numpy as numpy_sdr
 
     return numpy_sdr.KERNELS
-
-
-serving = Choice(_by_numpy, "recollect.indexes.sdr.with_numba").serving

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.fixed_point import BITS as LOG_BITS
 from recollect.indexes.fixed_point import SHARE_BITS, log_ratio
-from recollect.indexes.sdr.choose import serving
+from recollect.indexes.sdr.choose import chosen
 from recollect.indexes.sdr.encoding import BITS, Sdrs, encoded_all
 from recollect.indexes.sdr.rows import Growing, based, joined, rows_of
 from recollect.indexes.sdr.types import FACTOR_BITS, Found, Query, SdrKernels
@@ -166,7 +166,7 @@ class SdrIndex:
         return self._hits(Query(query, weights, 1, 1, 0, _NO_FACTORS, add, 0), wanted, _ONE_BIT)
 
     def _hits(self, query: Query, wanted: int, unit: int) -> list[SdrHit]:
-        kernels = self._kernels or serving(int(self._having[query.bits].sum()))
+        kernels = self._kernels or chosen()
         found: Found = kernels.best(self._base, self._tail.rows(), query, wanted)
         order = np.lexsort((found.numbers, -found.values))
         rows = zip(*(column[order].tolist() for column in found), strict=True)

@@ -176,9 +176,11 @@ class WordView:
         spans: list[tuple[int, int, int, int]] = []
         counts: list[tuple[int, int]] = []
         tails: list[Ints] = []
+        numbers = []
         begin = 0
         for term in terms:
             number = self._base(term)
+            numbers.append(number)
             first = last = 0
             if number == NONE:
                 counts.append((0, 0))
@@ -196,9 +198,11 @@ class WordView:
         rows = np.array(spans, dtype=np.int64).reshape(-1, 4)
         known = not tails and self.table.live_count == self.table.count
         if not tails:
-            return Postings(base, _NOTHING, rows, lengths, _NO_LENGTHS), counts if known else None
+            found = Postings(base, _NOTHING, rows, lengths, _NO_LENGTHS, segment, tuple(numbers))
+            return found, counts if known else None
         tail = tails[0] if len(tails) == 1 else np.concatenate(tails)
-        return Postings(base, tail, rows, lengths, lengths_of(self.table.length, tail)), None
+        tail_lengths = lengths_of(self.table.length, tail)
+        return Postings(base, tail, rows, lengths, tail_lengths, segment, tuple(numbers)), None
 
     def having(self, terms: Iterable[str]) -> Flags:
         """Return which documents contain any of some terms, dead documents included.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import NONE, Ints
 from recollect.indexes.documents.table import Table
+
+if TYPE_CHECKING:
+    from recollect.indexes.words.segment import Segment
 
 POSITION_BITS = 16
 #: The last position; later ones are stored as this one. It is two below the maximum, so that adding 2 to a position
@@ -44,6 +47,8 @@ class Postings(NamedTuple):
         spans: A row for each term: its begin and end in `base`, and its begin and end in `tail`.
         base_lengths: For each occurrence in `base`, the length of its document and the flag MORE (`lengths_of`).
         tail_lengths: The same for `tail`.
+        segment: The segment that `base` is of; None if there is none.
+        terms: The number of each term in the segment, or NONE.
     """
 
     base: Ints
@@ -51,6 +56,8 @@ class Postings(NamedTuple):
     spans: Ints
     base_lengths: NDArray[np.uint16]
     tail_lengths: NDArray[np.uint16]
+    segment: Segment | None = None
+    terms: tuple[int, ...] = ()
 
 
 def live(occurrences: Ints, table: Table) -> Ints:

@@ -1,0 +1,47 @@
+"""The part of the build that pyproject.toml cannot describe: cffi compiles the native kernels if there is a C compiler.
+
+RECOLLECT_CHECKED=1 makes a build that tests every index and has the compiler's sanitizers (`make test-checked`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from cffi import FFI
+from setuptools import setup
+
+_FOLDER = Path("src/recollect/indexes/kernels/native")
+_SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g"]
+_checked = bool(os.environ.get("RECOLLECT_CHECKED"))
+
+
+def _files(pattern: str) -> list[str]:
+    return sorted(each.as_posix() for each in _FOLDER.glob(pattern))
+
+
+def _constants() -> str:
+    """Return declarations of the constants, whose values the compiler knows."""
+    names = re.findall(r"^#define (\w+) .", (_FOLDER / "constants.h").read_text(), flags=re.MULTILINE)
+    return "".join(f"#define {name} ...\n" for name in names)
+
+
+#: cffi executes this file again to read it.
+ffi = FFI()
+ffi.cdef(_constants() + (_FOLDER / "interface.h").read_text())
+ffi.set_source(
+    "recollect.indexes.kernels.native._native",
+    '#include "constants.h"\n#include "slices.h"\n',
+    sources=_files("*.c"),
+    depends=[*_files("*.h"), "setup.py"],
+    include_dirs=[str(_FOLDER)],
+    define_macros=[("RC_CHECKED", "1")] if _checked else [],
+    extra_compile_args=[] if os.name == "nt" else _SANITIZERS if _checked else ["-O3"],
+    extra_link_args=_SANITIZERS if _checked else [],
+    # Without a compiler the package is installed nevertheless: NumPy gives the same results.
+    optional=not _checked,
+)
+
+if __name__ == "__main__":
+    setup(cffi_modules=["setup.py:ffi"])

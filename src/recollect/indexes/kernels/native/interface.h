@@ -1,0 +1,139 @@
+/* What Python sees of the kernels: cffi reads this file, so it has no directives of the preprocessor.
+ *
+ * Arrays come with their number of elements, so that a checked build can test every index (`slices.h`). Their contents
+ * are those of the NumPy arrays of the same names; `kernels.types` describes them.
+ */
+
+typedef struct { uint8_t *at; int64_t count; } rc_flags;
+typedef struct { int8_t *at; int64_t count; } rc_bytes;
+typedef struct { uint16_t *at; int64_t count; } rc_shorts;
+typedef struct { int16_t *at; int64_t count; } rc_components;
+typedef struct { int32_t *at; int64_t count; } rc_numbers;
+typedef struct { uint32_t *at; int64_t count; } rc_places;
+typedef struct { int64_t *at; int64_t count; } rc_ints;
+
+/* The documents (`documents.table.Table`). `pivots` is filled in by the kernels: K of a document, 0 if not computed. */
+typedef struct {
+    int64_t count, heaviest;
+    int32_t some_dead, has_turns;
+    rc_flags alive, asks;
+    rc_numbers length, before, after, session, weight, speaker;
+    rc_bytes offers, standing;
+    rc_ints session_lengths, session_pivots, micros, pivots;
+} rc_table;
+
+/* The occurrences of terms (`words.postings.Postings`); `spans` has four elements for each term. */
+typedef struct {
+    rc_ints base, tail, spans;
+} rc_postings;
+
+/* The weights of terms (`types.Weights`); `pairs` has three elements for each pair. */
+typedef struct {
+    rc_ints terms, sessions, title_of, pairs;
+    rc_flags like;
+    int64_t whole, live_sessions, live_tokens;
+} rc_weights;
+
+/* The subject of a question (`types.About`). */
+typedef struct {
+    int64_t speaker, favour, kinds;
+} rc_about;
+
+/* What the base has of a term, if all of its documents are live (`types.Summary`). */
+typedef struct {
+    rc_numbers blocks, sessions, times;
+    rc_shorts most;
+} rc_summary;
+
+/* The documents whose shares are wanted (`types.Part`); `ranges` has two elements for each range. */
+typedef struct {
+    rc_flags inside;
+    rc_ints ranges, sessions, dead;
+    int64_t base_count, block_bits;
+    int32_t with_tail;
+    const rc_summary *const *summaries;
+} rc_part;
+
+/* The sessions of the documents of each block (`types.Layout`). */
+typedef struct {
+    rc_ints starts, sessions;
+    int64_t block_bits;
+} rc_layout;
+
+/* A document and its shares, in the order of `types.RAW`. */
+typedef struct {
+    int64_t number, words, trigram, context, session, pair, title;
+} rc_row;
+
+/* Rows that the kernels allocate; `rc_release` frees them. */
+typedef struct {
+    rc_row *at;
+    int64_t count, room;
+} rc_found;
+
+/* The best rows so far of SDRs: a heap with the lowest on top. */
+typedef struct {
+    rc_ints numbers, values, hamming;
+} rc_best_rows;
+
+/* The rows of SDRs (`sdr.types.Rows`). */
+typedef struct {
+    rc_ints numbers, offsets;
+    rc_shorts bits;
+    rc_flags alive;
+} rc_rows;
+
+/* SDRs with an index of their bits (`sdr.types.Base`); `flags` has `sizes.count` elements for each common bit. */
+typedef struct {
+    rc_rows rows;
+    rc_shorts sizes;
+    rc_places postings;
+    rc_ints starts, common;
+    rc_bytes flags;
+} rc_base;
+
+/* The bits of a question and the numbers of the formula (`sdr.types.Query`). */
+typedef struct {
+    rc_ints bits, factors;
+    rc_numbers weights;
+    int64_t penalty, inverse, shift, add, least;
+} rc_query;
+
+/* The working memory of one question: all zeros while it is not in use. */
+typedef struct rc_scratch rc_scratch;
+
+/* What these functions return if memory ran out; otherwise it is 0, or what their descriptions say. */
+enum { RC_NO_MEMORY = -1 };
+
+/* Whether this is a build that checks every index. */
+int rc_checked(void);
+
+rc_scratch *rc_scratch_new(void);
+void rc_scratch_free(rc_scratch *scratch);
+void rc_release(rc_found *found);
+
+int rc_tally(const rc_postings *postings, const rc_table *table, rc_ints out);
+/* `part` is NULL for all documents. */
+int rc_reach(const rc_postings *postings, const rc_table *table, const rc_weights *weights, rc_numbers forced,
+             const rc_part *part, rc_scratch *scratch, rc_found *found);
+/* Both arrays of the first begin as zeros; it returns the least ratio. */
+int64_t rc_summarize(rc_ints occurrences, const rc_table *table, int32_t is_title, int64_t block_bits,
+                     rc_scratch *scratch, rc_shorts most, rc_numbers counts, rc_flags reached);
+int rc_bounds(const rc_postings *postings, const rc_table *table, const rc_weights *weights, const rc_layout *layout,
+              const rc_summary *const *summaries, rc_ints bounds);
+void rc_matched(const rc_postings *postings, const rc_table *table, const rc_weights *weights, rc_ints hits,
+                rc_ints factors, rc_flags reached, rc_ints shares, rc_ints own, rc_flags lent, rc_ints around,
+                rc_flags lends);
+
+void rc_weigh(rc_ints numbers, rc_ints shares, rc_ints dates, const rc_table *table, const rc_about *about,
+              rc_ints totals);
+/* Both return the number of places. */
+int64_t rc_best(rc_ints totals, rc_ints numbers, rc_ints micros, int64_t wanted, rc_ints places);
+int64_t rc_best_of(rc_ints numbers, rc_ints shares, rc_ints dates, const rc_table *table, const rc_about *about,
+                   int64_t wanted, rc_ints places, rc_ints totals);
+
+void rc_products(rc_components matrix, rc_components vector, rc_ints out);
+
+/* Returns the number of rows found. */
+int64_t rc_best_sdrs(const rc_base *base, const rc_rows *tail, const rc_query *query, rc_numbers sums,
+                     rc_best_rows *best);

@@ -1,0 +1,212 @@
+"""The kernels in C: see `kernels.types` for the interface, and `with_numpy` for the same in NumPy."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.indexes.documents.columns import Flags, Ints, Numbers
+from recollect.indexes.documents.table import Table
+from recollect.indexes.kernels.native.library import check, ffi, flags, ints, lib, numbers, passed, struct
+from recollect.indexes.kernels.types import (
+    RAW,
+    About,
+    Layout,
+    Matched,
+    Part,
+    Reached,
+    Summary,
+    Weights,
+    blocks_of,
+    summary_of,
+)
+from recollect.indexes.parameters import FROM_AFTER, FROM_BEFORE
+from recollect.indexes.words.postings import Postings
+
+_STEPS = len(FROM_BEFORE) + len(FROM_AFTER)
+#: The fields of a row that a kernel returns: a document and its shares.
+_FIELDS = 1 + len(RAW)
+#: The attribute under which a table's structure is kept with it.
+_CACHED = "_native"
+
+
+class NativeKernels:
+    name = "native"
+
+    def __init__(self) -> None:
+        # The working memory of one question is kept for the next. `pop` and `append` of a deque are thread-safe.
+        self._free: deque[Any] = deque(maxlen=1)
+
+    def tally(self, postings: Postings, table: Table) -> Ints:
+        out: Ints = np.zeros((len(postings.spans), 3), dtype=np.int64)
+        check(lib.rc_tally(_postings(postings), _table(table), ints(out)))
+        return out
+
+    def _scratch(self) -> Any:
+        try:
+            return self._free.pop()
+        except IndexError:
+            return ffi.gc(lib.rc_scratch_new(), lib.rc_scratch_free)
+
+    def reach(
+        self, postings: Postings, table: Table, weights: Weights, forced: Numbers, part: Part | None = None
+    ) -> Reached:
+        found, scratch = struct("rc_found"), self._scratch()
+        summaries = None if part is None else _summaries(part.summaries)
+        of_part = ffi.NULL if part is None else _part(part, summaries)
+        arguments = _postings(postings), _table(table), _weights(weights), numbers(forced), of_part
+        check(lib.rc_reach(*arguments, scratch, found))
+        self._free.append(scratch)
+        return _reached(found)
+
+    def summarize(self, occurrences: Ints, table: Table, bits: int, is_title: bool) -> Summary:
+        most: NDArray[np.uint16] = np.zeros(blocks_of(table.count, bits), dtype=np.uint16)
+        counts: Numbers = np.zeros(len(table.session_lengths), dtype=np.int32)
+        reached: Flags = np.zeros(table.count, dtype=np.bool_)
+        scratch = self._scratch()
+        out = passed("shorts", most), numbers(counts), flags(reached)
+        least = check(lib.rc_summarize(ints(occurrences), _table(table), is_title, bits, scratch, *out))
+        self._free.append(scratch)
+        return summary_of(most, counts, reached, least)
+
+    def bounds(
+        self, postings: Postings, table: Table, weights: Weights, layout: Layout, summaries: Sequence[Summary]
+    ) -> Ints:
+        out: Ints = np.empty(len(layout.starts) - 1, dtype=np.int64)
+        blocks = struct("rc_layout", starts=ints(layout.starts), sessions=ints(layout.sessions), block_bits=layout.bits)
+        of_terms = _summaries(summaries)
+        arguments = _postings(postings), _table(table), _weights(weights), blocks, of_terms[0]
+        check(lib.rc_bounds(*arguments, ints(out)))
+        return out
+
+    def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
+        totals: Ints = np.empty(len(reached.numbers), dtype=np.int64)
+        shares = np.ascontiguousarray(reached.shares)
+        lib.rc_weigh(ints(reached.numbers), ints(shares), ints(dates), _table(table), _about(about), ints(totals))
+        return totals
+
+    def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints) -> Matched:
+        shape = len(numbers), len(postings.spans)
+        found = Matched(
+            np.zeros(shape, dtype=np.bool_),
+            np.zeros(shape, dtype=np.int64),
+            np.zeros(shape, dtype=np.int64),
+            np.zeros(shape, dtype=np.bool_),
+            np.empty((len(numbers), _STEPS), dtype=np.int64),
+            np.zeros((*shape, _STEPS), dtype=np.bool_),
+        )
+        kinds = ("flags", "ints", "ints", "flags", "ints", "flags")
+        arguments = _postings(postings), _table(table), _weights(weights), ints(numbers), ints(factors)
+        lib.rc_matched(*arguments, *map(passed, kinds, found))
+        return found
+
+    def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
+        count = len(reached.numbers)
+        places, totals = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+        shares = np.ascontiguousarray(reached.shares)
+        arguments = ints(reached.numbers), ints(shares), ints(dates), _table(table), _about(about)
+        size = check(lib.rc_best_of(*arguments, wanted, ints(places), ints(totals)))
+        return places[:size], totals[:size]
+
+    def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
+        places: Ints = np.empty(len(totals), dtype=np.int64)
+        size = check(lib.rc_best(ints(totals), ints(numbers), ints(table.micros), wanted, ints(places)))
+        return places[:size]
+
+
+def _reached(found: Any) -> Reached:
+    """Return rows as NumPy arrays, and free them."""
+    try:
+        rows = np.frombuffer(ffi.buffer(found.at, found.count * _FIELDS * 8), dtype=np.int64)
+        columns = rows.reshape(-1, _FIELDS).T.copy()
+    finally:
+        lib.rc_release(found)
+    return Reached(columns[0], columns[1:], len(columns[0]))
+
+
+def _summaries(summaries: Sequence[Summary]) -> tuple[Any, list[Any]]:
+    """Return an array of structures, and these, which must remain referenced."""
+    made = [
+        struct(
+            "rc_summary",
+            blocks=numbers(each.blocks),
+            sessions=numbers(each.sessions),
+            times=numbers(each.times),
+            most=passed("shorts", each.most),
+        )
+        for each in summaries
+    ]
+    return ffi.new("rc_summary *[]", made), made
+
+
+def _part(part: Part, summaries: Any) -> Any:
+    return struct(
+        "rc_part",
+        inside=flags(part.inside),
+        ranges=ints(part.ranges),
+        sessions=ints(part.sessions),
+        dead=ints(part.dead),
+        base_count=part.documents,
+        block_bits=part.bits,
+        with_tail=part.with_tail,
+        summaries=summaries[0],
+    )
+
+
+def _postings(postings: Postings) -> Any:
+    return struct("rc_postings", base=ints(postings.base), tail=ints(postings.tail), spans=ints(postings.spans))
+
+
+def _weights(weights: Weights) -> Any:
+    return struct(
+        "rc_weights",
+        terms=ints(weights.terms),
+        sessions=ints(weights.sessions),
+        title_of=ints(weights.title_of),
+        pairs=ints(weights.pairs),
+        like=flags(weights.like),
+        whole=weights.whole,
+        live_sessions=weights.live[0],
+        live_tokens=weights.live[1],
+    )
+
+
+def _about(about: About) -> Any:
+    return struct("rc_about", speaker=about.speaker, favour=about.favour, kinds=sum(about.kinds))
+
+
+def _table(table: Table) -> Any:
+    """Return a table as a structure, which is made once; the table keeps its arrays."""
+    made = table.__dict__.get(_CACHED)
+    if made is None:
+        made = table.__dict__[_CACHED] = struct(
+            "rc_table",
+            count=table.count,
+            heaviest=table.heaviest,
+            some_dead=table.live_count != table.count,
+            has_turns=table.has_turns,
+            alive=flags(table.alive),
+            asks=flags(table.asks),
+            length=numbers(table.length),
+            before=numbers(table.before),
+            after=numbers(table.after),
+            session=numbers(table.session),
+            weight=numbers(table.weight),
+            speaker=numbers(table.speaker),
+            offers=passed("bytes", table.offers),
+            standing=passed("bytes", table.standing),
+            session_lengths=ints(table.session_lengths),
+            session_pivots=ints(table.session_pivots),
+            micros=ints(table.micros),
+            pivots=ints(table.pivots),
+        )
+    return made
+
+
+def kernels() -> NativeKernels:
+    """Return new kernels."""
+    return NativeKernels()

@@ -1,0 +1,72 @@
+"""The compiled C functions, and NumPy arrays as their arguments.
+
+A call gives the interpreter's lock back while it runs. Arrays are passed as a pointer with a number of elements, so
+their types must be exactly those of the C declarations, which is checked here.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_native = import_module("recollect.indexes.kernels.native._native")
+ffi: Any = _native.ffi
+lib: Any = _native.lib
+
+#: Each type of array in `interface.h`: its name, its elements in C, and in NumPy.
+_KINDS = {
+    kind: (f"{element}[]", np.dtype(numpy))
+    for kind, element, numpy in (
+        ("flags", "uint8_t", np.bool_),
+        ("bytes", "int8_t", np.int8),
+        ("shorts", "uint16_t", np.uint16),
+        ("components", "int16_t", np.int16),
+        ("numbers", "int32_t", np.int32),
+        ("places", "uint32_t", np.uint32),
+        ("ints", "int64_t", np.int64),
+    )
+}
+
+
+def passed(kind: str, array: NDArray[Any]) -> tuple[Any, int]:
+    """Return an array as an argument of the kind `rc_<kind>`. It must remain referenced during the call.
+
+    Raises:
+        TypeError: Its elements are of another type.
+        ValueError: It is not contiguous.
+    """
+    element, dtype = _KINDS[kind]
+    if array.dtype != dtype:
+        raise TypeError(f"an array of {dtype} is needed here, not of {array.dtype}")
+    return ffi.from_buffer(element, array), array.size
+
+
+def flags(array: NDArray[np.bool_]) -> tuple[Any, int]:
+    return passed("flags", array)
+
+
+def numbers(array: NDArray[np.int32]) -> tuple[Any, int]:
+    return passed("numbers", array)
+
+
+def ints(array: NDArray[np.int64]) -> tuple[Any, int]:
+    return passed("ints", array)
+
+
+def struct(name: str, **fields: Any) -> Any:
+    """Return a structure of C, as a pointer to it. The arrays of its fields must remain referenced."""
+    return ffi.new(f"{name} *", fields)
+
+
+def check(status: int) -> int:
+    """Return the result of a function that allocates memory.
+
+    Raises:
+        MemoryError: It could not.
+    """
+    if status == lib.RC_NO_MEMORY:
+        raise MemoryError
+    return status

@@ -1,0 +1,185 @@
+/* The best documents: from shares and factors to totals, and from totals to the greatest. */
+
+#include "score.h"
+
+/* The factor of each kind of a document, as a fraction; ascending. */
+static const int64_t FACTORS[][3] = {
+    {TIME, ANSWER_OF, ANSWER_OUT_OF},   {NUMBER, ANSWER_OF, ANSWER_OUT_OF},
+    {NAME, ANSWER_OF, ANSWER_OUT_OF},   {PAST, PAST_OF, PAST_OUT_OF},
+    {REASON, ANSWER_OF, ANSWER_OUT_OF}, {INSTRUCTION, RECOLLECTED_OF, RECOLLECTED_OUT_OF},
+};
+
+/* Return a factor multiplied by those of some kinds, ascending. */
+static inline int64_t of_kinds(int64_t factor, int64_t kinds) {
+    for (size_t at = 0; kinds && at < sizeof(FACTORS) / sizeof(*FACTORS); at++) {
+        if (kinds & FACTORS[at][0]) {
+            factor = factor * FACTORS[at][1] / FACTORS[at][2];
+            kinds ^= FACTORS[at][0];
+        }
+    }
+    return factor;
+}
+
+/* Return the factor of a document's shares. */
+static inline int64_t factor_of(int64_t number, const rc_table *table, const rc_about *about) {
+    int64_t factor = AT(table->weight, number);
+    if (about->speaker != NONE && AT(table->speaker, number) == about->speaker) {
+        factor = factor * about->favour >> BITS;
+    }
+    return of_kinds(factor, AT(table->offers, number) & about->kinds);
+}
+
+/* Return the maximum factor of the documents without standing tags. */
+static int64_t greatest_factor(const rc_table *table, const rc_about *about) {
+    int64_t factor = table->heaviest;
+    if (about->speaker != NONE) {
+        factor = most_of(factor, factor * about->favour >> BITS);
+    }
+    return of_kinds(factor, about->kinds & ~(int64_t)INSTRUCTION);
+}
+
+static inline int64_t total_at(rc_ints shares, rc_ints dates, int64_t count, int64_t place, int64_t factor) {
+    int64_t total = 0;
+    for (int row = 0; row < RAW; row++) {
+        total += AT(shares, row * count + place) * factor >> BITS;
+    }
+    return dates.count ? total + (AT(dates, place) * factor >> BITS) : total;
+}
+
+void rc_weigh(rc_ints numbers, rc_ints shares, rc_ints dates, const rc_table *table, const rc_about *about,
+              rc_ints totals) {
+    for (int64_t place = 0; place < numbers.count; place++) {
+        int64_t factor = factor_of(AT(numbers, place), table, about);
+        AT(totals, place) = total_at(shares, dates, numbers.count, place, factor);
+    }
+}
+
+/* A heap of the best totals, and of the times of those that tie: the least is on top. */
+typedef struct {
+    int64_t *totals, *micros, size, wanted;
+} heap;
+
+static inline bool below(int64_t total, int64_t micros, int64_t of_total, int64_t of_micros) {
+    return total < of_total || (total == of_total && micros < of_micros);
+}
+
+static void replace_least(heap *of, int64_t total, int64_t micros) {
+    int64_t at = 0;
+    for (int64_t down = 1; down < of->size; down = 2 * at + 1) {
+        int64_t other = down + 1;
+        if (other < of->size && below(of->totals[other], of->micros[other], of->totals[down], of->micros[down])) {
+            down = other;
+        }
+        if (!below(of->totals[down], of->micros[down], total, micros)) {
+            break;
+        }
+        of->totals[at] = of->totals[down];
+        of->micros[at] = of->micros[down];
+        at = down;
+    }
+    of->totals[at] = total;
+    of->micros[at] = micros;
+}
+
+static void insert(heap *of, int64_t total, int64_t micros) {
+    int64_t at = of->size++;
+    while (at > 0 && below(total, micros, of->totals[(at - 1) >> 1], of->micros[(at - 1) >> 1])) {
+        of->totals[at] = of->totals[(at - 1) >> 1];
+        of->micros[at] = of->micros[(at - 1) >> 1];
+        at = (at - 1) >> 1;
+    }
+    of->totals[at] = total;
+    of->micros[at] = micros;
+}
+
+static inline void offer(heap *of, int64_t total, int64_t micros) {
+    if (of->size < of->wanted) {
+        insert(of, total, micros);
+    } else if (below(of->totals[0], of->micros[0], total, micros)) {
+        replace_least(of, total, micros);
+    }
+}
+
+static bool heap_new(heap *of, int64_t wanted) {
+    of->totals = malloc((size_t)(wanted + 1) * 2 * sizeof(int64_t));
+    of->micros = of->totals ? of->totals + wanted + 1 : NULL;
+    of->size = 0;
+    of->wanted = wanted;
+    return of->totals != NULL;
+}
+
+int64_t rc_best(rc_ints totals, rc_ints numbers, rc_ints micros, int64_t wanted, rc_ints places) {
+    heap best;
+    wanted = least_of(wanted, totals.count);
+    if (wanted <= 0) {
+        return 0;
+    }
+    if (!heap_new(&best, wanted)) {
+        return RC_NO_MEMORY;
+    }
+    for (int64_t place = 0; place < totals.count; place++) {
+        int64_t total = AT(totals, place);
+        if (total > 0 && (best.size < wanted || total >= best.totals[0])) {
+            offer(&best, total, AT(micros, AT(numbers, place)));
+        }
+    }
+    int64_t found = 0, least = 1, since = INT64_MIN;
+    if (best.size == wanted) {
+        least = best.totals[0];
+        since = best.micros[0];
+    }
+    for (int64_t place = 0; place < totals.count; place++) {
+        int64_t total = AT(totals, place);
+        if (total > least || (total == least && AT(micros, AT(numbers, place)) >= since)) {
+            AT(places, found) = place;
+            found++;
+        }
+    }
+    free(best.totals);
+    return found;
+}
+
+int64_t rc_best_of(rc_ints numbers, rc_ints shares, rc_ints dates, const rc_table *table, const rc_about *about,
+                   int64_t wanted, rc_ints places, rc_ints totals) {
+    heap best;
+    int64_t found = 0, kept = 0, greatest = greatest_factor(table, about);
+    wanted = least_of(wanted, numbers.count);
+    if (wanted <= 0) {
+        return 0;
+    }
+    if (!heap_new(&best, wanted)) {
+        return RC_NO_MEMORY;
+    }
+    for (int64_t place = 0; place < numbers.count; place++) {
+        int64_t number = AT(numbers, place), raw = dates.count ? AT(dates, place) : 0;
+        int64_t least = best.size == wanted ? best.totals[0] : 1;
+        for (int row = 0; row < RAW; row++) {
+            raw += AT(shares, row * numbers.count + place);
+        }
+        if (raw * greatest >> BITS < least && !AT(table->standing, number)) {
+            continue;
+        }
+        int64_t total = total_at(shares, dates, numbers.count, place, factor_of(number, table, about));
+        if (total >= least) {
+            AT(places, found) = place;
+            AT(totals, found) = total;
+            found++;
+            offer(&best, total, AT(table->micros, number));
+        }
+    }
+    int64_t least = 1, since = INT64_MIN;
+    if (best.size == wanted) {
+        least = best.totals[0];
+        since = best.micros[0];
+    }
+    for (int64_t at = 0; at < found; at++) {
+        int64_t place = AT(places, at), total = AT(totals, at);
+        if (total > least || (total == least && AT(table->micros, AT(numbers, place)) >= since)) {
+            AT(places, kept) = place;
+            AT(totals, kept) = total;
+            kept++;
+        }
+    }
+    free(best.totals);
+    return kept;
+}
