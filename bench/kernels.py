@@ -24,6 +24,8 @@ from bench.peers import K
 from bench.reading import bandwidth
 from recollect.indexes.documents.columns import NEVER, Document
 from recollect.indexes.kernels.native import kernels as native_kernels
+from recollect.indexes.kernels.pruning import Wanted
+from recollect.indexes.parameters import STANDING
 from recollect.indexes.scoring.scores import NO_SUBJECT, WeightedQuery, weighed
 from recollect.indexes.scoring.signals import read
 from recollect.indexes.words.index import WordIndex, WordView
@@ -48,7 +50,7 @@ def kernels(records: int, count: int = 200) -> dict[str, Any]:
     times = [float("inf")] * len(asked)
     for _ in range(ROUNDS):
         for at, each in enumerate(asked):
-            times[at] = min(times[at], milliseconds(each.reach_best, NO_SUBJECT, K))
+            times[at] = min(times[at], milliseconds(each.reach_best, NO_SUBJECT, Wanted(K, STANDING)))
     touched = [bytes_of(each) for each in asked]
     rate = bandwidth()
     ideal_us = [each / rate * 1e6 for each in touched]
@@ -88,5 +90,5 @@ def bytes_of(asked: WeightedQuery) -> int:
     spans = asked.postings.spans
     walked = int((spans[:, 1::2] - spans[:, 0::2]).sum())
     of_terms = int(asked.kernels.tally(asked.postings, asked.view.table)[:, 0].sum())
-    reached = asked.reach_best(NO_SUBJECT, K).passed
+    reached = asked.reach_best(NO_SUBJECT, Wanted(K, STANDING)).passed
     return walked * OCCURRENCE + of_terms * OF_TERM + reached * REACHED

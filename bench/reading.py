@@ -8,7 +8,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-
 #: Of an SDR: 4096 bits.
 WORDS = 64
 

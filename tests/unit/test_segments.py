@@ -21,12 +21,13 @@ from tests.unit import conversations as own
 from tests.unit.conversations import advance, answers, document, made_of
 
 from recollect.indexes.documents import string_table as strings
-from recollect.indexes.documents.columns import FIELDS, NEVER, NONE, Document, Flags
+from recollect.indexes.documents.columns import FIELDS, NEVER, NONE, Document, Ints
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
 from recollect.indexes.fixed_point import ONE
-from recollect.indexes.kernels import pruning
+from recollect.indexes.kernels import blocks, pruning
 from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.kernels.native import kernels as native_kernels
+from recollect.indexes.kernels.pruning import Extras, Wanted
 from recollect.indexes.kernels.types import About, Kernels, Reached
 from recollect.indexes.parameters import SPEAKER, SPEAKING_ASSISTANT
 from recollect.indexes.scoring.scores import WeightedQuery, weighed
@@ -297,7 +298,7 @@ def reached_by(kernels: Kernels, asked: WeightedQuery, forced: Any, about: About
         assert sorted(places.tolist()) == sorted(kernels.best(totals, found.numbers, table, wanted).tolist())
         assert best.tolist() == totals[places].tolist()
     if not forced:
-        agreed_on_the_best(kernels, asked, found, about)
+        agreed_on_the_best(kernels, asked, about)
     factors = np.arange(len(found.numbers), dtype=np.int64) * 1000 + 60_000
     order = np.argsort(found.numbers)
     matched = kernels.matched(asked.postings, table, asked.weights, found.numbers[order], factors)
@@ -310,34 +311,49 @@ def alike(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
     return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
 
 
-def agreed_on_the_best(kernels: Kernels, asked: WeightedQuery, whole: Reached, about: About) -> None:
-    """That reaching for the best finds the best of all that is reached, and what stands, with the same shares; and so
-    of those only that count."""
+#: The number of documents with standing tags that are requested with the best.
+STANDING = 2
+
+
+def agreed_on_the_best(kernels: Kernels, asked: WeightedQuery, about: About) -> None:
+    """That a search for the best finds the best of all documents and of those with standing tags, with the same shares,
+    also among some documents and with shares that do not come from postings."""
     table = asked.view.table
-    agreed_on_the_best_of(kernels, asked, whole, about, None)
-    for step in (1, 2, 7):
-        among = np.arange(table.count) % step == 0
-        agreed_on_the_best_of(kernels, asked, whole.within(among), about, among)
+    alive = np.flatnonzero(table.alive[: table.count])
+
+    def of(numbers: Ints) -> Ints:
+        found: Ints = np.where(numbers % 3 == 0, (numbers % 7 + 1) << 26, (numbers % 2) << 25)
+        return found
+
+    def at_most(share: int) -> Callable[[Any, Any], Ints]:
+        return lambda first, last: np.full(len(first), share)
+
+    forced, none = alive[alive % 3 == 0], alive[:0]
+    for extras in (None, Extras(forced, of(forced), at_most(1 << 25), of), Extras(none, none, at_most(7 << 26), of)):
+        whole = asked.reach(np.zeros(0, dtype=np.int32) if extras is None else extras.numbers.astype(np.int32))
+        for step in (None, 1, 2, 7):
+            among = None if step is None else np.arange(table.count) % step == 0
+            expected = whole if among is None else whole.within(among)
+            for count in (1, 2, 1000):
+                agreed_on_the_best_of(kernels, asked, expected, about, Wanted(count, STANDING, among, extras))
 
 
-def agreed_on_the_best_of(
-    kernels: Kernels, asked: WeightedQuery, whole: Reached, about: About, among: Flags | None
-) -> None:
-    """The same of some documents, of which these are all that is reached."""
-    table, none = asked.view.table, np.zeros(0, dtype=np.int64)
+def agreed_on_the_best_of(kernels: Kernels, asked: WeightedQuery, whole: Reached, about: About, wanted: Wanted) -> None:
+    """The same of one search; `whole` is what it could find."""
+    table = asked.view.table
     shares = dict(zip(whole.numbers.tolist(), whole.shares.T.tolist(), strict=True))
-    standing = {number for number in shares if table.standing[number]}
-    for wanted in (1, 2, 1000):
-        found = asked.reach_best(about, wanted, among)
-        assert found.passed == whole.passed == len(shares)
-        assert {*found.numbers.tolist()} >= standing
-        for number, row in zip(found.numbers.tolist(), found.shares.T.tolist(), strict=True):
-            assert row == shares[number]
-        best = [
-            sorted(zip(reached.numbers[places].tolist(), totals.tolist(), strict=True))
-            for reached in (whole, found)
-            for places, totals in [kernels.best_of(reached, none, table, about, wanted)]
-        ]
+    found = asked.reach_best(about, wanted)
+    assert found.passed == whole.passed == len(shares)
+    assert len({*found.numbers.tolist()}) == len(found.numbers)
+    for number, row in zip(found.numbers.tolist(), found.shares.T.tolist(), strict=True):
+        assert row == shares[number]
+    tags = table.standing[: table.count] != 0
+    for kept, count in ((tags | True, wanted.best), (tags, wanted.standing)):
+        best = []
+        for reached in (whole.within(kept), found.within(kept)):
+            more = np.zeros(0, dtype=np.int64) if wanted.extras is None else wanted.extras.of(reached.numbers)
+            places, totals = kernels.best_of(reached, more, table, about, count)
+            best.append(sorted(zip(reached.numbers[places].tolist(), totals.tolist(), strict=True)))
         assert best[0] == best[1]
 
 
@@ -368,9 +384,9 @@ def _pruned(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     bits, first = request.param
     monkeypatch.setattr(pruning, "_LEAST", 0)
     monkeypatch.setattr(pruning, "_CHANGED", 1)
-    monkeypatch.setattr(pruning, "_BITS", bits)
     monkeypatch.setattr(pruning, "_FIRST", first)
-    monkeypatch.setattr(pruning, "_BASES", WeakKeyDictionary())
+    monkeypatch.setattr(blocks, "BITS", bits)
+    monkeypatch.setattr(blocks, "_BASES", WeakKeyDictionary())
 
 
 @pytest.mark.usefixtures("_pruned")

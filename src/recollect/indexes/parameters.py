@@ -44,6 +44,8 @@ LAPSED = (1, 2)
 SAID_SHARE, NAMED_SHARE = 200, 10
 #: The weight of a cosine above the floor, in hundredths.
 DENSE_SHARE = 40
+#: Maximum number of standing instructions and preferences that are returned with the hits.
+STANDING = 10
 #: Maximum number of known stems that replace an unknown word, and their minimum Dice coefficient, in hundredths.
 MOST_STEMS, LEAST_DICE = 3, 25
 #: One edit of a word changes at most this many of its trigrams.

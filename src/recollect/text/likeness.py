@@ -8,7 +8,7 @@ from __future__ import annotations
 
 #: Shorter words stand for none. Of others one edit makes a known word that may stand for the unknown one, or as many as
 #: here, by the letters of the shorter word, if both have the same first two letters.
-_LEAST_LETTERS = 4
+LEAST_LETTERS = 4
 _EDITS = ((13, 3), (8, 2))
 #: Of two forms of a word, one begins with the other, or both with all but this many letters of the shorter one.
 _ENDING, _LEAST_COMMON = 3, 5
@@ -65,7 +65,7 @@ def may_stand_for(known: str, unknown: str) -> bool:
     (False, True, True)
     """
     shorter = min(len(known), len(unknown))
-    if shorter < _LEAST_LETTERS:
+    if shorter < LEAST_LETTERS:
         return known == unknown
     if one_edit(known, unknown):
         return True

@@ -22,6 +22,7 @@ from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import ONE, SHARE_BITS, log_ratio, logistic, logistic_of
 from recollect.indexes.kernels.types import SHARES
+from recollect.indexes.parameters import STANDING
 from recollect.indexes.scoring.dense import Dense
 from recollect.indexes.scoring.priors import Prior, with_prior
 from recollect.indexes.scoring.ranking import ranked
@@ -38,8 +39,6 @@ from recollect.stores.base import ReadView
 _WHOLE = 1 << SHARE_BITS
 #: If at most this many records are not valid, the best are searched for without computing all scores.
 _FEW_LAPSED = 1000
-#: Maximum number of standing instructions and preferences that are returned with the hits.
-STANDING = 10
 #: Confidence is 1 / (1 + exp(1.03 + 0.83 ln n - 3.12 f)), where n is the number of records and f the score times the
 #: square root of the question's weight: the probability that the hit belongs to a question that this memory can answer,
 #: fitted on questions that were put to right and wrong memories of 5 to 700 records (scripts/fit_confidence.py).

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from recollect.indexes.documents.columns import NONE, Ints, Session
 from recollect.indexes.documents.string_table import Strings
 from recollect.text.folding import folded
+from recollect.text.likeness import LEAST_LETTERS, one_edit
 
 #: Maximum number of looked-up texts of a segment that are cached.
 _MAX_CACHED = 10_000
@@ -156,6 +157,9 @@ class Speakers:
         self.known: list[tuple[str, tuple[str, ...]]] = []
         self.folded: list[str] = []  # "" for a role
         self.by_term: dict[str, list[int]] = {}
+        self._words: dict[str, set[int]] = {}  # word of a name -> the speakers that have it
+        self._shortened: dict[str, set[str]] = {}  # a word of a name, or one without one of its letters -> these words
+        self._indexed = 0
         for name, terms in known:
             self.add(name, terms)
 
@@ -173,3 +177,27 @@ class Speakers:
                 self.by_term.setdefault(term, []).append(number)
             self.number[name] = number
         return number
+
+    def almost(self, word: str) -> set[int]:
+        """Return the speakers of whose name a word is a misspelling: one edit makes it a word of the name.
+
+        Words of less than LEAST_LETTERS letters have no misspellings.
+
+        Cost:
+            O(letters), and once O(letters of all names).
+        """
+        for number in range(self._indexed, len(self.folded)):
+            for each in self.folded[number].split():
+                self._words.setdefault(each, set()).add(number)
+                for short in _shortened(each):
+                    self._shortened.setdefault(short, set()).add(each)
+            self._indexed = number + 1
+        # One edit of a word lets both lose a letter and be the same.
+        near = {name for short in _shortened(word) for name in self._shortened.get(short, ())}
+        found = [self._words[name] for name in near if len(name) >= LEAST_LETTERS and one_edit(word, name)]
+        return set().union(*found)
+
+
+def _shortened(word: str) -> set[str]:
+    """Return a word, and it without each of its letters."""
+    return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}

@@ -158,6 +158,11 @@ class Table:
         tagged = np.array(numbers[:count], dtype=np.int64)
         return tagged[self.alive[tagged]]
 
+    @cached_property
+    def heaviest_standing(self) -> int:
+        """Maximum weight of the live documents with standing tags."""
+        return int(self.weight[self.governing].max(initial=0))
+
     def lapsed(self, begin: int, end: int) -> Ints:
         """Return the live documents that are valid at no time from `begin` to before `end`, ascending.
 

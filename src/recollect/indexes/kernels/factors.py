@@ -22,16 +22,14 @@ BY_KIND: dict[int, tuple[int, int]] = {
 }
 
 
-def greatest_factor(table: Table, about: About) -> int:
-    """Return the maximum factor of the documents without standing tags, with 16 bits of fraction."""
-    factor = table.heaviest
+def greatest_factor(weight: int, about: About) -> int:
+    """Return the maximum factor of documents with at most this weight, with 16 bits of fraction."""
     if about.speaker != NONE:
-        factor = max(factor, factor * about.favour >> BITS)
+        weight = max(weight, weight * about.favour >> BITS)
     for kind in about.kinds:
-        if kind != INSTRUCTION:
-            of, out_of = BY_KIND[kind]
-            factor = max(factor, factor * of // out_of)
-    return factor
+        of, out_of = BY_KIND[kind]
+        weight = max(weight, weight * of // out_of)
+    return weight
 
 
 def factor_of(numbers: Ints, table: Table, about: About) -> Ints:

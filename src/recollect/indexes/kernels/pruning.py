@@ -1,150 +1,81 @@
-"""The best documents of a question without computing the shares of all that it reaches.
+"""The best documents of a question, without computing the shares of all that it reaches.
 
-The base of an index is divided into blocks of documents with consecutive numbers, mostly turns of one session. Of each
-term a summary is kept: the blocks that it reaches, also by what turns lend to others, and the greatest ratio of its
-mass in each; and its count in each session. From these follows for each block an upper bound of a document's shares
-(block-max, as in S. Ding and T. Suel, Faster top-k document retrieval using block-max indexes, SIGIR 2011). The shares
-are computed in the blocks with the greatest bounds first, and then in all other blocks whose bound is not below the
-worst of the best so far. All results are exact.
-
-A summary describes the base as it was built. Blocks in which documents have died since, or have other turns around
-them, are always computed, and so is the tail. If these are many, all documents are.
+From the summaries of the terms follows for each block of documents an upper bound of a document's shares (block-max, as
+in S. Ding and T. Suel, Faster top-k document retrieval using block-max indexes, SIGIR 2011). The shares are computed in
+the blocks with the greatest bounds first, and then in all other blocks whose bound is not below the worst of the best
+so far. All results are exact. Blocks with changes, and the tail, are always computed; if these are many, everything is.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
+from recollect.indexes.documents.columns import Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
-from recollect.indexes.fixed_point import BITS
+from recollect.indexes.fixed_point import BITS as FRACTION_BITS
+from recollect.indexes.kernels import blocks
+from recollect.indexes.kernels.blocks import Base, Changes, base_of, changes_of, part_of
 from recollect.indexes.kernels.factors import greatest_factor
-from recollect.indexes.kernels.types import (
-    RATIO_BITS,
-    About,
-    Kernels,
-    Layout,
-    Part,
-    Reached,
-    Summary,
-    Weights,
-    blocks_of,
-)
-from recollect.indexes.parameters import FROM_BEFORE, TOP
+from recollect.indexes.kernels.types import RATIO_BITS, About, Kernels, Reached, Summary, Weights
+from recollect.indexes.parameters import TOP
 from recollect.indexes.words.postings import Postings
-from recollect.indexes.words.segment import Segment
 
-#: A block has 1 << _BITS documents.
-_BITS = 4
 #: Below this many documents in the base, all shares are computed.
 _LEAST = 2000
 #: Number of blocks that are computed first.
 _FIRST = 64
-#: Summaries are kept up to this fraction of the memory of their segment, and at least this many bytes.
-_PART, _LEAST_BYTES = 4, 1 << 20
 #: At most this fraction of the blocks may have changes.
 _CHANGED = 4
-_REACH = len(FROM_BEFORE)
 _NO_DOCUMENTS: Numbers = np.zeros(0, dtype=np.int32)
 _NOTHING: Ints = np.zeros(0, dtype=np.int64)
+#: The number of bits of each byte.
+_COUNTS = np.array([byte.bit_count() for byte in range(256)], dtype=np.int64)
 
 
-class _Base:
-    """What is computed once for a segment: its blocks, and the summaries of its terms.
-
-    Args:
-        segment: The segment.
-        table: A table that begins with its documents.
-    """
-
-    def __init__(self, segment: Segment, table: Table) -> None:
-        columns = segment.columns
-        self.count = segment.count
-        #: The table as if there were no later documents and none had died.
-        self.table = replace(
-            table,
-            count=self.count,
-            live_count=self.count,
-            alive=columns["alive"],
-            before=columns["before"],
-            after=columns["after"],
-            session_lengths=np.zeros(segment.session_count, dtype=np.int64),
-            _unexpired=[],
-            _narrowed={},
-        )
-        self.layout = _layout(columns["session"], _BITS)
-        self.blocks = blocks_of(self.count, _BITS)
-        linked = np.flatnonzero(_is_far(columns["before"], -1) | _is_far(columns["after"], 1))
-        of, lender = _far_lenders(self.table, _around(self.table, linked, _REACH - 1))
-        #: Lenders of a block that are not next to it: the blocks, ascending, and one lender for each.
-        self.far_blocks, self.far_lenders = of, lender
-        self._summaries: OrderedDict[int, Summary] = OrderedDict()
-        self._room = max(segment.nbytes // _PART, _LEAST_BYTES)
-
-    def summary(self, kernels: Kernels, postings: Postings, term: int, is_title: bool) -> Summary:
-        """Return the summary of a term of a question; that of the least recently used term is evicted."""
-        number = postings.terms[term]
-        found = self._summaries.get(number)
-        if found is None:
-            begin, end = postings.spans[term, :2].tolist()
-            found = kernels.summarize(postings.base[begin:end], self.table, _BITS, is_title)
-            if number != NONE:
-                self._summaries[number] = found
-                self._room -= found.nbytes
-                while self._room < 0 and self._summaries:
-                    self._room += self._evicted()
-        else:
-            with suppress(KeyError):  # another thread has evicted it
-                self._summaries.move_to_end(number)
-        return found
-
-    def _evicted(self) -> int:
-        try:
-            return self._summaries.popitem(last=False)[1].nbytes
-        except KeyError:  # another thread was faster
-            return 0
-
-
-_BASES: WeakKeyDictionary[Segment, _Base] = WeakKeyDictionary()
-
-
-class _Changes(NamedTuple):
-    """The differences between a table and its base.
+class Extras(NamedTuple):
+    """Shares of a question that do not come from the postings of its terms. Factors apply to them.
 
     Attributes:
-        dead: The dead documents of the base.
-        blocks: The blocks with changes, ascending.
-        lenders: The documents of the base that lend to these or to the tail and are not next to them.
-        tail_sessions: The sessions of the tail's documents.
-        unchanged: Of each document of the base, whether it is in a block without changes; a bit each.
+        numbers: Documents that count as reached, live and ascending.
+        shares: The share of each.
+        most_in: Returns an upper bound of the shares of other documents, by the first and the last day of some
+            (`Table.civil`).
+        of: Returns the shares of documents.
     """
 
-    dead: Ints
-    blocks: Ints
-    lenders: Ints
-    tail_sessions: Ints
-    unchanged: NDArray[np.uint8]
+    numbers: Ints
+    shares: Ints
+    most_in: Callable[[Numbers, Numbers], Ints]
+    of: Callable[[Ints], Ints]
+
+
+class Wanted(NamedTuple):
+    """The documents that are wanted.
+
+    Attributes:
+        best: Number of the best documents.
+        standing: Number of the best documents with standing tags.
+        among: The documents that may be hits; their shares are computed among all documents. None for all.
+        extras: Shares that do not come from postings; None if there are none.
+    """
+
+    best: int
+    standing: int
+    among: Flags | None = None
+    extras: Extras | None = None
 
 
 def reach_best(
-    kernels: Kernels,
-    postings: Postings,
-    table: Table,
-    weights: Weights,
-    about: About,
-    wanted: int,
-    among: Flags | None = None,
+    kernels: Kernels, postings: Postings, table: Table, weights: Weights, about: About, wanted: Wanted
 ) -> Reached:
-    """Return at least the best `wanted` documents that a question reaches, and all that tie with the last.
+    """Return at least the best documents that a question reaches, and all that tie with the last.
 
-    They are ranked by `Kernels.weigh` without dates. All documents with standing tags (`Table.standing`) are included.
+    They are ranked by the totals of `Kernels.weigh` with the shares of the extras. The best documents with standing
+    tags (`Table.standing`) are included.
 
     Args:
         kernels: The kernels.
@@ -152,222 +83,141 @@ def reach_best(
         table: The documents.
         weights: The weights of the terms.
         about: The subject of the question.
-        wanted: Number of documents that are needed.
-        among: The documents that may be hits; their shares are computed among all documents. None for all.
+        wanted: What is wanted.
     """
     segment = postings.segment
-    found = None
     if segment is not None and segment.count >= _LEAST:
-        base = _BASES.get(segment)
-        if base is None:
-            base = _BASES[segment] = _Base(segment, table)
-        found = _pruned(kernels, base, postings, table, weights, about, wanted, among)
-    if found is None:
-        found = kernels.reach(postings, table, weights, _NO_DOCUMENTS)
-        return found if among is None else found.within(among)
-    return found
+        base = base_of(segment, table)
+        search = _Search(kernels, postings, table, weights, about, wanted, base, changes_of(table, base))
+        found = search.best()
+        if found is not None:
+            return found
+    forced = _NO_DOCUMENTS if wanted.extras is None else wanted.extras.numbers.astype(np.int32)
+    reached = kernels.reach(postings, table, weights, forced)
+    return reached if wanted.among is None else reached.within(wanted.among)
 
 
-def _pruned(
-    kernels: Kernels,
-    base: _Base,
-    postings: Postings,
-    table: Table,
-    weights: Weights,
-    about: About,
-    wanted: int,
-    among: Flags | None,
-) -> Reached | None:
-    """Do as `reach_best`; return None if it would not be faster than computing all shares."""
-    changes = _changes(table, base)
-    if len(changes.blocks) * _CHANGED > base.blocks:
-        return None
-    plain = len(weights.terms) - len(weights.title_of)
-    summaries = tuple(
-        base.summary(kernels, postings, term, is_title=term >= plain) for term in range(len(weights.terms))
-    )
-    least = zip(weights.terms.tolist(), summaries, strict=True)
-    if any(weight * TOP[0] * summary.least < TOP[1] << RATIO_BITS for weight, summary in least):
-        return None  # some share may be rounded to 0, so that it is not known which documents are reached
-    bounds = kernels.bounds(postings, table, weights, base.layout, summaries)
-    limits = bounds * greatest_factor(table, about) >> BITS
-    limits[changes.blocks] = 0
-    standing = table.governing[table.governing < base.count]
-    # Documents with standing tags may have a greater factor than `limits` allow for, and all are included.
-    always = np.union1d(changes.blocks, standing[bounds[standing >> _BITS] > 0] >> _BITS)
-    first = np.union1d(always, _greatest(limits, _FIRST))
+@dataclass(frozen=True)
+class _Search:
+    """The search for the best documents of one question, block by block."""
 
-    def computed(blocks: Ints, *, with_tail: bool) -> Reached:
-        part = _part(base, table, blocks, changes, summaries, with_tail=with_tail)
-        found = kernels.reach(postings, table, weights, _NO_DOCUMENTS, part)
-        return found if among is None else found.within(among)
+    kernels: Kernels
+    postings: Postings
+    table: Table
+    weights: Weights
+    about: About
+    wanted: Wanted
+    base: Base
+    changes: Changes
 
-    found = computed(first, with_tail=True)
-    passed = _passed(found, base, changes, summaries, among)
-    best = kernels.best_of(found, _NOTHING, table, about, wanted)[1]
-    limits[first] = 0
-    rest = np.flatnonzero(limits >= (best.min() if len(best) >= wanted else 1))
-    if len(rest):
-        more = computed(rest, with_tail=False)
-        numbers = np.concatenate([found.numbers, more.numbers])
-        return Reached(numbers, np.concatenate([found.shares, more.shares], axis=1), passed)
-    return found._replace(passed=passed)
+    def best(self) -> Reached | None:
+        """Return the best documents; None if this would not be faster than computing all shares."""
+        changed = self.changes.blocks
+        if len(changed) * _CHANGED > self.base.blocks:
+            return None
+        summaries = self._summaries()
+        least = zip(self.weights.terms.tolist(), summaries, strict=True)
+        if any(weight * TOP[0] * summary.least < TOP[1] << RATIO_BITS for weight, summary in least):
+            return None  # some share may be rounded to 0, so that it is not known which documents are reached
+        bounds = self._bounds(summaries)
+        limits = bounds * self.base.factors(self.about) >> FRACTION_BITS
+        with_standing = self._blocks_with_standing()
+        standing_limits = _NOTHING
+        if len(with_standing):
+            factor = greatest_factor(self.table.heaviest_standing, self.about)
+            standing_limits = bounds[with_standing] * factor >> FRACTION_BITS
+        first = self._greatest(limits, _FIRST)
+        if len(with_standing):
+            first = np.concatenate([first, with_standing[self._greatest(standing_limits, self.wanted.standing)]])
+        first = np.union1d(first, changed)
+        found = self._computed(first, summaries, with_tail=True)
+        passed = self._passed(found, summaries)
+        rest = limits >= self._bar(found, self.wanted.best)
+        if len(with_standing):
+            of_standing = found.within(self.table.standing[: self.table.count] != 0)
+            rest[with_standing[standing_limits >= self._bar(of_standing, self.wanted.standing)]] = True
+        rest[first] = False
+        if rest.any():
+            more = self._computed(np.flatnonzero(rest), summaries, with_tail=False)
+            numbers = np.concatenate([found.numbers, more.numbers])
+            return Reached(numbers, np.concatenate([found.shares, more.shares], axis=1), passed)
+        return found._replace(passed=passed)
 
+    def _summaries(self) -> tuple[Summary, ...]:
+        terms = len(self.weights.terms)
+        titles = range(terms - len(self.weights.title_of), terms)
+        return tuple(self.base.summary(self.kernels, self.postings, term, term in titles) for term in range(terms))
 
-def _greatest(limits: Ints, count: int) -> Ints:
-    """Return the indexes of the greatest limits above 0, ascending."""
-    if len(limits) > count:
-        greatest = np.argpartition(limits, len(limits) - count)[len(limits) - count :]
-        return np.sort(greatest[limits[greatest] > 0])
-    return np.flatnonzero(limits)
+    def _bounds(self, summaries: tuple[Summary, ...]) -> Ints:
+        """Return the upper bound of the shares of a document in each block; 0 if it has no document that is reached."""
+        bounds = self.kernels.bounds(self.postings, self.table, self.weights, self.base.layout, summaries)
+        extras = self.wanted.extras
+        if extras is not None:
+            bounds += np.where(bounds > 0, extras.most_in(*self.base.days), 0)
+            numbers = extras.numbers[extras.numbers < self.base.documents]
+            # The shares of a document with others than those of the extras, which may be none.
+            np.maximum.at(bounds, numbers >> blocks.BITS, 1)
+            most = np.zeros(len(bounds), dtype=np.int64)
+            np.maximum.at(most, numbers >> blocks.BITS, extras.shares[: len(numbers)])
+            bounds += most
+        return bounds
 
+    def _blocks_with_standing(self) -> Ints:
+        governing = self.table.governing
+        if self.wanted.among is not None:
+            governing = governing[self.wanted.among[governing]]
+        return np.unique(governing[governing < self.base.documents] >> blocks.BITS)
 
-def _part(
-    base: _Base, table: Table, blocks: Ints, changes: _Changes, summaries: tuple[Summary, ...], *, with_tail: bool
-) -> Part:
-    """Return a part of the documents: some blocks, and the tail or not."""
-    inside = np.zeros(base.blocks, dtype=np.bool_)
-    inside[blocks] = True
-    begins = np.maximum((blocks << _BITS) - _REACH, 0)
-    ends = np.minimum((blocks + 1 << _BITS) + _REACH, base.count)
-    more = _NOTHING
-    if len(base.far_blocks):
-        more = base.far_lenders[inside[base.far_blocks]]
-    if with_tail and len(changes.lenders):
-        more = np.concatenate([more, changes.lenders])
-    if len(more):
-        begins, ends = np.concatenate([begins, more]), np.concatenate([ends, more + 1])
-        order = np.argsort(begins)
-        begins, ends = begins[order], np.maximum.accumulate(ends[order])
-    apart = np.flatnonzero(begins[1:] > ends[:-1]) + 1
-    ranges = np.empty((len(apart) + 1 if len(begins) else 0, 2), dtype=np.int64)
-    if len(begins):
-        ranges[0, 0], ranges[1:, 0] = begins[0], begins[apart]
-        ranges[-1, 1], ranges[:-1, 1] = ends[-1], ends[apart - 1]
-    layout = base.layout
-    starts, sizes = layout.starts[blocks], layout.starts[blocks + 1] - layout.starts[blocks]
-    at = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
-    wanted = np.zeros(len(table.session_lengths) + 1, dtype=np.bool_)  # the last is NONE
-    wanted[layout.sessions[at]] = True
-    if with_tail:
-        wanted[changes.tail_sessions] = True
-    return Part(
-        inside,
-        ranges.reshape(-1),
-        np.flatnonzero(wanted[:-1]),
-        changes.dead,
-        base.count,
-        _BITS,
-        with_tail,
-        summaries,
-    )
+    def _greatest(self, limits: Ints, count: int) -> Ints:
+        """Return the indexes of the greatest limits above 0, at least this many if there are."""
+        same = np.zeros(len(limits), dtype=np.int64)  # ties are not broken by time
+        return self.kernels.best(limits, same, self.table, count)
 
+    def _computed(self, some: Ints, summaries: tuple[Summary, ...], *, with_tail: bool) -> Reached:
+        """Return the documents in some blocks that may be hits, with their shares."""
+        part = part_of(self.base, self.table, some, self.changes, summaries, with_tail=with_tail)
+        forced = _NO_DOCUMENTS
+        if self.wanted.extras is not None:
+            numbers = self.wanted.extras.numbers
+            in_base = numbers < self.base.documents
+            here = part.inside[np.where(in_base, numbers >> blocks.BITS, 0)]
+            forced = numbers[np.where(in_base, here, with_tail)].astype(np.int32)
+        found = self.kernels.reach(self.postings, self.table, self.weights, forced, part)
+        return found if self.wanted.among is None else found.within(self.wanted.among)
 
-def _passed(found: Reached, base: _Base, changes: _Changes, summaries: tuple[Summary, ...], among: Flags | None) -> int:
-    """Return the number of documents that are reached and may be hits.
+    def _bar(self, found: Reached, count: int) -> int:
+        """Return a total that the best `count` documents are not below, from some that are found."""
+        extras = self.wanted.extras
+        shares = _NOTHING if extras is None else extras.of(found.numbers)
+        _, totals = self.kernels.best_of(found, shares, self.table, self.about, count)
+        if len(totals) < count:
+            return 1
+        # Each part of a total is rounded down by itself.
+        return max(int(totals.min()) - (2 if extras is not None else 0), 1)
 
-    Args:
-        found: What of them is in the tail and in blocks with changes, and other documents.
-        base: The base.
-        changes: The changes since it was built.
-        summaries: The summaries of the terms.
-        among: The documents that may be hits; None for all.
-    """
-    few = np.zeros(base.count, dtype=np.bool_)
-    reached = changes.unchanged & 0
-    for summary in summaries:
-        if summary.reached.dtype == np.uint8:
-            reached |= summary.reached
-        else:
-            few[summary.reached] = True
-    reached |= np.packbits(few)
-    reached &= changes.unchanged
-    if among is not None:
-        reached &= np.packbits(among[: base.count])
-    changed = np.zeros(base.blocks + 1, dtype=np.bool_)  # the last is the tail
-    changed[changes.blocks] = changed[-1] = True
-    blocks = np.where(found.numbers < base.count, found.numbers >> _BITS, base.blocks)
-    return int(_COUNTS[reached].sum()) + int(np.count_nonzero(changed[blocks]))
+    def _passed(self, found: Reached, summaries: tuple[Summary, ...]) -> int:
+        """Return the number of documents that are reached and may be hits.
 
-
-#: The number of bits of each byte.
-_COUNTS = np.array([byte.bit_count() for byte in range(256)], dtype=np.int64)
-
-
-def _changes(table: Table, base: _Base) -> _Changes:
-    """Return the differences between a table and its base, computed once for each table."""
-    found: _Changes | None = table.__dict__.get("_changes")
-    if found is None:
-        found = table.__dict__["_changes"] = _compared(table, base)
-    return found
-
-
-def _compared(table: Table, base: _Base) -> _Changes:
-    count, first = base.count, base.table
-    alive = table.alive[:count]
-    dead = np.flatnonzero(~alive)
-    differ = ~alive | (table.before[:count] != first.before) | (table.after[:count] != first.after)
-    # A document has other lenders than in the base if a link on the way to one of them is another one.
-    blocks = np.unique(_around(first, np.flatnonzero(differ), _REACH - 1) >> _BITS)
-    unchanged = np.ones(base.blocks << _BITS, dtype=np.bool_)
-    unchanged.reshape(-1, 1 << _BITS)[blocks] = False
-    in_blocks = np.flatnonzero(~unchanged)
-    in_blocks = in_blocks[in_blocks < count]
-    tail = np.arange(count, table.count)
-    lenders = _around(table, np.concatenate([in_blocks[alive[in_blocks]], tail]), _REACH)
-    sessions = table.session[count : table.count]
-    return _Changes(
-        dead,
-        blocks,
-        lenders[lenders < count],
-        np.unique(sessions[sessions != NONE]).astype(np.int64),
-        np.packbits(unchanged[:count]),
-    )
-
-
-def _around(table: Table, numbers: Ints, steps: int) -> Ints:
-    """Return documents and the turns around them, up to a number of steps, ascending."""
-    found = [numbers.astype(np.int64)]
-    for links in (table.before, table.after):
-        at = found[0]
-        for _ in range(steps):
-            at = links[at].astype(np.int64)
-            at = at[(at != NONE) & (at < table.count)]
-            found.append(at)
-    return np.unique(np.concatenate(found))
-
-
-def _layout(sessions: Numbers, bits: int) -> Layout:
-    """Return the blocks of documents, given the session of each."""
-    count = blocks_of(len(sessions), bits)
-    of = np.arange(len(sessions)) >> bits
-    width = int(sessions.max(initial=NONE)) + 2
-    pairs = np.unique(of * width + sessions + 1)
-    block, session = pairs // width, pairs % width - 1
-    # NONE remains only in blocks that have nothing else.
-    several = np.bincount(block, minlength=count)[block] > 1
-    kept = ~(several & (session == NONE))
-    block, session = block[kept], session[kept]
-    return Layout(bits, np.searchsorted(block, np.arange(count + 1)).astype(np.int64), session.astype(np.int64))
-
-
-def _is_far(links: Numbers, step: int) -> Flags:
-    """Return which documents have a link that does not lead to the document that is a step further."""
-    out: Flags = (links != NONE) & (links != np.arange(len(links)) + step)
-    return out
-
-
-def _far_lenders(table: Table, numbers: Ints) -> tuple[Ints, Ints]:
-    """Return the blocks of documents, ascending, and the lenders of each that are not next to it."""
-    pairs = []
-    for links in (table.before, table.after):
-        of = at = numbers
-        for _ in range(_REACH):
-            at = links[at].astype(np.int64)
-            there = (at != NONE) & (at < table.count)
-            of, at = of[there], at[there]
-            begin = of >> _BITS << _BITS
-            far = (at < begin - _REACH) | (at >= begin + (1 << _BITS) + _REACH)
-            pairs.append((of[far] >> _BITS) * table.count + at[far])
-    both = np.unique(np.concatenate(pairs))
-    return both // max(table.count, 1), both % max(table.count, 1)
+        Args:
+            found: What of them is in the tail and in blocks with changes, and other documents.
+            summaries: The summaries of the terms.
+        """
+        documents = self.base.documents
+        few = np.zeros(documents, dtype=np.bool_)
+        reached = self.changes.unchanged & 0
+        for summary in summaries:
+            if summary.reached.dtype == np.uint8:
+                reached |= summary.reached
+            else:
+                few[summary.reached] = True
+        if self.wanted.extras is not None:
+            numbers = self.wanted.extras.numbers
+            few[numbers[numbers < documents]] = True
+        reached |= np.packbits(few)
+        reached &= self.changes.unchanged
+        if self.wanted.among is not None:
+            reached &= np.packbits(self.wanted.among[:documents])
+        changed = np.zeros(self.base.blocks + 1, dtype=np.bool_)  # the last is the tail
+        changed[self.changes.blocks] = changed[-1] = True
+        of = np.where(found.numbers < documents, found.numbers >> blocks.BITS, self.base.blocks)
+        return int(_COUNTS[reached].sum()) + int(np.count_nonzero(changed[of]))

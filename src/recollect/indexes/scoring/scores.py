@@ -24,7 +24,7 @@ from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.fixed_point import BITS, SHARE_BITS, log_ratio
 from recollect.indexes.kernels.choose import chosen
 from recollect.indexes.kernels.factors import factor_of
-from recollect.indexes.kernels.pruning import reach_best
+from recollect.indexes.kernels.pruning import Wanted, reach_best
 from recollect.indexes.kernels.types import RAW, SHARES, About, Kernels, Matched, Reached, Weights
 from recollect.indexes.parameters import PAIR_SHARE, TOP
 from recollect.indexes.scoring.members import MemberShares
@@ -34,6 +34,7 @@ from recollect.indexes.words.postings import Postings
 from recollect.indexes.words.titles import title_term
 
 NOTHING: Ints = np.zeros(0, dtype=np.int64)
+_NO_DOCUMENTS: Numbers = np.zeros(0, dtype=np.int32)
 NO_SUBJECT = About(NONE, ())
 M = TypeVar("M")
 #: Number of hits that are explained at a time.
@@ -98,17 +99,12 @@ class WeightedQuery:
             return Reached(numbers, np.zeros((len(RAW), len(numbers)), dtype=np.int64), len(numbers))
         return self.kernels.reach(self.postings, self.view.table, self.weights, forced)
 
-    def reach_best(self, about: About, wanted: int, among: Flags | None = None) -> Reached:
-        """Return at least the best `wanted` documents that the question reaches, and all with standing tags.
-
-        Args:
-            about: The subject of the question.
-            wanted: Number of documents that are needed.
-            among: The documents that may be hits; their shares are computed among all documents. None for all.
-        """
+    def reach_best(self, about: About, wanted: Wanted) -> Reached:
+        """Return at least the best documents that the question reaches (`pruning.reach_best`)."""
         if not self.mass:
-            return self.reach(np.zeros(0, dtype=np.int32))
-        return reach_best(self.kernels, self.postings, self.view.table, self.weights, about, wanted, among)
+            found = self.reach(_NO_DOCUMENTS if wanted.extras is None else wanted.extras.numbers.astype(np.int32))
+            return found if wanted.among is None else found.within(wanted.among)
+        return reach_best(self.kernels, self.postings, self.view.table, self.weights, about, wanted)
 
 
 def weighed(

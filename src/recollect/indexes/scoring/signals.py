@@ -16,16 +16,18 @@ from datetime import date, timedelta
 import numpy as np
 
 from recollect.indexes.documents.columns import NO_TIME, NONE, Flags, Ints, Numbers, day_of
+from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS, SHARE_BITS
+from recollect.indexes.kernels.pruning import Extras, Wanted
 from recollect.indexes.kernels.types import About
-from recollect.indexes.parameters import NAMED_SHARE, SAID_SHARE, SPEAKER, SPEAKING_ASSISTANT
+from recollect.indexes.parameters import NAMED_SHARE, SAID_SHARE, SPEAKER, SPEAKING_ASSISTANT, STANDING
 from recollect.indexes.scoring.dense import Dense
-from recollect.indexes.scoring.members import Member, member_shares, members_in
+from recollect.indexes.scoring.members import Member, MemberShares, member_shares, members_in
 from recollect.indexes.scoring.order_and_summary import by_place, spread
 from recollect.indexes.scoring.scores import NOTHING, Scores, weighed
-from recollect.indexes.scoring.times import date_shares, exact, within
+from recollect.indexes.scoring.times import date_shares, exact, span_bounds, within
 from recollect.indexes.words.index import QueryTerm, WordView, query_terms
-from recollect.indexes.words.surface_forms import LEAST_LETTERS, comparable
+from recollect.indexes.words.surface_forms import comparable
 from recollect.text.answers import INSTRUCTION, Kind
 from recollect.text.answers import wanted as asks_for
 from recollect.text.date_spans import Span
@@ -34,7 +36,6 @@ from recollect.text.events import Event, events
 from recollect.text.folding import folded
 from recollect.text.frames import Frame, asks_what_i_said, frame_of, frame_words
 from recollect.text.languages import CODES, known
-from recollect.text.likeness import one_edit
 from recollect.text.requests import Request, request_of, subject_of, without_kind
 from recollect.text.words import MAX_WORD, is_unspaced, language_of, runs, stem, terms
 
@@ -133,7 +134,7 @@ def _times_of(happened: Iterable[Event], view: WordView, language: str) -> Itera
             continue
         asked = tuple(query_terms(view, pairs))
         question = Question(asked, tuple(term for term, _ in pairs), NO_DATES, NONE, Kind(0), Request())
-        scores = score(question, view, among=telling)
+        scores = score(question, view, best=1, among=telling)
         index, _ = next(scores.ranked(1), (NONE, 0))
         if index == NONE or table.micros[scores.numbers[index]] == NO_TIME:
             continue
@@ -208,11 +209,7 @@ def _speaker(text: str, view: WordView) -> tuple[int, set[str]]:
             if not found and len(plain) == 3 and plain[0].isupper():
                 found = {number for number, name in table.speaker_names.items() if name[:3] == word}
             if not found and comparable(word) and table.speaker_names and not view.known(stem(word)):
-                found = {
-                    number
-                    for number, name in table.speaker_names.items()
-                    if any(_almost(word, each) for each in name.split())
-                }
+                found = {number for number in table.speakers.almost(word) if number in table.speaker_names}
                 if found:
                     misspelt.add(word)
             if found:
@@ -236,15 +233,6 @@ def _named_without_spaces(text: str, view: WordView) -> set[int]:
     return found.union(*(view.speakers(stem(run)) for run, without_spaces in parts if not without_spaces))
 
 
-def _almost(word: str, name: str) -> bool:
-    """Return whether a word is a misspelling of a name of at least four letters: one edit lies between them.
-
-    >>> _almost("melanei", "melanie"), _almost("ben", "ken"), _almost("melanie", "melania")
-    (True, False, True)
-    """
-    return len(name) >= LEAST_LETTERS and one_edit(word, name)
-
-
 def score(
     question: Question,
     view: WordView,
@@ -253,7 +241,7 @@ def score(
     among: Flags | None = None,
     admitted: Ints | None = None,
 ) -> Scores:
-    """Return the shares, from all signals, of every document that a question reaches.
+    """Return the shares, from all signals, of the documents that a question reaches.
 
     A document is reached by a word, by a member of a class, by an exact day, or by its vector. Others are not hits,
     whatever the other signals add. If no document is reached, those of the month, year or span that the question names
@@ -263,7 +251,7 @@ def score(
         question: The question.
         view: The view to search.
         dense: The signal of the vectors, if there are any.
-        best: At most this many documents are needed, in addition to those with standing tags; None: all.
+        best: At most this many documents are needed, and STANDING of those with standing tags; None: all.
         among: The documents that may be hits; their shares are computed among all documents. None for all.
         admitted: Documents that count as reached although the question may reach them by no signal.
     """
@@ -274,8 +262,6 @@ def score(
     named_time = dates != NO_DATES
     request, members = question.request, question.members if asked.mass else ()
     placed = request.order or request.summary
-    if best is not None and dense is None and not (named_time or question.speaker_share or members or placed):
-        return Scores(asked, asked.reach_best(about, max(1, min(best, table.live_count)), among), about=about)
     forced = np.zeros(0, dtype=np.int32)
     if dates.days or dates.spans or dates.moments:
         forced = exact(dates, table)
@@ -290,10 +276,18 @@ def score(
         forced = _joined(forced, _numbers(dense.admits))
     if admitted is not None:
         forced = _joined(forced, admitted)
-    reached = asked.reach(forced)
-    if not len(reached.numbers) and named_time:
-        alive = _numbers(table.alive[: table.count])
-        reached = asked.reach(alive[date_shares(dates, table, alive) > 0])
+    if best is not None and dense is None and spoken is None and admitted is None and not placed:
+        wanted = Wanted(max(1, min(best, table.live_count)), STANDING, among)
+        if named_time or with_member is not None:
+            wanted = wanted._replace(extras=_extras(forced, dates, with_member, table))
+        reached = asked.reach_best(about, wanted)
+    else:
+        reached = asked.reach(forced)
+    if not reached.passed and named_time:
+        reached = asked.reach(forced)
+        if not reached.passed:  # nothing is reached, whatever may be a hit
+            alive = _numbers(table.alive[: table.count])
+            reached = asked.reach(alive[date_shares(dates, table, alive) > 0])
     if among is not None:
         reached = reached.within(among)
     dated = date_shares(dates, table, reached.numbers) if named_time else NOTHING
@@ -309,6 +303,21 @@ def score(
         scores = replace(scores, placed=factors)
         factors = factors * spread(scores.totals, reached.numbers, table) >> BITS
     return replace(scores, placed=factors)
+
+
+def _extras(forced: Numbers, dates: Named, with_member: MemberShares | None, table: Table) -> Extras:
+    """Return the shares of dates and members, before any factor; `forced` are the documents that they admit."""
+
+    def shares_of(numbers: Ints) -> Ints:
+        shares = date_shares(dates, table, numbers) if dates != NO_DATES else np.zeros(len(numbers), dtype=np.int64)
+        return shares if with_member is None else shares + with_member.of(numbers).shares
+
+    def most_in(first: Numbers, last: Numbers) -> Ints:
+        # Documents of exact days and times are among the forced ones, those with members too.
+        return span_bounds(dates, first, last) if dates != NO_DATES else np.zeros(len(first), dtype=np.int64)
+
+    numbers = forced.astype(np.int64)
+    return Extras(numbers, shares_of(numbers), most_in, shares_of)
 
 
 def _joined(some: Numbers, more: Ints | Numbers) -> Numbers:

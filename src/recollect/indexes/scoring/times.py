@@ -16,6 +16,8 @@ from recollect.indexes.parameters import DATE_SHARE
 from recollect.text.date_spans import Span
 from recollect.text.dates import Named
 
+#: The share of a document of a month, year or span that the question names.
+_SHARE = (DATE_SHARE << SHARE_BITS) // 100
 #: Up to this many values, comparing with one after the other is faster than `np.isin`.
 _FEW = 8
 
@@ -34,17 +36,27 @@ def exact(dates: Named, table: Table) -> Numbers:
 
 def date_shares(dates: Named, table: Table, numbers: Ints | Numbers) -> Ints:
     """Return one date share for a month, year or span that the question names, and two for an exact day or time."""
-    share = (DATE_SHARE << SHARE_BITS) // 100
     civil = table.civil[numbers]
-    out: Ints = np.where(_of_spans(dates.spans, civil) | _of_spans(dates.around, civil), share, 0)
+    out = _span_shares(dates, civil)
+    out[_of_days(dates, civil) | _of_moments(dates, table.micros[numbers])] = 2 * _SHARE
+    return out
+
+
+def span_bounds(dates: Named, first: Numbers, last: Numbers) -> Ints:
+    """Return upper bounds of the date shares of documents without exact days and times, for each range of days."""
+    return np.where(first == last, _span_shares(dates, first), _SHARE)
+
+
+def _span_shares(dates: Named, civil: Numbers) -> Ints:
+    """Return the share of each day for the months, years and spans that a question names."""
+    out: Ints = np.where(_of_spans(dates.spans, civil) | _of_spans(dates.around, civil), _SHARE, 0)
     if dates.months or dates.years:
         fits = np.ones(len(civil), dtype=np.bool_)
         if dates.months:
             fits &= _one_of(civil >> 5 & 15, dates.months)
         if dates.years:
             fits &= _one_of(civil >> 9, dates.years)
-        out[fits] = share
-    out[_of_days(dates, civil) | _of_moments(dates, table.micros[numbers])] = 2 * share
+        out[fits] = _SHARE
     return out
 
 

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
+from recollect.text.likeness import LEAST_LETTERS
 from recollect.text.words import trigrams
 
 #: Prefix of the terms that are surface forms, which record the words that a view contains.
 _FORM = "="
-#: Minimum letters of a word for similarity; shorter words have too few trigrams.
-LEAST_LETTERS = 4
 #: Bits of a letter in a trigram key, enough for any code point.
 _LETTER_BITS = 21
 #: Bits of a form's number in a key that combines a trigram and a form.

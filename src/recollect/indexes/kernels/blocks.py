@@ -1,0 +1,269 @@
+"""The blocks of an index: what is computed once for a segment, and how a table differs from it.
+
+The base of an index is divided into blocks of documents with consecutive numbers, mostly turns of one session. For each
+term that questions ask for, a summary of what the base has of it is cached. A summary describes the base as it was
+built; blocks in which documents have died since, or have other turns around them, are the changes of a table.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import replace
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
+from recollect.indexes.documents.table import Table
+from recollect.indexes.fixed_point import BITS as FRACTION_BITS
+from recollect.indexes.kernels.factors import BY_KIND
+from recollect.indexes.kernels.types import About, Kernels, Layout, Part, Summary, blocks_of
+from recollect.indexes.parameters import FROM_BEFORE
+from recollect.indexes.words.postings import Postings
+from recollect.indexes.words.segment import Segment
+
+#: A block has 1 << BITS documents.
+BITS = 4
+#: Summaries are cached up to this fraction of the memory of their segment, and at least this many bytes.
+_PART, _LEAST_BYTES = 4, 1 << 20
+#: Number of speakers of whom the blocks are cached.
+_SPEAKERS = 256
+#: Number of links between turns over which they lend.
+_REACH = len(FROM_BEFORE)
+_NOTHING: Ints = np.zeros(0, dtype=np.int64)
+
+
+class Base:
+    """What is computed once for a segment: its blocks, and the summaries of its terms.
+
+    Args:
+        segment: The segment.
+        table: A table that begins with its documents.
+    """
+
+    def __init__(self, segment: Segment, table: Table) -> None:
+        columns = segment.columns
+        self.documents = segment.count
+        #: The table as if there were no later documents and none had died.
+        self.table = replace(
+            table,
+            count=self.documents,
+            live_count=self.documents,
+            alive=columns["alive"],
+            before=columns["before"],
+            after=columns["after"],
+            session_lengths=np.zeros(segment.session_count, dtype=np.int64),
+            _unexpired=[],
+            _narrowed={},
+        )
+        self.layout = _layout(columns["session"], BITS)
+        self.blocks = blocks_of(self.documents, BITS)
+        begins = np.arange(0, self.documents, 1 << BITS)
+        self._weights: Ints = np.maximum.reduceat(columns["weight"], begins).astype(np.int64)
+        self._offers: NDArray[np.int8] = np.bitwise_or.reduceat(columns["offers"], begins)
+        self._speakers: dict[int, Flags] = {}
+        #: The first and the last day of the documents of each block.
+        self.days = tuple(of.reduceat(columns["civil"], begins) for of in (np.minimum, np.maximum))
+        linked = np.flatnonzero(_is_far(columns["before"], -1) | _is_far(columns["after"], 1))
+        of, lender = _far_lenders(self.table, _around(self.table, linked, _REACH - 1))
+        #: Lenders of a block that are not next to it: the blocks, ascending, and one lender for each.
+        self.far_blocks, self.far_lenders = of, lender
+        self._summaries: OrderedDict[int, Summary] = OrderedDict()
+        self._room = max(segment.nbytes // _PART, _LEAST_BYTES)
+
+    def summary(self, kernels: Kernels, postings: Postings, term: int, is_title: bool) -> Summary:
+        """Return the summary of a term of a question; that of the least recently used term is evicted."""
+        number = postings.terms[term]
+        found = self._summaries.get(number)
+        if found is None:
+            begin, end = postings.spans[term, :2].tolist()
+            found = kernels.summarize(postings.base[begin:end], self.table, BITS, is_title)
+            if number != NONE:
+                self._summaries[number] = found
+                self._room -= found.nbytes
+                while self._room < 0 and self._summaries:
+                    self._room += self._evicted()
+        else:
+            with suppress(KeyError):  # another thread has evicted it
+                self._summaries.move_to_end(number)
+        return found
+
+    def factors(self, about: About) -> Ints:
+        """Return the maximum factor of the documents in each block, with 16 bits of fraction.
+
+        Cost:
+            O(blocks); for another speaker than those of the last questions, O(documents).
+        """
+        factors = self._weights
+        if about.speaker != NONE:
+            has = self._speakers.get(about.speaker)
+            if has is None:
+                while len(self._speakers) >= _SPEAKERS:
+                    self._speakers.pop(next(iter(self._speakers), NONE), None)
+                has = np.zeros(self.blocks, dtype=np.bool_)
+                has[np.flatnonzero(self.table.speaker[: self.documents] == about.speaker) >> BITS] = True
+                self._speakers[about.speaker] = has
+            factors = np.where(has, np.maximum(factors, factors * about.favour >> FRACTION_BITS), factors)
+        for kind in about.kinds:
+            of, out_of = BY_KIND[kind]
+            if of > out_of:
+                factors = np.where(self._offers & kind, factors * of // out_of, factors)
+        return factors
+
+    def _evicted(self) -> int:
+        try:
+            return self._summaries.popitem(last=False)[1].nbytes
+        except KeyError:  # another thread was faster
+            return 0
+
+
+_BASES: WeakKeyDictionary[Segment, Base] = WeakKeyDictionary()
+
+
+def base_of(segment: Segment, table: Table) -> Base:
+    """Return the base of a table that begins with the documents of a segment."""
+    base = _BASES.get(segment)
+    if base is None:
+        base = _BASES[segment] = Base(segment, table)
+    return base
+
+
+class Changes(NamedTuple):
+    """The differences between a table and its base.
+
+    Attributes:
+        dead: The dead documents of the base.
+        blocks: The blocks with changes, ascending.
+        lenders: The documents of the base that lend to these or to the tail and are not next to them.
+        tail_sessions: The sessions of the tail's documents.
+        unchanged: Of each document of the base, whether it is in a block without changes; a bit each.
+    """
+
+    dead: Ints
+    blocks: Ints
+    lenders: Ints
+    tail_sessions: Ints
+    unchanged: NDArray[np.uint8]
+
+
+def changes_of(table: Table, base: Base) -> Changes:
+    """Return the differences between a table and its base, computed once for each table."""
+    found: Changes | None = table.__dict__.get("_changes")
+    if found is None:
+        found = table.__dict__["_changes"] = _compared(table, base)
+    return found
+
+
+def _compared(table: Table, base: Base) -> Changes:
+    count, first = base.documents, base.table
+    alive = table.alive[:count]
+    dead = np.flatnonzero(~alive)
+    differ = ~alive | (table.before[:count] != first.before) | (table.after[:count] != first.after)
+    # A document has other lenders than in the base if a link on the way to one of them is another one.
+    blocks = np.unique(_around(first, np.flatnonzero(differ), _REACH - 1) >> BITS)
+    unchanged = np.ones(base.blocks << BITS, dtype=np.bool_)
+    unchanged.reshape(-1, 1 << BITS)[blocks] = False
+    in_blocks = np.flatnonzero(~unchanged)
+    in_blocks = in_blocks[in_blocks < count]
+    tail = np.arange(count, table.count)
+    lenders = _around(table, np.concatenate([in_blocks[alive[in_blocks]], tail]), _REACH)
+    sessions = table.session[count : table.count]
+    return Changes(
+        dead,
+        blocks,
+        lenders[lenders < count],
+        np.unique(sessions[sessions != NONE]).astype(np.int64),
+        np.packbits(unchanged[:count]),
+    )
+
+
+def part_of(
+    base: Base, table: Table, blocks: Ints, changes: Changes, summaries: tuple[Summary, ...], *, with_tail: bool
+) -> Part:
+    """Return a part of the documents: some blocks, and the tail or not."""
+    inside = np.zeros(base.blocks, dtype=np.bool_)
+    inside[blocks] = True
+    begins = np.maximum((blocks << BITS) - _REACH, 0)
+    ends = np.minimum((blocks + 1 << BITS) + _REACH, base.documents)
+    more = _NOTHING
+    if len(base.far_blocks):
+        more = base.far_lenders[inside[base.far_blocks]]
+    if with_tail and len(changes.lenders):
+        more = np.concatenate([more, changes.lenders])
+    if len(more):
+        begins, ends = np.concatenate([begins, more]), np.concatenate([ends, more + 1])
+        order = np.argsort(begins)
+        begins, ends = begins[order], np.maximum.accumulate(ends[order])
+    apart = np.flatnonzero(begins[1:] > ends[:-1]) + 1
+    ranges = np.empty((len(apart) + 1 if len(begins) else 0, 2), dtype=np.int64)
+    if len(begins):
+        ranges[0, 0], ranges[1:, 0] = begins[0], begins[apart]
+        ranges[-1, 1], ranges[:-1, 1] = ends[-1], ends[apart - 1]
+    layout = base.layout
+    starts, sizes = layout.starts[blocks], layout.starts[blocks + 1] - layout.starts[blocks]
+    at = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+    wanted = np.zeros(len(table.session_lengths) + 1, dtype=np.bool_)  # the last is NONE
+    wanted[layout.sessions[at]] = True
+    if with_tail:
+        wanted[changes.tail_sessions] = True
+    return Part(
+        inside,
+        ranges.reshape(-1),
+        np.flatnonzero(wanted[:-1]),
+        changes.dead,
+        base.documents,
+        BITS,
+        with_tail,
+        summaries,
+    )
+
+
+def _around(table: Table, numbers: Ints, steps: int) -> Ints:
+    """Return documents and the turns around them, up to a number of steps, ascending."""
+    found = [numbers.astype(np.int64)]
+    for links in (table.before, table.after):
+        at = found[0]
+        for _ in range(steps):
+            at = links[at].astype(np.int64)
+            at = at[(at != NONE) & (at < table.count)]
+            found.append(at)
+    return np.unique(np.concatenate(found))
+
+
+def _layout(sessions: Numbers, bits: int) -> Layout:
+    """Return the blocks of documents, given the session of each."""
+    count = blocks_of(len(sessions), bits)
+    of = np.arange(len(sessions)) >> bits
+    width = int(sessions.max(initial=NONE)) + 2
+    pairs = np.unique(of * width + sessions + 1)
+    block, session = pairs // width, pairs % width - 1
+    # NONE remains only in blocks that have nothing else.
+    several = np.bincount(block, minlength=count)[block] > 1
+    kept = ~(several & (session == NONE))
+    block, session = block[kept], session[kept]
+    return Layout(bits, np.searchsorted(block, np.arange(count + 1)).astype(np.int64), session.astype(np.int64))
+
+
+def _is_far(links: Numbers, step: int) -> Flags:
+    """Return which documents have a link that does not lead to the document that is a step further."""
+    out: Flags = (links != NONE) & (links != np.arange(len(links)) + step)
+    return out
+
+
+def _far_lenders(table: Table, numbers: Ints) -> tuple[Ints, Ints]:
+    """Return the blocks of documents, ascending, and the lenders of each that are not next to it."""
+    pairs = []
+    for links in (table.before, table.after):
+        of = at = numbers
+        for _ in range(_REACH):
+            at = links[at].astype(np.int64)
+            there = (at != NONE) & (at < table.count)
+            of, at = of[there], at[there]
+            begin = of >> BITS << BITS
+            far = (at < begin - _REACH) | (at >= begin + (1 << BITS) + _REACH)
+            pairs.append((of[far] >> BITS) * table.count + at[far])
+    both = np.unique(np.concatenate(pairs))
+    return both // max(table.count, 1), both % max(table.count, 1)
