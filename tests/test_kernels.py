@@ -18,7 +18,7 @@ from recollect.indexes.documents import columns
 from recollect.indexes.kernels import choose
 from recollect.indexes.kernels.factors import BY_KIND
 from recollect.indexes.kernels.native import library
-from recollect.indexes.kernels.types import RAW
+from recollect.indexes.kernels.types import RATIO_BITS, RAW
 from recollect.indexes.sdr import types as sdr_types
 from recollect.indexes.words import postings
 from recollect.text.answers import INSTRUCTION, Kind
@@ -33,7 +33,7 @@ from recollect.doctor import examine
 memory = recollect.open(":memory:")
 memory.remember("The boat lies in the harbour")
 print(*{{memory.recall("boat").plan.kernels for _ in range(3)}})
-print(*[each.ok for each in examine(memory) if each.what == "kernels"])
+print(*[each.well for each in examine(memory) if each.what == "kernels"])
 print(*[each.finding for each in examine(memory) if each.what == "kernels"])
 """
 _NOT_BUILT = 'sys.modules["recollect.indexes.kernels.native._native"] = None'
@@ -94,6 +94,7 @@ def test_the_constants_in_c_are_those_in_python() -> None:
         "TOP": parameters.TOP[0],
         "TOP_BELOW": parameters.TOP[1],
         "RAW": len(RAW),
+        "RATIO_BITS": RATIO_BITS,
         "FACTOR_BITS": sdr_types.FACTOR_BITS,
         "INSTRUCTION": INSTRUCTION,
         **{kind.name: kind.value for kind in Kind if kind.name},

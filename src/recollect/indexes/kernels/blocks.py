@@ -20,7 +20,7 @@ from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS as FRACTION_BITS
 from recollect.indexes.kernels.factors import BY_KIND
-from recollect.indexes.kernels.types import About, Kernels, Layout, Part, Summary, blocks_of
+from recollect.indexes.kernels.types import About, Kernels, Layout, Part, Summary
 from recollect.indexes.parameters import FROM_BEFORE
 from recollect.indexes.words.postings import Postings
 from recollect.indexes.words.segment import Segment
@@ -59,8 +59,8 @@ class Base:
             _unexpired=[],
             _narrowed={},
         )
-        self.layout = _layout(columns["session"], BITS)
-        self.blocks = blocks_of(self.documents, BITS)
+        self.layout = _layout(columns["session"])
+        self.blocks = self.layout.blocks
         begins = np.arange(0, self.documents, 1 << BITS)
         self._weights: Ints = np.maximum.reduceat(columns["weight"], begins).astype(np.int64)
         self._offers: NDArray[np.int8] = np.bitwise_or.reduceat(columns["offers"], begins)
@@ -80,7 +80,7 @@ class Base:
         found = self._summaries.get(number)
         if found is None:
             begin, end = postings.spans[term, :2].tolist()
-            found = kernels.summarize(postings.base[begin:end], self.table, BITS, is_title)
+            found = kernels.summarize(postings.base[begin:end], self.table, self.layout, is_title)
             if number != NONE:
                 self._summaries[number] = found
                 self._room -= found.nbytes
@@ -139,7 +139,8 @@ class Changes(NamedTuple):
         blocks: The blocks with changes, ascending.
         lenders: The documents of the base that lend to these or to the tail and are not next to them.
         tail_sessions: The sessions of the tail's documents.
-        unchanged: Of each document of the base, whether it is in a block without changes; a bit each.
+        unchanged: Which documents of the base are in blocks without changes, as bits (`types.Summary.bits`).
+        standing: The blocks with live documents that have standing tags, ascending.
     """
 
     dead: Ints
@@ -147,6 +148,7 @@ class Changes(NamedTuple):
     lenders: Ints
     tail_sessions: Ints
     unchanged: NDArray[np.uint8]
+    standing: Ints
 
 
 def changes_of(table: Table, base: Base) -> Changes:
@@ -177,48 +179,23 @@ def _compared(table: Table, base: Base) -> Changes:
         lenders[lenders < count],
         np.unique(sessions[sessions != NONE]).astype(np.int64),
         np.packbits(unchanged[:count]),
+        blocks_with_standing(table, base),
     )
 
 
-def part_of(
-    base: Base, table: Table, blocks: Ints, changes: Changes, summaries: tuple[Summary, ...], *, with_tail: bool
-) -> Part:
+def blocks_with_standing(table: Table, base: Base, among: Flags | None = None) -> Ints:
+    """Return the blocks with live documents that have standing tags, also if only these among some count."""
+    governing = table.governing if among is None else table.governing[among[table.governing]]
+    return np.unique(governing[governing < base.documents] >> BITS)
+
+
+def part_of(base: Base, inside: Flags, changes: Changes, summaries: tuple[Summary, ...], *, with_tail: bool) -> Part:
     """Return a part of the documents: some blocks, and the tail or not."""
-    inside = np.zeros(base.blocks, dtype=np.bool_)
-    inside[blocks] = True
-    begins = np.maximum((blocks << BITS) - _REACH, 0)
-    ends = np.minimum((blocks + 1 << BITS) + _REACH, base.documents)
-    more = _NOTHING
-    if len(base.far_blocks):
-        more = base.far_lenders[inside[base.far_blocks]]
-    if with_tail and len(changes.lenders):
-        more = np.concatenate([more, changes.lenders])
-    if len(more):
-        begins, ends = np.concatenate([begins, more]), np.concatenate([ends, more + 1])
-        order = np.argsort(begins)
-        begins, ends = begins[order], np.maximum.accumulate(ends[order])
-    apart = np.flatnonzero(begins[1:] > ends[:-1]) + 1
-    ranges = np.empty((len(apart) + 1 if len(begins) else 0, 2), dtype=np.int64)
-    if len(begins):
-        ranges[0, 0], ranges[1:, 0] = begins[0], begins[apart]
-        ranges[-1, 1], ranges[:-1, 1] = ends[-1], ends[apart - 1]
-    layout = base.layout
-    starts, sizes = layout.starts[blocks], layout.starts[blocks + 1] - layout.starts[blocks]
-    at = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
-    wanted = np.zeros(len(table.session_lengths) + 1, dtype=np.bool_)  # the last is NONE
-    wanted[layout.sessions[at]] = True
-    if with_tail:
-        wanted[changes.tail_sessions] = True
-    return Part(
-        inside,
-        ranges.reshape(-1),
-        np.flatnonzero(wanted[:-1]),
-        changes.dead,
-        base.documents,
-        BITS,
-        with_tail,
-        summaries,
-    )
+    lenders = _NOTHING
+    if len(base.far_blocks) or (with_tail and len(changes.lenders)):
+        far = base.far_lenders[inside[base.far_blocks]]
+        lenders = np.union1d(far, changes.lenders) if with_tail else np.unique(far)
+    return Part(base.layout, inside, lenders, changes.dead, with_tail, changes.tail_sessions, summaries)
 
 
 def _around(table: Table, numbers: Ints, steps: int) -> Ints:
@@ -233,10 +210,10 @@ def _around(table: Table, numbers: Ints, steps: int) -> Ints:
     return np.unique(np.concatenate(found))
 
 
-def _layout(sessions: Numbers, bits: int) -> Layout:
+def _layout(sessions: Numbers) -> Layout:
     """Return the blocks of documents, given the session of each."""
-    count = blocks_of(len(sessions), bits)
-    of = np.arange(len(sessions)) >> bits
+    count = (len(sessions) + (1 << BITS) - 1) >> BITS
+    of = np.arange(len(sessions)) >> BITS
     width = int(sessions.max(initial=NONE)) + 2
     pairs = np.unique(of * width + sessions + 1)
     block, session = pairs // width, pairs % width - 1
@@ -244,7 +221,8 @@ def _layout(sessions: Numbers, bits: int) -> Layout:
     several = np.bincount(block, minlength=count)[block] > 1
     kept = ~(several & (session == NONE))
     block, session = block[kept], session[kept]
-    return Layout(bits, np.searchsorted(block, np.arange(count + 1)).astype(np.int64), session.astype(np.int64))
+    starts = np.searchsorted(block, np.arange(count + 1)).astype(np.int64)
+    return Layout(len(sessions), BITS, starts, session.astype(np.int64))
 
 
 def _is_far(links: Numbers, step: int) -> Flags:

@@ -18,7 +18,7 @@ from recollect.indexes.documents.columns import Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS as FRACTION_BITS
 from recollect.indexes.kernels import blocks
-from recollect.indexes.kernels.blocks import Base, Changes, base_of, changes_of, part_of
+from recollect.indexes.kernels.blocks import Base, Changes, base_of, blocks_with_standing, changes_of, part_of
 from recollect.indexes.kernels.factors import greatest_factor
 from recollect.indexes.kernels.types import RATIO_BITS, About, Kernels, Reached, Summary, Weights
 from recollect.indexes.parameters import TOP
@@ -32,8 +32,6 @@ _FIRST = 64
 _CHANGED = 4
 _NO_DOCUMENTS: Numbers = np.zeros(0, dtype=np.int32)
 _NOTHING: Ints = np.zeros(0, dtype=np.int64)
-#: The number of bits of each byte.
-_COUNTS = np.array([byte.bit_count() for byte in range(256)], dtype=np.int64)
 
 
 class Extras(NamedTuple):
@@ -121,26 +119,26 @@ class _Search:
             return None  # some share may be rounded to 0, so that it is not known which documents are reached
         bounds = self._bounds(summaries)
         limits = bounds * self.base.factors(self.about) >> FRACTION_BITS
-        with_standing = self._blocks_with_standing()
-        standing_limits = _NOTHING
-        if len(with_standing):
+        standing = self._blocks_with_standing()
+        first = np.zeros(self.base.blocks, dtype=np.bool_)
+        first[changed] = True
+        first[self._greatest(limits, _FIRST)] = True
+        if len(standing):
             factor = greatest_factor(self.table.heaviest_standing, self.about)
-            standing_limits = bounds[with_standing] * factor >> FRACTION_BITS
-        first = self._greatest(limits, _FIRST)
-        if len(with_standing):
-            first = np.concatenate([first, with_standing[self._greatest(standing_limits, self.wanted.standing)]])
-        first = np.union1d(first, changed)
+            of_standing = bounds[standing] * factor >> FRACTION_BITS
+            first[standing[self._greatest(of_standing, self.wanted.standing)]] = True
         found = self._computed(first, summaries, with_tail=True)
         passed = self._passed(found, summaries)
         rest = limits >= self._bar(found, self.wanted.best)
-        if len(with_standing):
-            of_standing = found.within(self.table.standing[: self.table.count] != 0)
-            rest[with_standing[standing_limits >= self._bar(of_standing, self.wanted.standing)]] = True
-        rest[first] = False
+        if len(standing):
+            has_tags = np.flatnonzero(self.table.standing[found.numbers])
+            some = Reached(found.numbers[has_tags], found.shares[:, has_tags], len(has_tags))
+            rest[standing[of_standing >= self._bar(some, self.wanted.standing)]] = True
+        rest &= ~first
         if rest.any():
-            more = self._computed(np.flatnonzero(rest), summaries, with_tail=False)
+            more = self._computed(rest, summaries, with_tail=False)
             numbers = np.concatenate([found.numbers, more.numbers])
-            return Reached(numbers, np.concatenate([found.shares, more.shares], axis=1), passed)
+            found = Reached(numbers, np.concatenate([found.shares, more.shares], axis=1), passed)
         return found._replace(passed=passed)
 
     def _summaries(self) -> tuple[Summary, ...]:
@@ -163,24 +161,23 @@ class _Search:
         return bounds
 
     def _blocks_with_standing(self) -> Ints:
-        governing = self.table.governing
-        if self.wanted.among is not None:
-            governing = governing[self.wanted.among[governing]]
-        return np.unique(governing[governing < self.base.documents] >> blocks.BITS)
+        if self.wanted.among is None:
+            return self.changes.standing
+        return blocks_with_standing(self.table, self.base, self.wanted.among)
 
     def _greatest(self, limits: Ints, count: int) -> Ints:
         """Return the indexes of the greatest limits above 0, at least this many if there are."""
         same = np.zeros(len(limits), dtype=np.int64)  # ties are not broken by time
         return self.kernels.best(limits, same, self.table, count)
 
-    def _computed(self, some: Ints, summaries: tuple[Summary, ...], *, with_tail: bool) -> Reached:
+    def _computed(self, inside: Flags, summaries: tuple[Summary, ...], *, with_tail: bool) -> Reached:
         """Return the documents in some blocks that may be hits, with their shares."""
-        part = part_of(self.base, self.table, some, self.changes, summaries, with_tail=with_tail)
+        part = part_of(self.base, inside, self.changes, summaries, with_tail=with_tail)
         forced = _NO_DOCUMENTS
         if self.wanted.extras is not None:
             numbers = self.wanted.extras.numbers
             in_base = numbers < self.base.documents
-            here = part.inside[np.where(in_base, numbers >> blocks.BITS, 0)]
+            here = inside[np.where(in_base, numbers >> blocks.BITS, 0)]
             forced = numbers[np.where(in_base, here, with_tail)].astype(np.int32)
         found = self.kernels.reach(self.postings, self.table, self.weights, forced, part)
         return found if self.wanted.among is None else found.within(self.wanted.among)
@@ -202,22 +199,14 @@ class _Search:
             found: What of them is in the tail and in blocks with changes, and other documents.
             summaries: The summaries of the terms.
         """
-        documents = self.base.documents
-        few = np.zeros(documents, dtype=np.bool_)
-        reached = self.changes.unchanged & 0
-        for summary in summaries:
-            if summary.reached.dtype == np.uint8:
-                reached |= summary.reached
-            else:
-                few[summary.reached] = True
-        if self.wanted.extras is not None:
-            numbers = self.wanted.extras.numbers
-            few[numbers[numbers < documents]] = True
-        reached |= np.packbits(few)
-        reached &= self.changes.unchanged
+        documents, kept = self.base.documents, self.changes.unchanged
+        more = _NOTHING if self.wanted.extras is None else self.wanted.extras.numbers
         if self.wanted.among is not None:
-            reached &= np.packbits(self.wanted.among[:documents])
+            kept = kept & np.packbits(self.wanted.among[:documents])
+        count = self.kernels.union(self.base.layout, summaries, more, kept)
+        if not len(self.changes.blocks) and self.table.count == documents:
+            return count
         changed = np.zeros(self.base.blocks + 1, dtype=np.bool_)  # the last is the tail
         changed[self.changes.blocks] = changed[-1] = True
         of = np.where(found.numbers < documents, found.numbers >> blocks.BITS, self.base.blocks)
-        return int(_COUNTS[reached].sum()) + int(np.count_nonzero(changed[of]))
+        return count + int(np.count_nonzero(changed[of]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -100,7 +101,8 @@ class Matched(NamedTuple):
     lends: Flags
 
 
-class Summary(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Summary:
     """What the base of an index has of a term, if all of its documents are live. It never changes.
 
     Attributes:
@@ -109,7 +111,8 @@ class Summary(NamedTuple):
             rounded up, with RATIO_BITS of fraction.
         sessions: The sessions that contain the term, ascending.
         times: Its count in each of these sessions.
-        reached: The documents that it reaches, ascending; or, if they are many, a bit for each document.
+        reached: The documents that it reaches, ascending, if they are few; else empty.
+        bits: If they are many, a bit for each document, the first one in the highest bit of the first byte; else empty.
         least: The least ratio of these documents, rounded down.
     """
 
@@ -117,65 +120,74 @@ class Summary(NamedTuple):
     most: NDArray[np.uint16]
     sessions: Numbers
     times: Numbers
-    reached: Numbers | NDArray[np.uint8]
+    reached: Numbers
+    bits: NDArray[np.uint8]
     least: int
+
+    @classmethod
+    def of(cls, most: NDArray[np.uint16], times: Numbers, reached: Flags, least: int) -> Summary:
+        """Return a summary from columns with an element for each block, session and document."""
+        blocks, sessions, some = (np.flatnonzero(each) for each in (most, times, reached))
+        many = len(some) * 32 > len(reached)
+        return cls(
+            blocks.astype(np.int32),
+            most[blocks],
+            sessions.astype(np.int32),
+            times[sessions],
+            some[: 0 if many else None].astype(np.int32),
+            np.packbits(reached[: None if many else 0]),
+            least,
+        )
 
     @property
     def nbytes(self) -> int:
         """Its approximate memory in bytes."""
-        return 500 + sum(each.nbytes for each in self[:5])
+        arrays = self.blocks, self.most, self.sessions, self.times, self.reached, self.bits
+        return 1000 + sum(each.nbytes for each in arrays)
 
 
-def summary_of(most: NDArray[np.uint16], counts: Numbers, reached: Flags, least: int) -> Summary:
-    """Return a summary from columns with an element for each block, session and document; 0 for those without it."""
-    blocks, sessions = most.nonzero()[0], counts.nonzero()[0]
-    some: Numbers | NDArray[np.uint8] = reached.nonzero()[0].astype(np.int32)
-    if len(some) * 32 > len(reached):
-        some = np.packbits(reached)
-    return Summary(blocks.astype(np.int32), most[blocks], sessions.astype(np.int32), counts[sessions], some, least)
-
-
-def blocks_of(count: int, bits: int) -> int:
-    """Return the number of blocks of 1 << bits documents."""
-    return (count + (1 << bits) - 1) >> bits
-
-
-class Layout(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Layout:
     """The blocks of the base: runs of documents with consecutive numbers, and of which sessions these are.
 
     Attributes:
+        documents: Number of documents.
         bits: A block has 1 << bits documents; the last may have fewer.
         starts: The begin of each block in `sessions`, and the end of the last.
         sessions: The sessions of the documents of each block, each once; NONE for a block without any.
     """
 
+    documents: int
     bits: int
     starts: Ints
     sessions: Ints
 
+    @property
+    def blocks(self) -> int:
+        """The number of blocks."""
+        return len(self.starts) - 1
 
-class Part(NamedTuple):
+
+@dataclass(frozen=True, eq=False)
+class Part:
     """The documents whose shares are wanted: those of some blocks, and of the tail.
 
     Attributes:
+        layout: The blocks.
         inside: Whether each block is wanted.
-        ranges: The begin and end of each range of documents in the base that are wanted or lend to wanted ones;
-            ascending, and none overlaps another.
-        sessions: The sessions of the wanted documents.
+        lenders: Documents of the base that lend to wanted ones and are not next to their blocks, ascending.
         dead: The dead documents of the base.
-        documents: Number of documents of the base.
-        bits: A block has 1 << bits documents.
         with_tail: Whether the documents of the tail are wanted, too.
+        tail_sessions: If so, their sessions.
         summaries: The summary of each term.
     """
 
+    layout: Layout
     inside: Flags
-    ranges: Ints
-    sessions: Ints
+    lenders: Ints
     dead: Ints
-    documents: int
-    bits: int
     with_tail: bool
+    tail_sessions: Ints
     summaries: tuple[Summary, ...]
 
 
@@ -202,13 +214,13 @@ class Kernels(Protocol):
         """
         ...
 
-    def summarize(self, occurrences: Ints, table: Table, bits: int, is_title: bool) -> Summary:
+    def summarize(self, occurrences: Ints, table: Table, layout: Layout, is_title: bool) -> Summary:
         """Return the summary of a term.
 
         Args:
             occurrences: Its occurrences in the base.
             table: The documents of the base, all live.
-            bits: A block has 1 << bits documents.
+            layout: Their blocks.
             is_title: Whether it is a title term.
         """
         ...
@@ -219,6 +231,17 @@ class Kernels(Protocol):
         """Return for each block an upper bound of the sum of all shares of a document, before any factor.
 
         It is 0 for a block that no term reaches. In blocks with changes since the base was built it may be too low.
+        """
+        ...
+
+    def union(self, layout: Layout, summaries: Sequence[Summary], more: Ints, kept: NDArray[np.uint8]) -> int:
+        """Return the number of documents of the base that a term reaches or that are in `more`, and are kept.
+
+        Args:
+            layout: The blocks.
+            summaries: The summaries of the terms.
+            more: More documents.
+            kept: Which documents are kept, as bits (`Summary.bits`).
         """
         ...
 

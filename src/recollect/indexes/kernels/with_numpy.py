@@ -22,8 +22,6 @@ from recollect.indexes.kernels.types import (
     Reached,
     Summary,
     Weights,
-    blocks_of,
-    summary_of,
 )
 from recollect.indexes.parameters import (
     AFTER_QUESTION,
@@ -43,6 +41,8 @@ from recollect.indexes.words.postings import MOST_COUNT, POSITION_BITS, Postings
 _STEPS = len(FROM_BEFORE) + len(FROM_AFTER)
 #: Above the relative error of some thousand steps in floating point.
 _MARGIN = 1 + 1e-9
+#: The number of bits of each byte.
+_COUNTS = np.array([byte.bit_count() for byte in range(256)], dtype=np.int64)
 
 
 class NumpyKernels:
@@ -105,30 +105,30 @@ class NumpyKernels:
         shares[3, turns] = session_sums[session[turns]]
         return Reached(reached, shares, len(reached))
 
-    def summarize(self, occurrences: Ints, table: Table, bits: int, is_title: bool) -> Summary:
+    def summarize(self, occurrences: Ints, table: Table, layout: Layout, is_title: bool) -> Summary:
         numbers, times = run_lengths(occurrences)
         sessions = table.session[numbers]
         turns = (sessions != NONE) & (not is_title)
-        counts = np.bincount(sessions[turns], times[turns], len(table.session_lengths)).astype(np.int32)
+        of_sessions = np.bincount(sessions[turns], times[turns], len(table.session_lengths)).astype(np.int32)
         if is_title:
             mass: Ints = np.full(len(numbers), TITLE_MASS, dtype=np.int64)
         else:
             numbers, _, mass = _masses(table, numbers, times)
         ratios = (mass << RATIO_BITS) // (mass + _pivot(table, numbers))
-        most: NDArray[np.uint16] = np.zeros(blocks_of(table.count, bits), dtype=np.uint16)
-        of = numbers >> bits
+        most: NDArray[np.uint16] = np.zeros(layout.blocks, dtype=np.uint16)
+        of = numbers >> layout.bits
         begins = np.flatnonzero(np.diff(of, prepend=NONE))
         if len(begins):
             most[of[begins]] = np.maximum.reduceat(ratios, begins) + 1
         reached: Flags = np.zeros(table.count, dtype=np.bool_)
         reached[numbers] = True
-        return summary_of(most, counts, reached, int(ratios.min(initial=1 << RATIO_BITS)))
+        return Summary.of(most, of_sessions, reached, int(ratios.min(initial=1 << RATIO_BITS)))
 
     def bounds(
         self, postings: Postings, table: Table, weights: Weights, layout: Layout, summaries: Sequence[Summary]
     ) -> Ints:
         unit = (1 << SHARE_BITS) / weights.whole * _MARGIN
-        sums = np.zeros(len(layout.starts) - 1)
+        sums = np.zeros(layout.blocks)
         of_sessions = np.zeros(len(table.session_lengths) + 1)  # the last is that of a block without sessions
         for term, summary in enumerate(summaries):
             weight = int(weights.terms[term]) * TOP[0] / TOP[1] * unit / (1 << RATIO_BITS)
@@ -146,6 +146,16 @@ class NumpyKernels:
         most = np.maximum.reduceat(of_sessions[layout.sessions], layout.starts[:-1])
         out: Ints = np.where(sums > 0, sums + most + 1, 0).astype(np.int64)
         return out
+
+    def union(self, layout: Layout, summaries: Sequence[Summary], more: Ints, kept: NDArray[np.uint8]) -> int:
+        reached = kept & 0
+        few: Flags = np.zeros(layout.documents, dtype=np.bool_)
+        few[more[more < layout.documents]] = True
+        for summary in summaries:
+            few[summary.reached] = True
+            if len(summary.bits):
+                reached |= summary.bits
+        return int(_COUNTS[(reached | np.packbits(few)) & kept].sum())
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
         factor = factor_of(reached.numbers, table, about)
@@ -301,7 +311,7 @@ def _add_sessions(sums: Ints, postings: Postings, table: Table, weights: Weights
             which, mass = _by_session(numbers, counts, table)
         else:
             which, mass = _with_tail(part.summaries[term], postings, term, table, part.dead)
-            wanted = np.isin(which, part.sessions) & (mass > 0)
+            wanted = _sessions_of(part, table)[which] & (mass > 0)
             which, mass = which[wanted], mass[wanted]
         sums[which] += session_share(int(weights.sessions[term]), mass, table.session_pivots[which], weights)
 
@@ -338,14 +348,31 @@ def _with_tail(
 
 def _wanted(numbers: Ints, part: Part) -> Flags:
     """Return which documents are in a part."""
-    blocks = np.minimum(numbers >> part.bits, len(part.inside) - 1)
-    out: Flags = np.where(numbers < part.documents, part.inside[blocks], part.with_tail)
+    in_base = numbers < part.layout.documents
+    out: Flags = np.where(in_base, part.inside[np.where(in_base, numbers >> part.layout.bits, 0)], part.with_tail)
     return out
+
+
+def _sessions_of(part: Part, table: Table) -> Flags:
+    """Return which sessions have documents in a part."""
+    wanted: Flags = np.zeros(len(table.session_lengths) + 1, dtype=np.bool_)  # the last is NONE
+    starts = part.layout.starts
+    wanted[part.layout.sessions[np.repeat(part.inside, np.diff(starts))]] = True
+    if part.with_tail:
+        wanted[part.tail_sessions] = True
+    return wanted
 
 
 def _of_part(postings: Postings, part: Part) -> Postings:
     """Return the occurrences that are wanted, or in documents that lend to wanted ones."""
-    begins, ends = part.ranges.reshape(-1, 2).T << POSITION_BITS
+    blocks, size = np.flatnonzero(part.inside), 1 << part.layout.bits
+    begins, ends = blocks * size - len(FROM_BEFORE), (blocks + 1) * size + len(FROM_BEFORE)
+    begins = np.concatenate([np.maximum(begins, 0), part.lenders])
+    ends = np.concatenate([np.minimum(ends, part.layout.documents), part.lenders + 1])
+    order = np.argsort(begins)
+    begins, ends = begins[order], np.maximum.accumulate(ends[order])
+    begins[1:] = np.maximum(begins[1:], ends[:-1])  # no occurrence twice
+    begins, ends = begins << POSITION_BITS, np.maximum(begins, ends) << POSITION_BITS
     columns, spans, size = [], [], 0
     for begin, end, tail_begin, tail_end in postings.spans.tolist():
         column = postings.base[begin:end]

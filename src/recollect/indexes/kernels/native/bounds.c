@@ -90,7 +90,7 @@ int rc_bounds(const rc_postings *postings, const rc_table *table, const rc_weigh
     for (int64_t pair = 0; enough && pair < weights->pairs.count; pair += 3) {
         rc_span first = span_of(postings, AT(weights->pairs, pair), false);
         rc_span second = span_of(postings, AT(weights->pairs, pair + 1), false);
-        add_pair(sums, first, second, (double)AT(weights->pairs, pair + 2) * MARGIN, layout->block_bits);
+        add_pair(sums, first, second, (double)AT(weights->pairs, pair + 2) * MARGIN, layout->bits);
     }
     for (int64_t block = 0; enough && block < blocks; block++) {
         double most = 0;
@@ -107,4 +107,37 @@ int rc_bounds(const rc_postings *postings, const rc_table *table, const rc_weigh
     free(more.counts);
     free(more.met);
     return enough ? 0 : RC_NO_MEMORY;
+}
+
+int64_t rc_union(const rc_layout *layout, int64_t terms, const rc_summary *const *summaries, rc_ints more,
+                 rc_octets kept) {
+    rc_octets bits = {calloc((size_t)kept.count + 1, 1), kept.count};
+    if (!bits.at) {
+        return RC_NO_MEMORY;
+    }
+    for (int64_t term = 0; term < terms; term++) {
+        const rc_summary *summary = summaries[term];
+        for (int64_t at = 0; at < summary->bits.count; at++) {
+            AT(bits, at) |= AT(summary->bits, at);
+        }
+        for (int64_t at = 0; at < summary->reached.count; at++) {
+            int64_t number = AT(summary->reached, at);
+            AT(bits, number >> 3) |= (uint8_t)(0x80 >> (number & 7));
+        }
+    }
+    for (int64_t at = 0; at < more.count; at++) {
+        int64_t number = AT(more, at);
+        if (number < layout->documents) {
+            AT(bits, number >> 3) |= (uint8_t)(0x80 >> (number & 7));
+        }
+    }
+    int64_t count = 0;
+    for (int64_t at = 0; at < bits.count; at++) {
+        uint8_t octet = AT(bits, at) & AT(kept, at);
+        octet = (uint8_t)(octet - ((octet >> 1) & 0x55));
+        octet = (uint8_t)((octet & 0x33) + ((octet >> 2) & 0x33));
+        count += (octet + (octet >> 4)) & 0x0F;
+    }
+    free(bits.at);
+    return count;
 }

@@ -6,6 +6,7 @@
 
 typedef struct { uint8_t *at; int64_t count; } rc_flags;
 typedef struct { int8_t *at; int64_t count; } rc_bytes;
+typedef struct { uint8_t *at; int64_t count; } rc_octets;
 typedef struct { uint16_t *at; int64_t count; } rc_shorts;
 typedef struct { int16_t *at; int64_t count; } rc_components;
 typedef struct { int32_t *at; int64_t count; } rc_numbers;
@@ -41,24 +42,25 @@ typedef struct {
 
 /* What the base has of a term, if all of its documents are live (`types.Summary`). */
 typedef struct {
-    rc_numbers blocks, sessions, times;
+    rc_numbers blocks, sessions, times, reached;
     rc_shorts most;
+    rc_octets bits;
 } rc_summary;
 
-/* The documents whose shares are wanted (`types.Part`); `ranges` has two elements for each range. */
+/* The blocks of the base, and the sessions of the documents of each (`types.Layout`). */
 typedef struct {
+    int64_t documents, bits;
+    rc_ints starts, sessions;
+} rc_layout;
+
+/* The documents whose shares are wanted (`types.Part`). */
+typedef struct {
+    const rc_layout *layout;
     rc_flags inside;
-    rc_ints ranges, sessions, dead;
-    int64_t base_count, block_bits;
+    rc_ints lenders, dead, tail_sessions;
     int32_t with_tail;
     const rc_summary *const *summaries;
 } rc_part;
-
-/* The sessions of the documents of each block (`types.Layout`). */
-typedef struct {
-    rc_ints starts, sessions;
-    int64_t block_bits;
-} rc_layout;
 
 /* A document and its shares, in the order of `types.RAW`. */
 typedef struct {
@@ -119,6 +121,9 @@ int rc_reach(const rc_postings *postings, const rc_table *table, const rc_weight
 /* Both arrays of the first begin as zeros; it returns the least ratio. */
 int64_t rc_summarize(rc_ints occurrences, const rc_table *table, int32_t is_title, int64_t block_bits,
                      rc_scratch *scratch, rc_shorts most, rc_numbers counts, rc_flags reached);
+/* Returns the number of documents. */
+int64_t rc_union(const rc_layout *layout, int64_t terms, const rc_summary *const *summaries, rc_ints more,
+                 rc_octets kept);
 int rc_bounds(const rc_postings *postings, const rc_table *table, const rc_weights *weights, const rc_layout *layout,
               const rc_summary *const *summaries, rc_ints bounds);
 void rc_matched(const rc_postings *postings, const rc_table *table, const rc_weights *weights, rc_ints hits,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
-from recollect.indexes.kernels.native.library import check, ffi, flags, ints, lib, numbers, passed, struct
+from recollect.indexes.kernels.native.library import check, ffi, flags, ints, kept, lib, numbers, octets, passed, struct
 from recollect.indexes.kernels.types import (
     RAW,
     About,
@@ -21,8 +21,6 @@ from recollect.indexes.kernels.types import (
     Reached,
     Summary,
     Weights,
-    blocks_of,
-    summary_of,
 )
 from recollect.indexes.parameters import FROM_AFTER, FROM_BEFORE
 from recollect.indexes.words.postings import Postings
@@ -30,8 +28,6 @@ from recollect.indexes.words.postings import Postings
 _STEPS = len(FROM_BEFORE) + len(FROM_AFTER)
 #: The fields of a row that a kernel returns: a document and its shares.
 _FIELDS = 1 + len(RAW)
-#: The attribute under which a table's structure is kept with it.
-_CACHED = "_native"
 
 
 class NativeKernels:
@@ -40,11 +36,24 @@ class NativeKernels:
     def __init__(self) -> None:
         # The working memory of one question is kept for the next. `pop` and `append` of a deque are thread-safe.
         self._free: deque[Any] = deque(maxlen=1)
+        # The postings and weights of the last question, which several calls share, and their structures.
+        self._postings: tuple[Any, Any] = (None, None)
+        self._weights: tuple[Any, Any] = (None, None)
 
-    def tally(self, postings: Postings, table: Table) -> Ints:
-        out: Ints = np.zeros((len(postings.spans), 3), dtype=np.int64)
-        check(lib.rc_tally(_postings(postings), _table(table), ints(out)))
-        return out
+    def _question(self, postings: Postings, table: Table, weights: Weights) -> tuple[Any, Any, Any]:
+        """Return the arguments that most kernels begin with."""
+        known, made = self._weights
+        if known is not weights:
+            made = _weights(weights)
+            self._weights = weights, made
+        return self._of_postings(postings), _table(table), made
+
+    def _of_postings(self, postings: Postings) -> Any:
+        known, made = self._postings
+        if known is not postings:
+            made = struct("rc_postings", base=ints(postings.base), tail=ints(postings.tail), spans=ints(postings.spans))
+            self._postings = postings, made
+        return made
 
     def _scratch(self) -> Any:
         try:
@@ -52,36 +61,44 @@ class NativeKernels:
         except IndexError:
             return ffi.gc(lib.rc_scratch_new(), lib.rc_scratch_free)
 
+    def tally(self, postings: Postings, table: Table) -> Ints:
+        out: Ints = np.zeros((len(postings.spans), 3), dtype=np.int64)
+        check(lib.rc_tally(self._of_postings(postings), _table(table), ints(out)))
+        return out
+
     def reach(
         self, postings: Postings, table: Table, weights: Weights, forced: Numbers, part: Part | None = None
     ) -> Reached:
         found, scratch = struct("rc_found"), self._scratch()
         summaries = None if part is None else _summaries(part.summaries)
         of_part = ffi.NULL if part is None else _part(part, summaries)
-        arguments = _postings(postings), _table(table), _weights(weights), numbers(forced), of_part
-        check(lib.rc_reach(*arguments, scratch, found))
+        check(lib.rc_reach(*self._question(postings, table, weights), numbers(forced), of_part, scratch, found))
         self._free.append(scratch)
         return _reached(found)
 
-    def summarize(self, occurrences: Ints, table: Table, bits: int, is_title: bool) -> Summary:
-        most: NDArray[np.uint16] = np.zeros(blocks_of(table.count, bits), dtype=np.uint16)
-        counts: Numbers = np.zeros(len(table.session_lengths), dtype=np.int32)
+    def summarize(self, occurrences: Ints, table: Table, layout: Layout, is_title: bool) -> Summary:
+        most: NDArray[np.uint16] = np.zeros(layout.blocks, dtype=np.uint16)
+        times: Numbers = np.zeros(len(table.session_lengths), dtype=np.int32)
         reached: Flags = np.zeros(table.count, dtype=np.bool_)
         scratch = self._scratch()
-        out = passed("shorts", most), numbers(counts), flags(reached)
-        least = check(lib.rc_summarize(ints(occurrences), _table(table), is_title, bits, scratch, *out))
+        out = passed("shorts", most), numbers(times), flags(reached)
+        least = check(lib.rc_summarize(ints(occurrences), _table(table), is_title, layout.bits, scratch, *out))
         self._free.append(scratch)
-        return summary_of(most, counts, reached, least)
+        return Summary.of(most, times, reached, least)
 
     def bounds(
         self, postings: Postings, table: Table, weights: Weights, layout: Layout, summaries: Sequence[Summary]
     ) -> Ints:
-        out: Ints = np.empty(len(layout.starts) - 1, dtype=np.int64)
-        blocks = struct("rc_layout", starts=ints(layout.starts), sessions=ints(layout.sessions), block_bits=layout.bits)
-        of_terms = _summaries(summaries)
-        arguments = _postings(postings), _table(table), _weights(weights), blocks, of_terms[0]
+        out: Ints = np.empty(layout.blocks, dtype=np.int64)
+        arguments = *self._question(postings, table, weights), _layout(layout), _summaries(summaries)
         check(lib.rc_bounds(*arguments, ints(out)))
         return out
+
+    def union(self, layout: Layout, summaries: Sequence[Summary], more: Ints, kept: NDArray[np.uint8]) -> int:
+        count: int = check(
+            lib.rc_union(_layout(layout), len(summaries), _summaries(summaries), ints(more), octets(kept))
+        )
+        return count
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
         totals: Ints = np.empty(len(reached.numbers), dtype=np.int64)
@@ -100,7 +117,7 @@ class NativeKernels:
             np.zeros((*shape, _STEPS), dtype=np.bool_),
         )
         kinds = ("flags", "ints", "ints", "flags", "ints", "flags")
-        arguments = _postings(postings), _table(table), _weights(weights), ints(numbers), ints(factors)
+        arguments = *self._question(postings, table, weights), ints(numbers), ints(factors)
         lib.rc_matched(*arguments, *map(passed, kinds, found))
         return found
 
@@ -128,37 +145,50 @@ def _reached(found: Any) -> Reached:
     return Reached(columns[0], columns[1:], len(columns[0]))
 
 
-def _summaries(summaries: Sequence[Summary]) -> tuple[Any, list[Any]]:
-    """Return an array of structures, and these, which must remain referenced."""
-    made = [
-        struct(
+def _summaries(summaries: Sequence[Summary]) -> Any:
+    """Return an array of structures, which their summaries keep."""
+    return ffi.new("rc_summary *[]", [_summary(each) for each in summaries])
+
+
+def _summary(summary: Summary) -> Any:
+    return kept(
+        summary,
+        lambda: struct(
             "rc_summary",
-            blocks=numbers(each.blocks),
-            sessions=numbers(each.sessions),
-            times=numbers(each.times),
-            most=passed("shorts", each.most),
-        )
-        for each in summaries
-    ]
-    return ffi.new("rc_summary *[]", made), made
+            blocks=numbers(summary.blocks),
+            most=passed("shorts", summary.most),
+            sessions=numbers(summary.sessions),
+            times=numbers(summary.times),
+            reached=numbers(summary.reached),
+            bits=octets(summary.bits),
+        ),
+    )
+
+
+def _layout(layout: Layout) -> Any:
+    return kept(
+        layout,
+        lambda: struct(
+            "rc_layout",
+            documents=layout.documents,
+            bits=layout.bits,
+            starts=ints(layout.starts),
+            sessions=ints(layout.sessions),
+        ),
+    )
 
 
 def _part(part: Part, summaries: Any) -> Any:
     return struct(
         "rc_part",
+        layout=_layout(part.layout),
         inside=flags(part.inside),
-        ranges=ints(part.ranges),
-        sessions=ints(part.sessions),
+        lenders=ints(part.lenders),
         dead=ints(part.dead),
-        base_count=part.documents,
-        block_bits=part.bits,
+        tail_sessions=ints(part.tail_sessions),
         with_tail=part.with_tail,
-        summaries=summaries[0],
+        summaries=summaries,
     )
-
-
-def _postings(postings: Postings) -> Any:
-    return struct("rc_postings", base=ints(postings.base), tail=ints(postings.tail), spans=ints(postings.spans))
 
 
 def _weights(weights: Weights) -> Any:
@@ -180,10 +210,9 @@ def _about(about: About) -> Any:
 
 
 def _table(table: Table) -> Any:
-    """Return a table as a structure, which is made once; the table keeps its arrays."""
-    made = table.__dict__.get(_CACHED)
-    if made is None:
-        made = table.__dict__[_CACHED] = struct(
+    return kept(
+        table,
+        lambda: struct(
             "rc_table",
             count=table.count,
             heaviest=table.heaviest,
@@ -203,10 +232,5 @@ def _table(table: Table) -> Any:
             session_pivots=ints(table.session_pivots),
             micros=ints(table.micros),
             pivots=ints(table.pivots),
-        )
-    return made
-
-
-def kernels() -> NativeKernels:
-    """Return new kernels."""
-    return NativeKernels()
+        ),
+    )

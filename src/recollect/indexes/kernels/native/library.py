@@ -6,6 +6,7 @@ their types must be exactly those of the C declarations, which is checked here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -16,12 +17,15 @@ _native = import_module("recollect.indexes.kernels.native._native")
 ffi: Any = _native.ffi
 lib: Any = _native.lib
 
+#: The attribute under which the structure of an object is kept with it.
+_KEPT = "_native"
 #: Each type of array in `interface.h`: its name, its elements in C, and in NumPy.
 _KINDS = {
     kind: (f"{element}[]", np.dtype(numpy))
     for kind, element, numpy in (
         ("flags", "uint8_t", np.bool_),
         ("bytes", "int8_t", np.int8),
+        ("octets", "uint8_t", np.uint8),
         ("shorts", "uint16_t", np.uint16),
         ("components", "int16_t", np.int16),
         ("numbers", "int32_t", np.int32),
@@ -56,9 +60,21 @@ def ints(array: NDArray[np.int64]) -> tuple[Any, int]:
     return passed("ints", array)
 
 
+def octets(array: NDArray[np.uint8]) -> tuple[Any, int]:
+    return passed("octets", array)
+
+
 def struct(name: str, **fields: Any) -> Any:
     """Return a structure of C, as a pointer to it. The arrays of its fields must remain referenced."""
     return ffi.new(f"{name} *", fields)
+
+
+def kept(owner: Any, make: Callable[[], Any]) -> Any:
+    """Return the structure of an object that never changes; it is made once, and kept with the object."""
+    made = owner.__dict__.get(_KEPT)
+    if made is None:
+        made = owner.__dict__[_KEPT] = make()
+    return made
 
 
 def check(status: int) -> int:

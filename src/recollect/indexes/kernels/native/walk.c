@@ -19,6 +19,8 @@ struct rc_scratch {
     int32_t *reach, *touched;        /* documents: those of the current term, and all */
     int64_t *masses, *session_sums;  /* of sessions: the mass of the current term, and the shares so far */
     int32_t *met;                    /* sessions with a share, then those of the current term */
+    int32_t *wanted;                 /* the sessions of wanted documents */
+    uint8_t *is_wanted;              /* whether each session is one of them */
 };
 
 int rc_checked(void) {
@@ -39,6 +41,8 @@ static void empty(rc_scratch *scratch) {
     free(scratch->masses);
     free(scratch->session_sums);
     free(scratch->met);
+    free(scratch->wanted);
+    free(scratch->is_wanted);
     memset(scratch, 0, sizeof(*scratch));
 }
 
@@ -68,8 +72,10 @@ static int fit(rc_scratch *scratch, const rc_table *table) {
     scratch->masses = calloc((size_t)sessions, sizeof(int64_t));
     scratch->session_sums = calloc((size_t)sessions, sizeof(int64_t));
     scratch->met = calloc((size_t)sessions * 3, sizeof(int32_t));
+    scratch->wanted = calloc((size_t)sessions, sizeof(int32_t));
+    scratch->is_wanted = calloc((size_t)sessions, 1);
     if (!scratch->sums || !scratch->near || !scratch->reach || !scratch->touched || !scratch->masses ||
-        !scratch->session_sums || !scratch->met) {
+        !scratch->session_sums || !scratch->met || !scratch->wanted || !scratch->is_wanted) {
         empty(scratch);
         return RC_NO_MEMORY;
     }
@@ -92,11 +98,13 @@ typedef struct {
     int64_t sessions;  /* number of sessions in `scratch->met` with a share */
     int64_t reached;   /* number of documents in `scratch->reach` */
     int64_t met;       /* end of the sessions of the current term in `scratch->met` */
+    int64_t wanted;    /* number of sessions in `scratch->wanted` */
+    rc_ints ranges;    /* begins and ends of the documents of the base that are wanted or lend to wanted ones */
 } walk;
 
 /* Return whether the shares of a document are wanted. */
 static inline bool is_wanted(const rc_part *part, int64_t number) {
-    return !part || (number < part->base_count ? AT(part->inside, number >> part->block_bits) : part->with_tail);
+    return !part || (number < part->layout->documents ? AT(part->inside, number >> part->layout->bits) : part->with_tail);
 }
 
 static inline void touch(walk *of, int64_t number) {
@@ -187,7 +195,7 @@ static void add_term(walk *of, int64_t term, int64_t weight, bool like) {
         add_span(of, tail, weight, like);
         return;
     }
-    rc_ints ranges = of->part->ranges;
+    rc_ints ranges = of->ranges;
     int64_t end = base.end;
     for (int64_t range = 0; range < ranges.count && base.begin < end; range += 2) {
         base.begin = next_from(base.column, base.begin, end, first_of(AT(ranges, range)));
@@ -286,8 +294,8 @@ static void add_sessions(walk *of, int64_t term) {
             add_to_session(of, session, -times);
         }
     }
-    for (int64_t at = 0; at < of->part->sessions.count; at++) {
-        int64_t session = AT(of->part->sessions, at);
+    for (int64_t at = 0; at < of->wanted; at++) {
+        int64_t session = scratch->wanted[at];
         int64_t count = count_in_session(of->part->summaries[term], session) + scratch->masses[session];
         if (count > 0) {
             add_session_share(of, session, weight, count);
@@ -316,6 +324,54 @@ static void add_title(walk *of, int64_t term, int64_t of_term, bool in_tail) {
             of->scratch->sums[number].title += (int32_t)share;
         }
     }
+}
+
+static inline void want(walk *of, int64_t session) {
+    if (session != NONE && !of->scratch->is_wanted[session]) {
+        of->scratch->is_wanted[session] = true;
+        of->scratch->wanted[of->wanted++] = (int32_t)session;
+    }
+}
+
+static inline void add_range(walk *of, int64_t begin, int64_t end) {
+    rc_ints *ranges = &of->ranges;
+    if (ranges->count && begin <= ranges->at[ranges->count - 1]) {
+        ranges->at[ranges->count - 1] = most_of(end, ranges->at[ranges->count - 1]);
+    } else {
+        ranges->at[ranges->count++] = begin;
+        ranges->at[ranges->count++] = end;
+    }
+}
+
+/* Find the ranges of documents and the sessions of a part. Returns 0 or RC_NO_MEMORY. */
+static int prepare(walk *of) {
+    const rc_part *part = of->part;
+    const rc_layout *layout = part->layout;
+    int64_t lender = 0, size = (int64_t)1 << layout->bits;
+    of->ranges.at = malloc((size_t)(part->inside.count + part->lenders.count + 1) * 2 * sizeof(int64_t));
+    if (!of->ranges.at) {
+        return RC_NO_MEMORY;
+    }
+    for (int64_t block = 0; block < part->inside.count; block++) {
+        if (!AT(part->inside, block)) {
+            continue;
+        }
+        int64_t begin = most_of(block * size - STEPS, 0), end = least_of((block + 1) * size + STEPS, layout->documents);
+        for (; lender < part->lenders.count && AT(part->lenders, lender) < begin; lender++) {
+            add_range(of, AT(part->lenders, lender), AT(part->lenders, lender) + 1);
+        }
+        add_range(of, begin, end);
+        for (int64_t at = AT(layout->starts, block); at < AT(layout->starts, block + 1); at++) {
+            want(of, AT(layout->sessions, at));
+        }
+    }
+    for (; lender < part->lenders.count; lender++) {
+        add_range(of, AT(part->lenders, lender), AT(part->lenders, lender) + 1);
+    }
+    for (int64_t at = 0; part->with_tail && at < part->tail_sessions.count; at++) {
+        want(of, AT(part->tail_sessions, at));
+    }
+    return 0;
 }
 
 /* Add the shares of all terms to the sums. */
@@ -369,8 +425,8 @@ static void add_pairs(walk *of) {
             add_pair(of, one, other, share);
         } else {
             int64_t end = one.end, other_end = other.end;
-            for (int64_t range = 0; range < of->part->ranges.count; range += 2) {
-                int64_t begin = first_of(AT(of->part->ranges, range)), limit = first_of(AT(of->part->ranges, range + 1));
+            for (int64_t range = 0; range < of->ranges.count; range += 2) {
+                int64_t begin = first_of(AT(of->ranges, range)), limit = first_of(AT(of->ranges, range + 1));
                 one.begin = next_from(one.column, one.begin, end, begin);
                 one.end = next_from(one.column, one.begin, end, limit);
                 other.begin = next_from(other.column, other.begin, other_end, begin);
@@ -391,7 +447,10 @@ int rc_reach(const rc_postings *postings, const rc_table *table, const rc_weight
     if (fit(scratch, table)) {
         return RC_NO_MEMORY;
     }
-    walk of = {postings, table, weights, part, scratch, 1.0 / (double)weights->whole, 0, 0, 0, 0};
+    walk of = {postings, table, weights, part, scratch, 1.0 / (double)weights->whole, 0, 0, 0, 0, 0, {NULL, 0}};
+    if (part && prepare(&of)) {
+        return RC_NO_MEMORY;
+    }
     gather(&of);
     add_pairs(&of);
     for (int64_t place = 0; place < forced.count; place++) {
@@ -414,6 +473,10 @@ int rc_reach(const rc_postings *postings, const rc_table *table, const rc_weight
     for (int64_t place = 0; place < of.sessions; place++) {
         scratch->session_sums[scratch->met[place]] = 0;
     }
+    for (int64_t place = 0; place < of.wanted; place++) {
+        scratch->is_wanted[scratch->wanted[place]] = false;
+    }
+    free(of.ranges.at);
     return found->at ? 0 : RC_NO_MEMORY;
 }
 
@@ -423,7 +486,7 @@ int64_t rc_summarize(rc_ints occurrences, const rc_table *table, int32_t is_titl
         return RC_NO_MEMORY;
     }
     int64_t least = (int64_t)1 << RATIO_BITS;
-    walk of = {NULL, table, NULL, NULL, scratch, 0, 0, 0, 0, 0};
+    walk of = {NULL, table, NULL, NULL, scratch, 0, 0, 0, 0, 0, 0, {NULL, 0}};
     for (int64_t at = 0; at < occurrences.count;) {
         int64_t number = document_of(AT(occurrences, at)), begin = at;
         at = past(occurrences, at, occurrences.count);
