@@ -70,7 +70,8 @@ class _Cached:
 
     @property
     def record_cache_bytes(self) -> int:
-        return cache_of(self.index.documents.rows).nbytes
+        rows = self.index.documents.rows
+        return cache_of(rows).nbytes + cache_of(rows, standing=True).nbytes
 
 
 class IndexKeeper(Follower[Branch, _Cached]):

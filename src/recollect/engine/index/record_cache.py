@@ -1,4 +1,4 @@
-"""A byte-bounded, approximately LRU cache of decoded records, one beside each index.
+"""Byte-bounded, approximately LRU caches of decoded records, two beside each index.
 
 It is bounded by bytes because thousands of indexes may be open. What was added or used last is in the young half. When
 that is full it becomes the old half, and the entries of the former old half are evicted: about the least recently used
@@ -82,7 +82,11 @@ class _Half(Generic[V]):
         return entry
 
 
-def cache_of(rows: Rows) -> RecordCache[Record]:
-    """Return the cache that belongs to the rows of an index."""
-    found: RecordCache[Record] | None = rows.kept.get("records")
-    return rows.kept.setdefault("records", RecordCache()) if found is None else found
+def cache_of(rows: Rows, standing: bool = False) -> RecordCache[Record]:
+    """Return the cache that belongs to the rows of an index, or that of its records with standing tags.
+
+    The latter are few and in most answers, so they have a cache from which others cannot evict them.
+    """
+    name = "standing records" if standing else "records"
+    found: RecordCache[Record] | None = rows.kept.get(name)
+    return rows.kept.setdefault(name, RecordCache()) if found is None else found

@@ -198,7 +198,8 @@ def _standing(
         return indexes, totals[indexes]
 
     chosen: list[tuple[int | None, Record]] = []
-    for index, _, record in records.of(standing, ranked(best, standing, table, STANDING), STANDING):
+    order = ranked(best, standing, table, STANDING)
+    for index, _, record in records.of(standing, order, STANDING, standing=True):
         if where is None or where.matches(record):
             chosen.append((index_of.get(index), record))
             if len(chosen) == STANDING:

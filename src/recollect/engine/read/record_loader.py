@@ -8,7 +8,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any
 
-from recollect.engine.index.record_cache import cache_of
+from recollect.engine.index.record_cache import RecordCache, cache_of
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import TEXT_FIELDS
 from recollect.indexes.documents.columns import NONE, Ints
@@ -33,13 +33,17 @@ class Records:
         self._branch = branch
         self._table = table
 
-    def of(self, numbers: Ints, order: Iterator[tuple[int, int]], page_size: int) -> Iterator[tuple[int, int, Record]]:
+    def of(
+        self, numbers: Ints, order: Iterator[tuple[int, int]], page_size: int, *, standing: bool = False
+    ) -> Iterator[tuple[int, int, Record]]:
         """Yield (index, score, record) for each (index, score) of `order`; `numbers[index]` is the document number.
 
-        Records are loaded in pages, at first of `page_size`, then of growing size.
+        Records are loaded in pages, at first of `page_size`, then of growing size. Those with standing tags have a
+        cache of their own.
         """
+        cache = cache_of(self._table.rows, standing)
         while ranks := list(islice(order, page_size)):
-            records = self._of(numbers[[index for index, _ in ranks]].tolist())
+            records = self._of(numbers[[index for index, _ in ranks]].tolist(), cache)
             for (index, total), record in zip(ranks, records, strict=True):
                 yield index, total, record
             page_size = min(page_size * 2, _MAX_PAGE)
@@ -47,10 +51,9 @@ class Records:
     def live(self, record_id: str) -> Record | None:
         """Return the live record of a stored id; None if there is none."""
         number = self._table.number(record_id)
-        return None if number == NONE else self._of([number])[0]
+        return None if number == NONE else self._of([number], cache_of(self._table.rows))[0]
 
-    def _of(self, numbers: Sequence[int]) -> list[Record]:
-        cache = cache_of(self._table.rows)
+    def _of(self, numbers: Sequence[int], cache: RecordCache[Record]) -> list[Record]:
         found = cache.known(numbers)
         missing = [number for number in numbers if number not in found]
         if missing:

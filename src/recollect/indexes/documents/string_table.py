@@ -48,8 +48,8 @@ class Pieces:
         return len(self.ends)
 
     def __getitem__(self, number: int) -> bytes:
-        begin = int(self.ends[number - 1]) if number else 0
-        return self.blob[begin : int(self.ends[number])].tobytes()
+        ends = self.ends
+        return self.blob[ends.item(number - 1) if number else 0 : ends.item(number)].tobytes()
 
     @property
     def sizes(self) -> Ints:

@@ -95,6 +95,16 @@ def reach_best(
     return reached if wanted.among is None else reached.within(wanted.among)
 
 
+def session_counts(kernels: Kernels, postings: Postings, table: Table) -> list[int]:
+    """Return the number of sessions that contain each term; all documents must be live and in the segment."""
+    segment = postings.segment
+    if segment is None or segment.count < _LEAST:
+        counts: list[int] = kernels.tally(postings, table)[:, 2].tolist()
+        return counts
+    base = base_of(segment, table)
+    return [len(base.summary(kernels, postings, term, False).sessions) for term in range(len(postings.terms))]
+
+
 @dataclass(frozen=True)
 class _Search:
     """The search for the best documents of one question, block by block."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise, repeat
+from itertools import compress, pairwise, repeat
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -24,8 +24,8 @@ from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.fixed_point import BITS, SHARE_BITS, log_ratio
 from recollect.indexes.kernels.choose import chosen
 from recollect.indexes.kernels.factors import factor_of
-from recollect.indexes.kernels.pruning import Wanted, reach_best
-from recollect.indexes.kernels.types import RAW, SHARES, About, Kernels, Matched, Reached, Weights
+from recollect.indexes.kernels.pruning import Wanted, reach_best, session_counts
+from recollect.indexes.kernels.types import RAW, SHARES, About, Kernels, Reached, Weights
 from recollect.indexes.parameters import PAIR_SHARE, TOP
 from recollect.indexes.scoring.members import MemberShares
 from recollect.indexes.scoring.ranking import ranked
@@ -126,10 +126,11 @@ def weighed(
     postings, counts = view.gathered(all_terms)
     kernels = chosen()
     sessions, session_tokens = view.table.session_totals if other_signals else (0, 0)
-    if counts is None or sessions:
+    if counts is None or in_titles:
         rows = kernels.tally(postings, view.table).tolist()
     else:
-        rows = [[*each, 0] for each in counts]
+        in_sessions = session_counts(kernels, postings, view.table) if sessions else repeat(0)
+        rows = [[*of_documents, count] for of_documents, count in zip(counts, in_sessions, strict=False)]
     if in_titles:
         # The larger count says how rare a word is in both: most texts repeat words of their title.
         for at, of_title in zip(in_titles, rows[len(terms) :], strict=True):
@@ -345,7 +346,16 @@ class Scores:
         shares, own = all_shares[indexes, terms], found.own[indexes, terms]
         order = np.lexsort((rank[terms], -shares, indexes))
         indexes, terms, shares, own = indexes[order], terms[order], shares[order], own[order]
-        some_lent = found.lent.any()
+        around, lends = found.around.tolist(), found.lends.tolist()
+        ids: dict[int, str] = {}
+        id_of = query.view.table.id
+
+        def lenders(at: int, term: int) -> tuple[str, ...]:
+            turns = list(compress(around[at], lends[at][term]))
+            for turn in turns:
+                if turn not in ids:
+                    ids[turn] = id_of(turn)
+            return tuple([ids[turn] for turn in turns])
 
         def listed(some: Ints) -> list[Any]:
             values: list[Any] = (some if divisor == 1 else some / divisor).tolist()
@@ -353,11 +363,10 @@ class Scores:
 
         no_title: Any = 0 if divisor == 1 else 0.0
         of_titles = repeat(no_title, len(order)) if titles is None else listed(titles[indexes, terms])
-        parts = listed(shares), listed(own), of_titles
-        for at, term, share, its_own, of_title in zip(indexes.tolist(), terms.tolist(), *parts, strict=True):
-            lent_by = self._lenders(found, at, term) if some_lent and found.lent[at, term] else ()
+        parts = found.lent[indexes, terms].tolist(), listed(shares), listed(own), of_titles
+        for at, term, lent, share, its_own, of_title in zip(indexes.tolist(), terms.tolist(), *parts, strict=True):
             word, like, _ = words[term]
-            out[at].append(make((word, like, share, its_own, lent_by, of_title)))
+            out[at].append(make((word, like, share, its_own, lenders(at, term) if lent else (), of_title)))
         return out
 
     def _add_members(
@@ -371,7 +380,3 @@ class Scores:
                 _, word, of = self.members.members[index]
                 part = share if divisor == 1 else share / divisor
                 words.append(make((of, word, part, part, (), 0 if divisor == 1 else 0.0)))
-
-    def _lenders(self, found: Matched, at: int, term: int) -> tuple[str, ...]:
-        turns = found.around[at][found.lends[at, term]].tolist()
-        return tuple(map(self.query.view.table.id, turns))

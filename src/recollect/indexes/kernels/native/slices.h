@@ -25,6 +25,12 @@ static inline int64_t rc_in_bounds(int64_t index, int64_t count, const char *fil
 #define AT(array, index) ((array).at[index])
 #endif
 
+#ifdef __GNUC__
+#define PREFETCH(address) __builtin_prefetch(address)
+#else
+#define PREFETCH(address) ((void)(address))
+#endif
+
 /* The part of an array from `begin` to before `end`. */
 #define PART(array, begin, end) {(array).at + (begin), (end) - (begin)}
 

@@ -117,6 +117,7 @@ static inline void add_mass(walk *of, int64_t number, int64_t mass) {
     sum *to = &of->scratch->sums[number];
     if (to->mass == 0) {
         of->scratch->reach[of->reached++] = (int32_t)number;
+        PREFETCH(&AT(of->table->pivots, number));
     }
     to->mass += mass;
 }
@@ -255,18 +256,31 @@ static void settle_sessions(walk *of, int64_t weight) {
     of->met = of->sessions;
 }
 
-/* Return the count of a term in a session of the base, of which all turns are taken for live. */
-static inline int64_t count_in_session(const rc_summary *summary, int64_t session) {
-    int64_t low = 0, high = summary->sessions.count;
+/* Return the count of a term in a session of the base, of which all turns are taken for live.
+ *
+ * `at` is where the session before was found: most of them ascend.
+ */
+static inline int64_t count_in_session(const rc_summary *summary, int64_t session, int64_t *at) {
+    rc_numbers sessions = summary->sessions;
+    int64_t low = *at, step = 1;
+    if (low >= sessions.count || AT(sessions, low) > session) {
+        low = 0;
+    }
+    while (low + step < sessions.count && AT(sessions, low + step) < session) {
+        low += step;
+        step *= 2;
+    }
+    int64_t high = least_of(low + step, sessions.count);
     while (low < high) {
         int64_t middle = (low + high) >> 1;
-        if (AT(summary->sessions, middle) < session) {
+        if (AT(sessions, middle) < session) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    return low < summary->sessions.count && AT(summary->sessions, low) == session ? AT(summary->times, low) : 0;
+    *at = low;
+    return low < sessions.count && AT(sessions, low) == session ? AT(summary->times, low) : 0;
 }
 
 /* Add the shares of a term in the sessions of the wanted documents: what the base has, what the tail adds to it, less
@@ -294,9 +308,10 @@ static void add_sessions(walk *of, int64_t term) {
             add_to_session(of, session, -times);
         }
     }
+    int64_t found = 0;
     for (int64_t at = 0; at < of->wanted; at++) {
         int64_t session = scratch->wanted[at];
-        int64_t count = count_in_session(of->part->summaries[term], session) + scratch->masses[session];
+        int64_t count = count_in_session(of->part->summaries[term], session, &found) + scratch->masses[session];
         if (count > 0) {
             add_session_share(of, session, weight, count);
         }
