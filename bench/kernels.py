@@ -24,7 +24,7 @@ from bench.peers import K
 from bench.reading import bandwidth
 from recollect.indexes.documents.columns import NEVER, Document
 from recollect.indexes.kernels.native import kernels as native_kernels
-from recollect.indexes.kernels.pruning import Wanted
+from recollect.indexes.kernels.types import Wanted
 from recollect.indexes.parameters import STANDING
 from recollect.indexes.scoring.scores import NO_SUBJECT, WeightedQuery, weighed
 from recollect.indexes.scoring.signals import read

@@ -116,7 +116,7 @@ def made_of(held: Iterable[Document]) -> WordIndex:
 def of_words(view: WordView, terms: Sequence[QueryTerm]) -> Scores:
     """The scores of the words alone, with each document's factor."""
     asked = weighed(view, terms, other_signals=False)
-    return Scores(asked, asked.reach(np.zeros(0, dtype=np.int32)))
+    return Scores(asked, asked.reach(np.zeros(0, dtype=np.int64)))
 
 
 def places(scores: Scores) -> dict[int, int]:

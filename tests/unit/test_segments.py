@@ -24,11 +24,10 @@ from recollect.indexes.documents import string_table as strings
 from recollect.indexes.documents.columns import FIELDS, NEVER, NONE, Document, Ints
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
 from recollect.indexes.fixed_point import ONE
-from recollect.indexes.kernels import blocks, pruning
+from recollect.indexes.kernels import blocks, numpy_search, search
 from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.kernels.native import kernels as native_kernels
-from recollect.indexes.kernels.pruning import Extras, Wanted
-from recollect.indexes.kernels.types import About, Kernels, Reached
+from recollect.indexes.kernels.types import About, Extras, Kernels, Reached, Wanted
 from recollect.indexes.parameters import SPEAKER, SPEAKING_ASSISTANT
 from recollect.indexes.scoring.scores import WeightedQuery, weighed
 from recollect.indexes.scoring.signals import read
@@ -289,7 +288,7 @@ class TestStrings:
 def reached_by(kernels: Kernels, asked: WeightedQuery, forced: Any, about: About) -> dict[Any, Any]:
     """All that kernels say of a question, to the bit: documents by number, their shares, sums and matches."""
     asked = dataclasses.replace(asked, kernels=kernels)
-    found = asked.reach(np.array(forced, dtype=np.int32))
+    found = asked.reach(np.array(forced, dtype=np.int64))
     table = asked.view.table
     dates = np.arange(len(found.numbers), dtype=np.int64) * 0 + 7
     totals = kernels.weigh(found, dates, table, about)
@@ -325,12 +324,12 @@ def agreed_on_the_best(kernels: Kernels, asked: WeightedQuery, about: About) -> 
         found: Ints = np.where(numbers % 3 == 0, (numbers % 7 + 1) << 26, (numbers % 2) << 25)
         return found
 
-    def at_most(share: int) -> Callable[[Any, Any], Ints]:
-        return lambda first, last: np.full(len(first), share)
+    def at_most(share: int) -> Callable[[Any, Any], tuple[Ints, Ints]]:
+        return lambda first, last: (np.zeros(len(first), dtype=np.int64), np.full(len(first), share))
 
     forced, none = alive[alive % 3 == 0], alive[:0]
     for extras in (None, Extras(forced, of(forced), at_most(1 << 25), of), Extras(none, none, at_most(7 << 26), of)):
-        whole = asked.reach(np.zeros(0, dtype=np.int32) if extras is None else extras.numbers.astype(np.int32))
+        whole = asked.reach(alive[:0] if extras is None else extras.numbers)
         for step in (None, 1, 2, 7):
             among = None if step is None else np.arange(table.count) % step == 0
             expected = whole if among is None else whole.within(among)
@@ -382,9 +381,9 @@ def many_documents(turns: bool, seed: int) -> WordIndex:
 def _pruned(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even the smallest index is searched by blocks."""
     bits, first = request.param
-    monkeypatch.setattr(pruning, "_LEAST", 0)
-    monkeypatch.setattr(pruning, "_CHANGED", 1)
-    monkeypatch.setattr(pruning, "_FIRST", first)
+    monkeypatch.setattr(search, "LEAST", 0)
+    monkeypatch.setattr(search, "CHANGED", 1)
+    monkeypatch.setattr(numpy_search, "_FIRST", first)
     monkeypatch.setattr(blocks, "BITS", bits)
     monkeypatch.setattr(blocks, "_BASES", WeakKeyDictionary())
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from contextlib import suppress
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,7 +19,7 @@ from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS as FRACTION_BITS
 from recollect.indexes.kernels.factors import BY_KIND
-from recollect.indexes.kernels.types import About, Kernels, Layout, Part, Summary
+from recollect.indexes.kernels.types import About, Kernels, Layout, Summary, Wanted
 from recollect.indexes.parameters import FROM_BEFORE
 from recollect.indexes.words.postings import Postings
 from recollect.indexes.words.segment import Segment
@@ -62,8 +61,9 @@ class Base:
         self.layout = _layout(columns["session"])
         self.blocks = self.layout.blocks
         begins = np.arange(0, self.documents, 1 << BITS)
-        self._weights: Ints = np.maximum.reduceat(columns["weight"], begins).astype(np.int64)
-        self._offers: NDArray[np.int8] = np.bitwise_or.reduceat(columns["offers"], begins)
+        #: The maximum weight of the documents of each block, and all that they offer.
+        self.weights: Ints = np.maximum.reduceat(columns["weight"], begins).astype(np.int64)
+        self.offers: NDArray[np.int8] = np.bitwise_or.reduceat(columns["offers"], begins)
         self._speakers: dict[int, Flags] = {}
         #: The first and the last day of the documents of each block.
         self.days = tuple(of.reduceat(columns["civil"], begins) for of in (np.minimum, np.maximum))
@@ -91,26 +91,35 @@ class Base:
                 self._summaries.move_to_end(number)
         return found
 
+    def speaker(self, speaker: int) -> Flags:
+        """Return which blocks have documents of a speaker.
+
+        Cost:
+            O(documents), unless it is one of the last few that were asked for.
+        """
+        has = self._speakers.get(speaker)
+        if has is None:
+            while len(self._speakers) >= _SPEAKERS:
+                self._speakers.pop(next(iter(self._speakers), NONE), None)
+            has = np.zeros(self.blocks, dtype=np.bool_)
+            has[np.flatnonzero(self.table.speaker[: self.documents] == speaker) >> BITS] = True
+            self._speakers[speaker] = has
+        return has
+
     def factors(self, about: About) -> Ints:
         """Return the maximum factor of the documents in each block, with 16 bits of fraction.
 
         Cost:
-            O(blocks); for another speaker than those of the last questions, O(documents).
+            O(blocks), and that of `speaker`.
         """
-        factors = self._weights
+        factors = self.weights
         if about.speaker != NONE:
-            has = self._speakers.get(about.speaker)
-            if has is None:
-                while len(self._speakers) >= _SPEAKERS:
-                    self._speakers.pop(next(iter(self._speakers), NONE), None)
-                has = np.zeros(self.blocks, dtype=np.bool_)
-                has[np.flatnonzero(self.table.speaker[: self.documents] == about.speaker) >> BITS] = True
-                self._speakers[about.speaker] = has
+            has = self.speaker(about.speaker)
             factors = np.where(has, np.maximum(factors, factors * about.favour >> FRACTION_BITS), factors)
         for kind in about.kinds:
             of, out_of = BY_KIND[kind]
             if of > out_of:
-                factors = np.where(self._offers & kind, factors * of // out_of, factors)
+                factors = np.where(self.offers & kind, factors * of // out_of, factors)
         return factors
 
     def _evicted(self) -> int:
@@ -131,12 +140,15 @@ def base_of(segment: Segment, table: Table) -> Base:
     return base
 
 
-class Changes(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Changes:
     """The differences between a table and its base.
 
     Attributes:
         dead: The dead documents of the base.
         blocks: The blocks with changes, ascending.
+        changed: Whether each block has changes.
+        any: Whether there are blocks with changes, or a tail.
         lenders: The documents of the base that lend to these or to the tail and are not next to them.
         tail_sessions: The sessions of the tail's documents.
         unchanged: Which documents of the base are in blocks without changes, as bits (`types.Summary.bits`).
@@ -145,6 +157,8 @@ class Changes(NamedTuple):
 
     dead: Ints
     blocks: Ints
+    changed: Flags
+    any: bool
     lenders: Ints
     tail_sessions: Ints
     unchanged: NDArray[np.uint8]
@@ -166,27 +180,65 @@ def _compared(table: Table, base: Base) -> Changes:
     differ = ~alive | (table.before[:count] != first.before) | (table.after[:count] != first.after)
     # A document has other lenders than in the base if a link on the way to one of them is another one.
     blocks = np.unique(_around(first, np.flatnonzero(differ), _REACH - 1) >> BITS)
-    unchanged = np.ones(base.blocks << BITS, dtype=np.bool_)
-    unchanged.reshape(-1, 1 << BITS)[blocks] = False
+    changed = np.zeros(base.blocks, dtype=np.bool_)
+    changed[blocks] = True
+    unchanged = ~np.repeat(changed, 1 << BITS)[:count]
     in_blocks = np.flatnonzero(~unchanged)
-    in_blocks = in_blocks[in_blocks < count]
     tail = np.arange(count, table.count)
     lenders = _around(table, np.concatenate([in_blocks[alive[in_blocks]], tail]), _REACH)
     sessions = table.session[count : table.count]
     return Changes(
         dead,
         blocks,
+        changed,
+        bool(len(blocks)) or table.count > count,
         lenders[lenders < count],
         np.unique(sessions[sessions != NONE]).astype(np.int64),
-        np.packbits(unchanged[:count]),
-        blocks_with_standing(table, base),
+        np.packbits(unchanged),
+        _blocks_of(table.governing, base),
     )
 
 
-def blocks_with_standing(table: Table, base: Base, among: Flags | None = None) -> Ints:
-    """Return the blocks with live documents that have standing tags, also if only these among some count."""
-    governing = table.governing if among is None else table.governing[among[table.governing]]
-    return np.unique(governing[governing < base.documents] >> BITS)
+def standing_blocks(table: Table, base: Base, changes: Changes, wanted: Wanted) -> Ints:
+    """Return the blocks with documents with standing tags that may be hits, ascending."""
+    if wanted.among is None:
+        return changes.standing
+    return _blocks_of(table.governing[wanted.among[table.governing]], base)
+
+
+def kept_of(changes: Changes, wanted: Wanted) -> NDArray[np.uint8]:
+    """Return which documents of blocks without changes may be hits, as bits."""
+    if wanted.among is None:
+        return changes.unchanged
+    packed: NDArray[np.uint8] = np.packbits(wanted.among)[: len(changes.unchanged)]
+    return changes.unchanged & packed
+
+
+def _blocks_of(numbers: Ints, base: Base) -> Ints:
+    return np.unique(numbers[numbers < base.documents] >> BITS)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The documents whose shares are wanted: those of some blocks, and of the tail.
+
+    Attributes:
+        layout: The blocks.
+        inside: Whether each block is wanted.
+        lenders: Documents of the base that lend to wanted ones and are not next to their blocks, ascending.
+        dead: The dead documents of the base.
+        with_tail: Whether the documents of the tail are wanted, too.
+        tail_sessions: If so, their sessions.
+        summaries: The summary of each term.
+    """
+
+    layout: Layout
+    inside: Flags
+    lenders: Ints
+    dead: Ints
+    with_tail: bool
+    tail_sessions: Ints
+    summaries: tuple[Summary, ...]
 
 
 def part_of(base: Base, inside: Flags, changes: Changes, summaries: tuple[Summary, ...], *, with_tail: bool) -> Part:

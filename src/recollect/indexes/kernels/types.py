@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from recollect.indexes.documents.columns import Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
 from recollect.indexes.parameters import SPEAKER
 from recollect.indexes.words.postings import Postings
+
+if TYPE_CHECKING:
+    from recollect.indexes.kernels.blocks import Base, Changes
 
 #: The signals: RAW are the rows of `Reached.shares`; SHARES also has those that are computed separately.
 RAW = ("words", "trigram", "context", "session", "pair", "title")
@@ -168,27 +171,37 @@ class Layout:
         return len(self.starts) - 1
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """The documents whose shares are wanted: those of some blocks, and of the tail.
+class Extras(NamedTuple):
+    """Shares of a question that do not come from the postings of its terms. Factors apply to them.
 
     Attributes:
-        layout: The blocks.
-        inside: Whether each block is wanted.
-        lenders: Documents of the base that lend to wanted ones and are not next to their blocks, ascending.
-        dead: The dead documents of the base.
-        with_tail: Whether the documents of the tail are wanted, too.
-        tail_sessions: If so, their sessions.
-        summaries: The summary of each term.
+        numbers: Documents that count as reached, live and ascending.
+        shares: The share of each.
+        bounds_in: Returns a lower and an upper bound of the shares of other documents, by the first and the last day of
+            some (`Table.civil`).
+        of: Returns the shares of documents.
     """
 
-    layout: Layout
-    inside: Flags
-    lenders: Ints
-    dead: Ints
-    with_tail: bool
-    tail_sessions: Ints
-    summaries: tuple[Summary, ...]
+    numbers: Ints
+    shares: Ints
+    bounds_in: Callable[[Numbers, Numbers], tuple[Ints, Ints]]
+    of: Callable[[Ints], Ints]
+
+
+class Wanted(NamedTuple):
+    """The documents that are wanted.
+
+    Attributes:
+        best: Number of the best documents.
+        standing: Number of the best documents with standing tags.
+        among: The documents that may be hits; their shares are computed among all documents. None for all.
+        extras: Shares that do not come from postings; None if there are none.
+    """
+
+    best: int
+    standing: int
+    among: Flags | None = None
+    extras: Extras | None = None
 
 
 class Kernels(Protocol):
@@ -200,18 +213,8 @@ class Kernels(Protocol):
         """Return a row for each term: its number of live documents, its count in them, and its number of sessions."""
         ...
 
-    def reach(
-        self, postings: Postings, table: Table, weights: Weights, forced: Numbers, part: Part | None = None
-    ) -> Reached:
-        """Return the documents in which a term has a share, and those of `forced` (distinct), each once.
-
-        Args:
-            postings: The postings of the terms.
-            table: The documents.
-            weights: The weights of the terms.
-            forced: The documents that are included in any case.
-            part: The documents whose shares are wanted; None for all.
-        """
+    def reach(self, postings: Postings, table: Table, weights: Weights, forced: Ints) -> Reached:
+        """Return the documents in which a term has a share, and those of `forced` (distinct), each once."""
         ...
 
     def summarize(self, occurrences: Ints, table: Table, layout: Layout, is_title: bool) -> Summary:
@@ -225,23 +228,28 @@ class Kernels(Protocol):
         """
         ...
 
-    def bounds(
-        self, postings: Postings, table: Table, weights: Weights, layout: Layout, summaries: Sequence[Summary]
-    ) -> Ints:
-        """Return for each block an upper bound of the sum of all shares of a document, before any factor.
-
-        It is 0 for a block that no term reaches. In blocks with changes since the base was built it may be too low.
-        """
-        ...
-
-    def union(self, layout: Layout, summaries: Sequence[Summary], more: Ints, kept: NDArray[np.uint8]) -> int:
-        """Return the number of documents of the base that a term reaches or that are in `more`, and are kept.
+    def search(
+        self,
+        postings: Postings,
+        table: Table,
+        weights: Weights,
+        about: About,
+        base: Base,
+        changes: Changes,
+        summaries: tuple[Summary, ...],
+        wanted: Wanted,
+    ) -> Reached:
+        """Return what `search.reach_best` returns, block by block.
 
         Args:
-            layout: The blocks.
-            summaries: The summaries of the terms.
-            more: More documents.
-            kept: Which documents are kept, as bits (`Summary.bits`).
+            postings: The postings of the terms.
+            table: The documents.
+            weights: The weights of the terms.
+            about: The subject of the question.
+            base: The base of the table.
+            changes: Its changes.
+            summaries: The summary of each term.
+            wanted: What is wanted.
         """
         ...
 

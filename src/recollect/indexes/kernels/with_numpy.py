@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS, SHARE_BITS
+from recollect.indexes.kernels.blocks import Base, Changes, Part
 from recollect.indexes.kernels.factors import factor_of
+from recollect.indexes.kernels.numpy_search import Search
 from recollect.indexes.kernels.types import (
     RATIO_BITS,
     RAW,
@@ -18,9 +20,9 @@ from recollect.indexes.kernels.types import (
     About,
     Layout,
     Matched,
-    Part,
     Reached,
     Summary,
+    Wanted,
     Weights,
 )
 from recollect.indexes.parameters import (
@@ -41,8 +43,6 @@ from recollect.indexes.words.postings import MOST_COUNT, POSITION_BITS, Postings
 _STEPS = len(FROM_BEFORE) + len(FROM_AFTER)
 #: Above the relative error of some thousand steps in floating point.
 _MARGIN = 1 + 1e-9
-#: The number of bits of each byte.
-_COUNTS = np.array([byte.bit_count() for byte in range(256)], dtype=np.int64)
 
 
 class NumpyKernels:
@@ -56,8 +56,9 @@ class NumpyKernels:
         return out
 
     def reach(
-        self, postings: Postings, table: Table, weights: Weights, forced: Numbers, part: Part | None = None
+        self, postings: Postings, table: Table, weights: Weights, forced: Ints, part: Part | None = None
     ) -> Reached:
+        """Return what `Kernels.reach` says; with a part, of its documents."""
         session_sums = np.zeros(len(table.session_lengths), dtype=np.int64)
         if weights.live[1]:
             _add_sessions(session_sums, postings, table, weights, part)
@@ -97,7 +98,7 @@ class NumpyKernels:
                 near = near[_wanted(near, part)]
             shares[4, reached.searchsorted(near)] += share
         reached, shares = reached[relevant], shares[:, relevant]
-        more = np.setdiff1d(forced.astype(np.int64), reached)
+        more = np.setdiff1d(forced, reached)
         reached = np.concatenate([reached, more])
         shares = np.concatenate([shares, np.zeros((len(RAW), len(more)), dtype=np.int64)], axis=1)
         session = table.session[reached]
@@ -127,6 +128,10 @@ class NumpyKernels:
     def bounds(
         self, postings: Postings, table: Table, weights: Weights, layout: Layout, summaries: Sequence[Summary]
     ) -> Ints:
+        """Return for each block an upper bound of the sum of all shares of a document, before any factor.
+
+        It is 0 for a block that no term reaches. In blocks with changes it may be too low.
+        """
         unit = (1 << SHARE_BITS) / weights.whole * _MARGIN
         sums = np.zeros(layout.blocks)
         of_sessions = np.zeros(len(table.session_lengths) + 1)  # the last is that of a block without sessions
@@ -147,15 +152,18 @@ class NumpyKernels:
         out: Ints = np.where(sums > 0, sums + most + 1, 0).astype(np.int64)
         return out
 
-    def union(self, layout: Layout, summaries: Sequence[Summary], more: Ints, kept: NDArray[np.uint8]) -> int:
-        reached = kept & 0
-        few: Flags = np.zeros(layout.documents, dtype=np.bool_)
-        few[more[more < layout.documents]] = True
-        for summary in summaries:
-            few[summary.reached] = True
-            if len(summary.bits):
-                reached |= summary.bits
-        return int(_COUNTS[(reached | np.packbits(few)) & kept].sum())
+    def search(
+        self,
+        postings: Postings,
+        table: Table,
+        weights: Weights,
+        about: About,
+        base: Base,
+        changes: Changes,
+        summaries: tuple[Summary, ...],
+        wanted: Wanted,
+    ) -> Reached:
+        return Search(self, postings, table, weights, about, base, changes, summaries, wanted).best()
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
         factor = factor_of(reached.numbers, table, about)

@@ -20,12 +20,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
+from recollect.indexes.documents.columns import NONE, Flags, Ints
 from recollect.indexes.fixed_point import BITS, SHARE_BITS, log_ratio
 from recollect.indexes.kernels.choose import chosen
 from recollect.indexes.kernels.factors import factor_of
-from recollect.indexes.kernels.pruning import Wanted, reach_best, session_counts
-from recollect.indexes.kernels.types import RAW, SHARES, About, Kernels, Reached, Weights
+from recollect.indexes.kernels.search import reach_best, session_counts
+from recollect.indexes.kernels.types import RAW, SHARES, About, Kernels, Reached, Wanted, Weights
 from recollect.indexes.parameters import PAIR_SHARE, TOP
 from recollect.indexes.scoring.members import MemberShares
 from recollect.indexes.scoring.ranking import ranked
@@ -34,7 +34,6 @@ from recollect.indexes.words.postings import Postings
 from recollect.indexes.words.titles import title_term
 
 NOTHING: Ints = np.zeros(0, dtype=np.int64)
-_NO_DOCUMENTS: Numbers = np.zeros(0, dtype=np.int32)
 NO_SUBJECT = About(NONE, ())
 M = TypeVar("M")
 #: Number of hits that are explained at a time.
@@ -92,17 +91,17 @@ class WeightedQuery:
     mass: int
     kernels: Kernels
 
-    def reach(self, forced: Numbers) -> Reached:
+    def reach(self, forced: Ints) -> Reached:
         """Return the documents that the question reaches and those of `forced`, with shares before any factor."""
         if not self.mass:
-            numbers = np.unique(forced).astype(np.int64)
+            numbers = np.unique(forced)
             return Reached(numbers, np.zeros((len(RAW), len(numbers)), dtype=np.int64), len(numbers))
         return self.kernels.reach(self.postings, self.view.table, self.weights, forced)
 
     def reach_best(self, about: About, wanted: Wanted) -> Reached:
         """Return at least the best documents that the question reaches (`pruning.reach_best`)."""
         if not self.mass:
-            found = self.reach(_NO_DOCUMENTS if wanted.extras is None else wanted.extras.numbers.astype(np.int32))
+            found = self.reach(NOTHING if wanted.extras is None else wanted.extras.numbers)
             return found if wanted.among is None else found.within(wanted.among)
         return reach_best(self.kernels, self.postings, self.view.table, self.weights, about, wanted)
 

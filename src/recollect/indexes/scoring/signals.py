@@ -18,8 +18,7 @@ import numpy as np
 from recollect.indexes.documents.columns import NO_TIME, NONE, Flags, Ints, Numbers, day_of
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS, SHARE_BITS
-from recollect.indexes.kernels.pruning import Extras, Wanted
-from recollect.indexes.kernels.types import About
+from recollect.indexes.kernels.types import About, Extras, Wanted
 from recollect.indexes.parameters import NAMED_SHARE, SAID_SHARE, SPEAKER, SPEAKING_ASSISTANT, STANDING
 from recollect.indexes.scoring.dense import Dense
 from recollect.indexes.scoring.members import Member, MemberShares, member_shares, members_in
@@ -262,18 +261,18 @@ def score(
     named_time = dates != NO_DATES
     request, members = question.request, question.members if asked.mass else ()
     placed = request.order or request.summary
-    forced = np.zeros(0, dtype=np.int32)
+    forced = NOTHING
     if dates.days or dates.spans or dates.moments:
         forced = exact(dates, table)
     spoken: Flags | None = None
     if question.speaker_share:
         spoken = (table.speaker[: table.count] == question.speaker) & table.alive[: table.count]
-        forced = _joined(forced, _numbers(spoken))
+        forced = _joined(forced, np.flatnonzero(spoken))
     with_member = member_shares(members, question.speaker, asked.mass, view) if members else None
     if with_member is not None:
         forced = _joined(forced, with_member.numbers)
     if dense is not None:
-        forced = _joined(forced, _numbers(dense.admits))
+        forced = _joined(forced, np.flatnonzero(dense.admits))
     if admitted is not None:
         forced = _joined(forced, admitted)
     if best is not None and dense is None and spoken is None and admitted is None and not placed:
@@ -286,7 +285,7 @@ def score(
     if not reached.passed and named_time:
         reached = asked.reach(forced)
         if not reached.passed:  # nothing is reached, whatever may be a hit
-            alive = _numbers(table.alive[: table.count])
+            alive = np.flatnonzero(table.alive[: table.count])
             reached = asked.reach(alive[date_shares(dates, table, alive) > 0])
     if among is not None:
         reached = reached.within(among)
@@ -305,25 +304,21 @@ def score(
     return replace(scores, placed=factors)
 
 
-def _extras(forced: Numbers, dates: Named, with_member: MemberShares | None, table: Table) -> Extras:
+def _extras(forced: Ints, dates: Named, with_member: MemberShares | None, table: Table) -> Extras:
     """Return the shares of dates and members, before any factor; `forced` are the documents that they admit."""
 
     def shares_of(numbers: Ints) -> Ints:
         shares = date_shares(dates, table, numbers) if dates != NO_DATES else np.zeros(len(numbers), dtype=np.int64)
         return shares if with_member is None else shares + with_member.of(numbers).shares
 
-    def most_in(first: Numbers, last: Numbers) -> Ints:
+    def bounds_in(first: Numbers, last: Numbers) -> tuple[Ints, Ints]:
         # Documents of exact days and times are among the forced ones, those with members too.
-        return span_bounds(dates, first, last) if dates != NO_DATES else np.zeros(len(first), dtype=np.int64)
+        nothing = np.zeros(len(first), dtype=np.int64)
+        return span_bounds(dates, first, last) if dates != NO_DATES else (nothing, nothing)
 
-    numbers = forced.astype(np.int64)
-    return Extras(numbers, shares_of(numbers), most_in, shares_of)
+    return Extras(forced, shares_of(forced), bounds_in, shares_of)
 
 
-def _joined(some: Numbers, more: Ints | Numbers) -> Numbers:
+def _joined(some: Ints, more: Ints) -> Ints:
     """Return the numbers of two sets without repetitions, ascending; each is ascending itself."""
-    return (np.union1d(some, more) if len(some) else more).astype(np.int32)
-
-
-def _numbers(flags: Flags) -> Numbers:
-    return np.flatnonzero(flags).astype(np.int32)
+    return np.union1d(some, more) if len(some) else more

@@ -28,10 +28,10 @@ def within(dates: Named, table: Table) -> Flags:
     return out & table.alive[: table.count]
 
 
-def exact(dates: Named, table: Table) -> Numbers:
+def exact(dates: Named, table: Table) -> Ints:
     """Return the live documents of the exact days and times that a question names, which are hits without a word."""
     of_days = _of_days(dates, table.civil[: table.count]) | _of_moments(dates, table.micros[: table.count])
-    return np.flatnonzero(of_days & table.alive[: table.count]).astype(np.int32)
+    return np.flatnonzero(of_days & table.alive[: table.count])
 
 
 def date_shares(dates: Named, table: Table, numbers: Ints | Numbers) -> Ints:
@@ -42,9 +42,13 @@ def date_shares(dates: Named, table: Table, numbers: Ints | Numbers) -> Ints:
     return out
 
 
-def span_bounds(dates: Named, first: Numbers, last: Numbers) -> Ints:
-    """Return upper bounds of the date shares of documents without exact days and times, for each range of days."""
-    return np.where(first == last, _span_shares(dates, first), _SHARE)
+def span_bounds(dates: Named, first: Numbers, last: Numbers) -> tuple[Ints, Ints]:
+    """Return lower and upper bounds of the date shares of documents of ranges of days.
+
+    Exact days and times are not taken into account.
+    """
+    shares, same = _span_shares(dates, first), first == last
+    return np.where(same, shares, 0), np.where(same, shares, _SHARE)
 
 
 def _span_shares(dates: Named, civil: Numbers) -> Ints:

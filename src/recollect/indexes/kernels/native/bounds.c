@@ -1,9 +1,9 @@
-/* Upper bounds of the shares in each block of the base: see `kernels.pruning`.
+/* Upper bounds of the shares in each block of the base: see `kernels.search`.
  *
  * They are computed in floating point, since they need not be exact: what rounding could take from them is added.
  */
 
-#include "score.h"
+#include "walk.h"
 
 /* More than the relative error of some thousand steps in double precision. */
 static const double MARGIN = 1.0 + 1e-9;
@@ -68,7 +68,7 @@ static void add_pair(double *sums, rc_span first, rc_span second, double share, 
     }
 }
 
-int rc_bounds(const rc_postings *postings, const rc_table *table, const rc_weights *weights, const rc_layout *layout,
+int bounds_of(const rc_postings *postings, const rc_table *table, const rc_weights *weights, const rc_layout *layout,
               const rc_summary *const *summaries, rc_ints bounds) {
     int64_t sessions = table->session_lengths.count, blocks = bounds.count;
     double *sums = calloc((size_t)(blocks + sessions + 1), sizeof(double)), *of_sessions = sums + blocks;
@@ -109,7 +109,39 @@ int rc_bounds(const rc_postings *postings, const rc_table *table, const rc_weigh
     return enough ? 0 : RC_NO_MEMORY;
 }
 
-int64_t rc_union(const rc_layout *layout, int64_t terms, const rc_summary *const *summaries, rc_ints more,
+int64_t rc_summarize(rc_ints occurrences, const rc_table *table, int32_t is_title, int64_t block_bits,
+                     rc_scratch *scratch, rc_shorts most, rc_numbers counts, rc_flags reached) {
+    if (walk_fit(scratch, table)) {
+        return RC_NO_MEMORY;
+    }
+    int64_t least = (int64_t)1 << RATIO_BITS;
+    walk of = {NULL, table, NULL, NULL, scratch, 0, 0, 0, 0, 0, 0, {NULL, 0}};
+    for (int64_t at = 0; at < occurrences.count;) {
+        int64_t number = document_of(AT(occurrences, at)), begin = at;
+        at = past(occurrences, at, occurrences.count);
+        int64_t times = least_of(at - begin, MOST_COUNT), session = AT(table->session, number);
+        if (is_title) {
+            add_mass(&of, number, TITLE_MASS);
+        } else if (session == NONE) {
+            add_mass(&of, number, times << BITS);
+        } else {
+            AT(counts, session) += (int32_t)times;
+            add_turn(&of, number, times);
+        }
+    }
+    for (int64_t place = 0; place < of.reached; place++) {
+        int64_t number = scratch->reach[place], mass = scratch->sums[number].mass;
+        int64_t below = mass + pivot_of(number, table);
+        int64_t ratio = quotient(mass << RATIO_BITS, below, 1.0 / (double)below);
+        scratch->sums[number].mass = scratch->sums[number].own = 0;
+        least = least_of(least, ratio);
+        AT(most, number >> block_bits) = (uint16_t)most_of(AT(most, number >> block_bits), ratio + 1);
+        AT(reached, number) = true;
+    }
+    return least;
+}
+
+int64_t union_of(const rc_layout *layout, int64_t terms, const rc_summary *const *summaries, rc_ints more,
                  rc_octets kept) {
     rc_octets bits = {calloc((size_t)kept.count + 1, 1), kept.count};
     if (!bits.at) {

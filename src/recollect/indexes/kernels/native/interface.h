@@ -53,7 +53,8 @@ typedef struct {
     rc_ints starts, sessions;
 } rc_layout;
 
-/* The documents whose shares are wanted (`types.Part`). */
+/* The documents whose shares are wanted: those of some blocks, and of the tail. `lenders` are documents of the base that
+   lend to wanted ones and are not next to their blocks, ascending. */
 typedef struct {
     const rc_layout *layout;
     rc_flags inside;
@@ -61,6 +62,30 @@ typedef struct {
     int32_t with_tail;
     const rc_summary *const *summaries;
 } rc_part;
+
+/* The base of an index (`blocks.Base`). */
+typedef struct {
+    const rc_layout *layout;
+    rc_ints far_blocks, far_lenders, weights;
+    rc_bytes offers;
+} rc_blocks;
+
+/* The differences between a table and its base (`blocks.Changes`). */
+typedef struct {
+    rc_flags blocks;
+    rc_ints dead, lenders, tail_sessions;
+    int32_t any;
+} rc_changes;
+
+/* What is wanted of a search (`types.Wanted`); arrays without elements do not restrict it. `speakers` are the blocks with
+   documents of the speaker, `most` and `least` bounds of the extra shares in each block, `greatest` one for all. */
+typedef struct {
+    const rc_summary *const *summaries;
+    rc_flags speakers, among;
+    rc_ints standing, most, least, forced, forced_shares;
+    rc_octets kept;
+    int64_t best_count, standing_count, standing_factor, greatest;
+} rc_wanted;
 
 /* A document and its shares, in the order of `types.RAW`. */
 typedef struct {
@@ -115,17 +140,15 @@ void rc_scratch_free(rc_scratch *scratch);
 void rc_release(rc_found *found);
 
 int rc_tally(const rc_postings *postings, const rc_table *table, rc_ints out);
-/* `part` is NULL for all documents. */
-int rc_reach(const rc_postings *postings, const rc_table *table, const rc_weights *weights, rc_numbers forced,
-             const rc_part *part, rc_scratch *scratch, rc_found *found);
-/* Both arrays of the first begin as zeros; it returns the least ratio. */
+int rc_reach(const rc_postings *postings, const rc_table *table, const rc_weights *weights, rc_ints forced,
+             rc_scratch *scratch, rc_found *found);
+/* The last three arrays begin as zeros; it returns the least ratio. */
 int64_t rc_summarize(rc_ints occurrences, const rc_table *table, int32_t is_title, int64_t block_bits,
                      rc_scratch *scratch, rc_shorts most, rc_numbers counts, rc_flags reached);
-/* Returns the number of documents. */
-int64_t rc_union(const rc_layout *layout, int64_t terms, const rc_summary *const *summaries, rc_ints more,
-                 rc_octets kept);
-int rc_bounds(const rc_postings *postings, const rc_table *table, const rc_weights *weights, const rc_layout *layout,
-              const rc_summary *const *summaries, rc_ints bounds);
+/* Returns the number of documents that are reached and may be hits. */
+int64_t rc_search(const rc_postings *postings, const rc_table *table, const rc_weights *weights, const rc_about *about,
+                  const rc_blocks *base, const rc_changes *changes, const rc_wanted *wanted, rc_scratch *scratch,
+                  rc_found *found);
 void rc_matched(const rc_postings *postings, const rc_table *table, const rc_weights *weights, rc_ints hits,
                 rc_ints factors, rc_flags reached, rc_ints shares, rc_ints own, rc_flags lent, rc_ints around,
                 rc_flags lends);

@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.documents.columns import Flags, Ints, Numbers
+from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
+from recollect.indexes.kernels.blocks import Base, Changes, kept_of, standing_blocks
+from recollect.indexes.kernels.factors import greatest_factor
 from recollect.indexes.kernels.native.library import check, ffi, flags, ints, kept, lib, numbers, octets, passed, struct
 from recollect.indexes.kernels.types import (
     RAW,
     About,
     Layout,
     Matched,
-    Part,
     Reached,
     Summary,
+    Wanted,
     Weights,
 )
 from recollect.indexes.parameters import FROM_AFTER, FROM_BEFORE
@@ -28,6 +30,8 @@ from recollect.indexes.words.postings import Postings
 _STEPS = len(FROM_BEFORE) + len(FROM_AFTER)
 #: The fields of a row that a kernel returns: a document and its shares.
 _FIELDS = 1 + len(RAW)
+#: The first and the last of some days.
+_ANY_DAY = np.array([0], dtype=np.int32), np.array([1], dtype=np.int32)
 
 
 class NativeKernels:
@@ -66,13 +70,9 @@ class NativeKernels:
         check(lib.rc_tally(self._of_postings(postings), _table(table), ints(out)))
         return out
 
-    def reach(
-        self, postings: Postings, table: Table, weights: Weights, forced: Numbers, part: Part | None = None
-    ) -> Reached:
+    def reach(self, postings: Postings, table: Table, weights: Weights, forced: Ints) -> Reached:
         found, scratch = struct("rc_found"), self._scratch()
-        summaries = None if part is None else _summaries(part.summaries)
-        of_part = ffi.NULL if part is None else _part(part, summaries)
-        check(lib.rc_reach(*self._question(postings, table, weights), numbers(forced), of_part, scratch, found))
+        check(lib.rc_reach(*self._question(postings, table, weights), ints(forced), scratch, found))
         self._free.append(scratch)
         return _reached(found)
 
@@ -86,19 +86,45 @@ class NativeKernels:
         self._free.append(scratch)
         return Summary.of(most, times, reached, least)
 
-    def bounds(
-        self, postings: Postings, table: Table, weights: Weights, layout: Layout, summaries: Sequence[Summary]
-    ) -> Ints:
-        out: Ints = np.empty(layout.blocks, dtype=np.int64)
-        arguments = *self._question(postings, table, weights), _layout(layout), _summaries(summaries)
-        check(lib.rc_bounds(*arguments, ints(out)))
-        return out
-
-    def union(self, layout: Layout, summaries: Sequence[Summary], more: Ints, kept: NDArray[np.uint8]) -> int:
-        count: int = check(
-            lib.rc_union(_layout(layout), len(summaries), _summaries(summaries), ints(more), octets(kept))
+    def search(
+        self,
+        postings: Postings,
+        table: Table,
+        weights: Weights,
+        about: About,
+        base: Base,
+        changes: Changes,
+        summaries: tuple[Summary, ...],
+        wanted: Wanted,
+    ) -> Reached:
+        found, scratch = struct("rc_found"), self._scratch()
+        of_question = *self._question(postings, table, weights), _about(about)
+        kept_flags = kept_of(changes, wanted)
+        fields: dict[str, Any] = {
+            "kept": octets(kept_flags),
+            "standing": ints(standing_blocks(table, base, changes, wanted)),
+        }
+        if wanted.among is not None:
+            fields["among"] = flags(wanted.among)
+        if about.speaker != NONE:
+            fields["speakers"] = flags(base.speaker(about.speaker))
+        extras = wanted.extras
+        if extras is not None:
+            least, most = extras.bounds_in(*base.days)
+            fields |= {"most": ints(most), "least": ints(least)}
+            fields |= {"forced": ints(extras.numbers), "forced_shares": ints(extras.shares)}
+            fields["greatest"] = int(extras.bounds_in(*_ANY_DAY)[1][0])
+        of_wanted = struct(
+            "rc_wanted",
+            summaries=_summaries(summaries),
+            best_count=wanted.best,
+            standing_count=wanted.standing,
+            standing_factor=greatest_factor(table.heaviest_standing, about),
+            **fields,
         )
-        return count
+        count = check(lib.rc_search(*of_question, _base(base), _changes(changes), of_wanted, scratch, found))
+        self._free.append(scratch)
+        return _reached(found)._replace(passed=count)
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
         totals: Ints = np.empty(len(reached.numbers), dtype=np.int64)
@@ -146,7 +172,7 @@ def _reached(found: Any) -> Reached:
 
 
 def _summaries(summaries: Sequence[Summary]) -> Any:
-    """Return an array of structures, which their summaries keep."""
+    """Return an array of structures, which remain with their summaries."""
     return ffi.new("rc_summary *[]", [_summary(each) for each in summaries])
 
 
@@ -178,16 +204,31 @@ def _layout(layout: Layout) -> Any:
     )
 
 
-def _part(part: Part, summaries: Any) -> Any:
-    return struct(
-        "rc_part",
-        layout=_layout(part.layout),
-        inside=flags(part.inside),
-        lenders=ints(part.lenders),
-        dead=ints(part.dead),
-        tail_sessions=ints(part.tail_sessions),
-        with_tail=part.with_tail,
-        summaries=summaries,
+def _base(base: Base) -> Any:
+    return kept(
+        base,
+        lambda: struct(
+            "rc_blocks",
+            layout=_layout(base.layout),
+            far_blocks=ints(base.far_blocks),
+            far_lenders=ints(base.far_lenders),
+            weights=ints(base.weights),
+            offers=passed("bytes", base.offers),
+        ),
+    )
+
+
+def _changes(changes: Changes) -> Any:
+    return kept(
+        changes,
+        lambda: struct(
+            "rc_changes",
+            blocks=flags(changes.changed),
+            dead=ints(changes.dead),
+            lenders=ints(changes.lenders),
+            tail_sessions=ints(changes.tail_sessions),
+            any=changes.any,
+        ),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ lib: Any = _native.lib
 
 #: The attribute under which the structure of an object is kept with it.
 _KEPT = "_native"
+#: Structures, which hold nothing but pointers, and what these point to.
+_REFERENCES: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 #: Each type of array in `interface.h`: its name, its elements in C, and in NumPy.
 _KINDS = {
     kind: (f"{element}[]", np.dtype(numpy))
@@ -36,7 +39,7 @@ _KINDS = {
 
 
 def passed(kind: str, array: NDArray[Any]) -> tuple[Any, int]:
-    """Return an array as an argument of the kind `rc_<kind>`. It must remain referenced during the call.
+    """Return an array as an argument of the kind `rc_<kind>`.
 
     Raises:
         TypeError: Its elements are of another type.
@@ -65,8 +68,11 @@ def octets(array: NDArray[np.uint8]) -> tuple[Any, int]:
 
 
 def struct(name: str, **fields: Any) -> Any:
-    """Return a structure of C, as a pointer to it. The arrays of its fields must remain referenced."""
-    return ffi.new(f"{name} *", fields)
+    """Return a structure of C, as a pointer to it, which keeps its arrays and other structures alive."""
+    made = ffi.new(f"{name} *", fields)
+    if fields:
+        _REFERENCES[made] = fields
+    return made
 
 
 def kept(owner: Any, make: Callable[[], Any]) -> Any:

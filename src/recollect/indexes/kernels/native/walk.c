@@ -4,24 +4,7 @@
  * questions; only documents that were touched are visited again.
  */
 
-#include "score.h"
-
-/* The sums of a document: the mass of the current term, its own part, and the shares of the terms so far. */
-typedef struct {
-    int64_t mass, own;
-    int32_t words, trigram, context, title;
-} sum;
-
-struct rc_scratch {
-    int64_t documents, sessions;
-    sum *sums;
-    int32_t *near;                   /* the shares of pairs */
-    int32_t *reach, *touched;        /* documents: those of the current term, and all */
-    int64_t *masses, *session_sums;  /* of sessions: the mass of the current term, and the shares so far */
-    int32_t *met;                    /* sessions with a share, then those of the current term */
-    int32_t *wanted;                 /* the sessions of wanted documents */
-    uint8_t *is_wanted;              /* whether each session is one of them */
-};
+#include "walk.h"
 
 int rc_checked(void) {
 #ifdef RC_CHECKED
@@ -56,8 +39,7 @@ void rc_release(rc_found *found) {
     memset(found, 0, sizeof(*found));
 }
 
-/* Make room for a table. Returns 0, or RC_NO_MEMORY, and then there is no room for any. */
-static int fit(rc_scratch *scratch, const rc_table *table) {
+int walk_fit(rc_scratch *scratch, const rc_table *table) {
     int64_t documents = table->count, sessions = table->session_lengths.count;
     if (documents <= scratch->documents && sessions <= scratch->sessions) {
         return 0;
@@ -82,69 +64,6 @@ static int fit(rc_scratch *scratch, const rc_table *table) {
     scratch->documents = documents;
     scratch->sessions = sessions;
     return 0;
-}
-
-static inline bool has_share(const sum *of) { return of->words || of->trigram || of->title || of->context; }
-
-/* A question while it is processed. */
-typedef struct {
-    const rc_postings *postings;
-    const rc_table *table;
-    const rc_weights *weights;
-    const rc_part *part;  /* NULL: all documents */
-    rc_scratch *scratch;
-    double by_whole;
-    int64_t touched;   /* number of documents in `scratch->touched` */
-    int64_t sessions;  /* number of sessions in `scratch->met` with a share */
-    int64_t reached;   /* number of documents in `scratch->reach` */
-    int64_t met;       /* end of the sessions of the current term in `scratch->met` */
-    int64_t wanted;    /* number of sessions in `scratch->wanted` */
-    rc_ints ranges;    /* begins and ends of the documents of the base that are wanted or lend to wanted ones */
-} walk;
-
-/* Return whether the shares of a document are wanted. */
-static inline bool is_wanted(const rc_part *part, int64_t number) {
-    return !part || (number < part->layout->documents ? AT(part->inside, number >> part->layout->bits) : part->with_tail);
-}
-
-static inline void touch(walk *of, int64_t number) {
-    if (!has_share(&of->scratch->sums[number])) {
-        of->scratch->touched[of->touched++] = (int32_t)number;
-    }
-}
-
-static inline void add_mass(walk *of, int64_t number, int64_t mass) {
-    sum *to = &of->scratch->sums[number];
-    if (to->mass == 0) {
-        of->scratch->reach[of->reached++] = (int32_t)number;
-        PREFETCH(&AT(of->table->pivots, number));
-    }
-    to->mass += mass;
-}
-
-/* Add the mass of a turn to itself and to the turns around it. */
-static inline void add_turn(walk *of, int64_t number, int64_t times) {
-    const rc_table *table = of->table;
-    add_mass(of, number, times << BITS);
-    of->scratch->sums[number].own += times << BITS;
-    int64_t lent = lent_by(times, AT(table->length, number));
-    bool asks = AT(table->asks, number);
-    int64_t there = AT(table->after, number);
-    for (int step = 0; step < STEPS && is_turn_of(there, table); step++) {
-        int64_t given = lent * lending_after(step, asks) / 10;
-        if (given > 0) {
-            add_mass(of, there, given);
-        }
-        there = AT(table->after, there);
-    }
-    there = AT(table->before, number);
-    for (int step = 0; step < STEPS && is_turn_of(there, table); step++) {
-        int64_t given = lent * lending_before(step) / 10;
-        if (given > 0) {
-            add_mass(of, there, given);
-        }
-        there = AT(table->before, there);
-    }
 }
 
 /* Add the count of a term in a turn to the mass of its session. */
@@ -358,6 +277,12 @@ static inline void add_range(walk *of, int64_t begin, int64_t end) {
     }
 }
 
+/* Return the first index from `at` on whose flag is set, or the number of flags. */
+static int64_t next_set(rc_flags flags, int64_t at) {
+    const uint8_t *found = at < flags.count ? memchr(flags.at + at, true, (size_t)(flags.count - at)) : NULL;
+    return found ? found - flags.at : flags.count;
+}
+
 /* Find the ranges of documents and the sessions of a part. Returns 0 or RC_NO_MEMORY. */
 static int prepare(walk *of) {
     const rc_part *part = of->part;
@@ -367,10 +292,8 @@ static int prepare(walk *of) {
     if (!of->ranges.at) {
         return RC_NO_MEMORY;
     }
-    for (int64_t block = 0; block < part->inside.count; block++) {
-        if (!AT(part->inside, block)) {
-            continue;
-        }
+    int64_t blocks = part->inside.count;
+    for (int64_t block = next_set(part->inside, 0); block < blocks; block = next_set(part->inside, block + 1)) {
         int64_t begin = most_of(block * size - STEPS, 0), end = least_of((block + 1) * size + STEPS, layout->documents);
         for (; lender < part->lenders.count && AT(part->lenders, lender) < begin; lender++) {
             add_range(of, AT(part->lenders, lender), AT(part->lenders, lender) + 1);
@@ -457,154 +380,60 @@ static void add_pairs(walk *of) {
     }
 }
 
-int rc_reach(const rc_postings *postings, const rc_table *table, const rc_weights *weights, rc_numbers forced,
-             const rc_part *part, rc_scratch *scratch, rc_found *found) {
-    if (fit(scratch, table)) {
-        return RC_NO_MEMORY;
-    }
-    walk of = {postings, table, weights, part, scratch, 1.0 / (double)weights->whole, 0, 0, 0, 0, 0, {NULL, 0}};
-    if (part && prepare(&of)) {
-        return RC_NO_MEMORY;
-    }
-    gather(&of);
-    add_pairs(&of);
+int walk_begin(walk *of, const rc_postings *postings, const rc_table *table, const rc_weights *weights,
+               const rc_part *part, rc_scratch *scratch) {
+    walk begun = {postings, table, weights, part, scratch, 1.0 / (double)weights->whole, 0, 0, 0, 0, 0, {NULL, 0}};
+    *of = begun;
+    return walk_fit(scratch, table) || (part && prepare(of)) ? RC_NO_MEMORY : 0;
+}
+
+void walk_all(walk *of, rc_ints forced) {
+    gather(of);
+    add_pairs(of);
     for (int64_t place = 0; place < forced.count; place++) {
-        touch(&of, AT(forced, place));
+        if (is_wanted(of->part, AT(forced, place))) {
+            touch(of, AT(forced, place));
+        }
     }
+}
+
+rc_row walk_take(walk *of, int64_t number) {
+    int64_t session = of->table->has_turns ? AT(of->table->session, number) : NONE;
+    rc_scratch *scratch = of->scratch;
+    sum *from = &scratch->sums[number];
+    rc_row row = {number, from->words, from->trigram, from->context,
+                  session == NONE ? 0 : scratch->session_sums[session], scratch->near[number], from->title};
+    memset(from, 0, sizeof(*from));
+    scratch->near[number] = 0;
+    return row;
+}
+
+void walk_end(walk *of) {
+    rc_scratch *scratch = of->scratch;
+    for (int64_t place = 0; place < of->sessions; place++) {
+        scratch->session_sums[scratch->met[place]] = 0;
+    }
+    for (int64_t place = 0; place < of->wanted; place++) {
+        scratch->is_wanted[scratch->wanted[place]] = false;
+    }
+    free(of->ranges.at);
+}
+
+int rc_reach(const rc_postings *postings, const rc_table *table, const rc_weights *weights, rc_ints forced,
+             rc_scratch *scratch, rc_found *found) {
+    walk of;
+    if (walk_begin(&of, postings, table, weights, NULL, scratch)) {
+        return RC_NO_MEMORY;
+    }
+    walk_all(&of, forced);
     found->count = of.touched;
     found->at = malloc((size_t)(of.touched + 1) * sizeof(rc_row));
     for (int64_t place = 0; place < of.touched; place++) {
-        int64_t number = scratch->touched[place];
-        int64_t session = table->has_turns ? AT(table->session, number) : NONE;
-        sum *from = &scratch->sums[number];
+        rc_row row = walk_take(&of, scratch->touched[place]);
         if (found->at) {
-            rc_row row = {number, from->words, from->trigram, from->context,
-                          session == NONE ? 0 : scratch->session_sums[session], scratch->near[number], from->title};
             found->at[place] = row;
         }
-        memset(from, 0, sizeof(*from));
-        scratch->near[number] = 0;
     }
-    for (int64_t place = 0; place < of.sessions; place++) {
-        scratch->session_sums[scratch->met[place]] = 0;
-    }
-    for (int64_t place = 0; place < of.wanted; place++) {
-        scratch->is_wanted[scratch->wanted[place]] = false;
-    }
-    free(of.ranges.at);
+    walk_end(&of);
     return found->at ? 0 : RC_NO_MEMORY;
-}
-
-int64_t rc_summarize(rc_ints occurrences, const rc_table *table, int32_t is_title, int64_t block_bits,
-                     rc_scratch *scratch, rc_shorts most, rc_numbers counts, rc_flags reached) {
-    if (fit(scratch, table)) {
-        return RC_NO_MEMORY;
-    }
-    int64_t least = (int64_t)1 << RATIO_BITS;
-    walk of = {NULL, table, NULL, NULL, scratch, 0, 0, 0, 0, 0, 0, {NULL, 0}};
-    for (int64_t at = 0; at < occurrences.count;) {
-        int64_t number = document_of(AT(occurrences, at)), begin = at;
-        at = past(occurrences, at, occurrences.count);
-        int64_t times = least_of(at - begin, MOST_COUNT), session = AT(table->session, number);
-        if (is_title) {
-            add_mass(&of, number, TITLE_MASS);
-        } else if (session == NONE) {
-            add_mass(&of, number, times << BITS);
-        } else {
-            AT(counts, session) += (int32_t)times;
-            add_turn(&of, number, times);
-        }
-    }
-    for (int64_t place = 0; place < of.reached; place++) {
-        int64_t number = scratch->reach[place], mass = scratch->sums[number].mass;
-        int64_t below = mass + pivot_of(number, table);
-        int64_t ratio = quotient(mass << RATIO_BITS, below, 1.0 / (double)below);
-        scratch->sums[number].mass = scratch->sums[number].own = 0;
-        least = least_of(least, ratio);
-        AT(most, number >> block_bits) = (uint16_t)most_of(AT(most, number >> block_bits), ratio + 1);
-        AT(reached, number) = true;
-    }
-    return least;
-}
-
-int rc_tally(const rc_postings *postings, const rc_table *table, rc_ints out) {
-    int32_t *stamps = calloc((size_t)table->session_lengths.count + 1, sizeof(int32_t));
-    if (!stamps) {
-        return RC_NO_MEMORY;
-    }
-    for (int64_t term = 0; term < postings->spans.count / 4; term++) {
-        for (int in_tail = 0; in_tail < 2; in_tail++) {
-            rc_span span = span_of(postings, term, in_tail);
-            for (int64_t at = span.begin; at < span.end;) {
-                int64_t number = document_of(AT(span.column, at)), begin = at;
-                at = past(span.column, at, span.end);
-                if (!AT(table->alive, number)) {
-                    continue;
-                }
-                AT(out, 3 * term) += 1;
-                AT(out, 3 * term + 1) += least_of(at - begin, MOST_COUNT);
-                int64_t session = AT(table->session, number);
-                if (session != NONE && stamps[session] != term + 1) {
-                    stamps[session] = (int32_t)term + 1;
-                    AT(out, 3 * term + 2) += 1;
-                }
-            }
-        }
-    }
-    free(stamps);
-    return 0;
-}
-
-void rc_matched(const rc_postings *postings, const rc_table *table, const rc_weights *weights, rc_ints hits,
-                rc_ints factors, rc_flags reached, rc_ints shares, rc_ints own, rc_flags lent, rc_ints around,
-                rc_flags lends) {
-    int64_t terms = weights->terms.count, plain = terms - weights->title_of.count;
-    double by_whole = 1.0 / (double)weights->whole;
-    for (int64_t hit = 0; hit < hits.count; hit++) {
-        int64_t number = AT(hits, hit), factor = AT(factors, hit), pivot = pivot_of(number, table);
-        int64_t at = AT(table->before, number);
-        for (int step = 0; step < 2 * STEPS; step++) {
-            if (step == STEPS) {
-                at = AT(table->after, number);
-            }
-            at = is_turn_of(at, table) ? at : NONE;
-            AT(around, 2 * STEPS * hit + step) = at;
-            if (at != NONE) {
-                at = step < STEPS ? AT(table->before, at) : AT(table->after, at);
-            }
-        }
-        for (int64_t term = 0; term < terms; term++) {
-            int64_t place = terms * hit + term, times = count_of(postings, term, number);
-            int64_t weight = AT(weights->terms, term) * TOP;
-            if (term >= plain) {
-                if (times) {
-                    times = count_of(postings, AT(weights->title_of, term - plain), number);
-                    int64_t share = title_share(weight, times, pivot, weights->whole, by_whole);
-                    AT(reached, place) = share > 0;
-                    AT(shares, place) = share * factor >> BITS;
-                }
-                continue;
-            }
-            int64_t its_own = times << BITS, mass = its_own;
-            for (int step = 0; step < 2 * STEPS; step++) {
-                int64_t there = AT(around, 2 * STEPS * hit + step);
-                int64_t of_turn = there == NONE ? 0 : count_of(postings, term, there);
-                if (of_turn) {
-                    AT(lends, 2 * STEPS * place + step) = true;
-                    int64_t lending = step < STEPS ? lending_after(step, AT(table->asks, there))
-                                                   : lending_before(step - STEPS);
-                    mass += lent_by(of_turn, AT(table->length, there)) * lending / 10;
-                }
-            }
-            if (mass == 0) {
-                continue;
-            }
-            int64_t share = share_of(weight, mass, pivot, weights->whole, by_whole);
-            AT(reached, place) = share > 0;
-            share = share * factor >> BITS;
-            AT(shares, place) = share;
-            AT(own, place) = share * its_own / mass;
-            AT(lent, place) = mass > its_own;
-        }
-    }
 }

@@ -1,0 +1,136 @@
+"""The search for the best documents in NumPy: two rounds, the second of all that the first cannot exclude.
+
+See `search` for the method, and `native/search.c` for the same in C.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recollect.indexes.documents.columns import Flags, Ints
+from recollect.indexes.documents.table import Table
+from recollect.indexes.fixed_point import BITS as FRACTION_BITS
+from recollect.indexes.kernels import blocks
+from recollect.indexes.kernels.blocks import Base, Changes, kept_of, part_of, standing_blocks
+from recollect.indexes.kernels.factors import greatest_factor
+from recollect.indexes.kernels.types import About, Reached, Summary, Wanted, Weights
+from recollect.indexes.words.postings import Postings
+
+if TYPE_CHECKING:
+    from recollect.indexes.kernels.with_numpy import NumpyKernels
+
+#: Number of blocks that are computed first.
+_FIRST = 64
+_NOTHING: Ints = np.zeros(0, dtype=np.int64)
+#: The number of bits of each byte.
+_COUNTS = np.array([byte.bit_count() for byte in range(256)], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Search:
+    """The search for the best documents of one question: see `Kernels.search`."""
+
+    kernels: NumpyKernels
+    postings: Postings
+    table: Table
+    weights: Weights
+    about: About
+    base: Base
+    changes: Changes
+    summaries: tuple[Summary, ...]
+    wanted: Wanted
+
+    def best(self) -> Reached:
+        """Return the best documents."""
+        changed = self.changes.blocks
+        bounds = self._bounds()
+        limits = bounds * self.base.factors(self.about) >> FRACTION_BITS
+        standing = standing_blocks(self.table, self.base, self.changes, self.wanted)
+        first = np.zeros(self.base.blocks, dtype=np.bool_)
+        first[changed] = True
+        first[self._greatest(limits, _FIRST)] = True
+        if len(standing):
+            factor = greatest_factor(self.table.heaviest_standing, self.about)
+            of_standing = bounds[standing] * factor >> FRACTION_BITS
+            first[standing[self._greatest(of_standing, self.wanted.standing)]] = True
+        found = self._computed(first, with_tail=True)
+        passed = self._passed(found)
+        rest = limits >= self._bar(found, self.wanted.best)
+        if len(standing):
+            has_tags = np.flatnonzero(self.table.standing[found.numbers])
+            some = Reached(found.numbers[has_tags], found.shares[:, has_tags], len(has_tags))
+            rest[standing[of_standing >= self._bar(some, self.wanted.standing)]] = True
+        rest &= ~first
+        if rest.any():
+            more = self._computed(rest, with_tail=False)
+            numbers = np.concatenate([found.numbers, more.numbers])
+            found = Reached(numbers, np.concatenate([found.shares, more.shares], axis=1), passed)
+        return found._replace(passed=passed)
+
+    def _bounds(self) -> Ints:
+        """Return the upper bound of the shares of a document in each block; 0 if it has no document that is reached."""
+        bounds = self.kernels.bounds(self.postings, self.table, self.weights, self.base.layout, self.summaries)
+        extras = self.wanted.extras
+        if extras is not None:
+            bounds += np.where(bounds > 0, extras.bounds_in(*self.base.days)[1], 0)
+            numbers = extras.numbers[extras.numbers < self.base.documents]
+            # The shares of a document with others than those of the extras, which may be none.
+            np.maximum.at(bounds, numbers >> blocks.BITS, 1)
+            most = np.zeros(len(bounds), dtype=np.int64)
+            np.maximum.at(most, numbers >> blocks.BITS, extras.shares[: len(numbers)])
+            bounds += most
+        return bounds
+
+    def _greatest(self, limits: Ints, count: int) -> Ints:
+        """Return the indexes of the greatest limits above 0, at least this many if there are."""
+        same = np.zeros(len(limits), dtype=np.int64)  # ties are not broken by time
+        return self.kernels.best(limits, same, self.table, count)
+
+    def _computed(self, inside: Flags, *, with_tail: bool) -> Reached:
+        """Return the documents in some blocks that may be hits, with their shares."""
+        part = part_of(self.base, inside, self.changes, self.summaries, with_tail=with_tail)
+        forced = _NOTHING
+        if self.wanted.extras is not None:
+            numbers = self.wanted.extras.numbers
+            in_base = numbers < self.base.documents
+            here = inside[np.where(in_base, numbers >> blocks.BITS, 0)]
+            forced = numbers[np.where(in_base, here, with_tail)]
+        found = self.kernels.reach(self.postings, self.table, self.weights, forced, part)
+        return found if self.wanted.among is None else found.within(self.wanted.among)
+
+    def _bar(self, found: Reached, count: int) -> int:
+        """Return a total that the best `count` documents are not below, from some that are found."""
+        extras = self.wanted.extras
+        shares = _NOTHING if extras is None else extras.of(found.numbers)
+        _, totals = self.kernels.best_of(found, shares, self.table, self.about, count)
+        if len(totals) < count:
+            return 1
+        # Each part of a total is rounded down by itself.
+        return max(int(totals.min()) - (2 if extras is not None else 0), 1)
+
+    def _passed(self, found: Reached) -> int:
+        """Return the number of documents that are reached and may be hits.
+
+        Args:
+            found: What of them is in the tail and in blocks with changes, and other documents.
+        """
+        documents, kept = self.base.documents, kept_of(self.changes, self.wanted)
+        reached = kept & 0
+        few = np.zeros(documents, dtype=np.bool_)
+        if self.wanted.extras is not None:
+            numbers = self.wanted.extras.numbers
+            few[numbers[numbers < documents]] = True
+        for summary in self.summaries:
+            few[summary.reached] = True
+            if len(summary.bits):
+                reached |= summary.bits
+        count = int(_COUNTS[(reached | np.packbits(few)) & kept].sum())
+        if not len(self.changes.blocks) and self.table.count == documents:
+            return count
+        changed = np.zeros(self.base.blocks + 1, dtype=np.bool_)  # the last is the tail
+        changed[self.changes.blocks] = changed[-1] = True
+        of = np.where(found.numbers < documents, found.numbers >> blocks.BITS, self.base.blocks)
+        return count + int(np.count_nonzero(changed[of]))
