@@ -6,7 +6,6 @@
     python -m bench write --json        one write compared with the bare disk, bulk writes, eight threads
     python -m bench open --records 100000 --json
     python -m bench sdr --records 100000 --json
-    python -m bench kernels --records 100000 --json
     python -m bench vectors --records 100000 --json
     python -m bench poison --bytes 1048576 --json
     python -m bench mcp --json
@@ -98,7 +97,6 @@ MEASURES = {
     "feed": ("feed.feeds", "listeners"),
     "sdr": ("sdrs.sdrs", "records questions"),
     "sdr-encoders": ("sdr_encoders.sdr_encoders", "records questions"),
-    "kernels": ("kernels.kernels", "records questions"),
     "vectors": ("vectors.vectors", "records questions"),
     "poison": ("poison.poison", "bytes"),
     "mcp": ("mcp.mcp", "records questions"),
@@ -177,7 +175,6 @@ def _parser() -> argparse.ArgumentParser:
     feed.add_argument("--listeners", type=int, default=1000)
     command("sdr", "the best of many SDRs, compared with reading all their rows", 100_000, 100)
     command("sdr-encoders", "how well SDRs find, by which bits are kept", 5_000, 400)
-    command("kernels", "the words' kernel, compared with reading the bytes that it touches", 100_000, 200)
     command("vectors", "the exact scan of vectors, compared with reading them all", 100_000, 50)
     poison = command("poison", "the most expensive texts, compared with plain words of as many bytes", None)
     poison.add_argument("--bytes", type=int, default=2**20)

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from bench.catching_up import catching_up
 from bench.corpus import CACHE_VARIABLE, TEXTS_VARIABLE, corpus, gathered, questions, varied
 from bench.dialogues import DATA_VARIABLE, dialogues
 from bench.filtering import filters
-from bench.kernels import bytes_of, view_of
 from bench.namespaces import many_namespaces
 from bench.once import PACKAGES, _last, once
 from bench.once_worker import KINDS
@@ -36,8 +34,6 @@ from bench.sentences import sentences, sentences_of
 from tests.examples import FULL, in_full
 from torture.worst_cases import Case
 
-from recollect.indexes.scoring.scores import weighed
-from recollect.indexes.scoring.signals import read
 from recollect.indexes.sdr.encoding import encoded, encoded_all, packed
 from recollect.indexes.sdr.index import SdrIndex
 from recollect.text.words import terms
@@ -221,13 +217,6 @@ def test_the_scan_that_sdrs_are_set_beside_finds_the_same() -> None:
 
 
 @in_full
-def test_kernels_prints_the_kernel_beside_reading_its_bytes(machine: dict[str, str]) -> None:
-    found = printed(machine, "kernels", "--records", "300", "--questions", "5")
-    assert set(found) >= {"bandwidth_gb_per_s", "bytes_p50", "kernel_us_p50", "ideal_us_p50", "ratio"}
-    assert found["ratio"] > 0
-
-
-@in_full
 def test_vectors_prints_the_scan_beside_reading_and_how_much_it_finds(machine: dict[str, str]) -> None:
     found = printed(machine, "vectors", "--records", "300", "--questions", "5")
     assert found["ratio"] == found["scan_p50_ms"] / found["read_all_rows_ms"]
@@ -235,13 +224,6 @@ def test_vectors_prints_the_scan_beside_reading_and_how_much_it_finds(machine: d
 
 
 @pytest.mark.usefixtures("here")
-def test_the_bytes_of_a_question_are_those_of_its_occurrences_and_documents() -> None:
-    view = view_of(["tea boat", "tea tea", "red"])
-    told = read("tea", view, date(2026, 1, 1))
-    # Three occurrences in two documents, both reached.
-    assert bytes_of(weighed(view, told.asked, told.sequence)) == 3 * 10 + 2 * 16 + 2 * 24
-
-
 @pytest.mark.usefixtures("here")
 def test_a_peer_that_is_not_there_is_told_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rank_bm25", None)

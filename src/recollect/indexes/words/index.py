@@ -20,7 +20,7 @@ from recollect.indexes.fixed_point import ONE, log_ratio
 from recollect.indexes.parameters import COMPOUND_WEIGHT
 from recollect.indexes.words.compounds import related
 from recollect.indexes.words.fuzzy import Similar, Vocabulary
-from recollect.indexes.words.postings import LAST_POSITION, POSITION_BITS, Postings, lengths_of, live
+from recollect.indexes.words.postings import LAST_POSITION, POSITION_BITS, Postings, live
 from recollect.indexes.words.segment import Segment
 from recollect.indexes.words.surface_forms import comparable, form
 from recollect.indexes.words.titles import ANY_TITLE, other_terms, title_term
@@ -32,7 +32,6 @@ _MAX_QUERY_COUNT = 15
 _NOTHING: Ints = np.zeros(0, dtype=np.int64)
 #: Estimated bytes in a tail for a document, for each of its terms, and for a term that is new.
 _DOCUMENT_BYTES, _TERM_BYTES, _NEW_TERM_BYTES = 1000, 32, 500
-_NO_LENGTHS = np.zeros(0, dtype=np.uint16)
 
 
 class QueryTerm(NamedTuple):
@@ -194,15 +193,11 @@ class WordView:
                 tails.append(tail)
             spans.append((first, last, begin, end))
             begin = end
-        base, lengths = (_NOTHING, _NO_LENGTHS) if segment is None else (segment.occurrences, segment.lengths)
+        base = _NOTHING if segment is None else segment.occurrences
         rows = np.array(spans, dtype=np.int64).reshape(-1, 4)
+        tail = _NOTHING if not tails else tails[0] if len(tails) == 1 else np.concatenate(tails)
         known = not tails and self.table.live_count == self.table.count
-        if not tails:
-            found = Postings(base, _NOTHING, rows, lengths, _NO_LENGTHS, segment, tuple(numbers))
-            return found, counts if known else None
-        tail = tails[0] if len(tails) == 1 else np.concatenate(tails)
-        tail_lengths = lengths_of(self.table.length, tail)
-        return Postings(base, tail, rows, lengths, tail_lengths, segment, tuple(numbers)), None
+        return Postings(base, tail, rows, segment, tuple(numbers)), counts if known else None
 
     def having(self, terms: Iterable[str]) -> Flags:
         """Return which documents contain any of some terms, dead documents included.

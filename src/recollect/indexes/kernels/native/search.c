@@ -9,7 +9,7 @@
 #include "walk.h"
 
 /* Number of blocks in the first group. Each further group has twice as many. */
-enum { FIRST_GROUP = 32 };
+enum { FIRST_GROUP = 16 };
 
 /* The state of a search. */
 typedef struct {
