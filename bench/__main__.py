@@ -86,7 +86,7 @@ def summary(records: int) -> dict[str, Any]:
 #: Command -> the function that measures it, and which arguments it takes. A module is imported when it is asked for:
 #: some need libraries that others do not.
 MEASURES = {
-    "recall": ("recall.recalls", "records peers questions corpus"),
+    "recall": ("recall.recalls", "records peers questions corpus namespaces"),
     "conversations": ("conversations.conversations", "records questions"),
     "write": ("writing.writes", "records"),
     "open": ("opening.openings", "records runs"),
@@ -163,6 +163,9 @@ def _parser() -> argparse.ArgumentParser:
     recall = command("recall", "recall, compared with peers", 100_000, 200)
     recall.add_argument("--peers", type=_peers(PEERS), default=list(PEERS), metavar="NAME,...")
     recall.add_argument("--corpus", choices=("sentences", "conversations"), default="sentences", help="the records")
+    recall.add_argument(
+        "--namespaces", type=int, default=1, metavar="N", help="spread conversations over so many, without peers"
+    )
     command("conversations", "recall over turns of conversations, compared with independent records", 100_000, 200)
     command("write", "durable writes, compared with the bare disk; --records: of the bulk write", 20_000)
     opening = command("open", "opening to the first answer, and memory", 100_000)

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from bench.corpus import Corpus, cache_folder, corpus, questions
 from bench.dialogues import Dialogues, dialogues
 from bench.measuring import milliseconds, percentiles, told, versions
 from bench.peers import PEERS, K, Peer, PeerMissingError
+from bench.stages import stages
 
 WARM_UP = 40
 #: Questions that an asker answers before it is the next one's turn.
@@ -56,21 +58,27 @@ def built(name: str, texts: Sequence[str], folder: Path) -> tuple[Peer, float]:
         return PEERS[name](texts, folder), time.perf_counter() - began
 
 
+def _spaces(memory: recollect.Memory, namespaces: int) -> list[recollect.Memory]:
+    return [memory.namespace(stores.namespace_of(number)) for number in range(namespaces)]
+
+
 #: How many questions the first answers after opening are, which are measured apart.
 FIRST = 100
 
 
-def recalls(records: int, peers: Sequence[str], count: int = 200, kind: str = "sentences") -> dict[str, Any]:
+def recalls(
+    records: int, peers: Sequence[str], count: int = 200, kind: str = "sentences", namespaces: int = 1
+) -> dict[str, Any]:
     """`count` questions put to a store of so many records and to the peers.
 
     The records are independent sentences, or turns of conversations with questions as people ask them
-    ("conversations").
+    ("conversations"); these may be spread over several namespaces, which are asked in turn, without peers.
     """
     source: Corpus | Dialogues
     if kind == "conversations":
         source = dialogues()
         texts = [turn.text for turn in source.turns(records)]
-        path = stores.of_dialogues(source, records)
+        path = stores.of_dialogues(source, records, namespaces)
         asked, before = source.questions(count), source.questions(WARM_UP, seed=5)
         first = source.questions(FIRST, seed=7)
     else:
@@ -81,10 +89,15 @@ def recalls(records: int, peers: Sequence[str], count: int = 200, kind: str = "s
         first = questions(texts, FIRST, seed=7)
     peer_figures: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(dir=cache_folder()) as folder, recollect.open(path, read_only=True) as memory:
-        cold_ms = milliseconds(memory.recall, before[0], K)
-        at_first = percentiles([milliseconds(memory.recall, question, K) for question in first])
+        spaces = cycle([memory] if namespaces == 1 else _spaces(memory, namespaces))
+
+        def ask(question: str) -> recollect.Hits:
+            return next(spaces).recall(question, K)
+
+        cold_ms = milliseconds(ask, before[0])
+        at_first = percentiles([milliseconds(ask, question) for question in first])
         askers: dict[str, Ask] = {}
-        for name in peers:
+        for name in peers if namespaces == 1 else ():
             try:
                 peer, seconds = built(name, texts, Path(folder))
             except PeerMissingError as missing:
@@ -93,18 +106,21 @@ def recalls(records: int, peers: Sequence[str], count: int = 200, kind: str = "s
                 continue
             askers[name] = peer.ask
             peer_figures[name] = {"set_up_s": seconds, "about": peer.about}
-        kernel = warmed(memory, before)
-        for ask in askers.values():
+        kernel = ask(before[0]).plan.kernels
+        askers = {"recollect": ask, **askers}
+        for each in askers.values():
             for question in before:
-                ask(question)
-        times = in_turn({"recollect": lambda question: memory.recall(question, K), **askers}, asked)
+                each(question)
+        times = in_turn(askers, asked)
+        by_stage = stages(ask, asked)
     figures = {name: percentiles(values) for name, values in times.items()}
     ours = figures.pop("recollect")
     return {
         "command": "recall",
         "records": records,
+        "namespaces": namespaces,
         "questions": count,
-        "recollect": {**ours, "cold_ms": cold_ms, f"first_{FIRST}": at_first, "kernel": kernel},
+        "recollect": {**ours, "cold_ms": cold_ms, f"first_{FIRST}": at_first, "kernel": kernel, "stages_ms": by_stage},
         **{name: {**figures.get(name, {}), **facts} for name, facts in peer_figures.items()},
         "ratio": {name: figure["p50_ms"] / ours["p50_ms"] for name, figure in figures.items()},
         **source.to_json(),

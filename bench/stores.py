@@ -95,29 +95,38 @@ def of_conversations(corpus: Corpus, records: int) -> Path:
     return kept(f"conversations-{records}", corpus.identity, fill)
 
 
-def of_dialogues(source: Dialogues, records: int) -> Path:
-    """A store of conversations in one namespace."""
+def of_dialogues(source: Dialogues, records: int, namespaces: int = 1) -> Path:
+    """A store of conversations in one namespace, or each in one of several (`namespace_of`)."""
 
     def fill(memory: recollect.Memory) -> None:
         turns = source.turns(records)
-        for at in range(0, records, BATCH):
-            memory.remember_all(
-                [
-                    {
-                        "kind": "conversation",
-                        "id": f"t{at + place}",
-                        "position": at + place,
-                        "content": turn.text,
-                        "conversation": turn.conversation,
-                        "session": turn.session,
-                        "speaker": turn.speaker,
-                    }
-                    for place, turn in enumerate(turns[at : at + BATCH])
-                ]
+        number = {name: at for at, name in enumerate(dict.fromkeys(turn.conversation for turn in turns))}
+        held: dict[int, list[dict[str, Any]]] = {}
+        for at, turn in enumerate(turns):
+            held.setdefault(number[turn.conversation] % namespaces, []).append(
+                {
+                    "kind": "conversation",
+                    "id": f"t{at}",
+                    "position": at,
+                    "content": turn.text,
+                    "conversation": turn.conversation,
+                    "session": turn.session,
+                    "speaker": turn.speaker,
+                }
             )
-        memory.recall(turns[0].text)
+        for of, items in held.items():
+            space = memory.namespace(namespace_of(of)) if namespaces > 1 else memory
+            for at in range(0, len(items), BATCH):
+                space.remember_all(items[at : at + BATCH])
+            space.recall(items[0]["content"])
 
-    return kept(f"dialogues-{records}", source.identity, fill)
+    several = f"-{namespaces}" if namespaces > 1 else ""
+    return kept(f"dialogues-{records}{several}", source.identity, fill)
+
+
+def namespace_of(number: int) -> str:
+    """The name of one of several namespaces."""
+    return f"agent-{number}"
 
 
 def user_of(place: int) -> str:

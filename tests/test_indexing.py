@@ -507,8 +507,8 @@ class TestBudget:
             assert len(memory.recall("tea", k=200)) == 200
             kept = keeper.entry(DEFAULT).value
             assert kept is not None
-            assert kept.record_cache_bytes > 100_000
-            assert keeper.entries.nbytes == before + kept.record_cache_bytes
+            assert kept.cached_bytes > 100_000
+            assert keeper.entries.nbytes == before + kept.cached_bytes
 
 
 class TestRecent:

@@ -304,3 +304,9 @@ class TestDialogues:
         assert found["corpus"] == f"conversations ({origin})"
         assert {"p50_ms", "p95_ms", "p99_ms"} <= found["recollect"]["first_100"].keys()
         assert found["ratio"]["fts5"] > 0
+        assert min(found["recollect"]["stages_ms"].values()) > 0
+
+    def test_recall_measures_them_in_several_namespaces(self, origin: str, here: Path) -> None:
+        found = recalls(300, ["fts5"], 10, "conversations", namespaces=3)
+        assert (found["namespaces"], found["ratio"]) == (3, {})
+        assert found["recollect"]["p50_ms"] > 0

@@ -113,44 +113,55 @@ def decode(data: bytes) -> tuple[dict[str, Any], tuple[RawField, ...]]:
     """
     fields: dict[str, Any] = {}
     unknown: list[RawField] = []
-    known_fields = _BY_NUMBER.get
     at, previous, size = 0, 0, len(data)
+    by_head = _BY_HEAD.get
     while at < size:
-        start = at
-        # Nearly every number takes one byte: read it without a call.
-        number = data[at]
-        at += 1
-        if number >= 0x80:
-            number, at = read_varint(data, start)
-        if number <= previous:
-            raise CodecError("field numbers do not rise", start)
-        previous = number
-        if at >= size:
-            raise CodecError("a field is cut off", at)
-        kind = data[at]
-        at += 1
-        if at < size and data[at] < 0x80:
-            end = at + 1 + data[at]
-            at += 1
-        else:
-            length, at = read_varint(data, at)
-            end = at + length
-        if end > size:
-            raise CodecError("a value is cut off", at)
-        raw = data[at:end]
-        known = known_fields(number)
-        if known is None:
-            unknown.append(RawField(number, kind, raw))
-        elif kind != known[1]:
-            raise CodecError(f"field {known[0]!r} has type {kind} instead of {known[1]}", start)
-        else:
-            try:
-                fields[known[0]] = known[2](raw)
-            except (CodecError, ValueError, struct.error, OverflowError) as error:
-                rule = error.args[0] if isinstance(error, CodecError) else str(error)
-                raise CodecError(f"field {known[0]!r}: {rule}", start) from None
-        at = end
+        # Nearly every number, type and size takes one byte, and nearly every field is known: read them without a call.
+        known = by_head(data[at : at + 2])
+        if known is not None and at + 2 < size and known[0] > previous:
+            end = at + 3 + data[at + 2]
+            if data[at + 2] < 0x80 and end <= size:
+                previous, name, decoder = known
+                try:
+                    fields[name] = decoder(data[at + 3 : end])
+                except (CodecError, ValueError, struct.error, OverflowError) as error:
+                    raise _in_field(name, error, at) from None
+                at = end
+                continue
+        at, previous = _decode_field(data, at, previous, fields, unknown)
     return fields, tuple(unknown)
+
+
+def _in_field(name: str, error: Exception, at: int) -> CodecError:
+    rule = error.args[0] if isinstance(error, CodecError) else str(error)
+    return CodecError(f"field {name!r}: {rule}", at)
+
+
+def _decode_field(
+    data: bytes, start: int, previous: int, fields: dict[str, Any], unknown: list[RawField]
+) -> tuple[int, int]:
+    """Decode the field at an offset, whatever its form; return the offset after it, and its number."""
+    number, at = read_varint(data, start)
+    if number <= previous:
+        raise CodecError("field numbers do not rise", start)
+    if at >= len(data):
+        raise CodecError("a field is cut off", at)
+    kind = data[at]
+    length, at = read_varint(data, at + 1)
+    end = at + length
+    if end > len(data):
+        raise CodecError("a value is cut off", at)
+    known = _BY_NUMBER.get(number)
+    if known is None:
+        unknown.append(RawField(number, kind, data[at:end]))
+    elif kind != known[1]:
+        raise CodecError(f"field {known[0]!r} has type {kind} instead of {known[1]}", start)
+    else:
+        try:
+            fields[known[0]] = known[2](data[at:end])
+        except (CodecError, ValueError, struct.error, OverflowError) as error:
+            raise _in_field(known[0], error, start) from None
+    return end, number
 
 
 _BYTE = [bytes((number,)) for number in range(256)]
@@ -363,3 +374,9 @@ _DECODERS: dict[int, Any] = {
 }
 #: Field number -> name, type, the decoder of the value.
 _BY_NUMBER = {number: (name, kind, _DECODERS[kind]) for name, (number, kind) in FIELDS.items()}
+#: The two bytes of the number and type of each field -> its number, name and decoder.
+_BY_HEAD = {
+    bytes((number, kind)): (number, name, decoder)
+    for number, (name, kind, decoder) in _BY_NUMBER.items()
+    if number < 0x80
+}

@@ -25,6 +25,7 @@ from recollect.engine.index.record_cache import cache_of
 from recollect.engine.index.write_cache import WriteCache, Written
 from recollect.errors import NoMemoryError, RecollectError
 from recollect.indexes.documents.columns import Document
+from recollect.indexes.kernels.blocks import bytes_of
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.indexes.words.merge import merged
 from recollect.indexes.words.segment import Builder, Segment
@@ -39,8 +40,8 @@ _log = logging.getLogger("recollect")
 KEPT_FROM = 1000
 #: Changes are merged into the segment once they are this many documents, and this fraction (1/8) of the segment.
 MERGED_FROM, MERGED_PART = 1000, 8
-#: Approximate memory of a branch in addition to its index and its record cache, and how far the record cache may grow
-#: before its size is updated in the sum.
+#: Approximate memory of a branch in addition to its index and its caches, and how far the caches may grow before their
+#: size is updated in the sum.
 BRANCH_BYTES, _UNCOUNTED_BYTES = 80_000, 65_536
 #: If there are at least this many changes, and as many as live records, the index is rebuilt.
 BULK_CHANGES = 100
@@ -66,12 +67,14 @@ class _Cached:
 
     index: WordIndex
     view: _Viewed | None = None
-    counted_bytes: int = 0  # of the record cache, as it was last counted
+    counted_bytes: int = 0  # of the caches, as they were last counted
 
     @property
-    def record_cache_bytes(self) -> int:
-        rows = self.index.documents.rows
-        return cache_of(rows).nbytes + cache_of(rows, standing=True).nbytes
+    def cached_bytes(self) -> int:
+        """The memory of the caches that questions fill: records, and what is computed for the words of a segment."""
+        rows, segment = self.index.documents.rows, self.index.segment
+        of_words = 0 if segment is None else bytes_of(segment)
+        return cache_of(rows).nbytes + cache_of(rows, standing=True).nbytes + of_words
 
 
 class IndexKeeper(Follower[Branch, _Cached]):
@@ -263,7 +266,7 @@ class IndexKeeper(Follower[Branch, _Cached]):
         """Return the approximate memory of an index and its record cache."""
         segment = value.index.segment
         index_bytes = value.index.tail_bytes + (0 if segment is None else segment.nbytes)
-        value.counted_bytes = value.record_cache_bytes
+        value.counted_bytes = value.cached_bytes
         return BRANCH_BYTES + index_bytes + value.counted_bytes
 
     # The worker
@@ -366,7 +369,7 @@ class IndexKeeper(Follower[Branch, _Cached]):
         """Count the record cache of a branch again. Called after each recall."""
         entry = self.entries.peek(branch)
         cached = None if entry is None else entry.value
-        if entry is not None and cached and cached.record_cache_bytes > cached.counted_bytes + _UNCOUNTED_BYTES:
+        if entry is not None and cached and cached.cached_bytes > cached.counted_bytes + _UNCOUNTED_BYTES:
             self.count(branch, entry)
 
     def copy(self, view: View, branch: Branch) -> WordIndex | None:

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
+from recollect.indexes.documents.row_data import Rows, Values
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS as FRACTION_BITS
 from recollect.indexes.kernels.factors import BY_KIND
@@ -44,17 +46,22 @@ class Base:
     """
 
     def __init__(self, segment: Segment, table: Table) -> None:
-        columns = segment.columns
+        columns: dict[str, Any] = segment.columns
         self.documents = segment.count
-        #: The table as if there were no later documents and none had died.
+        #: The table as if there were no later documents and none had died. It does not refer to the segment, which may
+        #: be evicted.
         self.table = replace(
             table,
+            **columns,
             count=self.documents,
             live_count=self.documents,
-            alive=columns["alive"],
-            before=columns["before"],
-            after=columns["after"],
             session_lengths=np.zeros(segment.session_count, dtype=np.int64),
+            rows=Rows(),
+            values=Values(None),
+            later_sessions=list,
+            _numbers={},
+            _earlier={},
+            _first=None,
             _unexpired=[],
             _narrowed={},
         )
@@ -72,7 +79,13 @@ class Base:
         #: Lenders of a block that are not next to it: the blocks, ascending, and one lender for each.
         self.far_blocks, self.far_lenders = of, lender
         self._summaries: OrderedDict[int, Summary] = OrderedDict()
-        self._room = max(segment.nbytes // _PART, _LEAST_BYTES)
+        self._summary_bytes = 0
+        self._most_bytes = max(segment.nbytes // _PART, _LEAST_BYTES)
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate memory in bytes, besides that of the segment: K of each document, and the summaries."""
+        return 8 * self.documents + self._summary_bytes
 
     def summary(self, kernels: Kernels, postings: Postings, term: int, is_title: bool) -> Summary:
         """Return the summary of a term of a question; that of the least recently used term is evicted."""
@@ -81,11 +94,10 @@ class Base:
         if found is None:
             begin, end = postings.spans[term, :2].tolist()
             found = kernels.summarize(postings.base[begin:end], self.table, self.layout, is_title)
-            if number != NONE:
-                self._summaries[number] = found
-                self._room -= found.nbytes
-                while self._room < 0 and self._summaries:
-                    self._room += self._evicted()
+            if number != NONE and self._summaries.setdefault(number, found) is found:
+                self._summary_bytes += found.nbytes
+                while self._summary_bytes > self._most_bytes and self._summaries:
+                    self._summary_bytes -= self._evicted()
         else:
             with suppress(KeyError):  # another thread has evicted it
                 self._summaries.move_to_end(number)
@@ -130,6 +142,12 @@ class Base:
 
 
 _BASES: WeakKeyDictionary[Segment, Base] = WeakKeyDictionary()
+
+
+def bytes_of(segment: Segment) -> int:
+    """Return the approximate memory of what searches have cached for a segment."""
+    base = _BASES.get(segment)
+    return 0 if base is None else base.nbytes
 
 
 def base_of(segment: Segment, table: Table) -> Base:

@@ -40,24 +40,6 @@ class NativeKernels:
     def __init__(self) -> None:
         # The working memory of one question is kept for the next. `pop` and `append` of a deque are thread-safe.
         self._free: deque[Any] = deque(maxlen=1)
-        # The postings and weights of the last question, which several calls share, and their structures.
-        self._postings: tuple[Any, Any] = (None, None)
-        self._weights: tuple[Any, Any] = (None, None)
-
-    def _question(self, postings: Postings, table: Table, weights: Weights) -> tuple[Any, Any, Any]:
-        """Return the arguments that most kernels begin with."""
-        known, made = self._weights
-        if known is not weights:
-            made = _weights(weights)
-            self._weights = weights, made
-        return self._of_postings(postings), _table(table), made
-
-    def _of_postings(self, postings: Postings) -> Any:
-        known, made = self._postings
-        if known is not postings:
-            made = struct("rc_postings", base=ints(postings.base), tail=ints(postings.tail), spans=ints(postings.spans))
-            self._postings = postings, made
-        return made
 
     def _scratch(self) -> Any:
         try:
@@ -67,12 +49,12 @@ class NativeKernels:
 
     def tally(self, postings: Postings, table: Table) -> Ints:
         out: Ints = np.zeros((len(postings.spans), 3), dtype=np.int64)
-        check(lib.rc_tally(self._of_postings(postings), _table(table), ints(out)))
+        check(lib.rc_tally(_postings(postings), _table(table), ints(out)))
         return out
 
     def reach(self, postings: Postings, table: Table, weights: Weights, forced: Ints) -> Reached:
         found, scratch = struct("rc_found"), self._scratch()
-        check(lib.rc_reach(*self._question(postings, table, weights), ints(forced), scratch, found))
+        check(lib.rc_reach(*_question(postings, table, weights), ints(forced), scratch, found))
         self._free.append(scratch)
         return _reached(found)
 
@@ -98,7 +80,7 @@ class NativeKernels:
         wanted: Wanted,
     ) -> Reached:
         found, scratch = struct("rc_found"), self._scratch()
-        of_question = *self._question(postings, table, weights), _about(about)
+        of_question = *_question(postings, table, weights), _about(about)
         kept_flags = kept_of(changes, wanted)
         fields: dict[str, Any] = {
             "kept": octets(kept_flags),
@@ -143,7 +125,7 @@ class NativeKernels:
             np.zeros((*shape, _STEPS), dtype=np.bool_),
         )
         kinds = ("flags", "ints", "ints", "flags", "ints", "flags")
-        arguments = *self._question(postings, table, weights), ints(numbers), ints(factors)
+        arguments = *_question(postings, table, weights), ints(numbers), ints(factors)
         lib.rc_matched(*arguments, *map(passed, kinds, found))
         return found
 
@@ -230,6 +212,15 @@ def _changes(changes: Changes) -> Any:
             any=changes.any,
         ),
     )
+
+
+def _question(postings: Postings, table: Table, weights: Weights) -> tuple[Any, Any, Any]:
+    """Return the arguments that most kernels begin with."""
+    return _postings(postings), _table(table), _weights(weights)
+
+
+def _postings(postings: Postings) -> Any:
+    return struct("rc_postings", base=ints(postings.base), tail=ints(postings.tail), spans=ints(postings.spans))
 
 
 def _weights(weights: Weights) -> Any:
