@@ -107,6 +107,7 @@ def test_arrays_that_pass_the_checks_lead_to_no_index_out_of_bounds(
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(search, "LEAST", 0)
         patched.setattr(search, "CHANGED", 1)
+        patched.setattr(search, "FEW", 0)
         patched.setattr(blocks, "BITS", 2)
         for kernels in (native_kernels.NativeKernels(), numpy_kernels.KERNELS):
             with np.errstate(all="ignore"):

@@ -377,12 +377,17 @@ def many_documents(turns: bool, seed: int) -> WordIndex:
     return index
 
 
-@pytest.fixture(params=[(1, 1), (4, 64)], ids=["small blocks", "blocks"])
+@pytest.fixture(params=[(1, 1), (4, 64), None], ids=["small blocks", "blocks", "all"])
 def _pruned(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even the smallest index is searched by blocks."""
+    """Even the smallest index is searched by blocks, or none."""
+    if request.param is None:
+        monkeypatch.setattr(search, "LEAST", 10**9)
+        return
     bits, first = request.param
     monkeypatch.setattr(search, "LEAST", 0)
     monkeypatch.setattr(search, "CHANGED", 1)
+    monkeypatch.setattr(search, "FEW", 0)
+    monkeypatch.setattr(search, "FEW_PLAIN", 0)
     monkeypatch.setattr(numpy_search, "_FIRST", first)
     monkeypatch.setattr(blocks, "BITS", bits)
     monkeypatch.setattr(blocks, "_BASES", WeakKeyDictionary())

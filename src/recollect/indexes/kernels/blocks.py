@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -215,6 +215,20 @@ def _compared(table: Table, base: Base) -> Changes:
         np.packbits(unchanged),
         _blocks_of(table.governing, base),
     )
+
+
+class Pruned(NamedTuple):
+    """What a search needs to leave out blocks.
+
+    Attributes:
+        base: The base of the table.
+        changes: The changes of the table.
+        summaries: The summary of each term.
+    """
+
+    base: Base
+    changes: Changes
+    summaries: tuple[Summary, ...]
 
 
 def standing_blocks(table: Table, base: Base, changes: Changes, wanted: Wanted) -> Ints:

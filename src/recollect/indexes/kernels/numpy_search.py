@@ -38,10 +38,10 @@ class Search:
     table: Table
     weights: Weights
     about: About
+    wanted: Wanted
     base: Base
     changes: Changes
     summaries: tuple[Summary, ...]
-    wanted: Wanted
 
     def best(self) -> Reached:
         """Return the best documents."""

@@ -8,20 +8,18 @@ best so far. All results are exact. Blocks with changes, and the tail, are alway
 
 from __future__ import annotations
 
-import numpy as np
-
-from recollect.indexes.documents.columns import Ints
 from recollect.indexes.documents.table import Table
-from recollect.indexes.kernels.blocks import base_of, changes_of
+from recollect.indexes.kernels.blocks import Pruned, base_of, changes_of
 from recollect.indexes.kernels.types import RATIO_BITS, About, Kernels, Reached, Wanted, Weights
 from recollect.indexes.parameters import TOP
 from recollect.indexes.words.postings import Postings
 
 #: Below this many documents in the base, all shares are computed.
 LEAST = 2000
+#: With at most this many occurrences all shares are computed, and if no document is a turn, with at most this many.
+FEW, FEW_PLAIN = 200, 32_000
 #: At most this fraction of the blocks may have changes.
 CHANGED = 4
-_NO_DOCUMENTS: Ints = np.zeros(0, dtype=np.int64)
 
 
 def reach_best(
@@ -40,21 +38,28 @@ def reach_best(
         about: The subject of the question.
         wanted: What is wanted.
     """
+    pruned = _pruned(kernels, postings, table, weights)
+    return kernels.search(postings, table, weights, about, wanted, pruned)
+
+
+def _pruned(kernels: Kernels, postings: Postings, table: Table, weights: Weights) -> Pruned | None:
+    """Return with what blocks are left out; None if computing all shares is as fast, or necessary."""
     segment = postings.segment
-    if segment is not None and segment.count >= LEAST:
-        base = base_of(segment, table)
-        changes = changes_of(table, base)
-        if len(changes.blocks) * CHANGED <= base.blocks:
-            titles = len(weights.terms) - len(weights.title_of)
-            summaries = tuple(
-                base.summary(kernels, postings, term, term >= titles) for term in range(len(weights.terms))
-            )
-            least = zip(weights.terms.tolist(), summaries, strict=True)
-            # A share that is rounded to 0 would leave unknown which documents are reached.
-            if all(weight * TOP[0] * summary.least >= TOP[1] << RATIO_BITS for weight, summary in least):
-                return kernels.search(postings, table, weights, about, base, changes, summaries, wanted)
-    reached = kernels.reach(postings, table, weights, _NO_DOCUMENTS if wanted.extras is None else wanted.extras.numbers)
-    return reached if wanted.among is None else reached.within(wanted.among)
+    if segment is None or segment.count < LEAST:
+        return None
+    spans = postings.spans
+    if int((spans[:, 1] - spans[:, 0]).sum()) <= (FEW if table.has_turns else FEW_PLAIN):
+        return None
+    base = base_of(segment, table)
+    changes = changes_of(table, base)
+    if len(changes.blocks) * CHANGED > base.blocks:
+        return None
+    titles = len(weights.terms) - len(weights.title_of)
+    summaries = tuple(base.summary(kernels, postings, term, term >= titles) for term in range(len(weights.terms)))
+    least = zip(weights.terms.tolist(), summaries, strict=True)
+    if any(weight * TOP[0] * summary.least < TOP[1] << RATIO_BITS for weight, summary in least):
+        return None  # a share that is rounded to 0 would leave unknown which documents are reached
+    return Pruned(base, changes, summaries)
 
 
 def session_counts(kernels: Kernels, postings: Postings, table: Table) -> list[int]:

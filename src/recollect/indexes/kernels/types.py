@@ -15,7 +15,7 @@ from recollect.indexes.parameters import SPEAKER
 from recollect.indexes.words.postings import Postings
 
 if TYPE_CHECKING:
-    from recollect.indexes.kernels.blocks import Base, Changes
+    from recollect.indexes.kernels.blocks import Pruned
 
 #: The signals: RAW are the rows of `Reached.shares`; SHARES also has those that are computed separately.
 RAW = ("words", "trigram", "context", "session", "pair", "title")
@@ -229,27 +229,17 @@ class Kernels(Protocol):
         ...
 
     def search(
-        self,
-        postings: Postings,
-        table: Table,
-        weights: Weights,
-        about: About,
-        base: Base,
-        changes: Changes,
-        summaries: tuple[Summary, ...],
-        wanted: Wanted,
+        self, postings: Postings, table: Table, weights: Weights, about: About, wanted: Wanted, pruned: Pruned | None
     ) -> Reached:
-        """Return what `search.reach_best` returns, block by block.
+        """Return what `search.reach_best` returns.
 
         Args:
             postings: The postings of the terms.
             table: The documents.
             weights: The weights of the terms.
             about: The subject of the question.
-            base: The base of the table.
-            changes: Its changes.
-            summaries: The summary of each term.
             wanted: What is wanted.
+            pruned: With what blocks are left out; None to compute the shares of all documents.
         """
         ...
 

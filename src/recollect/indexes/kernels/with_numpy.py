@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS, SHARE_BITS
-from recollect.indexes.kernels.blocks import Base, Changes, Part
+from recollect.indexes.kernels.blocks import Part, Pruned
 from recollect.indexes.kernels.factors import factor_of
 from recollect.indexes.kernels.numpy_search import Search
 from recollect.indexes.kernels.types import (
@@ -153,17 +153,13 @@ class NumpyKernels:
         return out
 
     def search(
-        self,
-        postings: Postings,
-        table: Table,
-        weights: Weights,
-        about: About,
-        base: Base,
-        changes: Changes,
-        summaries: tuple[Summary, ...],
-        wanted: Wanted,
+        self, postings: Postings, table: Table, weights: Weights, about: About, wanted: Wanted, pruned: Pruned | None
     ) -> Reached:
-        return Search(self, postings, table, weights, about, base, changes, summaries, wanted).best()
+        if pruned is not None:
+            return Search(self, postings, table, weights, about, wanted, *pruned).best()
+        forced = np.zeros(0, dtype=np.int64) if wanted.extras is None else wanted.extras.numbers
+        reached = self.reach(postings, table, weights, forced)
+        return reached if wanted.among is None else reached.within(wanted.among)
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
         factor = factor_of(reached.numbers, table, about)

@@ -1,6 +1,7 @@
-/* Upper bounds of the shares in each block of the base: see `kernels.search`.
+/* Upper bounds of the shares in the blocks of the base: see `kernels.search`.
  *
- * They are computed in floating point, since they need not be exact: what rounding could take from them is added.
+ * They are computed in floating point, since they need not be exact: what rounding could take from them is added. Only
+ * blocks that a term reaches are visited.
  */
 
 #include "walk.h"
@@ -8,50 +9,66 @@
 /* More than the relative error of some thousand steps in double precision. */
 static const double MARGIN = 1.0 + 1e-9;
 
-/* The counts of the current term that the tail adds to sessions. */
-typedef struct {
-    int64_t *counts;
-    int32_t *met;
-    int64_t size;
-} later;
-
-/* Add the bounds of the shares of a term in all sessions. */
-static void add_sessions(double *sums, const rc_summary *summary, later *more, double weight, const rc_table *table) {
-    for (int64_t at = 0; at < summary->sessions.count; at++) {
-        int64_t session = AT(summary->sessions, at), count = AT(summary->times, at);
-        if (more->size) {
-            count += more->counts[session];
-            more->counts[session] = 0;
-        }
-        double mass = (double)(least_of(count, SESSION_MOST_MASS) << BITS);
-        sums[session] += weight * mass / (mass + (double)AT(table->session_pivots, session));
+/* Add to the bound of a block. */
+static inline void raise(rc_scratch *scratch, int64_t block, double by) {
+    if (scratch->bounds[block] == 0) {
+        scratch->bounded[scratch->bounded_count++] = (int32_t)block;
     }
-    for (int64_t at = 0; at < more->size; at++) {  /* the sessions of the tail in which the base has not this term */
-        int64_t session = more->met[at];
-        double mass = (double)(least_of(more->counts[session], SESSION_MOST_MASS) << BITS);
-        sums[session] += weight * mass / (mass + (double)AT(table->session_pivots, session));
-        more->counts[session] = 0;
-    }
+    scratch->bounds[block] += by;
 }
 
-/* Collect the counts of a term in the sessions of the tail. */
-static void collect(later *more, rc_span tail, const rc_table *table) {
-    more->size = 0;
+static inline void raise_session(rc_scratch *scratch, int64_t session, double by) {
+    if (scratch->session_bounds[session] == 0) {
+        scratch->bounded_sessions[scratch->bounded_session_count++] = (int32_t)session;
+    }
+    scratch->session_bounds[session] += by;
+}
+
+static inline double session_ratio(int64_t count, int64_t session, const rc_table *table) {
+    double mass = (double)(least_of(count, SESSION_MOST_MASS) << BITS);
+    return mass / (mass + (double)AT(table->session_pivots, session));
+}
+
+/* Collect the counts of a term in the sessions of the tail; returns the number of these sessions, which are in `met`. */
+static int64_t collect(rc_scratch *scratch, rc_span tail, const rc_table *table) {
+    int64_t size = 0;
     for (int64_t at = tail.begin; at < tail.end;) {
         int64_t number = document_of(AT(tail.column, at)), begin = at;
         at = past(tail.column, at, tail.end);
         int64_t session = AT(table->session, number);
         if (session != NONE && AT(table->alive, number)) {
-            if (more->counts[session] == 0) {
-                more->met[more->size++] = (int32_t)session;
+            if (scratch->masses[session] == 0) {
+                scratch->met[size++] = (int32_t)session;
             }
-            more->counts[session] += least_of(at - begin, MOST_COUNT);
+            scratch->masses[session] += least_of(at - begin, MOST_COUNT);
+        }
+    }
+    return size;
+}
+
+/* Add the bounds of the shares of a term in all sessions. */
+static void add_sessions(rc_scratch *scratch, const rc_summary *summary, rc_span tail, double weight,
+                         const rc_table *table) {
+    int64_t size = collect(scratch, tail, table);
+    for (int64_t at = 0; at < summary->sessions.count; at++) {
+        int64_t session = AT(summary->sessions, at), count = AT(summary->times, at);
+        if (size) {
+            count += scratch->masses[session];
+            scratch->masses[session] = 0;
+        }
+        raise_session(scratch, session, weight * session_ratio(count, session, table));
+    }
+    for (int64_t at = 0; at < size; at++) {  /* the sessions of the tail in which the base has not this term */
+        int64_t session = scratch->met[at];
+        if (scratch->masses[session]) {
+            raise_session(scratch, session, weight * session_ratio(scratch->masses[session], session, table));
+            scratch->masses[session] = 0;
         }
     }
 }
 
 /* Add the share of a pair of terms once to each block with a document in which they are near each other. */
-static void add_pair(double *sums, rc_span first, rc_span second, double share, int64_t block_bits) {
+static void add_pair(rc_scratch *scratch, rc_span first, rc_span second, double share, int64_t block_bits) {
     int64_t one = first.begin, other = second.begin, last = NONE;
     while (one < first.end && other < second.end) {
         int64_t gap = AT(second.column, other) - AT(first.column, one);
@@ -61,52 +78,55 @@ static void add_pair(double *sums, rc_span first, rc_span second, double share, 
             one = next_from(first.column, one, first.end, AT(second.column, other) - 2);
         } else {
             int64_t block = document_of(AT(first.column, one)) >> block_bits;
-            sums[block] += block == last ? 0 : share;
+            if (block != last) {
+                raise(scratch, block, share);
+            }
             last = block;
             one++;
         }
     }
 }
 
-int bounds_of(const rc_postings *postings, const rc_table *table, const rc_weights *weights, const rc_layout *layout,
-              const rc_summary *const *summaries, rc_ints bounds) {
-    int64_t sessions = table->session_lengths.count, blocks = bounds.count;
-    double *sums = calloc((size_t)(blocks + sessions + 1), sizeof(double)), *of_sessions = sums + blocks;
-    later more = {calloc((size_t)sessions + 1, sizeof(int64_t)), calloc((size_t)sessions + 1, sizeof(int32_t)), 0};
-    bool enough = sums && more.counts && more.met;
+void bounds_add(const rc_postings *postings, const rc_table *table, const rc_weights *weights,
+                const rc_layout *layout, const rc_summary *const *summaries, rc_scratch *scratch) {
     double unit = (double)((int64_t)1 << SHARE_BITS) / (double)weights->whole * MARGIN;
-    for (int64_t term = 0; enough && term < weights->terms.count; term++) {
+    for (int64_t term = 0; term < weights->terms.count; term++) {
         const rc_summary *summary = summaries[term];
         double weight = (double)(AT(weights->terms, term) * TOP) / TOP_BELOW * unit / (1 << RATIO_BITS);
         for (int64_t at = 0; at < summary->blocks.count; at++) {
-            sums[AT(summary->blocks, at)] += weight * AT(summary->most, at);
+            raise(scratch, AT(summary->blocks, at), weight * AT(summary->most, at));
         }
         if (weights->live_tokens && AT(weights->sessions, term)) {
             weight = (double)AT(weights->sessions, term) * SESSION_TOP / 10 * SESSION_SHARE / 100 * unit;
-            collect(&more, span_of(postings, term, true), table);
-            add_sessions(of_sessions, summary, &more, weight, table);
+            add_sessions(scratch, summary, span_of(postings, term, true), weight, table);
         }
     }
-    for (int64_t pair = 0; enough && pair < weights->pairs.count; pair += 3) {
+    for (int64_t pair = 0; pair < weights->pairs.count; pair += 3) {
         rc_span first = span_of(postings, AT(weights->pairs, pair), false);
         rc_span second = span_of(postings, AT(weights->pairs, pair + 1), false);
-        add_pair(sums, first, second, (double)AT(weights->pairs, pair + 2) * MARGIN, layout->bits);
+        add_pair(scratch, first, second, (double)AT(weights->pairs, pair + 2) * MARGIN, layout->bits);
     }
-    for (int64_t block = 0; enough && block < blocks; block++) {
-        double most = 0;
-        if (sums[block] > 0) {
-            for (int64_t at = AT(layout->starts, block); at < AT(layout->starts, block + 1); at++) {
-                int64_t session = AT(layout->sessions, at);
-                most = session != NONE && of_sessions[session] > most ? of_sessions[session] : most;
-            }
-            most += sums[block] + 1;
+}
+
+int64_t bound_of(int64_t block, const rc_layout *layout, const rc_scratch *scratch) {
+    double most = 0;
+    for (int64_t at = AT(layout->starts, block); at < AT(layout->starts, block + 1); at++) {
+        int64_t session = AT(layout->sessions, at);
+        if (session != NONE && scratch->session_bounds[session] > most) {
+            most = scratch->session_bounds[session];
         }
-        AT(bounds, block) = (int64_t)most;
     }
-    free(sums);
-    free(more.counts);
-    free(more.met);
-    return enough ? 0 : RC_NO_MEMORY;
+    return (int64_t)(scratch->bounds[block] + most) + 1;
+}
+
+void bounds_clear(rc_scratch *scratch) {
+    for (int64_t at = 0; at < scratch->bounded_count; at++) {
+        scratch->bounds[scratch->bounded[at]] = 0;
+    }
+    for (int64_t at = 0; at < scratch->bounded_session_count; at++) {
+        scratch->session_bounds[scratch->bounded_sessions[at]] = 0;
+    }
+    scratch->bounded_count = scratch->bounded_session_count = 0;
 }
 
 int64_t rc_summarize(rc_ints occurrences, const rc_table *table, int32_t is_title, int64_t block_bits,

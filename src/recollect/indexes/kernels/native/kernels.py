@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
-from recollect.indexes.kernels.blocks import Base, Changes, kept_of, standing_blocks
+from recollect.indexes.kernels.blocks import Base, Changes, Pruned, kept_of, standing_blocks
 from recollect.indexes.kernels.factors import greatest_factor
 from recollect.indexes.kernels.native.library import check, ffi, flags, ints, kept, lib, numbers, octets, passed, struct
 from recollect.indexes.kernels.types import (
@@ -69,42 +69,28 @@ class NativeKernels:
         return Summary.of(most, times, reached, least)
 
     def search(
-        self,
-        postings: Postings,
-        table: Table,
-        weights: Weights,
-        about: About,
-        base: Base,
-        changes: Changes,
-        summaries: tuple[Summary, ...],
-        wanted: Wanted,
+        self, postings: Postings, table: Table, weights: Weights, about: About, wanted: Wanted, pruned: Pruned | None
     ) -> Reached:
         found, scratch = struct("rc_found"), self._scratch()
-        of_question = *_question(postings, table, weights), _about(about)
-        kept_flags = kept_of(changes, wanted)
-        fields: dict[str, Any] = {
-            "kept": octets(kept_flags),
-            "standing": ints(standing_blocks(table, base, changes, wanted)),
-        }
+        fields: dict[str, Any] = {}
         if wanted.among is not None:
             fields["among"] = flags(wanted.among)
-        if about.speaker != NONE:
-            fields["speakers"] = flags(base.speaker(about.speaker))
-        extras = wanted.extras
-        if extras is not None:
-            least, most = extras.bounds_in(*base.days)
-            fields |= {"most": ints(most), "least": ints(least)}
-            fields |= {"forced": ints(extras.numbers), "forced_shares": ints(extras.shares)}
-            fields["greatest"] = int(extras.bounds_in(*_ANY_DAY)[1][0])
+        if wanted.extras is not None:
+            fields["forced"], fields["forced_shares"] = ints(wanted.extras.numbers), ints(wanted.extras.shares)
+            fields["greatest"] = int(wanted.extras.bounds_in(*_ANY_DAY)[1][0])
+        base = changes = ffi.NULL
+        if pruned is not None:
+            base, changes = _base(pruned.base), _changes(pruned.changes)
+            fields |= _pruned(pruned, table, about, wanted)
         of_wanted = struct(
             "rc_wanted",
-            summaries=_summaries(summaries),
             best_count=wanted.best,
             standing_count=wanted.standing,
             standing_factor=greatest_factor(table.heaviest_standing, about),
             **fields,
         )
-        count = check(lib.rc_search(*of_question, _base(base), _changes(changes), of_wanted, scratch, found))
+        of_question = *_question(postings, table, weights), _about(about)
+        count = check(lib.rc_search(*of_question, base, changes, of_wanted, scratch, found))
         self._free.append(scratch)
         return _reached(found)._replace(passed=count)
 
@@ -184,6 +170,20 @@ def _layout(layout: Layout) -> Any:
             sessions=ints(layout.sessions),
         ),
     )
+
+
+def _pruned(pruned: Pruned, table: Table, about: About, wanted: Wanted) -> dict[str, Any]:
+    """Return the fields of what is wanted of a search by blocks."""
+    fields: dict[str, Any] = {
+        "summaries": _summaries(pruned.summaries),
+        "kept": octets(kept_of(pruned.changes, wanted)),
+        "standing": ints(standing_blocks(table, pruned.base, pruned.changes, wanted)),
+    }
+    if about.speaker != NONE:
+        fields["speakers"] = flags(pruned.base.speaker(about.speaker))
+    if wanted.extras is not None:
+        fields["least"], fields["most"] = map(ints, wanted.extras.bounds_in(*pruned.base.days))
+    return fields
 
 
 def _base(base: Base) -> Any:

@@ -2,15 +2,6 @@
 
 #include "rank.h"
 
-/* Return the maximum factor of the documents without standing tags. */
-static int64_t greatest_factor(const rc_table *table, const rc_about *about) {
-    int64_t factor = table->heaviest;
-    if (about->speaker != NONE) {
-        factor = most_of(factor, factor * about->favour >> BITS);
-    }
-    return of_kinds(factor, about->kinds & ~(int64_t)INSTRUCTION);
-}
-
 static inline int64_t total_at(rc_ints shares, rc_ints dates, int64_t count, int64_t place, int64_t factor) {
     int64_t total = 0;
     for (int row = 0; row < RAW; row++) {

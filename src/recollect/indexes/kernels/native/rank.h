@@ -32,6 +32,15 @@ static inline int64_t factor_of(int64_t number, const rc_table *table, const rc_
     return of_kinds(factor, AT(table->offers, number) & about->kinds);
 }
 
+/* Return the maximum factor of the documents without standing tags. */
+static inline int64_t greatest_factor(const rc_table *table, const rc_about *about) {
+    int64_t factor = table->heaviest;
+    if (about->speaker != NONE) {
+        factor = most_of(factor, factor * about->favour >> BITS);
+    }
+    return of_kinds(factor, about->kinds & ~(int64_t)INSTRUCTION);
+}
+
 /* A heap of the best totals, and of the times of those that tie: the least is on top. */
 typedef struct {
     int64_t *totals, *micros, size, wanted;

@@ -23,7 +23,8 @@ typedef struct {
     rc_scratch *scratch;
     rc_found *found;
     heap best, standing;
-    int64_t passed;  /* of the documents in blocks with changes and in the tail */
+    int64_t factor;  /* the maximum factor of a document */
+    int64_t passed;  /* number of hits outside of the blocks without changes */
 } search;
 
 static inline int64_t bar_of(const heap *of) { return of->size < of->wanted ? 1 : of->wanted ? of->totals[0] : INT64_MAX; }
@@ -57,7 +58,7 @@ static int64_t forced_share(const rc_wanted *wanted, int64_t number) {
 }
 
 /* Keep a document if it can be among the best. Returns 0 or RC_NO_MEMORY. */
-static int offer_row(search *of, rc_row row) {
+static int offer_row(search *of, rc_row row, bool in_all) {
     const rc_wanted *wanted = of->wanted;
     int64_t least = 0, most = 0, forced = wanted->forced.count ? forced_share(wanted, row.number) : -1;
     if (!row.words && !row.trigram && !row.context && !row.title && forced < 0) {
@@ -66,14 +67,18 @@ static int offer_row(search *of, rc_row row) {
     if (wanted->among.count && !AT(wanted->among, row.number)) {
         return 0;
     }
-    int64_t block = row.number >> of->base->layout->bits;
-    bool in_tail = row.number >= of->base->layout->documents;
-    of->passed += in_tail || AT(of->changes->blocks, block);
+    of->passed += in_all;
     if (forced >= 0) {
         least = most = forced;
-    } else if (wanted->most.count) {  /* in the tail: of any day */
-        least = in_tail ? 0 : AT(wanted->least, block);
-        most = in_tail ? wanted->greatest : AT(wanted->most, block);
+    } else if (wanted->greatest && of->base && row.number < of->base->layout->documents) {
+        least = AT(wanted->least, row.number >> of->base->layout->bits);
+        most = AT(wanted->most, row.number >> of->base->layout->bits);
+    } else {
+        most = wanted->greatest;
+    }
+    int64_t bar = least_of(bar_of(&of->best), bar_of(&of->standing));
+    if ((row.words + row.trigram + row.context + row.session + row.pair + row.title + most) * of->factor >> BITS < bar) {
+        return 0;
     }
     int64_t factor = factor_of(row.number, of->table, of->about);
     int64_t total = (row.words * factor >> BITS) + (row.trigram * factor >> BITS) + (row.context * factor >> BITS) +
@@ -103,7 +108,7 @@ static int offer_row(search *of, rc_row row) {
     return 0;
 }
 
-/* Compute the shares of the documents in a part. Returns 0 or RC_NO_MEMORY. */
+/* Compute the shares of the documents in a part, or of all. Returns 0 or RC_NO_MEMORY. */
 static int compute(search *of, const rc_part *part) {
     walk walked;
     int status = walk_begin(&walked, of->postings, of->table, of->weights, part, of->scratch);
@@ -113,20 +118,15 @@ static int compute(search *of, const rc_part *part) {
     walk_all(&walked, of->wanted->forced);
     for (int64_t place = 0; place < walked.touched; place++) {
         rc_row row = walk_take(&walked, of->scratch->touched[place]);
-        status = status ? status : offer_row(of, row);
+        status = status ? status : offer_row(of, row, !part || part->with_tail);
     }
     walk_end(&walked);
     return status;
 }
 
-/* A block that can have one of the best. */
-typedef struct {
-    int64_t limit, block;
-} candidate;
-
 /* Move the root of a heap of candidates, the greatest limit on top, to its place. */
-static void sift(candidate *heap, int64_t size, int64_t at) {
-    candidate moved = heap[at];
+static void sift(rc_candidate *heap, int64_t size, int64_t at) {
+    rc_candidate moved = heap[at];
     for (int64_t down = 2 * at + 1; down < size; down = 2 * at + 1) {
         if (down + 1 < size && heap[down + 1].limit > heap[down].limit) {
             down++;
@@ -163,121 +163,133 @@ static rc_ints lenders_of(const search *of, const rc_flags inside, const rc_ints
     return found;
 }
 
-/* The arrays of a search, in one piece of memory. */
-typedef struct {
-    rc_ints bounds;
-    candidate *candidates;
-    rc_flags inside;
-    int64_t *lenders;
-} arrays;
+/* Compute a group of blocks, with the tail or not. Returns 0 or RC_NO_MEMORY. */
+static int compute_group(search *of, rc_flags inside, const rc_ints more, bool with_tail, int64_t *lenders) {
+    rc_part part = {of->base->layout, inside, lenders_of(of, inside, more, lenders), of->changes->dead,
+                    of->changes->tail_sessions, with_tail, of->wanted->summaries};
+    return compute(of, &part);
+}
 
-static int compute_blocks(search *of, arrays *with) {
-    const rc_layout *layout = of->base->layout;
-    const rc_wanted *wanted = of->wanted;
+/* Compute the blocks of some candidates in the order of their limits, as long as these can have one of the best, in
+   groups of which the first has `group` blocks. Returns 0 or RC_NO_MEMORY. */
+static int compute_in_order(search *of, rc_candidate *order, int64_t left, int64_t group, const heap *best,
+                            int64_t *lenders) {
+    rc_scratch *scratch = of->scratch;
     const rc_ints nothing = {NULL, 0};
-    int64_t blocks = with->bounds.count, size = 0;
-    /* First the blocks with changes, with the tail. */
-    rc_part part = {layout, of->changes->blocks, nothing, of->changes->dead, of->changes->tail_sessions, true,
-                    wanted->summaries};
-    if (of->changes->any) {
-        part.lenders = lenders_of(of, part.inside, of->changes->lenders, with->lenders);
-        int status = compute(of, &part);
+    rc_flags inside = {scratch->inside, of->base->layout->starts.count - 1};
+    for (int64_t at = left / 2 - 1; at >= 0; at--) {
+        sift(order, left, at);
+    }
+    for (; left > 0; group *= 2) {
+        int64_t chosen = 0, taken = left;
+        while (left > 0 && chosen < group && order[0].limit >= bar_of(best)) {
+            rc_candidate next = order[0];
+            order[0] = order[--left];
+            sift(order, left, 0);
+            order[left] = next;
+            if (!scratch->done[next.block]) {
+                scratch->done[next.block] = AT(inside, next.block) = true;
+                chosen++;
+            }
+        }
+        if (chosen == 0) {
+            return 0;
+        }
+        int status = compute_group(of, inside, nothing, false, lenders);
+        for (int64_t at = left; at < taken; at++) {
+            AT(inside, order[at].block) = false;
+        }
         if (status) {
             return status;
-        }
-    }
-    for (int64_t block = 0; block < blocks; block++) {
-        if (AT(with->bounds, block) == 0 || AT(of->changes->blocks, block)) {
-            continue;
-        }
-        candidate each = {AT(with->bounds, block) * factor_in(of, block) >> BITS, block};
-        with->candidates[size++] = each;
-    }
-    /* Blocks with standing records come first, in the order of their bounds, as long as they can have one of the best
-       of these. */
-    part.inside = with->inside;
-    part.with_tail = false;
-    for (int pass = 0; pass < 2; pass++) {
-        candidate *order = with->candidates;
-        int64_t left = size;
-        if (pass == 0) {
-            order += size;
-            left = 0;
-            for (int64_t at = 0; at < wanted->standing.count; at++) {
-                int64_t block = AT(wanted->standing, at);
-                candidate each = {AT(with->bounds, block) * wanted->standing_factor >> BITS, block};
-                if (each.limit > 0 && !AT(of->changes->blocks, block)) {
-                    order[left++] = each;
-                }
-            }
-        }
-        for (int64_t at = left / 2 - 1; at >= 0; at--) {
-            sift(order, left, at);
-        }
-        const heap *bar = pass == 0 ? &of->standing : &of->best;
-        for (int64_t group = pass == 0 ? of->standing.wanted : FIRST_GROUP; left > 0; group *= 2) {
-            int64_t chosen = 0;
-            while (left > 0 && chosen < group && order[0].limit >= bar_of(bar)) {
-                int64_t block = order[0].block;
-                order[0] = order[--left];
-                sift(order, left, 0);
-                if (AT(with->bounds, block) != -1) {  /* not computed yet */
-                    AT(with->bounds, block) = -1;
-                    AT(with->inside, block) = true;
-                    chosen++;
-                }
-            }
-            if (chosen == 0) {
-                break;
-            }
-            part.lenders = lenders_of(of, part.inside, nothing, with->lenders);
-            int status = compute(of, &part);
-            if (status) {
-                return status;
-            }
-            memset(with->inside.at, 0, (size_t)with->inside.count);
         }
     }
     return 0;
 }
 
+/* Raise the bounds of blocks by the extra shares, also of blocks that no term reaches. */
+static void add_extras(const rc_wanted *wanted, const rc_layout *layout, rc_scratch *scratch) {
+    if (!wanted->most.count) {
+        return;
+    }
+    for (int64_t at = 0; at < scratch->bounded_count; at++) {
+        int64_t block = scratch->bounded[at];
+        scratch->bounds[block] += (double)AT(wanted->most, block);
+    }
+    int64_t last = NONE;
+    double most = 0;
+    for (int64_t at = 0; at < wanted->forced.count && AT(wanted->forced, at) < layout->documents; at++) {
+        int64_t block = AT(wanted->forced, at) >> layout->bits;
+        double share = (double)AT(wanted->forced_shares, at) + 1;  /* above 0, so that the block can have hits */
+        most = block == last ? most : 0;
+        if (share > most) {
+            if (scratch->bounds[block] == 0) {
+                scratch->bounded[scratch->bounded_count++] = (int32_t)block;
+            }
+            scratch->bounds[block] += share - most;
+            most = share;
+        }
+        last = block;
+    }
+}
+
+static int compute_blocks(search *of, int64_t *lenders) {
+    rc_scratch *scratch = of->scratch;
+    const rc_layout *layout = of->base->layout;
+    const rc_wanted *wanted = of->wanted;
+    /* First the blocks with changes, with the tail. */
+    if (of->changes->any && compute_group(of, of->changes->blocks, of->changes->lenders, true, lenders)) {
+        return RC_NO_MEMORY;
+    }
+    rc_candidate *order = scratch->candidates, *of_standing = order + scratch->blocks;
+    int64_t size = 0, standing = 0;
+    for (int64_t at = 0; at < scratch->bounded_count; at++) {
+        int64_t block = scratch->bounded[at];
+        if (!AT(of->changes->blocks, block)) {
+            rc_candidate each = {bound_of(block, layout, scratch) * factor_in(of, block) >> BITS, block};
+            order[size++] = each;
+        }
+    }
+    for (int64_t at = 0; at < wanted->standing.count; at++) {
+        int64_t block = AT(wanted->standing, at);
+        if (scratch->bounds[block] > 0 && !AT(of->changes->blocks, block)) {
+            rc_candidate each = {bound_of(block, layout, scratch) * wanted->standing_factor >> BITS, block};
+            of_standing[standing++] = each;
+        }
+    }
+    int status = compute_in_order(of, of_standing, standing, of->standing.wanted, &of->standing, lenders);
+    return status ? status : compute_in_order(of, order, size, FIRST_GROUP, &of->best, lenders);
+}
+
 int64_t rc_search(const rc_postings *postings, const rc_table *table, const rc_weights *weights, const rc_about *about,
                   const rc_blocks *base, const rc_changes *changes, const rc_wanted *wanted, rc_scratch *scratch,
                   rc_found *found) {
-    int64_t blocks = base->layout->starts.count - 1;
-    search of = {postings, table, weights, about, base, changes, wanted, scratch, found, {0}, {0}, 0};
-    arrays with = {{malloc((size_t)(blocks + 1) * sizeof(int64_t)), blocks},
-                   malloc((size_t)(blocks + wanted->standing.count + 1) * sizeof(candidate)),
-                   {calloc((size_t)blocks + 1, 1), blocks},
-                   malloc((size_t)(base->far_blocks.count + changes->lenders.count + 1) * sizeof(int64_t))};
-    bool enough = with.bounds.at && with.candidates && with.inside.at && with.lenders &&
-                  heap_new(&of.best, wanted->best_count) && heap_new(&of.standing, wanted->standing_count);
-    int64_t status = enough ? bounds_of(postings, table, weights, base->layout, wanted->summaries, with.bounds)
-                            : RC_NO_MEMORY;
-    if (!status && wanted->most.count) {
-        for (int64_t block = 0; block < blocks; block++) {
-            AT(with.bounds, block) += AT(with.bounds, block) ? AT(wanted->most, block) : 0;
-        }
-        int64_t last = NONE, most = 0;
-        for (int64_t at = 0; at < wanted->forced.count && AT(wanted->forced, at) < base->layout->documents; at++) {
-            int64_t block = AT(wanted->forced, at) >> base->layout->bits;
-            int64_t share = AT(wanted->forced_shares, at) + 1;  /* above 0, so that the block can have hits */
-            most = block == last ? most : 0;
-            AT(with.bounds, block) += most_of(share - most, 0);
-            most = most_of(share, most);
-            last = block;
-        }
+    int64_t factor = most_of(greatest_factor(table, about), wanted->standing_factor);
+    search of = {postings, table, weights, about, base, changes, wanted, scratch, found, {0}, {0}, factor, 0};
+    if (!base) {
+        int status = heap_new(&of.best, wanted->best_count) && heap_new(&of.standing, wanted->standing_count)
+                         ? compute(&of, NULL)
+                         : RC_NO_MEMORY;
+        free(of.best.totals);
+        free(of.standing.totals);
+        return status ? status : of.passed;
     }
-    if (!status) {
-        status = compute_blocks(&of, &with);
+    int64_t *lenders = malloc((size_t)(base->far_blocks.count + changes->lenders.count + 1) * sizeof(int64_t));
+    bool enough = lenders && !walk_fit(scratch, table) && !walk_fit_blocks(scratch, base->layout) &&
+                  heap_new(&of.best, wanted->best_count) && heap_new(&of.standing, wanted->standing_count);
+    int64_t status = enough ? 0 : RC_NO_MEMORY;
+    if (enough) {
+        bounds_add(postings, table, weights, base->layout, wanted->summaries, scratch);
+        add_extras(wanted, base->layout, scratch);
+        status = compute_blocks(&of, lenders);
+        for (int64_t at = 0; at < scratch->bounded_count; at++) {
+            scratch->done[scratch->bounded[at]] = false;
+        }
+        bounds_clear(scratch);
     }
     if (!status) {
         status = union_of(base->layout, weights->terms.count, wanted->summaries, wanted->forced, wanted->kept);
     }
-    free(with.bounds.at);
-    free(with.candidates);
-    free(with.inside.at);
-    free(with.lenders);
+    free(lenders);
     free(of.best.totals);
     free(of.standing.totals);
     return status < 0 ? status : status + of.passed;

@@ -26,6 +26,13 @@ static void empty(rc_scratch *scratch) {
     free(scratch->met);
     free(scratch->wanted);
     free(scratch->is_wanted);
+    free(scratch->session_bounds);
+    free(scratch->bounded_sessions);
+    free(scratch->bounds);
+    free(scratch->bounded);
+    free(scratch->inside);
+    free(scratch->done);
+    free(scratch->candidates);
     memset(scratch, 0, sizeof(*scratch));
 }
 
@@ -56,13 +63,42 @@ int walk_fit(rc_scratch *scratch, const rc_table *table) {
     scratch->met = calloc((size_t)sessions * 3, sizeof(int32_t));
     scratch->wanted = calloc((size_t)sessions, sizeof(int32_t));
     scratch->is_wanted = calloc((size_t)sessions, 1);
+    scratch->session_bounds = calloc((size_t)sessions, sizeof(double));
+    scratch->bounded_sessions = calloc((size_t)sessions, sizeof(int32_t));
     if (!scratch->sums || !scratch->near || !scratch->reach || !scratch->touched || !scratch->masses ||
-        !scratch->session_sums || !scratch->met || !scratch->wanted || !scratch->is_wanted) {
+        !scratch->session_sums || !scratch->met || !scratch->wanted || !scratch->is_wanted ||
+        !scratch->session_bounds || !scratch->bounded_sessions) {
         empty(scratch);
         return RC_NO_MEMORY;
     }
     scratch->documents = documents;
     scratch->sessions = sessions;
+    return 0;
+}
+
+int walk_fit_blocks(rc_scratch *scratch, const rc_layout *layout) {
+    int64_t blocks = layout->starts.count - 1;
+    if (blocks <= scratch->blocks) {
+        return 0;
+    }
+    blocks += blocks / 4 + 64;
+    free(scratch->bounds);
+    free(scratch->bounded);
+    free(scratch->inside);
+    free(scratch->done);
+    free(scratch->candidates);
+    scratch->blocks = 0;
+    scratch->bounds = calloc((size_t)blocks, sizeof(double));
+    scratch->bounded = calloc((size_t)blocks, sizeof(int32_t));
+    scratch->inside = calloc((size_t)blocks, 1);
+    scratch->done = calloc((size_t)blocks, 1);
+    /* Twice: those of standing records are ordered by themselves. */
+    scratch->candidates = calloc((size_t)blocks * 2, sizeof(rc_candidate));
+    if (!scratch->bounds || !scratch->bounded || !scratch->inside || !scratch->done || !scratch->candidates) {
+        empty(scratch);
+        return RC_NO_MEMORY;
+    }
+    scratch->blocks = blocks;
     return 0;
 }
 
@@ -74,8 +110,27 @@ static inline void add_to_session(walk *of, int64_t session, int64_t times) {
     of->scratch->masses[session] += times;
 }
 
+/* For documents shorter than this the share of a single occurrence is computed once for a term, if it has more. */
+enum { SHORT = 64 };
+
+/* The shares of a term in documents that are not turns. */
+typedef struct {
+    int64_t weight;
+    bool known;
+    int32_t once[SHORT];
+} plain_shares;
+
+static void begin_plain(const walk *of, plain_shares *shares, int64_t weight, int64_t occurrences) {
+    shares->weight = weight;
+    shares->known = occurrences > SHORT;
+    for (int64_t length = 0; shares->known && length < SHORT; length++) {
+        int64_t pivot = PIVOT_CONSTANT + (length << BITS) * PIVOT_SLOPE / 10000;
+        shares->once[length] = (int32_t)share_of(weight, ONE, pivot, of->weights->whole, of->by_whole);
+    }
+}
+
 /* Add the occurrences of a term in a part of a column. */
-static void add_span(walk *of, rc_span span, int64_t weight, bool like) {
+static void add_span(walk *of, rc_span span, const plain_shares *shares, bool like) {
     const rc_table *table = of->table;
     rc_scratch *scratch = of->scratch;
     int64_t at = span.begin;
@@ -92,8 +147,11 @@ static void add_span(walk *of, rc_span span, int64_t weight, bool like) {
             if (!is_wanted(of->part, number)) {
                 continue;
             }
-            int64_t share =
-                share_of(weight, times << BITS, pivot_of(number, table), of->weights->whole, of->by_whole);
+            int64_t length = AT(table->length, number);
+            int64_t share = times == 1 && shares->known && length < SHORT
+                                ? shares->once[length]
+                                : share_of(shares->weight, times << BITS, pivot_of(number, table), of->weights->whole,
+                                           of->by_whole);
             if (share > 0) {
                 touch(of, number);
                 *(like ? &scratch->sums[number].trigram : &scratch->sums[number].words) += (int32_t)share;
@@ -110,9 +168,11 @@ static void add_span(walk *of, rc_span span, int64_t weight, bool like) {
 /* Add the occurrences of a term that are needed. */
 static void add_term(walk *of, int64_t term, int64_t weight, bool like) {
     rc_span base = span_of(of->postings, term, false), tail = span_of(of->postings, term, true);
+    plain_shares shares;
+    begin_plain(of, &shares, weight, base.end - base.begin + tail.end - tail.begin);
     if (!of->part) {
-        add_span(of, base, weight, like);
-        add_span(of, tail, weight, like);
+        add_span(of, base, &shares, like);
+        add_span(of, tail, &shares, like);
         return;
     }
     rc_ints ranges = of->ranges;
@@ -120,11 +180,11 @@ static void add_term(walk *of, int64_t term, int64_t weight, bool like) {
     for (int64_t range = 0; range < ranges.count && base.begin < end; range += 2) {
         base.begin = next_from(base.column, base.begin, end, first_of(AT(ranges, range)));
         base.end = next_from(base.column, base.begin, end, first_of(AT(ranges, range + 1)));
-        add_span(of, base, weight, like);
+        add_span(of, base, &shares, like);
         base.begin = base.end;
     }
     if (of->part->with_tail) {
-        add_span(of, tail, weight, like);
+        add_span(of, tail, &shares, like);
     }
 }
 

@@ -5,6 +5,11 @@
 
 #include "score.h"
 
+/* A block that can have one of the best documents. */
+typedef struct {
+    int64_t limit, block;
+} rc_candidate;
+
 /* The sums of a document: the mass of the current term, its own part, and the shares of the terms so far. */
 typedef struct {
     int64_t mass, own;
@@ -20,6 +25,13 @@ struct rc_scratch {
     int32_t *met;                    /* sessions with a share, then those of the current term */
     int32_t *wanted;                 /* the sessions of wanted documents */
     uint8_t *is_wanted;              /* whether each session is one of them */
+    /* Of a search (`walk_fit_blocks`). */
+    int64_t blocks;
+    double *bounds, *session_bounds;                   /* upper bounds of shares, before they are rounded */
+    int32_t *bounded, *bounded_sessions;               /* the blocks and the sessions with a bound */
+    int64_t bounded_count, bounded_session_count;
+    uint8_t *inside, *done;                            /* whether each block is in the current group, and computed */
+    rc_candidate *candidates;
 };
 
 static inline bool has_share(const sum *of) { return of->words || of->trigram || of->title || of->context; }
@@ -102,10 +114,19 @@ rc_row walk_take(walk *of, int64_t number);
 /* Clear the rest of the working memory. */
 void walk_end(walk *of);
 
-/* Set an upper bound of the shares of a document in each block; 0 for one that no term reaches. Returns 0 or
-   RC_NO_MEMORY. */
-int bounds_of(const rc_postings *postings, const rc_table *table, const rc_weights *weights, const rc_layout *layout,
-              const rc_summary *const *summaries, rc_ints bounds);
+/* Make room for the blocks of a base, after that for its table. Returns 0, or RC_NO_MEMORY, and then there is no room
+   for any. */
+int walk_fit_blocks(rc_scratch *scratch, const rc_layout *layout);
+
+/* Compute the upper bounds of the shares of a document in all blocks that a term reaches. */
+void bounds_add(const rc_postings *postings, const rc_table *table, const rc_weights *weights,
+                const rc_layout *layout, const rc_summary *const *summaries, rc_scratch *scratch);
+
+/* Return the bound of such a block. */
+int64_t bound_of(int64_t block, const rc_layout *layout, const rc_scratch *scratch);
+
+/* Clear all bounds. */
+void bounds_clear(rc_scratch *scratch);
 
 /* Return the number of documents that a term reaches or that are in `more`, and are kept; or RC_NO_MEMORY. */
 int64_t union_of(const rc_layout *layout, int64_t terms, const rc_summary *const *summaries, rc_ints more,
