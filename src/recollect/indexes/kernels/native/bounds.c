@@ -135,7 +135,7 @@ int64_t rc_summarize(rc_ints occurrences, const rc_table *table, int32_t is_titl
         return RC_NO_MEMORY;
     }
     int64_t least = (int64_t)1 << RATIO_BITS;
-    walk of = {NULL, table, NULL, NULL, scratch, 0, 0, 0, 0, 0, 0, {NULL, 0}};
+    walk of = {NULL, table, NULL, NULL, scratch, 0, 0, 0, 0, 0, 0, {NULL, 0}, 0, NULL};
     for (int64_t at = 0; at < occurrences.count;) {
         int64_t number = document_of(AT(occurrences, at)), begin = at;
         at = past(occurrences, at, occurrences.count);

@@ -29,6 +29,12 @@ typedef struct {
 
 static inline int64_t bar_of(const heap *of) { return of->size < of->wanted ? 1 : of->wanted ? of->totals[0] : INT64_MAX; }
 
+/* Return the total that a document needs to be among the best. */
+static inline int64_t bar_for(const search *of, int64_t number) {
+    int64_t bar = bar_of(&of->best);
+    return AT(of->table->standing, number) ? least_of(bar, bar_of(&of->standing)) : bar;
+}
+
 /* Return the maximum factor of the documents in a block. */
 static int64_t factor_in(const search *of, int64_t block) {
     int64_t factor = AT(of->base->weights, block), kinds = AT(of->base->offers, block) & of->about->kinds;
@@ -76,7 +82,7 @@ static int offer_row(search *of, rc_row row, bool in_all) {
     } else {
         most = wanted->greatest;
     }
-    int64_t bar = least_of(bar_of(&of->best), bar_of(&of->standing));
+    int64_t bar = bar_for(of, row.number);
     if ((row.words + row.trigram + row.context + row.session + row.pair + row.title + most) * of->factor >> BITS < bar) {
         return 0;
     }
@@ -85,8 +91,7 @@ static int offer_row(search *of, rc_row row, bool in_all) {
                     (row.session * factor >> BITS) + (row.pair * factor >> BITS) + (row.title * factor >> BITS);
     /* The parts of an extra share are rounded down one by one. */
     int64_t lower = total + most_of((least * factor >> BITS) - 1, 0), upper = total + (most * factor >> BITS);
-    bool stands = AT(of->table->standing, row.number) != 0;
-    if (upper < bar_of(&of->best) && !(stands && upper >= bar_of(&of->standing))) {
+    if (upper < bar) {
         return 0;
     }
     if (of->found->count == of->found->room) {
@@ -101,11 +106,37 @@ static int offer_row(search *of, rc_row row, bool in_all) {
     of->found->at[of->found->count++] = row;
     if (lower > 0) {
         offer(&of->best, lower, 0);
-        if (stands) {
+        if (AT(of->table->standing, row.number)) {
             offer(&of->standing, lower, 0);
         }
     }
     return 0;
+}
+
+/* Keep the touched documents that can be among the best, and clear the sums. Returns 0 or RC_NO_MEMORY. */
+static int offer_touched(search *of, walk *walked, bool in_all) {
+    const rc_wanted *wanted = of->wanted;
+    const rc_table *table = of->table;
+    int status = 0;
+    for (int64_t place = 0; place < walked->touched; place++) {
+        int64_t number = of->scratch->touched[place];
+        sum *from = sum_of(walked, number);
+        int64_t session = table->has_turns ? AT(table->session, number) : NONE;
+        int64_t raw = (int64_t)from->words + from->trigram + from->context + from->title + wanted->greatest +
+                      of->scratch->near[number - walked->first] +
+                      (session == NONE ? 0 : of->scratch->session_sums[session]);
+        /* Most cannot: decide that before all else. */
+        if (!wanted->forced.count && raw * of->factor >> BITS < bar_for(of, number)) {
+            of->passed += in_all && has_share(from) && (!wanted->among.count || AT(wanted->among, number));
+            memset(from, 0, sizeof(*from));
+            of->scratch->near[number - walked->first] = 0;
+            continue;
+        }
+        rc_row row = walk_take(walked, number);
+        status = status ? status : offer_row(of, row, in_all);
+    }
+    walked->touched = 0;
+    return status;
 }
 
 /* Compute the shares of the documents in a part, or of all. Returns 0 or RC_NO_MEMORY. */
@@ -116,11 +147,57 @@ static int compute(search *of, const rc_part *part) {
         return status;
     }
     walk_all(&walked, of->wanted->forced);
-    for (int64_t place = 0; place < walked.touched; place++) {
-        rc_row row = walk_take(&walked, of->scratch->touched[place]);
-        status = status ? status : offer_row(of, row, !part || part->with_tail);
+    status = offer_touched(of, &walked, !part || part->with_tail);
+    walk_end(&walked);
+    return status;
+}
+
+/* Number of documents whose sums are in the processor's cache at the same time. */
+enum { WINDOW = 4096 };
+
+/* Compute the shares of all documents, none of which is a turn: a window of documents at a time, since none lends to
+   another. Returns 0 or RC_NO_MEMORY. */
+static int compute_plain(search *of) {
+    const rc_postings *postings = of->postings;
+    int64_t terms = of->weights->terms.count, count = of->table->count, forced = 0;
+    walk walked;
+    int status = walk_begin(&walked, postings, of->table, of->weights, NULL, of->scratch);
+    plain_shares *plain = calloc((size_t)terms + 1, sizeof(plain_shares));
+    rc_ints spans = {malloc((size_t)(terms + 1) * 4 * sizeof(int64_t)), 4 * terms};
+    status = status || !plain || !spans.at ? RC_NO_MEMORY : 0;
+    for (int64_t term = 0; !status && term < terms; term++) {
+        memcpy(&AT(spans, 4 * term), &AT(postings->spans, 4 * term), 4 * sizeof(int64_t));
+        int64_t occurrences = AT(spans, 4 * term + 1) - AT(spans, 4 * term) + AT(spans, 4 * term + 3) -
+                              AT(spans, 4 * term + 2);
+        plain_begin(&walked, &plain[term], AT(of->weights->terms, term) * TOP, occurrences);
+    }
+    rc_postings window = {postings->base, postings->tail, spans};
+    walked.postings = &window;
+    walked.plain = plain;
+    for (int64_t begin = 0; !status && begin < count; begin += WINDOW) {
+        bool some = false;
+        for (int64_t at = 0; at < 4 * terms; at += 2) {
+            rc_ints column = at % 4 ? postings->tail : postings->base;
+            AT(spans, at + 1) = next_from(column, AT(spans, at), AT(postings->spans, at + 1), first_of(begin + WINDOW));
+            some |= AT(spans, at + 1) > AT(spans, at);
+        }
+        int64_t from = forced;
+        while (forced < of->wanted->forced.count && AT(of->wanted->forced, forced) < begin + WINDOW) {
+            forced++;
+        }
+        if (some || forced > from) {
+            rc_ints here = PART(of->wanted->forced, from, forced);
+            walked.first = begin;
+            walk_all(&walked, here);
+            status = offer_touched(of, &walked, true);
+        }
+        for (int64_t at = 0; at < 4 * terms; at += 2) {
+            AT(spans, at) = AT(spans, at + 1);
+        }
     }
     walk_end(&walked);
+    free(plain);
+    free(spans.at);
     return status;
 }
 
@@ -267,7 +344,7 @@ int64_t rc_search(const rc_postings *postings, const rc_table *table, const rc_w
     search of = {postings, table, weights, about, base, changes, wanted, scratch, found, {0}, {0}, factor, 0};
     if (!base) {
         int status = heap_new(&of.best, wanted->best_count) && heap_new(&of.standing, wanted->standing_count)
-                         ? compute(&of, NULL)
+                         ? table->has_turns ? compute(&of, NULL) : compute_plain(&of)
                          : RC_NO_MEMORY;
         free(of.best.totals);
         free(of.standing.totals);

@@ -110,17 +110,7 @@ static inline void add_to_session(walk *of, int64_t session, int64_t times) {
     of->scratch->masses[session] += times;
 }
 
-/* For documents shorter than this the share of a single occurrence is computed once for a term, if it has more. */
-enum { SHORT = 64 };
-
-/* The shares of a term in documents that are not turns. */
-typedef struct {
-    int64_t weight;
-    bool known;
-    int32_t once[SHORT];
-} plain_shares;
-
-static void begin_plain(const walk *of, plain_shares *shares, int64_t weight, int64_t occurrences) {
+void plain_begin(const walk *of, plain_shares *shares, int64_t weight, int64_t occurrences) {
     shares->weight = weight;
     shares->known = occurrences > SHORT;
     for (int64_t length = 0; shares->known && length < SHORT; length++) {
@@ -132,7 +122,6 @@ static void begin_plain(const walk *of, plain_shares *shares, int64_t weight, in
 /* Add the occurrences of a term in a part of a column. */
 static void add_span(walk *of, rc_span span, const plain_shares *shares, bool like) {
     const rc_table *table = of->table;
-    rc_scratch *scratch = of->scratch;
     int64_t at = span.begin;
     while (at < span.end) {
         int64_t number = document_of(AT(span.column, at)), begin = at;
@@ -154,7 +143,8 @@ static void add_span(walk *of, rc_span span, const plain_shares *shares, bool li
                                            of->by_whole);
             if (share > 0) {
                 touch(of, number);
-                *(like ? &scratch->sums[number].trigram : &scratch->sums[number].words) += (int32_t)share;
+                sum *to = sum_of(of, number);
+                *(like ? &to->trigram : &to->words) += (int32_t)share;
             }
             continue;
         }
@@ -168,11 +158,14 @@ static void add_span(walk *of, rc_span span, const plain_shares *shares, bool li
 /* Add the occurrences of a term that are needed. */
 static void add_term(walk *of, int64_t term, int64_t weight, bool like) {
     rc_span base = span_of(of->postings, term, false), tail = span_of(of->postings, term, true);
-    plain_shares shares;
-    begin_plain(of, &shares, weight, base.end - base.begin + tail.end - tail.begin);
+    plain_shares own;
+    const plain_shares *shares = of->plain ? &of->plain[term] : &own;
+    if (!of->plain) {
+        plain_begin(of, &own, weight, base.end - base.begin + tail.end - tail.begin);
+    }
     if (!of->part) {
-        add_span(of, base, &shares, like);
-        add_span(of, tail, &shares, like);
+        add_span(of, base, shares, like);
+        add_span(of, tail, shares, like);
         return;
     }
     rc_ints ranges = of->ranges;
@@ -180,11 +173,11 @@ static void add_term(walk *of, int64_t term, int64_t weight, bool like) {
     for (int64_t range = 0; range < ranges.count && base.begin < end; range += 2) {
         base.begin = next_from(base.column, base.begin, end, first_of(AT(ranges, range)));
         base.end = next_from(base.column, base.begin, end, first_of(AT(ranges, range + 1)));
-        add_span(of, base, &shares, like);
+        add_span(of, base, shares, like);
         base.begin = base.end;
     }
     if (of->part->with_tail) {
-        add_span(of, tail, &shares, like);
+        add_span(of, tail, shares, like);
     }
 }
 
@@ -193,7 +186,7 @@ static void settle(walk *of, int64_t weight, bool like) {
     rc_scratch *scratch = of->scratch;
     for (int64_t place = 0; place < of->reached; place++) {
         int64_t number = scratch->reach[place];
-        sum *to = &scratch->sums[number];
+        sum *to = sum_of(of, number);
         int64_t mass = to->mass, own = to->own;
         if (!is_wanted(of->part, number)) {  /* it only lends to others, and not all that it gets is known */
             to->mass = to->own = 0;
@@ -315,7 +308,7 @@ static void add_title(walk *of, int64_t term, int64_t of_term, bool in_tail) {
         int64_t share = title_share(weight, times, pivot_of(number, table), of->weights->whole, of->by_whole);
         if (share > 0) {
             touch(of, number);
-            of->scratch->sums[number].title += (int32_t)share;
+            sum_of(of, number)->title += (int32_t)share;
         }
     }
 }
@@ -405,9 +398,9 @@ static void add_pair(walk *of, rc_span first, rc_span second, int64_t share) {
         } else {
             int64_t number = document_of(AT(first.column, one));
             one++;
-            if (number != given_to && has_share(&of->scratch->sums[number])) {
+            if (number != given_to && has_share(sum_of(of, number))) {
                 given_to = number;
-                of->scratch->near[number] += (int32_t)share;
+                of->scratch->near[number - of->first] += (int32_t)share;
             }
         }
     }
@@ -442,7 +435,7 @@ static void add_pairs(walk *of) {
 
 int walk_begin(walk *of, const rc_postings *postings, const rc_table *table, const rc_weights *weights,
                const rc_part *part, rc_scratch *scratch) {
-    walk begun = {postings, table, weights, part, scratch, 1.0 / (double)weights->whole, 0, 0, 0, 0, 0, {NULL, 0}};
+    walk begun = {postings, table, weights, part, scratch, 1.0 / (double)weights->whole, 0, 0, 0, 0, 0, {NULL, 0}, 0, NULL};
     *of = begun;
     return walk_fit(scratch, table) || (part && prepare(of)) ? RC_NO_MEMORY : 0;
 }
@@ -460,11 +453,11 @@ void walk_all(walk *of, rc_ints forced) {
 rc_row walk_take(walk *of, int64_t number) {
     int64_t session = of->table->has_turns ? AT(of->table->session, number) : NONE;
     rc_scratch *scratch = of->scratch;
-    sum *from = &scratch->sums[number];
+    sum *from = sum_of(of, number);
     rc_row row = {number, from->words, from->trigram, from->context,
-                  session == NONE ? 0 : scratch->session_sums[session], scratch->near[number], from->title};
+                  session == NONE ? 0 : scratch->session_sums[session], scratch->near[number - of->first], from->title};
     memset(from, 0, sizeof(*from));
-    scratch->near[number] = 0;
+    scratch->near[number - of->first] = 0;
     return row;
 }
 

@@ -36,6 +36,16 @@ struct rc_scratch {
 
 static inline bool has_share(const sum *of) { return of->words || of->trigram || of->title || of->context; }
 
+/* For documents shorter than this the share of a single occurrence is computed once for a term, if it has more. */
+enum { SHORT = 64 };
+
+/* The shares of a term in documents that are not turns. */
+typedef struct {
+    int64_t weight;
+    bool known;
+    int32_t once[SHORT];
+} plain_shares;
+
 /* A question while it is processed. */
 typedef struct {
     const rc_postings *postings;
@@ -50,7 +60,11 @@ typedef struct {
     int64_t met;       /* end of the sessions of the current term in `scratch->met` */
     int64_t wanted;    /* number of sessions in `scratch->wanted` */
     rc_ints ranges;    /* begins and ends of the documents of the base that are wanted or lend to wanted ones */
+    int64_t first;     /* the document of the first sum in `scratch->sums` */
+    const plain_shares *plain;  /* of each term; NULL if they are not known */
 } walk;
+
+static inline sum *sum_of(const walk *of, int64_t number) { return &of->scratch->sums[number - of->first]; }
 
 /* Return whether the shares of a document are wanted. */
 static inline bool is_wanted(const rc_part *part, int64_t number) {
@@ -58,13 +72,13 @@ static inline bool is_wanted(const rc_part *part, int64_t number) {
 }
 
 static inline void touch(walk *of, int64_t number) {
-    if (!has_share(&of->scratch->sums[number])) {
+    if (!has_share(sum_of(of, number))) {
         of->scratch->touched[of->touched++] = (int32_t)number;
     }
 }
 
 static inline void add_mass(walk *of, int64_t number, int64_t mass) {
-    sum *to = &of->scratch->sums[number];
+    sum *to = sum_of(of, number);
     if (to->mass == 0) {
         of->scratch->reach[of->reached++] = (int32_t)number;
         PREFETCH(&AT(of->table->pivots, number));
@@ -76,7 +90,7 @@ static inline void add_mass(walk *of, int64_t number, int64_t mass) {
 static inline void add_turn(walk *of, int64_t number, int64_t times) {
     const rc_table *table = of->table;
     add_mass(of, number, times << BITS);
-    of->scratch->sums[number].own += times << BITS;
+    sum_of(of, number)->own += times << BITS;
     int64_t lent = lent_by(times, AT(table->length, number));
     bool asks = AT(table->asks, number);
     int64_t there = AT(table->after, number);
@@ -100,6 +114,9 @@ static inline void add_turn(walk *of, int64_t number, int64_t times) {
 
 /* Make room for a table. Returns 0, or RC_NO_MEMORY, and then there is no room for any. */
 int walk_fit(rc_scratch *scratch, const rc_table *table);
+
+/* Compute the shares of a term in documents that are not turns; `weight` is the term's weight times TOP. */
+void plain_begin(const walk *of, plain_shares *shares, int64_t weight, int64_t occurrences);
 
 /* Begin to walk all documents, or a part of them. Returns 0 or RC_NO_MEMORY. */
 int walk_begin(walk *of, const rc_postings *postings, const rc_table *table, const rc_weights *weights,
