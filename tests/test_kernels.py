@@ -90,6 +90,7 @@ def test_the_constants_in_c_are_those_in_python() -> None:
         "NONE": columns.NONE,
         "POSITION_BITS": postings.POSITION_BITS,
         "MOST_COUNT": postings.MOST_COUNT,
+        "LONGEST": postings.LONGEST,
         "STEPS": len(parameters.FROM_BEFORE),
         "TOP": parameters.TOP[0],
         "TOP_BELOW": parameters.TOP[1],

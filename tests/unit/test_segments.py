@@ -33,7 +33,7 @@ from recollect.indexes.scoring.scores import WeightedQuery, weighed
 from recollect.indexes.scoring.signals import read
 from recollect.indexes.words.index import QueryTerm, WordIndex, WordView
 from recollect.indexes.words.merge import merged
-from recollect.indexes.words.postings import MOST_COUNT
+from recollect.indexes.words.postings import LONGEST, MOST_COUNT
 from recollect.indexes.words.segment import Builder, Segment
 from recollect.indexes.words.surface_forms import form, form_parts, trigram_keys
 from recollect.ledger.commits import Branch
@@ -436,7 +436,7 @@ class TestKernels:
 
     @pytest.mark.parametrize("parted", [False, True])
     def test_very_long_documents_and_counts_give_the_same_bits(self, *, parted: bool) -> None:
-        sizes = (MOST_COUNT - 1, MOST_COUNT, MOST_COUNT + 1, 2 * MOST_COUNT + 4, 3, 70)
+        sizes = (LONGEST - 1, LONGEST, LONGEST + 1, 2 * MOST_COUNT + 4, 3, 70)
         held = [
             document(f"r{size}x{times}", " ".join(["tea"] * times + ["boat"] * (size - times)))
             for size in sizes
@@ -597,6 +597,7 @@ class TestFiles:
             ("terms.order", lambda column: column[::-1]),
             ("terms.keys", lambda column: column[::-1]),
             ("grams.forms", lambda column: column + 100),
+            ("lengths", lambda column: column[:-1]),
             ("ids.order", lambda column: column * 0),
         ],
     )

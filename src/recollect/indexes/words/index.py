@@ -30,6 +30,7 @@ from recollect.text.words import stem
 #: Maximum number of occurrences of a term in a question that increase its weight.
 _MAX_QUERY_COUNT = 15
 _NOTHING: Ints = np.zeros(0, dtype=np.int64)
+_NO_LENGTHS = np.zeros(0, dtype=np.uint16)
 #: Estimated bytes in a tail for a document, for each of its terms, and for a term that is new.
 _DOCUMENT_BYTES, _TERM_BYTES, _NEW_TERM_BYTES = 1000, 32, 500
 
@@ -193,11 +194,11 @@ class WordView:
                 tails.append(tail)
             spans.append((first, last, begin, end))
             begin = end
-        base = _NOTHING if segment is None else segment.occurrences
+        base, lengths = (_NOTHING, _NO_LENGTHS) if segment is None else (segment.occurrences, segment.lengths)
         rows = np.array(spans, dtype=np.int64).reshape(-1, 4)
         tail = _NOTHING if not tails else tails[0] if len(tails) == 1 else np.concatenate(tails)
         known = not tails and self.table.live_count == self.table.count
-        return Postings(base, tail, rows, segment, tuple(numbers)), counts if known else None
+        return Postings(base, tail, rows, lengths, segment, tuple(numbers)), counts if known else None
 
     def having(self, terms: Iterable[str]) -> Flags:
         """Return which documents contain any of some terms, dead documents included.

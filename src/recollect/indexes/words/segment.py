@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from recollect.indexes.documents.columns import COLUMNS, FIELDS, NONE, Document, Ints, Session, values_of
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
-from recollect.indexes.words.postings import LAST_POSITION, MOST_COUNT, POSITION_BITS
+from recollect.indexes.words.postings import LAST_POSITION, MOST_COUNT, POSITION_BITS, lengths_of
 from recollect.indexes.words.surface_forms import Forms, comparable, firsts, form, form_parts
 from recollect.indexes.words.titles import other_terms
 from recollect.text.languages import CODES
@@ -41,6 +41,7 @@ class Segment:
         speakers: The speakers by number, with the terms of their names.
         values: The values of record fields by number.
         terms: The terms by number; the occurrences of term t are `occurrences[offsets[t]:offsets[t + 1]]`.
+        lengths: The length of the document of each occurrence (`lengths_of`), so that a kernel need not look it up.
         frequencies: The number of documents of each term.
         totals: The number of occurrences of each term, counting at most MOST_COUNT in a document.
     """
@@ -58,6 +59,7 @@ class Segment:
         self.payloads = Pieces(arrays["payloads.blob"], arrays["payloads.ends"])
         self.offsets: Ints = arrays["offsets"]
         self.occurrences: Ints = arrays["occurrences"]
+        self.lengths: NDArray[np.uint16] = arrays["lengths"]
         self.frequencies: Ints = arrays["frequencies"]
         self.totals: Ints = arrays["totals"]
         self.session_count = len(self.sessions)
@@ -141,6 +143,7 @@ _KINDS: dict[str, DTypeLike] = {
     "payloads.ends": np.int64,
     "offsets": np.int64,
     "occurrences": np.int64,
+    "lengths": np.uint16,
     "frequencies": np.int64,
     "totals": np.int64,
     "forms": np.int32,
@@ -176,7 +179,7 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
     }
     for name in ("ids", "sessions", "terms", "values"):
         sizes[f"{name}.keys"] = sizes[f"{name}.order"] = len(arrays[f"{name}.ends"])
-    sizes |= {"offsets": terms + 1, "form_sizes": len(arrays["forms"])}
+    sizes |= {"lengths": len(arrays["occurrences"]), "offsets": terms + 1, "form_sizes": len(arrays["forms"])}
     sizes |= {"grams.ends": len(arrays["grams.keys"])}
     if any(len(arrays[name]) != size for name, size in sizes.items()) or arrays["texts"].shape not in (
         (0, _DIGEST_BYTES),
@@ -299,6 +302,7 @@ def build(gathered: Gathered) -> Segment:
         "payloads.ends": gathered.payloads.ends,
         "offsets": offsets,
         "occurrences": packed,
+        "lengths": lengths_of(gathered.columns["length"], packed),
         "frequencies": np.diff(of_term),
         "totals": sizes - np.diff(np.concatenate([[0], np.cumsum(excess)])[of_term]),
         **gathered.forms.arrays(),

@@ -11,6 +11,7 @@
 #define NONE (-1)
 #define POSITION_BITS 16
 #define MOST_COUNT 32767
+#define LONGEST 32767
 
 /* indexes.parameters */
 #define FROM_BEFORE_1 4

@@ -26,6 +26,7 @@ typedef struct {
 /* The occurrences of terms (`words.postings.Postings`); `spans` has four elements for each term. */
 typedef struct {
     rc_ints base, tail, spans;
+    rc_shorts lengths;  /* of the occurrences in `base` */
 } rc_postings;
 
 /* The weights of terms (`types.Weights`); `pairs` has three elements for each pair. */

@@ -220,7 +220,13 @@ def _question(postings: Postings, table: Table, weights: Weights) -> tuple[Any, 
 
 
 def _postings(postings: Postings) -> Any:
-    return struct("rc_postings", base=ints(postings.base), tail=ints(postings.tail), spans=ints(postings.spans))
+    return struct(
+        "rc_postings",
+        base=ints(postings.base),
+        tail=ints(postings.tail),
+        spans=ints(postings.spans),
+        lengths=passed("shorts", postings.lengths),
+    )
 
 
 def _weights(weights: Weights) -> Any:

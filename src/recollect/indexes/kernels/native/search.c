@@ -171,7 +171,7 @@ static int compute_plain(search *of) {
                               AT(spans, 4 * term + 2);
         plain_begin(&walked, &plain[term], AT(of->weights->terms, term) * TOP, occurrences);
     }
-    rc_postings window = {postings->base, postings->tail, spans};
+    rc_postings window = {postings->base, postings->tail, spans, postings->lengths};
     walked.postings = &window;
     walked.plain = plain;
     for (int64_t begin = 0; !status && begin < count; begin += WINDOW) {

@@ -119,6 +119,33 @@ void plain_begin(const walk *of, plain_shares *shares, int64_t weight, int64_t o
     }
 }
 
+/* Add the occurrences of a term in a part of the base, none of whose documents is a turn. */
+static void add_plain(walk *of, rc_span span, const plain_shares *shares, bool like) {
+    const rc_table *table = of->table;
+    rc_shorts lengths = of->postings->lengths;
+    for (int64_t at = span.begin; at < span.end;) {
+        int64_t number = document_of(AT(span.column, at)), begin = at, share;
+        /* With the flag for a further occurrence a length is above all short ones. */
+        int64_t length = AT(lengths, at);
+        if (shares->known && length < SHORT) {
+            at++;
+            share = shares->once[length];
+        } else {
+            at = past(span.column, at, span.end);
+            length &= LONGEST;
+            length = length == LONGEST ? AT(table->length, number) : length;
+            int64_t pivot = PIVOT_CONSTANT + (length << BITS) * PIVOT_SLOPE / 10000;
+            share = share_of(shares->weight, least_of(at - begin, MOST_COUNT) << BITS, pivot, of->weights->whole,
+                             of->by_whole);
+        }
+        if (share > 0 && !(table->some_dead && !AT(table->alive, number))) {
+            touch(of, number);
+            sum *to = sum_of(of, number);
+            *(like ? &to->trigram : &to->words) += (int32_t)share;
+        }
+    }
+}
+
 /* Add the occurrences of a term in a part of a column. */
 static void add_span(walk *of, rc_span span, const plain_shares *shares, bool like) {
     const rc_table *table = of->table;
@@ -164,7 +191,11 @@ static void add_term(walk *of, int64_t term, int64_t weight, bool like) {
         plain_begin(of, &own, weight, base.end - base.begin + tail.end - tail.begin);
     }
     if (!of->part) {
-        add_span(of, base, shares, like);
+        if (of->table->has_turns) {
+            add_span(of, base, shares, like);
+        } else {
+            add_plain(of, base, shares, like);
+        }
         add_span(of, tail, shares, like);
         return;
     }
