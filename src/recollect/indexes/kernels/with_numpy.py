@@ -41,6 +41,9 @@ from recollect.indexes.parameters import (
 from recollect.indexes.words.postings import MOST_COUNT, POSITION_BITS, Postings, live, run_lengths
 
 _STEPS = len(FROM_BEFORE) + len(FROM_AFTER)
+#: Up to this many places for each amount, sums are collected in a column instead of by sorting.
+_DENSE = 16
+_NOTHING: Ints = np.zeros(0, dtype=np.int64)
 #: Above the relative error of some thousand steps in floating point.
 _MARGIN = 1 + 1e-9
 
@@ -64,36 +67,30 @@ class NumpyKernels:
             _add_sessions(session_sums, postings, table, weights, part)
         if part is not None:
             postings = _of_part(postings, part)
-        terms, titled = [], []
         words = len(weights.terms) - len(weights.title_of)  # the terms that are no title terms
-        for term, (numbers, counts) in enumerate(_counted(postings, table)):
-            if not len(numbers):
-                continue
-            if term >= words:
-                titled.append((term, numbers if part is None else numbers[_wanted(numbers, part)]))
-                continue
-            found = _masses(table, numbers, counts)
-            if part is not None:  # the others only lend, and not all that they get is known
-                wanted = _wanted(found[0], part)
-                found = found[0][wanted], found[1][wanted], found[2][wanted]
-            terms.append((term, *found))
-        reached = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(each[1] for each in (*terms, *titled))]))
+        occurrences = [live(each, table) for each in _parts(postings)]
+        terms, numbers, counts = _of_terms(occurrences[:words])
+        terms, numbers, own, mass = _masses(table, terms, numbers, counts)
+        titled = [(term, run_lengths(each)[0]) for term, each in enumerate(occurrences[words:], words) if len(each)]
+        if part is not None:  # the others only lend, and not all that they get is known
+            wanted = _wanted(numbers, part)
+            terms, numbers, own, mass = terms[wanted], numbers[wanted], own[wanted], mass[wanted]
+            titled = [(term, having[_wanted(having, part)]) for term, having in titled]
+        reached = np.unique(np.concatenate([numbers, *(having for _, having in titled)]))
         pivot = _pivot(table, reached)
         shares = np.zeros((len(RAW), len(reached)), dtype=np.int64)
-        for term, numbers, own, mass in terms:
-            at = reached.searchsorted(numbers)
-            share = share_of(int(weights.terms[term]), mass, pivot[at], weights.whole)
-            kept = share * own // mass
-            shares[1 if weights.like[term] else 0, at] += kept
-            shares[2, at] += share - kept
+        at = reached.searchsorted(numbers)
+        share = share_of(weights.terms[terms], mass, pivot[at], weights.whole)
+        kept, like = share * own // np.maximum(mass, 1), weights.like[terms]
+        for row, parts in enumerate((np.where(like, 0, kept), np.where(like, kept, 0), share - kept)):
+            shares[row] = _summed(at, parts, len(reached))
         for term, numbers in titled:
             at = reached.searchsorted(numbers)
-            (occurrences,) = _parts(postings._replace(spans=postings.spans[weights.title_of[term - words], None]))
-            own = _counts_of(occurrences, numbers) << BITS
+            own = _counts_of(occurrences[weights.title_of[term - words]], numbers) << BITS
             shares[TITLE, at] += title_share(int(weights.terms[term]), own, pivot[at], weights.whole)
         relevant = shares.sum(axis=0) > 0
         for first, second, share in weights.pairs.tolist():
-            near = _near(_occurrences(postings, table, first), _occurrences(postings, table, second))
+            near = _near(occurrences[first], occurrences[second])
             if part is not None:
                 near = near[_wanted(near, part)]
             shares[4, reached.searchsorted(near)] += share
@@ -114,7 +111,7 @@ class NumpyKernels:
         if is_title:
             mass: Ints = np.full(len(numbers), TITLE_MASS, dtype=np.int64)
         else:
-            numbers, _, mass = _masses(table, numbers, times)
+            _, numbers, _, mass = _masses(table, np.zeros(len(numbers), dtype=np.int64), numbers, times)
         ratios = (mass << RATIO_BITS) // (mass + _pivot(table, numbers))
         most: NDArray[np.uint16] = np.zeros(layout.blocks, dtype=np.uint16)
         of = numbers >> layout.bits
@@ -231,10 +228,6 @@ def _parts(postings: Postings) -> Iterator[Ints]:
         yield np.concatenate([base, tail]) if len(base) and len(tail) else base if len(base) else tail
 
 
-def _occurrences(postings: Postings, table: Table, term: int) -> Ints:
-    return live(next(_parts(postings._replace(spans=postings.spans[term : term + 1]))), table)
-
-
 def _counted(postings: Postings, table: Table) -> Iterator[tuple[Ints, Ints]]:
     for occurrences in _parts(postings):
         yield run_lengths(live(occurrences, table))
@@ -247,38 +240,68 @@ def _counts_of(occurrences: Ints, numbers: Ints) -> Ints:
     return np.where(numbers == NONE, 0, np.minimum(ends - begins, MOST_COUNT))
 
 
-def _masses(table: Table, numbers: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the documents that a term reaches (ascending), their own mass, and their mass with what others lend."""
+def _of_terms(occurrences: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
+    """Return the terms, the documents of each, ascending, and its count in each."""
+    sizes = [len(each) for each in occurrences]
+    numbers = np.concatenate([_NOTHING, *occurrences]) >> POSITION_BITS
+    terms = np.repeat(np.arange(len(sizes)), sizes)
+    begins = np.flatnonzero((np.diff(numbers, prepend=NONE) != 0) | (np.diff(terms, prepend=NONE) != 0))
+    counts = np.minimum(np.diff(begins, append=len(numbers)), MOST_COUNT)
+    return terms[begins], numbers[begins], counts
+
+
+def _masses(table: Table, terms: Ints, numbers: Ints, counts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the terms, the documents that each reaches, their own mass, and their mass with what others lend."""
     lent = (counts * DONOR_CAP << BITS) // np.maximum(table.length[numbers], DONOR_CAP)
     asked = np.where(table.asks[numbers], AFTER_QUESTION, 0)
-    targets, amounts = [numbers], [counts << BITS]
+    begins = terms * table.count  # a term and a document are one number
+    targets, amounts = [begins + numbers], [counts << BITS]
     # A turn lends forward to the turns that it precedes, and backward likewise.
     for links, tenths in ((table.after, FROM_BEFORE), (table.before, FROM_AFTER)):
-        at, amount, extra = numbers, lent, asked
+        begin, at, amount, extra = begins, numbers, lent, asked
         for step, weight in enumerate(tenths):
             at = links[at].astype(np.int64)
             there = (at != NONE) & (at < table.count)
-            at, amount, extra = at[there], amount[there], extra[there]
+            begin, at, amount, extra = begin[there], at[there], amount[there], extra[there]
             if not len(at):
                 break
             lending = weight + extra if step == 0 and links is table.after else weight
-            targets.append(at)
+            targets.append(begin + at)
             amounts.append(amount * lending // 10)
     if len(targets) == 1:
-        return numbers, amounts[0], amounts[0]
-    reached, inverse = np.unique(np.concatenate(targets), return_inverse=True)
-    mass, own = np.zeros(len(reached), dtype=np.int64), np.zeros(len(reached), dtype=np.int64)
-    np.add.at(mass, inverse, np.concatenate(amounts))
-    own[inverse[: len(numbers)]] = amounts[0]
-    positive = mass > 0
-    return reached[positive], own[positive], mass[positive]
+        return terms, numbers, amounts[0], amounts[0]
+    both, all_amounts = np.concatenate(targets), np.concatenate(amounts)
+    size = int(begins.max(initial=0)) + table.count
+    if size <= _DENSE * len(both):
+        mass = _summed(both, all_amounts, size)
+        reached = np.flatnonzero(mass)
+        own, mass = _summed(targets[0], amounts[0], size)[reached], mass[reached]
+    else:
+        reached, inverse = np.unique(both, return_inverse=True)
+        mass = _summed(inverse, all_amounts, len(reached))
+        own = _summed(inverse[: len(numbers)], amounts[0], len(reached))
+        positive = mass > 0
+        reached, own, mass = reached[positive], own[positive], mass[positive]
+    return reached // table.count, reached % table.count, own, mass
+
+
+def _summed(places: Ints, amounts: Ints, size: int) -> Ints:
+    """Return the sum of the amounts at each place. They are integers far below 2^53, so sums of floats are exact."""
+    sums: Ints = np.bincount(places, amounts, size).astype(np.int64)
+    return sums
 
 
 def _pivot(table: Table, numbers: Ints) -> Ints:
-    """Return K of each document, the mass at which a term is half saturated.
+    """Return K of each document, the mass at which a term is half saturated; computed once for a table."""
+    pivots: Ints = table.pivots[numbers]
+    missing = np.flatnonzero(pivots == 0)
+    if len(missing):
+        pivots[missing] = table.pivots[numbers[missing]] = _computed_pivot(table, numbers[missing])
+    return pivots
 
-    It depends on the document's length and the lengths of the turns that lend to it.
-    """
+
+def _computed_pivot(table: Table, numbers: Ints) -> Ints:
+    """Return K of each document, by its length and the lengths of the turns that lend to it."""
     length = table.length[numbers].astype(np.int64) << BITS
     for links, tenths in ((table.before, FROM_BEFORE), (table.after, FROM_AFTER)):
         at = numbers
