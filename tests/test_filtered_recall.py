@@ -367,7 +367,11 @@ def test_the_index_answers_for_tags_and_metadata_only_where_it_is_at_hand(tmp_pa
 
 def test_the_plan_tells_how_many_records_the_index_admits_for_a_filter() -> None:
     held = [
-        {"content": f"tea {at}", "tags": ("red",) if at % 2 else (), "metadata": {"n": at, "title": f"Cup {at}"}}
+        {
+            "content": "tea " * (1 + at % 7) + f"{at}",
+            "tags": ("red",) if at % 2 else (),
+            "metadata": {"n": at, "title": f"Cup {at}"},
+        }
         for at in range(40)
     ]
     with recollect.open(":memory:") as memory:
@@ -383,5 +387,6 @@ def test_the_plan_tells_how_many_records_the_index_admits_for_a_filter() -> None
             (f.meta("title", contains="cup"), 40),
             (f.meta("title", "Cup 7"), 1),
         ):
-            plan = memory.recall("tea", where=where).plan
-            assert (plan.narrowed, plan.passed) == (narrowed, 40 if narrowed is None else narrowed)
+            for k in (3, 100):
+                plan = memory.recall("tea", k, where=where).plan
+                assert (plan.narrowed, plan.passed) == (narrowed, 40 if narrowed is None else narrowed)

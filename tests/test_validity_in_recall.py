@@ -113,6 +113,42 @@ def test_a_short_cut_for_few_records_that_are_not_valid_changes_no_answer(
     assert [hits.hits for hits in by_short_cut] == [hits.hits for hits in whole]
 
 
+@pytest.mark.parametrize("few", [1000, -1], ids=["short cut", "whole"])
+def test_the_place_of_a_standing_record_and_the_number_reached_do_not_depend_on_k(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(recalling, "_FEW_LAPSED", few)
+    for place in range(20):
+        memory.remember(f"The harbour, number {place}", id=f"harbour {place:02}")
+    memory.remember("A harbour that was closed, after" + " long" * 30 + " years", id="old", valid_to="2025-01-01")
+    memory.remember("Always answer in French", id="new", supersedes=["old"])
+    memory.remember("Never call me at night", id="other")
+    found = [memory.recall("harbour", k) for k in (3, 30)]
+    assert [hits.plan.passed for hits in found] == [21, 21]
+    assert found[0].standing == found[1].standing
+    assert [(hit.record.id, hit.score) for hit in found[0].standing] == [("new", 0), ("other", 0)]
+    assert ids(memory, "harbour", k=30)[-2:] == ["new", "old"]
+
+
+def test_what_is_reached_by_its_month_stays_a_hit_beside_what_replaces_it(memory: Memory) -> None:
+    memory.remember("Rome", id="rome", valid_to="2024-01-01", time="2024-05-03")
+    memory.remember("Paris", id="paris", time="2024-05-04")
+    memory.remember("Oslo", id="oslo", supersedes=["rome"], time="2026-01-01")
+    assert set(ids(memory, "what happened in May 2024")) == {"paris", "oslo", "rome"}
+
+
+def test_a_filter_changes_no_share_of_a_member(memory: Memory) -> None:
+    for place, text in enumerate(["A harbour", "Our cat lay in the harbour", "A boat", "Our cat lay in the boat"]):
+        memory.remember(text, id=f"{place}", kind="note")
+    memory.remember("A boat of long ago", id="old", valid_to="2025-01-01")
+    question = "Which pets were in the boat or in the harbour?"
+    everything = {hit.record.id: hit for hit in memory.recall(question)}
+    assert {each for each, hit in everything.items() if "member" in hit.why.shares} == {"1", "3"}
+    for where in (f.kind("note"), f.id("1", "3"), f.id("3")):
+        for hit in memory.recall(question, where=where):
+            assert hit == everything[hit.record.id]
+
+
 def test_an_instruction_that_was_replaced_no_longer_stands(memory: Memory) -> None:
     memory.remember("Always answer in French.", id="french")
     assert [hit.record.id for hit in memory.recall("kettle").standing] == ["french"]

@@ -98,9 +98,10 @@ def recall(
     best = best if prior is None else None
     span = time_in_question(question.dates, operation.reference)
     lapsed = NOTHING if span is None else words.table.lapsed(*span)
-    scores = _scores(question, words, scope, dense, best, limits.upper, lapsed)
+    scores, of_standing = _scores(question, words, scope, dense, best, limits.upper, lapsed)
     if prior is not None:
-        scores = with_prior(scores, prior, words.table)
+        same, scores = of_standing is scores, with_prior(scores, prior, words.table)
+        of_standing = scores if same else with_prior(of_standing, prior, words.table)
     among = limits.upper
     records = Records(view, branch, words.table)
     chosen: list[tuple[int | None, Record]] = []
@@ -113,16 +114,18 @@ def recall(
             chosen.append((index, record))
             if len(chosen) == operation.k:
                 break
-    standing = _standing(records, words.table, scores, where, among, lapsed)
-    # Explaining all hits together costs little more than explaining one.
-    explained = _hits([*chosen, *standing], scores)
-    hits, governing = explained[: len(chosen)], explained[len(chosen) :]
+    standing = _standing(records, words.table, of_standing, where, among, lapsed)
+    if of_standing is scores:  # explaining all together costs little more than explaining one
+        explained = _hits([*chosen, *standing], scores)
+        hits, governing = explained[: len(chosen)], explained[len(chosen) :]
+    else:
+        hits, governing = _hits(chosen, scores), _hits(standing, of_standing)
     plan = Plan(
         operation.question,
         operation.k,
         question.asked,
         scores.mass * 2 / 5 / ONE,
-        scores.reached.passed,
+        of_standing.reached.passed,
         None if among is None else int(np.count_nonzero(among & words.table.alive[: len(among)])),
         (note,) if note else (),
         None if question_vector is None or scope.fixed else question_vector.reached(view, branch),
@@ -145,16 +148,28 @@ def _scores(
     best: int | None,
     among: Flags | None,
     lapsed: Ints,
-) -> Scores:
-    """Return the scores of a question with the validity of the records (`validity.by_validity`)."""
+) -> tuple[Scores, Scores]:
+    """Return the scores of a question with the validity of the records (`validity.by_validity`), and without it.
+
+    The latter are those of standing records. What these replace must not matter to them: it can be among the documents
+    whose scores are not computed.
+    """
     if not len(lapsed):
-        return score(question, view, dense, best, among)
+        scores = score(question, view, dense, best, among)
+        return scores, scores
     if best is not None and among is None and len(lapsed) <= _FEW_LAPSED:
-        # Whatever is lost by those that are not valid, the best of the others are among these.
+        # Whatever is lost by those that are not valid, the best of the others are among these; and if none of them is
+        # among these, none is so good that what replaces it would be.
         scores = score(question, view, dense, best + len(lapsed))
         if not np.isin(scores.numbers, lapsed).any():
-            return scores
-    return by_validity(lambda admitted: score(question, view, dense, admitted=admitted), lapsed, view, scope, among)
+            return scores, scores
+
+    def scored(admitted: Ints | None) -> Scores:
+        return score(question, view, dense, admitted=admitted)
+
+    scores = scored(None)
+    valid = by_validity(scores, scored, lapsed, view, scope)
+    return (valid, scores) if among is None else (valid.within(among), scores.within(among))
 
 
 def _shown(hits: tuple[Hit, ...], scope: Scope) -> tuple[Hit, ...]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from recollect.engine.index.filter_terms import link_term
 from recollect.engine.scope import Scope
-from recollect.indexes.documents.columns import NEVER, Flags, Ints
+from recollect.indexes.documents.columns import NEVER, Ints
 from recollect.indexes.fixed_point import ONE
 from recollect.indexes.parameters import LAPSED
 from recollect.indexes.scoring.scores import NOTHING, Scores
@@ -66,26 +66,23 @@ def _of_years(dates: Named) -> tuple[date, date]:
     return date(year, month, day), date(last_year, last_month, last_day)
 
 
-def by_validity(
-    scored: Callable[[Ints | None], Scores], lapsed: Ints, view: WordView, scope: Scope, among: Flags | None
-) -> Scores:
-    """Return the scores of the documents that a question reaches, with their validity.
+def by_validity(scores: Scores, scored: Callable[[Ints], Scores], lapsed: Ints, view: WordView, scope: Scope) -> Scores:
+    """Return the scores of the documents that a question reaches, and of those that replace them, with their validity.
 
     Args:
-        scored: Returns the scores of all documents that the question reaches, without their validity; the documents
-            that it is given count as reached.
+        scores: The scores of all documents that the question reaches, without their validity.
+        scored: Returns the same if the documents that it is given count as reached, too.
         lapsed: The documents that are not valid at the time in question, ascending.
         view: The view that is searched.
         scope: The scope of the caller.
-        among: The documents that may be hits; None for all. They change no score.
 
     Cost:
         O(documents reached), and a look-up of a term for each of at most MOST_REPLACED documents and what replaced it.
     """
-    scores = scored(None)
     heirs = _heirs(scores, lapsed, view, scope)
-    if len(more := np.setdiff1d(np.array(sorted(heirs), dtype=np.int64), scores.numbers)):
-        scores = scored(more)
+    admitted = np.union1d(np.array(sorted(heirs), dtype=np.int64), scores.numbers)
+    if len(admitted) > len(scores.numbers):
+        scores = scored(admitted)  # with all of the others, which the question may reach only by their month
     numbers, totals = scores.numbers, scores.totals
     replaces = NOTHING
     if heirs:
@@ -94,8 +91,7 @@ def by_validity(
     placed = scores.placed if len(scores.placed) else np.full(len(numbers), ONE, dtype=np.int64)
     has_lapsed = np.isin(numbers, lapsed)
     placed = np.where(has_lapsed, placed * LAPSED[0] // LAPSED[1], placed)
-    scores = replace(scores, placed=placed, replaces=replaces)
-    return scores if among is None else scores.within(among)
+    return replace(scores, placed=placed, replaces=replaces)
 
 
 def _heirs(scores: Scores, lapsed: Ints, view: WordView, scope: Scope) -> dict[int, int]:

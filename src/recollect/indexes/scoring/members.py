@@ -39,7 +39,7 @@ class MemberShares(NamedTuple):
     """The shares of members in documents.
 
     Attributes:
-        numbers: The live documents that contain a member, ascending.
+        numbers: The documents; ascending in what `member_shares` returns.
         shares: The share of each.
         rarest: The index in `members` of the rarest member that each contains.
         members: The members.
@@ -51,12 +51,16 @@ class MemberShares(NamedTuple):
     members: tuple[Member, ...]
 
     def of(self, numbers: Ints) -> MemberShares:
-        """Return the shares of these documents, in this order; 0 for those without a member."""
+        """Return the shares of these documents, in this order; 0 for those that are not in `numbers`, which ascend."""
         at = np.minimum(self.numbers.searchsorted(numbers), max(len(self.numbers) - 1, 0))
         has = self.numbers[at] == numbers if len(self.numbers) else np.zeros(len(numbers), dtype=np.bool_)
         shares, rarest = np.zeros(len(numbers), dtype=np.int64), np.zeros(len(numbers), dtype=np.int64)
         shares[has], rarest[has] = self.shares[at[has]], self.rarest[at[has]]
         return MemberShares(numbers, shares, rarest, self.members)
+
+    def at(self, indexes: Ints) -> MemberShares:
+        """Return the shares of the documents at these indexes of `numbers`, in any order."""
+        return MemberShares(self.numbers[indexes], self.shares[indexes], self.rarest[indexes], self.members)
 
 
 def members_in(question: str, view: WordView) -> tuple[Member, ...]:

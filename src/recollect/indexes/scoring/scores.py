@@ -218,7 +218,7 @@ class Scores:
         """Return the scores of the documents that are in `among`."""
         kept = np.flatnonzero(among[self.numbers])
         arrays = {name: values[kept] for name in _BY_DOCUMENT if len(values := getattr(self, name))}
-        members = None if self.members is None else self.members.of(self.numbers[kept])
+        members = None if self.members is None else self.members.at(kept)
         return replace(self, reached=self.reached.within(among), members=members, **arrays)
 
     @cached_property

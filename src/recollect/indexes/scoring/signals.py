@@ -18,7 +18,7 @@ import numpy as np
 from recollect.indexes.documents.columns import NO_TIME, NONE, Flags, Ints, Numbers, day_of
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS, SHARE_BITS
-from recollect.indexes.kernels.types import About, Extras, Wanted
+from recollect.indexes.kernels.types import About, Extras, Reached, Wanted
 from recollect.indexes.parameters import NAMED_SHARE, SAID_SHARE, SPEAKER, SPEAKING_ASSISTANT, STANDING
 from recollect.indexes.scoring.dense import Dense
 from recollect.indexes.scoring.members import Member, MemberShares, member_shares, members_in
@@ -275,20 +275,19 @@ def score(
         forced = _joined(forced, np.flatnonzero(dense.admits))
     if admitted is not None:
         forced = _joined(forced, admitted)
+    reached: Reached | None = None
     if best is not None and dense is None and spoken is None and admitted is None and not placed:
         wanted = Wanted(max(1, min(best, table.live_count)), STANDING, among)
         if named_time or with_member is not None:
             wanted = wanted._replace(extras=_extras(forced, dates, with_member, table))
         reached = asked.reach_best(about, wanted)
-    else:
+    if reached is None or (named_time and not reached.passed):
         reached = asked.reach(forced)
-    if not reached.passed and named_time:
-        reached = asked.reach(forced)
-        if not reached.passed:  # nothing is reached, whatever may be a hit
+        if named_time and not reached.passed:  # nothing is reached, whatever may be a hit
             alive = np.flatnonzero(table.alive[: table.count])
             reached = asked.reach(alive[date_shares(dates, table, alive) > 0])
-    if among is not None:
-        reached = reached.within(among)
+        if among is not None:
+            reached = reached.within(among)
     dated = date_shares(dates, table, reached.numbers) if named_time else NOTHING
     # The embedding covers the complete text, including its manner, so no factor applies to its share.
     by_vector = NOTHING if dense is None else dense.shares[reached.numbers]
