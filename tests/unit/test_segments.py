@@ -427,9 +427,9 @@ class TestKernels:
         ]
         weighs = weighed(view, wanted, asked)
         plain, dated = About(NONE, ()), About(NONE, (1, 2))
-        cases: list[tuple[list[int], About]] = [([], plain), ([0, 3, 4096, 5999], dated)]
+        cases: list[tuple[list[int], About]] = [([0, 3, 4096, 5999], dated)]
         if FULL or terms < 50:  # NumPy takes a second for each of so many terms
-            cases += [([], dated), ([0, 3, 4096, 5999], plain)]
+            cases += [([], plain), ([], dated), ([0, 3, 4096, 5999], plain)]
         for forced, about in cases:
             one, other = (reached_by(each, weighs, forced, about) for each in (numpy_kernels.KERNELS, COMPILED))
             assert alike(one, other)
@@ -462,6 +462,46 @@ class TestKernels:
         one, other = (reached_by(kernels, weighs, [], About(NONE, ())) for kernels in (numpy_kernels.KERNELS, COMPILED))
         assert alike(one, other)
         assert max(one["shares"][3]) > 2**31
+
+    def test_what_a_day_admits_also_has_the_share_of_its_session_where_no_word_of_the_question_is(self) -> None:
+        """Its block has no document that a term reaches."""
+        held = [
+            document(f"t{at:03}", "tea" if at < 40 else "boat", session="s", position=at, micros=at) for at in range(99)
+        ]
+        held += [document(f"o{at:03}", "tea " + "boat " * (20 + at)) for at in range(200)]
+        view = WordIndex(built(held)).view()
+        asked = read("tea", view, date(2026, 1, 1))
+        numbers = np.array([view.table.number("t070")])
+        weighs = weighed(view, asked.asked, asked.sequence)
+        whole = weighs.reach(numbers)
+        sums = whole.shares.sum(axis=0)
+        of_session = int(sums[whole.numbers == numbers].item())
+        # It is the best with this share and that of its session, and not with this share alone.
+        share = int(sums.max()) - of_session // 2
+        extras = Extras(
+            numbers,
+            np.array([share]),
+            lambda first, last: (np.zeros(len(first), dtype=np.int64), np.zeros(len(first), dtype=np.int64)),
+            lambda those: np.where(those == numbers, share, 0),
+        )
+        assert of_session > 1000
+        for kernels in (numpy_kernels.KERNELS, COMPILED):
+            of_kernels = dataclasses.replace(weighs, kernels=kernels)
+            for count in (1, 30, 150):
+                agreed_on_the_best_of(
+                    kernels, of_kernels, whole, About(NONE, ()), Wanted(count, STANDING, None, extras)
+                )
+
+    def test_blocks_are_left_out_only_if_no_share_of_a_document_is_rounded_to_nothing(self) -> None:
+        view = many_documents(True, 64).view()
+        asked = read("w1 w2", view, date(2026, 1, 1))
+        weighs = weighed(view, asked.asked, asked.sequence)
+        about, wanted = About(NONE, ()), Wanted(2, STANDING)
+        for whole in (weighs.weights.whole, *(1 << bits for bits in range(40, 62, 3))):
+            longer = dataclasses.replace(weighs, weights=weighs.weights._replace(whole=whole))
+            for kernels in (numpy_kernels.KERNELS, COMPILED):
+                of_kernels = dataclasses.replace(longer, kernels=kernels)
+                agreed_on_the_best_of(kernels, of_kernels, of_kernels.reach(np.zeros(0, dtype=np.int64)), about, wanted)
 
     @given(own.collections(), st.lists(st.sampled_from(own.QUESTIONS), min_size=2, max_size=4))
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -12,9 +12,12 @@ from recollect.indexes.documents.columns import NONE, Ints, Session
 from recollect.indexes.documents.string_table import Strings
 from recollect.text.folding import folded
 from recollect.text.likeness import LEAST_LETTERS, one_edit
+from recollect.text.words import MAX_WORD
 
 #: Maximum number of looked-up texts of a segment that are cached.
 _MAX_CACHED = 10_000
+#: Approximate memory of an entry of the index of misspelt names.
+_SHORTENED_BYTES = 400
 
 
 class First(Protocol):
@@ -186,16 +189,29 @@ class Speakers:
         Cost:
             O(letters), and once O(letters of all names).
         """
+        self._index()
+        # One edit of a word lets both lose a letter and be the same.
+        near = {name for short in _shortened(word) for name in tuple(self._shortened.get(short, ()))}
+        return {number for name in near if one_edit(word, name) for number in tuple(self._words[name])}
+
+    @property
+    def nbytes(self) -> int:
+        """Approximate memory in bytes of what `almost` has computed."""
+        return _SHORTENED_BYTES * len(self._shortened)
+
+    def _index(self) -> None:
+        """Index the words of the names that were added since.
+
+        Threads may do so at the same time: what is there already is not changed. Whoever reads a set copies it first,
+        which is atomic, since others may add to it.
+        """
         for number in range(self._indexed, len(self.folded)):
             for each in self.folded[number].split():
-                self._words.setdefault(each, set()).add(number)
-                for short in _shortened(each):
-                    self._shortened.setdefault(short, set()).add(each)
+                if LEAST_LETTERS <= len(each) <= MAX_WORD + 1:  # a question has no longer words
+                    self._words.setdefault(each, set()).add(number)
+                    for short in _shortened(each):
+                        self._shortened.setdefault(short, set()).add(each)
             self._indexed = number + 1
-        # One edit of a word lets both lose a letter and be the same.
-        near = {name for short in _shortened(word) for name in self._shortened.get(short, ())}
-        found = [self._words[name] for name in near if len(name) >= LEAST_LETTERS and one_edit(word, name)]
-        return set().union(*found)
 
 
 def _shortened(word: str) -> set[str]:

@@ -80,7 +80,7 @@ class Base:
         self.far_blocks, self.far_lenders = of, lender
         self._summaries: OrderedDict[int, Summary] = OrderedDict()
         self._summary_bytes = 0
-        self._most_bytes = max(segment.nbytes // _PART, _LEAST_BYTES)
+        self._most_bytes = _most_summary_bytes(segment)
 
     @property
     def nbytes(self) -> int:
@@ -94,14 +94,26 @@ class Base:
         if found is None:
             begin, end = postings.spans[term, :2].tolist()
             found = kernels.summarize(postings.base[begin:end], self.table, self.layout, is_title)
-            if number != NONE and self._summaries.setdefault(number, found) is found:
+            if number != NONE:
+                self._summaries[number] = found
                 self._summary_bytes += found.nbytes
-                while self._summary_bytes > self._most_bytes and self._summaries:
-                    self._summary_bytes -= self._evicted()
+                if self._summary_bytes > self._most_bytes:
+                    self._evict()
         else:
             with suppress(KeyError):  # another thread has evicted it
                 self._summaries.move_to_end(number)
         return found
+
+    def _evict(self) -> None:
+        """Evict the least recently used summaries, an eighth of what may be cached.
+
+        They are counted first, because threads that add or evict at the same time can miscount.
+        """
+        nbytes = sum(each.nbytes for each in tuple(self._summaries.values()))
+        with suppress(KeyError):  # another thread has evicted the last
+            while nbytes > self._most_bytes // 8 * 7:
+                nbytes -= self._summaries.popitem(last=False)[1].nbytes
+        self._summary_bytes = max(nbytes, 0)
 
     def speaker(self, speaker: int) -> Flags:
         """Return which blocks have documents of a speaker.
@@ -134,12 +146,6 @@ class Base:
                 factors = np.where(self.offers & kind, factors * of // out_of, factors)
         return factors
 
-    def _evicted(self) -> int:
-        try:
-            return self._summaries.popitem(last=False)[1].nbytes
-        except KeyError:  # another thread was faster
-            return 0
-
 
 _BASES: WeakKeyDictionary[Segment, Base] = WeakKeyDictionary()
 
@@ -148,6 +154,15 @@ def bytes_of(segment: Segment) -> int:
     """Return the approximate memory of what searches have cached for a segment."""
     base = _BASES.get(segment)
     return 0 if base is None else base.nbytes
+
+
+def most_bytes_of(segment: Segment) -> int:
+    """Return how much memory a segment can need, with what searches may cache for it."""
+    return segment.nbytes + 8 * segment.count + _most_summary_bytes(segment)
+
+
+def _most_summary_bytes(segment: Segment) -> int:
+    return max(segment.nbytes // _PART, _LEAST_BYTES)
 
 
 def base_of(segment: Segment, table: Table) -> Base:

@@ -17,7 +17,10 @@ from recollect.indexes.kernels.types import Kernels
 
 _log = logging.getLogger("recollect")
 #: What to do without native kernels.
-INSTALL = "install a C compiler (Debian: apt install gcc python3-dev) and then the package again"
+INSTALL = (
+    "install a C compiler (Debian: apt install gcc python3-dev) and then the package again, with pip's options "
+    "--force-reinstall and --no-cache-dir"
+)
 _NATIVE = "recollect.indexes.kernels.native."
 
 

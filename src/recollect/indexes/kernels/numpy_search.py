@@ -72,16 +72,16 @@ class Search:
 
     def _bounds(self) -> Ints:
         """Return the upper bound of the shares of a document in each block; 0 if it has no document that is reached."""
-        bounds = self.kernels.bounds(self.postings, self.table, self.weights, self.base.layout, self.summaries)
         extras = self.wanted.extras
+        most = np.zeros(self.base.blocks, dtype=np.int64)
+        forced = np.zeros(self.base.blocks, dtype=np.bool_)
         if extras is not None:
-            bounds += np.where(bounds > 0, extras.bounds_in(*self.base.days)[1], 0)
             numbers = extras.numbers[extras.numbers < self.base.documents]
-            # The shares of a document with others than those of the extras, which may be none.
-            np.maximum.at(bounds, numbers >> blocks.BITS, 1)
-            most = np.zeros(len(bounds), dtype=np.int64)
+            forced[numbers >> blocks.BITS] = True
             np.maximum.at(most, numbers >> blocks.BITS, extras.shares[: len(numbers)])
-            bounds += most
+        bounds = self.kernels.bounds(self.postings, self.table, self.weights, self.base.layout, self.summaries, forced)
+        if extras is not None:
+            bounds += most + np.where(bounds > 0, extras.bounds_in(*self.base.days)[1], 0)
         return bounds
 
     def _greatest(self, limits: Ints, count: int) -> Ints:

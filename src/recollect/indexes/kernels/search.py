@@ -9,6 +9,7 @@ best so far. All results are exact. Blocks with changes, and the tail, are alway
 from __future__ import annotations
 
 from recollect.indexes.documents.table import Table
+from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.blocks import Pruned, base_of, changes_of
 from recollect.indexes.kernels.types import RATIO_BITS, About, Kernels, Reached, Wanted, Weights
 from recollect.indexes.parameters import TOP
@@ -57,7 +58,9 @@ def _pruned(kernels: Kernels, postings: Postings, table: Table, weights: Weights
     titles = len(weights.terms) - len(weights.title_of)
     summaries = tuple(base.summary(kernels, postings, term, term >= titles) for term in range(len(weights.terms)))
     least = zip(weights.terms.tolist(), summaries, strict=True)
-    if any(weight * TOP[0] * summary.least < TOP[1] << RATIO_BITS for weight, summary in least):
+    if any(
+        (weight * TOP[0] * each.least // (TOP[1] << RATIO_BITS)) << SHARE_BITS < weights.whole for weight, each in least
+    ):
         return None  # a share that is rounded to 0 would leave unknown which documents are reached
     return Pruned(base, changes, summaries)
 

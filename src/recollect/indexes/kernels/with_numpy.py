@@ -123,11 +123,17 @@ class NumpyKernels:
         return Summary.of(most, of_sessions, reached, int(ratios.min(initial=1 << RATIO_BITS)))
 
     def bounds(
-        self, postings: Postings, table: Table, weights: Weights, layout: Layout, summaries: Sequence[Summary]
+        self,
+        postings: Postings,
+        table: Table,
+        weights: Weights,
+        layout: Layout,
+        summaries: Sequence[Summary],
+        forced: Flags,
     ) -> Ints:
         """Return for each block an upper bound of the sum of all shares of a document, before any factor.
 
-        It is 0 for a block that no term reaches. In blocks with changes it may be too low.
+        It is 0 for a block that no term reaches and that is not forced. In blocks with changes it may be too low.
         """
         unit = (1 << SHARE_BITS) / weights.whole * _MARGIN
         sums = np.zeros(layout.blocks)
@@ -146,7 +152,7 @@ class NumpyKernels:
             near = _near(postings.base[begin:end], postings.base[other_begin:other_end])
             sums[np.unique(near >> layout.bits)] += share * _MARGIN
         most = np.maximum.reduceat(of_sessions[layout.sessions], layout.starts[:-1])
-        out: Ints = np.where(sums > 0, sums + most + 1, 0).astype(np.int64)
+        out: Ints = np.where((sums > 0) | forced, sums + most + 1, 0).astype(np.int64)
         return out
 
     def search(

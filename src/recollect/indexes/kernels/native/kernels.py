@@ -45,7 +45,10 @@ class NativeKernels:
         try:
             return self._free.pop()
         except IndexError:
-            return ffi.gc(lib.rc_scratch_new(), lib.rc_scratch_free)
+            made = lib.rc_scratch_new()
+            if made == ffi.NULL:
+                raise MemoryError from None
+            return ffi.gc(made, lib.rc_scratch_free)
 
     def tally(self, postings: Postings, table: Table) -> Ints:
         out: Ints = np.zeros((len(postings.spans), 3), dtype=np.int64)

@@ -337,6 +337,17 @@ static int compute_blocks(search *of, int64_t *lenders) {
     return status ? status : compute_in_order(of, order, size, FIRST_GROUP, &of->best, lenders);
 }
 
+// Returns the number of documents that are reached: `status` and those that were counted while searching.
+static int64_t search_end(search *of, int64_t status) {
+    free(of->best.totals);
+    free(of->standing.totals);
+    if (status < 0) {
+        rc_release(of->found);
+        return status;
+    }
+    return status + of->passed;
+}
+
 int64_t rc_search(const rc_postings *postings, const rc_table *table, const rc_weights *weights, const rc_about *about,
                   const rc_blocks *base, const rc_changes *changes, const rc_wanted *wanted, rc_scratch *scratch,
                   rc_found *found) {
@@ -346,9 +357,7 @@ int64_t rc_search(const rc_postings *postings, const rc_table *table, const rc_w
         int status = heap_new(&of.best, wanted->best_count) && heap_new(&of.standing, wanted->standing_count)
                          ? table->has_turns ? compute(&of, NULL) : compute_plain(&of)
                          : RC_NO_MEMORY;
-        free(of.best.totals);
-        free(of.standing.totals);
-        return status ? status : of.passed;
+        return search_end(&of, status);
     }
     int64_t *lenders = malloc((size_t)(base->far_blocks.count + changes->lenders.count + 1) * sizeof(int64_t));
     bool enough = lenders && !walk_fit(scratch, table) && !walk_fit_blocks(scratch, base->layout) &&
@@ -367,7 +376,5 @@ int64_t rc_search(const rc_postings *postings, const rc_table *table, const rc_w
         status = union_of(base->layout, weights->terms.count, wanted->summaries, wanted->forced, wanted->kept);
     }
     free(lenders);
-    free(of.best.totals);
-    free(of.standing.totals);
-    return status < 0 ? status : status + of.passed;
+    return search_end(&of, status);
 }
