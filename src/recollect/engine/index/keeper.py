@@ -74,7 +74,8 @@ class _Cached:
         """The memory of the caches that questions fill: records, and what is computed for the words of a segment."""
         rows, segment = self.index.documents.rows, self.index.segment
         of_words = 0 if segment is None else bytes_of(segment)
-        return cache_of(rows).nbytes + cache_of(rows, standing=True).nbytes + of_words
+        of_names = self.index.documents.speakers.nbytes
+        return cache_of(rows).nbytes + cache_of(rows, standing=True).nbytes + of_words + of_names
 
 
 class IndexKeeper(Follower[Branch, _Cached]):

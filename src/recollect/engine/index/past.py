@@ -20,6 +20,7 @@ from recollect.engine.follower import in_history
 from recollect.engine.index.keeper import BRANCH_BYTES, BULK_CHANGES, IndexKeeper, apply_written
 from recollect.engine.index.record_cache import MOST_BYTES
 from recollect.indexes.documents.columns import COLUMNS
+from recollect.indexes.kernels.blocks import most_bytes_of
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.indexes.words.merge import merged
 from recollect.indexes.words.segment import Builder
@@ -150,8 +151,8 @@ class PastIndexes:
             if key[0] == branch and entry is not None and entry.built is not None:
                 index = entry.built.index
                 columns = sum(getattr(entry.built.words.table, name).nbytes for name in COLUMNS)
-                own = 0 if index.segment is None or index.segment is segment else index.segment.nbytes
-                entry.nbytes = BRANCH_BYTES + columns + index.tail_bytes + MOST_BYTES + own
+                own = 0 if index.segment is None or index.segment is segment else most_bytes_of(index.segment)
+                entry.nbytes = BRANCH_BYTES + columns + index.tail_bytes + 2 * MOST_BYTES + own
                 self._entries.count(key, entry)
 
     def clear(self) -> None:
