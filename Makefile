@@ -17,8 +17,11 @@ help:            ## show this
 demo: $(VENV)/.installed            ## install, and show a conversation remembered and questions answered
 	$(BIN)/recollect demo
 
+# pytest compiles its tests when it collects them. All workers would at once, so halves of the tests are collected before.
 # Four workers for two cores, because many tests wait for disks and processes. Then the public API again, over a socket.
 test: $(VENV)/.developing           ## install what the tests need, and run them
+	@$(BIN)/python -m pytest --collect-only tests/[a-s]* src >/dev/null & \
+		$(BIN)/python -m pytest --collect-only tests/[t-z]* >/dev/null; wait
 	$(BIN)/python -m pytest -n 4 --dist loadgroup
 	RECOLLECT_TEST_EXECUTOR=socket $(BIN)/python -m pytest -n 4 --dist loadgroup $$(cat tests/public_api.txt)
 
@@ -40,7 +43,7 @@ wheel:                              ## build the source distribution and the whe
 	.venv-build/bin/python -m twine check --strict dist/*
 	$(PYTHON) -m venv .venv-wheel
 	.venv-wheel/bin/pip install --quiet --disable-pip-version-check --constraint requirements/lock.txt dist/*.whl
-	cd .venv-wheel && RECOLLECT_KERNELS=native bin/recollect doctor | grep native && bin/recollect demo >/dev/null
+	cd .venv-wheel && RECOLLECT_KERNELS=native bin/recollect doctor | grep -E 'kernels +native' && bin/recollect demo >/dev/null
 	du -sm .venv-wheel
 
 # In an environment of its own, so that torch (a build for processors alone, where pip is given one) stays out of the other.

@@ -274,7 +274,7 @@ def test_a_client_that_does_not_read_is_answered_once_it_does_in_bounded_memory_
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "memory.db"
-    nbytes, count, pings = 2_000_000, 25, 2000
+    nbytes, count, pings = LARGE_BYTES, 25, 2000
     # The answer names the tool, so that it is as large as the request.
     flood = [request("tools/call", {"name": "x" * nbytes, "arguments": {}}, number) for number in range(count)]
     flood += [request("ping", None, number) for number in range(count, count + pings)]
@@ -320,8 +320,10 @@ def _peak_bytes(pid: int) -> int:
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "hostile", "version": "1"}}
 #: Requests that are read ahead: those that are not answered, and those on their way from the pipe to them.
 AHEAD = REQUESTS + 8
+#: The size of a request of the flood: larger than a pipe.
+LARGE_BYTES = 1_000_000
 #: Each of the requests that a server reads ahead needs four times its size.
-READ_AHEAD_BYTES = AHEAD * 4 * 2_000_000
+READ_AHEAD_BYTES = AHEAD * 4 * LARGE_BYTES
 
 
 @pytest.fixture(scope="module")
