@@ -187,6 +187,11 @@ class Extras(NamedTuple):
     bounds_in: Callable[[Numbers, Numbers], tuple[Ints, Ints]]
     of: Callable[[Ints], Ints]
 
+    def within(self, group: Flags) -> Extras:
+        """Return the same without the documents that are not in a group."""
+        kept = group[self.numbers]
+        return self._replace(numbers=self.numbers[kept], shares=self.shares[kept])
+
 
 class Wanted(NamedTuple):
     """The documents that are wanted.

@@ -23,7 +23,7 @@ from recollect.indexes.parameters import NAMED_SHARE, SAID_SHARE, SPEAKER, SPEAK
 from recollect.indexes.scoring.dense import Dense
 from recollect.indexes.scoring.members import Member, MemberShares, member_shares, members_in
 from recollect.indexes.scoring.order_and_summary import by_place, spread
-from recollect.indexes.scoring.scores import NOTHING, Scores, weighed
+from recollect.indexes.scoring.scores import NOTHING, Scores, WeightedQuery, weighed
 from recollect.indexes.scoring.times import date_shares, exact, span_bounds, within
 from recollect.indexes.words.index import QueryTerm, WordView, query_terms
 from recollect.indexes.words.surface_forms import comparable
@@ -276,11 +276,11 @@ def score(
     if admitted is not None:
         forced = _joined(forced, admitted)
     reached: Reached | None = None
-    if best is not None and dense is None and spoken is None and admitted is None and not placed:
+    if best is not None and dense is None and admitted is None and not placed:
         wanted = Wanted(max(1, min(best, table.live_count)), STANDING, among)
-        if named_time or with_member is not None:
+        if len(forced) or named_time:
             wanted = wanted._replace(extras=_extras(forced, dates, with_member, table))
-        reached = asked.reach_best(about, wanted)
+        reached = asked.reach_best(about, wanted) if spoken is None else _best_with(spoken, asked, about, wanted)
     if reached is None or (named_time and not reached.passed):
         reached = asked.reach(forced)
         if named_time and not reached.passed:  # nothing is reached, whatever may be a hit
@@ -301,6 +301,26 @@ def score(
         scores = replace(scores, placed=factors)
         factors = factors * spread(scores.totals, reached.numbers, table) >> BITS
     return replace(scores, placed=factors)
+
+
+def _best_with(spoken: Flags, asked: WeightedQuery, about: About, wanted: Wanted) -> Reached | None:
+    """Return at least the best documents if those of one speaker, in `spoken`, have the same share besides the others.
+
+    They are among the best of the speaker and the best of all others: each search is independent of that share. None if
+    too few of the speaker's have any other share, so that documents with this share alone can be among the best.
+    """
+    extras, found = wanted.extras, []
+    for group in (spoken, ~spoken):
+        among = group if wanted.among is None else group & wanted.among
+        admits = None if extras is None else extras.within(group)
+        found.append(asked.reach_best(about, wanted._replace(among=among, extras=admits)))
+    first, others = found
+    shares = NOTHING if extras is None else extras.of(first.numbers)
+    _, totals = asked.kernels.best_of(first, shares, asked.view.table, about, wanted.best)
+    if len(totals) < wanted.best:
+        return None
+    numbers = np.concatenate([first.numbers, others.numbers])
+    return Reached(numbers, np.concatenate([first.shares, others.shares], axis=1), first.passed + others.passed)
 
 
 def _extras(forced: Ints, dates: Named, with_member: MemberShares | None, table: Table) -> Extras:
