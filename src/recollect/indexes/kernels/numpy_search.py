@@ -47,6 +47,9 @@ class Search:
         """Return the best documents."""
         changed = self.changes.blocks
         bounds = self._bounds()
+        if self.wanted.among is not None:  # other blocks have no hits
+            begins = np.arange(0, self.base.documents, 1 << blocks.BITS)
+            bounds *= np.logical_or.reduceat(self.wanted.among[: self.base.documents], begins)
         limits = bounds * self.base.factors(self.about) >> FRACTION_BITS
         standing = standing_blocks(self.table, self.base, self.changes, self.wanted)
         first = np.zeros(self.base.blocks, dtype=np.bool_)

@@ -309,6 +309,18 @@ static void add_extras(const rc_wanted *wanted, const rc_layout *layout, rc_scra
     }
 }
 
+/* Return whether a block has a document that may be a hit. */
+static bool may_have_hits(const search *of, int64_t block) {
+    rc_octets kept = of->wanted->kept;
+    int64_t bits = of->base->layout->bits, end = least_of((((block + 1) << bits) + 7) >> 3, kept.count);
+    for (int64_t at = block << bits >> 3; at < end; at++) {
+        if (AT(kept, at)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int compute_blocks(search *of, int64_t *lenders) {
     rc_scratch *scratch = of->scratch;
     const rc_layout *layout = of->base->layout;
@@ -321,7 +333,7 @@ static int compute_blocks(search *of, int64_t *lenders) {
     int64_t size = 0, standing = 0;
     for (int64_t at = 0; at < scratch->bounded_count; at++) {
         int64_t block = scratch->bounded[at];
-        if (!AT(of->changes->blocks, block)) {
+        if (!AT(of->changes->blocks, block) && (!wanted->among.count || may_have_hits(of, block))) {
             rc_candidate each = {bound_of(block, layout, scratch) * factor_in(of, block) >> BITS, block};
             order[size++] = each;
         }
