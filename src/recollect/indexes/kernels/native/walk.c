@@ -300,15 +300,18 @@ static void add_sessions(walk *of, int64_t term) {
         int64_t number = document_of(AT(tail.column, at)), begin = at;
         at = past(tail.column, at, tail.end);
         int64_t session = AT(table->session, number);
-        if (session != NONE && AT(table->alive, number)) {
+        if (session != NONE && scratch->is_wanted[session] && AT(table->alive, number)) {
             add_to_session(of, session, least_of(at - begin, MOST_COUNT));
         }
     }
     for (int64_t at = 0; at < of->part->dead.count && base.begin < base.end; at++) {
         int64_t number = AT(of->part->dead, at), session = AT(table->session, number);
-        int64_t times = session == NONE ? 0 : count_in(base.column, base.begin, base.end, number);
-        if (times) {
-            add_to_session(of, session, -times);
+        if (session != NONE && scratch->is_wanted[session]) {
+            int64_t begin = next_from(base.column, base.begin, base.end, first_of(number));
+            base.begin = next_from(base.column, begin, base.end, first_of(number + 1));
+            if (base.begin > begin) {
+                add_to_session(of, session, -least_of(base.begin - begin, MOST_COUNT));
+            }
         }
     }
     int64_t found = 0;
