@@ -25,7 +25,8 @@ from recollect.engine.index.record_cache import cache_of
 from recollect.engine.index.write_cache import WriteCache, Written
 from recollect.errors import NoMemoryError, RecollectError
 from recollect.indexes.documents.columns import Document
-from recollect.indexes.kernels.blocks import bytes_of
+from recollect.indexes.kernels.blocks import bytes_of, prepare
+from recollect.indexes.kernels.choose import chosen
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.indexes.words.merge import merged
 from recollect.indexes.words.segment import Builder, Segment
@@ -38,8 +39,9 @@ from recollect.stores.derived_protocols import Made, Segments
 _log = logging.getLogger("recollect")
 #: Smallest number of records for which an index file is kept: a smaller index is built as fast as it is loaded.
 KEPT_FROM = 1000
-#: Changes are merged into the segment once they are this many documents, and this fraction (1/8) of the segment.
-MERGED_FROM, MERGED_PART = 1000, 8
+#: Changes are merged into the segment once they are this many documents, and this fraction of the segment: 1/8 for
+#: added documents, and 1/128 for removed ones, since each keeps searches from leaving out its block.
+MERGED_FROM, MERGED_PART, MERGED_REMOVED_PART = 1000, 8, 128
 #: Approximate memory of a branch in addition to its index and its caches, and how far the caches may grow before their
 #: size is updated in the sum.
 BRANCH_BYTES, _UNCOUNTED_BYTES = 80_000, 65_536
@@ -259,7 +261,8 @@ class IndexKeeper(Follower[Branch, _Cached]):
         added = index.documents.count - in_segment
         removed = index.documents.count - index.documents.live_count
         save_again = erased and in_segment >= KEPT_FROM
-        if save_again or max(added, removed) >= max(MERGED_FROM, in_segment // MERGED_PART):
+        many = added >= max(MERGED_FROM, in_segment // MERGED_PART)
+        if save_again or many or removed >= max(MERGED_FROM, in_segment // MERGED_REMOVED_PART):
             self._schedule_merge(branch)
         return value
 
@@ -321,6 +324,8 @@ class IndexKeeper(Follower[Branch, _Cached]):
         if segment is index.segment:
             return
         successor = WordIndex(segment)
+        if index.segment is not None:
+            prepare(chosen(), segment, successor.view().table, index.segment)
         # Catch up outside the lock while the lag is large, so that readers do not wait.
         while True:
             with self._store.read() as view:

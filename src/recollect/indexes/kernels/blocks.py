@@ -79,6 +79,7 @@ class Base:
         #: Lenders of a block that are not next to it: the blocks, ascending, and one lender for each.
         self.far_blocks, self.far_lenders = of, lender
         self._summaries: OrderedDict[int, Summary] = OrderedDict()
+        self._titles: set[int] = set()  # the terms of titles among those that were ever summarized
         self._summary_bytes = 0
         self._most_bytes = _most_summary_bytes(segment)
 
@@ -93,16 +94,37 @@ class Base:
         found = self._summaries.get(number)
         if found is None:
             begin, end = postings.spans[term, :2].tolist()
-            found = kernels.summarize(postings.base[begin:end], self.table, self.layout, is_title)
-            if number != NONE:
-                self._summaries[number] = found
-                self._summary_bytes += found.nbytes
-                if self._summary_bytes > self._most_bytes:
-                    self._evict()
-        else:
-            with suppress(KeyError):  # another thread has evicted it
-                self._summaries.move_to_end(number)
+            return self._summarized(kernels, number, postings.base[begin:end], is_title)
+        with suppress(KeyError):  # another thread has evicted it
+            self._summaries.move_to_end(number)
         return found
+
+    def _summarized(self, kernels: Kernels, number: int, occurrences: Ints, is_title: bool) -> Summary:
+        """Compute the summary of a term, and cache it unless the number is NONE."""
+        made = kernels.summarize(occurrences, self.table, self.layout, is_title)
+        if number != NONE:
+            if is_title:
+                self._titles.add(number)
+            self._summaries[number] = made
+            self._summary_bytes += made.nbytes
+            if self._summary_bytes > self._most_bytes:
+                self._evict()
+        return made
+
+    def prepare(self, kernels: Kernels, segment: Segment, previous: Segment, like: Base) -> None:
+        """Compute the summaries of a segment for the terms that were used last in the previous segment.
+
+        Args:
+            kernels: The kernels.
+            segment: The segment that this is the base of.
+            previous: The previous one.
+            like: Its base.
+        """
+        for number in tuple(like._summaries):
+            term = segment.term(previous.terms[number])
+            if term != NONE:
+                begin, end = segment.span(term)
+                self._summarized(kernels, term, segment.occurrences[begin:end], number in like._titles)
 
     def _evict(self) -> None:
         """Evict the least recently used summaries, an eighth of what may be cached.
@@ -173,6 +195,20 @@ def base_of(segment: Segment, table: Table) -> Base:
     return base
 
 
+def prepare(kernels: Kernels, segment: Segment, table: Table, previous: Segment) -> None:
+    """Compute for a segment what has been computed for the one that it replaces, so that no recall need do so.
+
+    Args:
+        kernels: The kernels.
+        segment: The new segment.
+        table: A table that begins with its documents.
+        previous: The segment that it replaces.
+    """
+    like = _BASES.get(previous)
+    if like is not None:
+        base_of(segment, table).prepare(kernels, segment, previous, like)
+
+
 @dataclass(frozen=True, eq=False)
 class Changes:
     """The differences between a table and its base.
@@ -212,21 +248,22 @@ def _compared(table: Table, base: Base) -> Changes:
     dead = np.flatnonzero(~alive)
     differ = ~alive | (table.before[:count] != first.before) | (table.after[:count] != first.after)
     # A document has other lenders than in the base if a link on the way to one of them is another one.
-    blocks = np.unique(_around(first, np.flatnonzero(differ), _REACH - 1) >> BITS)
-    changed = np.zeros(base.blocks, dtype=np.bool_)
-    changed[blocks] = True
+    affected = _around(first, np.flatnonzero(differ), _REACH - 1)
+    changed = _marked(affected >> BITS, base.blocks)
+    blocks = np.flatnonzero(changed)
     unchanged = ~np.repeat(changed, 1 << BITS)[:count]
-    in_blocks = np.flatnonzero(~unchanged)
     tail = np.arange(count, table.count)
-    lenders = _around(table, np.concatenate([in_blocks[alive[in_blocks]], tail]), _REACH)
+    # Other documents of these blocks have the lenders that they have in the base.
+    lenders = _around(table, np.concatenate([affected[alive[affected]], tail]), _REACH)
+    lenders = lenders[lenders < count]
     sessions = table.session[count : table.count]
     return Changes(
         dead,
         blocks,
         changed,
         bool(len(blocks)) or table.count > count,
-        lenders[lenders < count],
-        np.unique(sessions[sessions != NONE]).astype(np.int64),
+        lenders[~_next_to(changed, lenders)],
+        np.flatnonzero(_marked(sessions[sessions != NONE], len(table.session_lengths))),
         np.packbits(unchanged),
         _blocks_of(table.governing, base),
     )
@@ -261,8 +298,16 @@ def kept_of(changes: Changes, wanted: Wanted) -> NDArray[np.uint8]:
     return changes.unchanged & packed
 
 
+def _next_to(chosen: Flags, numbers: Ints) -> Flags:
+    """Return which documents are in one of the chosen blocks, or at most _REACH documents away from one."""
+    out: Flags = np.zeros(len(numbers), dtype=np.bool_)
+    for step in range(-_REACH, _REACH + 1, min(_REACH, 1 << BITS)):
+        out |= chosen[np.clip((numbers + step) >> BITS, 0, len(chosen) - 1)]
+    return out
+
+
 def _blocks_of(numbers: Ints, base: Base) -> Ints:
-    return np.unique(numbers[numbers < base.documents] >> BITS)
+    return np.flatnonzero(_marked(numbers[numbers < base.documents] >> BITS, base.blocks))
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,16 +342,27 @@ def part_of(base: Base, inside: Flags, changes: Changes, summaries: tuple[Summar
     return Part(base.layout, inside, lenders, changes.dead, with_tail, changes.tail_sessions, summaries)
 
 
+def _marked(numbers: Ints | Numbers, count: int) -> Flags:
+    """Return a flag for each number below a count: whether it is one of these numbers, which may repeat."""
+    out: Flags = np.zeros(count, dtype=np.bool_)
+    out[numbers] = True
+    return out
+
+
 def _around(table: Table, numbers: Ints, steps: int) -> Ints:
-    """Return documents and the turns around them, up to a number of steps, ascending."""
-    found = [numbers.astype(np.int64)]
+    """Return documents and the turns around them, up to a number of steps, ascending.
+
+    Cost:
+        O(numbers x steps + documents). Sorting would take longer.
+    """
+    found = _marked(numbers, table.count)
     for links in (table.before, table.after):
-        at = found[0]
+        at = numbers
         for _ in range(steps):
             at = links[at].astype(np.int64)
             at = at[(at != NONE) & (at < table.count)]
-            found.append(at)
-    return np.unique(np.concatenate(found))
+            found[at] = True
+    return np.flatnonzero(found)
 
 
 def _layout(sessions: Numbers) -> Layout:
