@@ -17,6 +17,7 @@
     python -m bench outline --json      an outline of 50,000 nodes: ingest, one changed line, look-ups
     python -m bench swarm --json        1,000 agents doing 1,000,000 operations of keyed memory, and its recall
     python -m bench growth --json       bytes of the file for each write, and what a compaction gives back
+    python -m bench stalls --json       the longest recalls in ten minutes of mixed load
     python -m bench namespaces, pauses, filters, catch-up, feed, once, plot, all
 
 Texts come from the files of this machine (`bench.corpus`). Stores, texts and environments of peers are cached in the
@@ -92,6 +93,7 @@ MEASURES = {
     "open": ("opening.openings", "records runs"),
     "namespaces": ("namespaces.many_namespaces", "namespaces"),
     "pauses": ("pauses.pauses", "records"),
+    "stalls": ("stalls.stalls", "records seconds"),
     "filters": ("filtering.filters", "records questions"),
     "catch-up": ("catching_up.catching_up", "records"),
     "feed": ("feed.feeds", "listeners"),
@@ -172,6 +174,8 @@ def _parser() -> argparse.ArgumentParser:
     opening.add_argument("--runs", type=int, default=7, help="maximum number of runs; fewer if they are slow")
     command("namespaces", "one of many namespaces", None).add_argument("--namespaces", type=int, default=10_000)
     command("pauses", "the longest call among mixed writes", 100_000)
+    stalls = command("stalls", "the longest recalls while others write", 100_000)
+    stalls.add_argument("--seconds", type=int, default=600)
     command("filters", "recall with filters", 100_000, 100)
     command("catch-up", "what a commit of another process costs a reader", 100_000)
     feed = command("feed", "listeners on as many namespaces: threads, views and latencies", None)

@@ -51,7 +51,8 @@ from recollect.indexes.kernels.native.kernels import NativeKernels
 from recollect.indexes.words.index import WordIndex
 from recollect.indexes.words.postings import Postings
 table = WordIndex().view().table
-postings = Postings(np.array([500 << 16]), np.zeros(0, dtype=np.int64), np.array([[0, 1, 0, 0]]))
+spans, lengths = np.array([[0, 1, 0, 0]]), np.ones(1, dtype=np.uint16)
+postings = Postings(np.array([500 << 16]), np.zeros(0, dtype=np.int64), spans, lengths)
 NativeKernels().tally(postings, table)
 """
 
