@@ -6,15 +6,17 @@ and it learns how many events it missed, and after which one.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.errors import InvalidArgumentError
 from recollect.keyed.values import EVENT_KINDS, Event, EventKind
+
+if TYPE_CHECKING:
+    import asyncio
 
 #: Default number of events in a queue.
 QUEUE = 1024
@@ -153,6 +155,8 @@ class Subscription:
         return self
 
     async def __anext__(self) -> Event | Missed:
+        import asyncio  # only for those who await
+
         loop = asyncio.get_running_loop()
         while True:
             with self._changed:

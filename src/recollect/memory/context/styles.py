@@ -15,8 +15,8 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from html import escape
 from typing import Any, NamedTuple, Protocol
-from xml.sax.saxutils import escape, quoteattr
 
 from recollect.memory.context.quoting import indented
 from recollect.memory.context.values import Style
@@ -267,12 +267,14 @@ class _Xml:
 
 
 def _tag(name: str, attributes: dict[str, str]) -> str:
+    from xml.sax.saxutils import quoteattr  # imports a client for HTTP, so only for XML
+
     shown = "".join(f" {key}={quoteattr(_legal(value))}" for key, value in attributes.items() if value)
     return f"<{name}{shown}>"
 
 
 def _escaped(text: str) -> str:
-    return escape(_legal(text))
+    return escape(_legal(text), quote=False)
 
 
 def _legal(text: str) -> str:
