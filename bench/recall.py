@@ -62,8 +62,8 @@ def _spaces(memory: recollect.Memory, namespaces: int) -> list[recollect.Memory]
     return [memory.namespace(stores.namespace_of(number)) for number in range(namespaces)]
 
 
-#: How many questions the first answers after opening are, which are measured apart.
-FIRST = 100
+#: The numbers of questions after opening that are measured apart: nothing was asked before.
+FIRST = 100, 200
 
 
 def recalls(
@@ -80,13 +80,13 @@ def recalls(
         texts = [turn.text for turn in source.turns(records)]
         path = stores.of_dialogues(source, records, namespaces)
         asked, before = source.questions(count), source.questions(WARM_UP, seed=5)
-        first = source.questions(FIRST, seed=7)
+        first = source.questions(max(FIRST), seed=7)
     else:
         source = corpus()
         texts = source.texts(records)
         path = stores.plain(source, records)
         asked, before = questions(texts, count), questions(texts, WARM_UP, seed=5)
-        first = questions(texts, FIRST, seed=7)
+        first = questions(texts, max(FIRST), seed=7)
     peer_figures: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(dir=cache_folder()) as folder, recollect.open(path, read_only=True) as memory:
         spaces = cycle([memory] if namespaces == 1 else _spaces(memory, namespaces))
@@ -95,7 +95,7 @@ def recalls(
             return next(spaces).recall(question, K)
 
         cold_ms = milliseconds(ask, before[0])
-        at_first = percentiles([milliseconds(ask, question) for question in first])
+        first_ms = [milliseconds(ask, question) for question in first]
         askers: dict[str, Ask] = {}
         for name in peers if namespaces == 1 else ():
             try:
@@ -115,12 +115,13 @@ def recalls(
         by_stage = stages(ask, asked)
     figures = {name: percentiles(values) for name, values in times.items()}
     ours = figures.pop("recollect")
+    at_first = {f"first_{number}": percentiles(first_ms[:number]) for number in FIRST}
     return {
         "command": "recall",
         "records": records,
         "namespaces": namespaces,
         "questions": count,
-        "recollect": {**ours, "cold_ms": cold_ms, f"first_{FIRST}": at_first, "kernel": kernel, "stages_ms": by_stage},
+        "recollect": {**ours, "cold_ms": cold_ms, **at_first, "kernel": kernel, "stages_ms": by_stage},
         **{name: {**figures.get(name, {}), **facts} for name, facts in peer_figures.items()},
         "ratio": {name: figure["p50_ms"] / ours["p50_ms"] for name, figure in figures.items()},
         **source.to_json(),

@@ -5,6 +5,8 @@ end of a conversation, one updates a record and one forgets one. A process on an
 that the index catches up with commits of others. Enough is written in ten minutes that the index is merged and saved
 several times.
 
+As in a server, what is loaded at the start is exempt from garbage collection.
+
 A stall is a recall that takes more than 20 ms. For each is measured how long its thread computed and how long Python's
 garbage collector ran. The machine itself also stalls: another process does nothing but sleep for a millisecond at a
 time, and reports when it overslept by 10 ms or more. Stalls at these times are counted apart.
@@ -22,6 +24,7 @@ import threading
 import time
 from array import array
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -126,35 +129,28 @@ def _merging() -> Iterator[list[float]]:
         IndexKeeper._merge_now = merge  # type: ignore[method-assign]
 
 
-def _writing(memory: recollect.Memory, turns: list[Turn], ids: list[str], ended: threading.Event) -> list[int]:
-    """Write until the end; the number of writes is in the list that is returned."""
-    rng, written = random.Random(4), [0]
-
-    def write() -> None:
-        for place in count():
-            if ended.wait(_PAUSE_S):
-                return
-            share, turn = rng.random(), turns[place % len(turns)]
-            if share < 0.8:
-                session = f"{turn.session}/{place // len(turns)}"
-                ids.append(
-                    memory.remember(
-                        turn.text,
-                        kind="conversation",
-                        conversation=f"new {turn.conversation}",
-                        session=session,
-                        speaker=turn.speaker,
-                    ).id
-                )
-            elif share < 0.9:
-                memory.update(rng.choice(ids), importance=rng.random())
-            else:
-                memory.forget(ids.pop(rng.randrange(len(ids))))
-            written[0] += 1
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    return written
+def _write(memory: recollect.Memory, turns: list[Turn], ids: list[str], ended: threading.Event) -> int:
+    """Write until the end, and return the number of writes. The ids are those of the records that are changed."""
+    rng = random.Random(4)
+    for place in count():
+        if ended.wait(_PAUSE_S):
+            return place
+        share, turn = rng.random(), turns[place % len(turns)]
+        if share < 0.8:
+            ids.append(
+                memory.remember(
+                    turn.text,
+                    kind="conversation",
+                    conversation=f"new {turn.conversation}",
+                    session=f"{turn.session}/{place // len(turns)}",
+                    speaker=turn.speaker,
+                ).id
+            )
+        elif share < 0.9:
+            memory.update(rng.choice(ids), importance=rng.random())
+        else:
+            memory.forget(ids.pop(rng.randrange(len(ids))))
+    raise AssertionError("there is always a next place")
 
 
 @contextmanager
@@ -190,16 +186,18 @@ def stalls(records: int, seconds: int) -> dict[str, Any]:
         ended = threading.Event()
         with (
             recollect.open(path) as memory,
+            ThreadPoolExecutor(1) as pool,
             _collecting() as collected,
             _merging() as merges,
             _process(_OTHER, str(path), str(_OTHER_PAUSE_S), *(turn.text for turn in turns[:200])) as other,
             _process(_SLEEPER) as sleeper,
         ):
-            ids = [f"t{at}" for at in range(_WRITTEN)]
+            ids = [f"t{at}" for at in range(len(turns))]
             for question in asked:  # compiles patterns, too
                 memory.recall(question, K)
+            gc.freeze()
             before = memory.seq
-            written = _writing(memory, turns, ids, ended)
+            writing = pool.submit(_write, memory, turns, ids, ended)
             end = time.perf_counter() + seconds
             try:
                 while time.perf_counter() < end:
@@ -226,7 +224,7 @@ def stalls(records: int, seconds: int) -> dict[str, Any]:
         "records": records,
         "seconds": seconds,
         "recalls": len(ms),
-        "writes": written[0],
+        "writes": writing.result(),
         "commits": commits,
         "merges": len(merges),
         **percentiles(ms),
