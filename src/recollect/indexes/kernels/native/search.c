@@ -217,25 +217,29 @@ static void sift(rc_candidate *heap, int64_t size, int64_t at) {
     heap[at] = moved;
 }
 
+static int compared(const void *one, const void *other) {
+    int64_t first = *(const int64_t *)one, second = *(const int64_t *)other;
+    return (first > second) - (first < second);
+}
+
 /* Return the lenders of a group's blocks that are not next to them, in `out`, ascending; some may occur twice. */
 static rc_ints lenders_of(const search *of, const rc_flags inside, const rc_ints more, int64_t *out) {
-    rc_ints far = of->base->far_blocks;
-    rc_ints found = {out, 0};
-    for (int64_t at = 0; at < far.count; at++) {
-        if (AT(inside, AT(far, at))) {
+    rc_ints far = of->base->far_blocks, found = {out, 0};
+    int64_t at = 0;
+    for (int64_t block = next_set(inside, 0); at < far.count && block < inside.count; block = next_set(inside, block + 1)) {
+        at = next_from(far, at, far.count, block);
+        for (; at < far.count && AT(far, at) == block; at++) {
             out[found.count++] = AT(of->base->far_lenders, at);
         }
     }
-    for (int64_t at = 0; at < more.count; at++) {
-        out[found.count++] = AT(more, at);
+    for (int64_t place = 0; place < more.count; place++) {
+        out[found.count++] = AT(more, place);
     }
-    /* Mostly none, or ascending already: insertion, which is fast then, or else a sort. */
-    for (int64_t at = 1; at < found.count; at++) {
-        int64_t value = out[at], to = at;
-        for (; to > 0 && out[to - 1] > value; to--) {
-            out[to] = out[to - 1];
+    for (int64_t place = 1; place < found.count; place++) {
+        if (out[place - 1] > out[place]) {
+            qsort(out, (size_t)found.count, sizeof(int64_t), compared);
+            break;
         }
-        out[to] = value;
     }
     return found;
 }

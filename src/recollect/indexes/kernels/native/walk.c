@@ -364,12 +364,6 @@ static inline void add_range(walk *of, int64_t begin, int64_t end) {
     }
 }
 
-/* Return the first index from `at` on whose flag is set, or the number of flags. */
-static int64_t next_set(rc_flags flags, int64_t at) {
-    const uint8_t *found = at < flags.count ? memchr(flags.at + at, true, (size_t)(flags.count - at)) : NULL;
-    return found ? found - flags.at : flags.count;
-}
-
 /* Find the ranges of documents and the sessions of a part. Returns 0 or RC_NO_MEMORY. */
 static int prepare(walk *of) {
     const rc_part *part = of->part;

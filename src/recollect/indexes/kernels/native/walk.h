@@ -149,4 +149,10 @@ void bounds_clear(rc_scratch *scratch);
 int64_t union_of(const rc_layout *layout, int64_t terms, const rc_summary *const *summaries, rc_ints more,
                  rc_octets kept);
 
+/* Return the first index from `at` on whose flag is set, or the number of flags. */
+static inline int64_t next_set(rc_flags flags, int64_t at) {
+    const uint8_t *found = at < flags.count ? memchr(flags.at + at, true, (size_t)(flags.count - at)) : NULL;
+    return found ? found - flags.at : flags.count;
+}
+
 #endif
