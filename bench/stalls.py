@@ -1,10 +1,11 @@
 """The longest recalls while others write: does anything in the background stall a reader?
 
 One thread asks questions without a break. Another writes to the same store: of ten operations, eight add a turn to the
-end of a conversation, one updates a record and one forgets one. A process on another core adds turns to it, too, so
+end of a conversation, one updates a record and one forgets one. Another process adds turns to it, too, so
 that the index catches up with commits of others. Enough is written in ten minutes that the index is merged and saved
 several times.
 
+Unlike other measurements, this one uses all cores: what runs in the background is meant to run beside the recalls.
 As in a server, what is loaded at the start is exempt from garbage collection.
 
 A stall is a recall that takes more than 20 ms. For each is measured how long its thread computed and how long Python's
@@ -15,6 +16,7 @@ time, and reports when it overslept by 10 ms or more. Stalls at these times are 
 from __future__ import annotations
 
 import gc
+import os
 import random
 import shutil
 import subprocess
@@ -34,7 +36,7 @@ import recollect
 from bench import stores
 from bench.corpus import cache_folder
 from bench.dialogues import Turn, dialogues
-from bench.measuring import ROOT, first_core, percentile, percentiles, told, versions
+from bench.measuring import CORES, ROOT, percentile, percentiles, told, versions
 from bench.peers import K
 from recollect.engine.follower import Tagged
 from recollect.engine.index.keeper import IndexKeeper
@@ -155,15 +157,10 @@ def _write(memory: recollect.Memory, turns: list[Turn], ids: list[str], ended: t
 
 @contextmanager
 def _process(code: str, *arguments: str) -> Iterator[Callable[[], str]]:
-    """A process on the other core. The function that is yielded ends it and returns what it printed."""
-    with first_core():
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, *arguments],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    """Another process. The function that is yielded ends it and returns what it printed."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     try:
         yield lambda: process.communicate("\n")[0]
     finally:
@@ -173,6 +170,8 @@ def _process(code: str, *arguments: str) -> Iterator[Callable[[], str]]:
 
 def stalls(records: int, seconds: int) -> dict[str, Any]:
     """The latencies of recalls in so many seconds of mixed load on a store of conversations."""
+    if CORES:
+        os.sched_setaffinity(0, CORES)
     source = dialogues()
     asked, about = source.questions(1000), source.to_json()
     turns = source.turns(records)[:_WRITTEN]
