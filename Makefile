@@ -37,7 +37,7 @@ wheel:                              ## build the source distribution and the whe
 	rm -rf dist .venv-wheel .venv-build
 	$(PYTHON) -m venv .venv-build
 	.venv-build/bin/pip install --quiet --disable-pip-version-check --constraint requirements/lock.txt --requirement requirements/wheel.txt
-	.venv-build/bin/python -m build --outdir dist/raw
+	RECOLLECT_KERNELS=native .venv-build/bin/python -m build --outdir dist/raw
 	PATH="$(abspath .venv-build/bin):$$PATH" .venv-build/bin/auditwheel repair --wheel-dir dist dist/raw/*.whl
 	mv dist/raw/*.tar.gz dist && rm -r dist/raw
 	.venv-build/bin/python -m twine check --strict dist/*

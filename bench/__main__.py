@@ -134,6 +134,14 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
     return summary(arguments.records)
 
 
+def _positive(text: str) -> int:
+    """Read a number of which there is at least one."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number
+
+
 def _peers(known: Iterable[str]) -> Callable[[str], list[str]]:
     """What reads `--peers`: names of these, with commas between."""
 
@@ -149,7 +157,7 @@ def _peers(known: Iterable[str]) -> Callable[[str], list[str]]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--records", type=int, default=10_000)
+    parser.add_argument("--records", type=_positive, default=10_000)
     parser.add_argument("--json", action="store_true", help="print one JSON document, and nothing else, on stdout")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
@@ -157,34 +165,34 @@ def _parser() -> argparse.ArgumentParser:
         out = commands.add_parser(name, help=help_)
         out.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
         if records is not None:
-            out.add_argument("--records", type=int, default=records)
+            out.add_argument("--records", type=_positive, default=records)
         if questions is not None:
-            out.add_argument("--questions", type=int, default=questions)
+            out.add_argument("--questions", type=_positive, default=questions)
         return out
 
     recall = command("recall", "recall, compared with peers", 100_000, 200)
     recall.add_argument("--peers", type=_peers(PEERS), default=list(PEERS), metavar="NAME,...")
     recall.add_argument("--corpus", choices=("sentences", "conversations"), default="sentences", help="the records")
     recall.add_argument(
-        "--namespaces", type=int, default=1, metavar="N", help="spread conversations over so many, without peers"
+        "--namespaces", type=_positive, default=1, metavar="N", help="spread conversations over so many, without peers"
     )
     command("conversations", "recall over turns of conversations, compared with independent records", 100_000, 200)
     command("write", "durable writes, compared with the bare disk; --records: of the bulk write", 20_000)
     opening = command("open", "opening to the first answer, and memory", 100_000)
-    opening.add_argument("--runs", type=int, default=7, help="maximum number of runs; fewer if they are slow")
-    command("namespaces", "one of many namespaces", None).add_argument("--namespaces", type=int, default=10_000)
+    opening.add_argument("--runs", type=_positive, default=7, help="maximum number of runs; fewer if they are slow")
+    command("namespaces", "one of many namespaces", None).add_argument("--namespaces", type=_positive, default=10_000)
     command("pauses", "the longest call among mixed writes", 100_000)
     stalls = command("stalls", "the longest recalls while others write", 100_000)
-    stalls.add_argument("--seconds", type=int, default=600)
+    stalls.add_argument("--seconds", type=_positive, default=600)
     command("filters", "recall with filters", 100_000, 100)
     command("catch-up", "what a commit of another process costs a reader", 100_000)
     feed = command("feed", "listeners on as many namespaces: threads, views and latencies", None)
-    feed.add_argument("--listeners", type=int, default=1000)
+    feed.add_argument("--listeners", type=_positive, default=1000)
     command("sdr", "the best of many SDRs, compared with reading all their rows", 100_000, 100)
     command("sdr-encoders", "how well SDRs find, by which bits are kept", 5_000, 400)
     command("vectors", "the exact scan of vectors, compared with reading them all", 100_000, 50)
     poison = command("poison", "the most expensive texts, compared with plain words of as many bytes", None)
-    poison.add_argument("--bytes", type=int, default=2**20)
+    poison.add_argument("--bytes", type=_positive, default=2**20)
     command("mcp", "calls of the MCP server, compared with this process, and its start", 10_000, 200)
     command(
         "serve", "calls of the server, compared with this process, and requests a second of its clients", 10_000, 400
@@ -195,11 +203,11 @@ def _parser() -> argparse.ArgumentParser:
     command("outline", "an outline: ingest, ingest of one changed line, look-ups", 50_000)
     command("history", "snapshots, differences and rollbacks of few changes among many records", 100_000)
     swarming = command("swarm", "agents in one process on one keyed memory, and the compatible recall", 10_000)
-    swarming.add_argument("--agents", type=int, default=1000)
-    swarming.add_argument("--operations", type=int, default=1_000_000)
+    swarming.add_argument("--agents", type=_positive, default=1000)
+    swarming.add_argument("--operations", type=_positive, default=1_000_000)
     swarming.add_argument("--one", action="store_true", help="only these agents, in this process")
     growing = command("growth", "what the file grows by with each write", 10_000)
-    growing.add_argument("--writes", type=int, default=120_000)
+    growing.add_argument("--writes", type=_positive, default=120_000)
     once = command("once", "peers in separate environments", 10_000)
     once.add_argument("--peers", type=_peers(ONCE), default=list(ONCE), metavar="NAME,...")
     drawing = command("plot", "latency, memory and writes of results, as SVG", None)

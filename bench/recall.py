@@ -74,6 +74,8 @@ def recalls(
     The records are independent sentences, or turns of conversations with questions as people ask them
     ("conversations"); these may be spread over several namespaces, which are asked in turn, without peers.
     """
+    if namespaces > 1 and kind != "conversations":
+        raise SystemExit("--namespaces needs --corpus conversations: sentences are in one namespace")
     source: Corpus | Dialogues
     if kind == "conversations":
         source = dialogues()

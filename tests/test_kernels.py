@@ -17,7 +17,7 @@ from recollect.indexes import fixed_point, parameters
 from recollect.indexes.documents import columns
 from recollect.indexes.kernels import choose
 from recollect.indexes.kernels.factors import BY_KIND
-from recollect.indexes.kernels.native import library
+from recollect.indexes.kernels.native import library, sources
 from recollect.indexes.kernels.types import RATIO_BITS, RAW
 from recollect.indexes.sdr import types as sdr_types
 from recollect.indexes.words import postings
@@ -59,21 +59,34 @@ def test_numpy_serves_if_it_is_requested(tmp_path: Path) -> None:
 def test_without_native_kernels_numpy_serves_and_the_doctor_says_why(tmp_path: Path) -> None:
     kernels, ok, finding = asked(tmp_path, wants("auto"), _NOT_BUILT)
     assert (kernels, ok) == ("numpy", "True")
-    assert finding.startswith("numpy; no native kernels: the package was built without them (")
+    assert finding.startswith("numpy; no native kernels: the package was built without those that it needs (")
     assert "install a C compiler" in finding
 
 
 def test_requested_native_kernels_that_are_missing_are_a_warning_and_a_finding(tmp_path: Path) -> None:
     warning, kernels, ok, _ = asked(tmp_path, wants("native"), _NOT_BUILT)
-    assert warning.startswith("RECOLLECT_KERNELS=native, but the package was built without them (")
+    assert warning.startswith("RECOLLECT_KERNELS=native, but the package was built without those that it needs (")
     assert warning.endswith(choose.INSTALL)
     assert (kernels, ok) == ("numpy", "False")
 
 
 def test_an_unknown_choice_of_kernels_is_a_warning(tmp_path: Path) -> None:
-    warning, kernels, _, _ = asked(tmp_path, wants("numba"))
+    warning, kernels, ok, finding = asked(tmp_path, wants("numba"))
     assert warning == "RECOLLECT_KERNELS=numba is ignored: it is none of auto, native and numpy"
-    assert kernels == "native"
+    assert (kernels, ok, finding) == ("native", "False", "native; RECOLLECT_KERNELS = 'numba' is ignored")
+
+
+def test_an_empty_choice_of_kernels_counts_as_none(tmp_path: Path) -> None:
+    assert asked(tmp_path, wants("")) == ["native", "True", "native"]
+
+
+def test_kernels_compiled_from_other_sources_are_not_used_and_the_doctor_says_so(tmp_path: Path) -> None:
+    others = "from recollect.indexes.kernels.native import sources; sources.fingerprint = lambda folder: '00'"
+    kernels, ok, finding = asked(tmp_path, wants("auto"), others)
+    assert (kernels, ok) == ("numpy", "True")
+    assert "what is compiled is of other sources than those beside it" in finding
+    library.check_sources(sources.fingerprint(Path(library.__file__).parent))
+    library.check_sources("")  # an installed package has no sources beside it
 
 
 def test_the_doctor_names_the_kernels() -> None:

@@ -5,7 +5,6 @@ Every finding results from a test or a read during the call.
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Iterator
 from contextlib import suppress
@@ -163,13 +162,13 @@ def _full_text(scratch: Memory) -> Finding:
 
 def _kernels(active: str) -> Finding:
     """Name the kernels in use. Being without the native ones is no fault: the results are the same, slower."""
-    wanted = os.environ.get("RECOLLECT_KERNELS", "auto")
+    wanted = choose.requested()
     finding = active
-    if choose.missing():
+    if wanted != "auto":
+        finding += f"; RECOLLECT_KERNELS = {wanted!r}" + ("" if wanted in choose.CHOICES else " is ignored")
+    if choose.missing() and wanted != "numpy":
         finding += f"; no native kernels: {choose.missing()}; {choose.INSTALL}"
-    elif wanted != "auto":
-        finding += f"; RECOLLECT_KERNELS = {wanted!r}"
-    return Finding("kernels", finding, wanted != "native" or active == "native")
+    return Finding("kernels", finding, wanted in choose.CHOICES and (wanted != "native" or active == "native"))
 
 
 def _dense(memory: Memory) -> Finding:

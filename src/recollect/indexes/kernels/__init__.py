@@ -1,1 +1,1 @@
-"""Kernels: the functions that walk postings and compute shares, in NumPy and compiled by numba, with the same bits."""
+"""Kernels: the functions that walk postings and compute shares, in C and in NumPy, with the same bits."""

@@ -21,6 +21,8 @@ INSTALL = (
     "install a C compiler (Debian: apt install gcc python3-dev) and then the package again, with pip's options "
     "--force-reinstall and --no-cache-dir"
 )
+#: The values of RECOLLECT_KERNELS.
+CHOICES = "auto", "native", "numpy"
 _NATIVE = "recollect.indexes.kernels.native."
 
 
@@ -30,15 +32,20 @@ def missing() -> str:
     try:
         import_module(f"{_NATIVE}library")
     except ImportError as error:
-        return f"the package was built without them ({error})"
+        return f"the package was built without those that it needs ({error})"
     return ""
+
+
+def requested() -> str:
+    """Return what RECOLLECT_KERNELS requests, "auto" if it is not set or empty."""
+    return os.environ.get("RECOLLECT_KERNELS") or "auto"
 
 
 @cache
 def uses_native() -> bool:
     """Return whether this process uses native kernels."""
-    wanted = os.environ.get("RECOLLECT_KERNELS", "auto")
-    if wanted not in ("auto", "native", "numpy"):
+    wanted = requested()
+    if wanted not in CHOICES:
         _log.warning("RECOLLECT_KERNELS=%s is ignored: it is none of auto, native and numpy", wanted)
     if wanted == "native" and missing():
         _log.warning("RECOLLECT_KERNELS=native, but %s: NumPy gives the same results, slower; %s", missing(), INSTALL)

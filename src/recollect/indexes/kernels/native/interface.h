@@ -135,6 +135,8 @@ enum { RC_NO_MEMORY = -1 };
 
 /* Whether this is a build that checks every index. */
 int rc_checked(void);
+/* The fingerprint of the sources (`sources.fingerprint`). */
+const char *rc_sources(void);
 
 rc_scratch *rc_scratch_new(void);
 void rc_scratch_free(rc_scratch *scratch);

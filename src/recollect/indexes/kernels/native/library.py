@@ -8,15 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.indexes.kernels.native.sources import fingerprint
+
 _native = import_module("recollect.indexes.kernels.native._native")
 ffi: Any = _native.ffi
 lib: Any = _native.lib
+
+
+def check_sources(expected: str) -> None:
+    """Check that the functions were compiled from the sources with a fingerprint ("": whatever they are).
+
+    Raises:
+        ImportError: They were not.
+    """
+    compiled = ffi.string(lib.rc_sources()).decode() if hasattr(lib, "rc_sources") else "older sources"
+    if expected and compiled != expected:
+        raise ImportError("what is compiled is of other sources than those beside it")
+
+
+check_sources(fingerprint(Path(__file__).parent))
 
 #: The attribute under which the structure of an object is kept with it.
 _KEPT = "_native"

@@ -6,6 +6,8 @@
 
 #include "walk.h"
 
+const char *rc_sources(void) { return RC_SOURCES; }
+
 int rc_checked(void) {
 #ifdef RC_CHECKED
     return 1;
