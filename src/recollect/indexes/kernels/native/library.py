@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -33,7 +33,7 @@ def check_sources(expected: str) -> None:
         raise ImportError("what is compiled is of other sources than those beside it")
 
 
-check_sources(fingerprint(Path(__file__).parent))
+check_sources(fingerprint(files("recollect.indexes.kernels.native")))
 
 #: The attribute under which the structure of an object is kept with it.
 _KEPT = "_native"

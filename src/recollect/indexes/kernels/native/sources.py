@@ -6,16 +6,16 @@ The build executes this file by itself, so it imports nothing of the package.
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
+from importlib.resources.abc import Traversable
 
 
-def fingerprint(folder: Path) -> str:
+def fingerprint(folder: Traversable) -> str:
     """Return a digest of the C files in a folder; "" if there are none, as in an installed package."""
-    files = sorted([*folder.glob("*.c"), *folder.glob("*.h")], key=lambda file: file.name)
+    files = sorted((file.name, file) for file in folder.iterdir() if file.name.endswith((".c", ".h")))
     if not files:
         return ""
     digest = hashlib.sha256()
-    for file in files:
+    for name, file in files:
         content = file.read_bytes()
-        digest.update(f"{file.name} {len(content)}\n".encode() + content)
+        digest.update(f"{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()
