@@ -9,7 +9,7 @@ NATIVE := setup.py $(wildcard src/recollect/indexes/kernels/native/*.[ch])
 # Tests start hundreds of processes: let the first one leave its bytecode, so that the others need not compile.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all test-checked test-models test-mcp test-nest wheel node-and-npm round-trip check docs fmt bench torture torture-short clean help
+.PHONY: demo test test-socket test-all test-checked test-models test-mcp test-nest wheel node-and-npm round-trip check docs fmt bench torture torture-short clean help
 
 help:            ## show this
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -18,11 +18,13 @@ demo: $(VENV)/.installed            ## install, and show a conversation remember
 	$(BIN)/recollect demo
 
 # pytest compiles its tests when it collects them. All workers would at once, so halves of the tests are collected before.
-# Four workers for two cores, because many tests wait for disks and processes. Then the public API again, over a socket.
+# Four workers for two cores, because many tests wait for disks and processes.
 test: $(VENV)/.developing           ## install what the tests need, and run them
 	@$(BIN)/python -m pytest --collect-only tests/[a-s]* src >/dev/null & \
 		$(BIN)/python -m pytest --collect-only tests/[t-z]* >/dev/null; wait
 	$(BIN)/python -m pytest -n 4 --dist loadgroup
+
+test-socket: $(VENV)/.developing    ## test the public API again, over a socket
 	RECOLLECT_TEST_EXECUTOR=socket $(BIN)/python -m pytest -n 4 --dist loadgroup $$(cat tests/public_api.txt)
 
 test-all:                           ## the tests on every Python from 3.11 to 3.14 that is on this machine
