@@ -306,9 +306,11 @@ def score(
 def _best_with(spoken: Flags, asked: WeightedQuery, about: About, wanted: Wanted) -> Reached | None:
     """Return at least the best documents if those of one speaker, in `spoken`, have the same share besides the others.
 
-    They are among the best of the speaker and the best of all others: each search is independent of that share. None if
-    too few of the speaker's have any other share, so that documents with this share alone can be among the best.
+    They are among the best of the speaker and the best of all others: each search is independent of that share. The
+    same applies to documents with standing tags. None if too few of the speaker's have any other share, so that
+    documents with this share alone can be among the best.
     """
+    table = asked.view.table
     extras, found = wanted.extras, []
     for group in (spoken, ~spoken):
         among = group if wanted.among is None else group & wanted.among
@@ -316,8 +318,11 @@ def _best_with(spoken: Flags, asked: WeightedQuery, about: About, wanted: Wanted
         found.append(asked.reach_best(about, wanted._replace(among=among, extras=admits)))
     first, others = found
     shares = NOTHING if extras is None else extras.of(first.numbers)
-    _, totals = asked.kernels.best_of(first, shares, asked.view.table, about, wanted.best)
-    if len(totals) < wanted.best:
+    totals = asked.kernels.weigh(first, shares, table, about)
+    standing = table.governing[spoken[table.governing]]
+    least_standing = min(wanted.standing, len(standing) if wanted.among is None else int(wanted.among[standing].sum()))
+    has_tags = table.standing[first.numbers] != 0
+    if np.count_nonzero(totals) < wanted.best or np.count_nonzero(totals[has_tags]) < least_standing:
         return None
     numbers = np.concatenate([first.numbers, others.numbers])
     return Reached(numbers, np.concatenate([first.shares, others.shares], axis=1), first.passed + others.passed)
