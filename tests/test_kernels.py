@@ -59,13 +59,13 @@ def test_numpy_serves_if_it_is_requested(tmp_path: Path) -> None:
 def test_without_native_kernels_numpy_serves_and_the_doctor_says_why(tmp_path: Path) -> None:
     kernels, ok, finding = asked(tmp_path, wants("auto"), _NOT_BUILT)
     assert (kernels, ok) == ("numpy", "True")
-    assert finding.startswith("numpy; no native kernels: the package was built without those that it needs (")
+    assert finding.startswith("numpy; no native kernels: the package was built without them (")
     assert "install a C compiler" in finding
 
 
 def test_requested_native_kernels_that_are_missing_are_a_warning_and_a_finding(tmp_path: Path) -> None:
     warning, kernels, ok, _ = asked(tmp_path, wants("native"), _NOT_BUILT)
-    assert warning.startswith("RECOLLECT_KERNELS=native, but the package was built without those that it needs (")
+    assert warning.startswith("RECOLLECT_KERNELS=native, but the package was built without them (")
     assert warning.endswith(choose.INSTALL)
     assert (kernels, ok) == ("numpy", "False")
 
@@ -84,7 +84,9 @@ def test_kernels_compiled_from_other_sources_are_not_used_and_the_doctor_says_so
     others = "from recollect.indexes.kernels.native import sources; sources.fingerprint = lambda folder: '00'"
     kernels, ok, finding = asked(tmp_path, wants("auto"), others)
     assert (kernels, ok) == ("numpy", "True")
-    assert "what is compiled is of other sources than those beside it" in finding
+    assert finding.startswith("numpy; no native kernels: they cannot be used (they were compiled from other sources")
+    with pytest.raises(ImportError, match="from other sources"):
+        library.check_sources("00")
     library.check_sources(sources.fingerprint(Path(library.__file__).parent))
     library.check_sources("")  # an installed package has no sources beside it
 

@@ -202,8 +202,8 @@ class Speakers:
     def _index(self) -> None:
         """Index the words of the names that were added since.
 
-        Threads may do so at the same time: what is there already is not changed. Whoever reads a set copies it first,
-        which is atomic, since others may add to it.
+        Threads may do so at the same time: entries are only added. A set is copied, which is atomic, before it is read,
+        since other threads can add to it.
         """
         for number in range(self._indexed, len(self.folded)):
             for each in self.folded[number].split():

@@ -31,8 +31,10 @@ def missing() -> str:
     """Return why this process cannot use native kernels; "" if it can."""
     try:
         import_module(f"{_NATIVE}library")
+    except ModuleNotFoundError as error:
+        return f"the package was built without them ({error})"
     except ImportError as error:
-        return f"the package was built without those that it needs ({error})"
+        return f"they cannot be used ({error})"
     return ""
 
 

@@ -30,7 +30,7 @@ def check_sources(expected: str) -> None:
     """
     compiled = ffi.string(lib.rc_sources()).decode() if hasattr(lib, "rc_sources") else "older sources"
     if expected and compiled != expected:
-        raise ImportError("what is compiled is of other sources than those beside it")
+        raise ImportError("they were compiled from other sources than those in this folder")
 
 
 check_sources(fingerprint(files("recollect.indexes.kernels.native")))
