@@ -51,6 +51,14 @@ CONTROLS = {
         """,
         "counter",
     ),
+    "a pool that trusts a flag": (
+        """
+        from recollect.stores.sqlite import store
+        store.has_snapshot = lambda connection: connection.in_transaction
+        c.LONGEST_S = 5  # calls never end that wait for a state which their own snapshot hides
+        """,
+        "a process failed",
+    ),
     "a read that gives what was there before": (
         """
         from recollect.memory import Memory

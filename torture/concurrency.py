@@ -1,10 +1,11 @@
 """Concurrency: processes and threads write, update on conditions, read and recall on one file, and log their results
 and times.
 
-The history of each record must be linearizable, with recall as a read like any other; counters incremented on condition
-must have the sum of the increments; two records that are always written together must never be seen apart; no call may
-fail because the store is locked; and the WAL, which a reader that stays for the whole run keeps from being restarted,
-must be short again soon after. Processes are forked, so no other threads may run when a trial begins.
+The history of each record must be linearizable, with recall as a read like any other, also for clients that leave
+exports and calls half-way; counters incremented on condition must have the sum of the increments; two records that are
+always written together must never be seen apart; no call may fail because the store is locked; and the WAL, which a
+reader that stays for the whole run keeps from being restarted, must be short again soon after. Processes are forked, so
+no other threads may run when a trial begins.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import threading
 import time
 from collections import defaultdict
@@ -40,8 +42,12 @@ CHAT = [f"turn {number % 300}" for number in range(800)]
 #: How many turns are a commit then: many commits, so that those of one process come between those of another.
 CHAT_COMMIT = 40
 TELLERS = 2
+#: How often one thread reads a counter before it raises it: far more often than the others together write it meanwhile.
+MOST_TRIES = 1000
 #: How long a writer waits for others before it is told that the store is busy. (64 share two processors here.)
 TIMEOUT_S = 120.0
+#: How long a process may take, in seconds: one whose calls never end is a failure, too.
+LONGEST_S = 300
 
 
 class Worker:
@@ -53,6 +59,7 @@ class Worker:
         self._rng = random.Random(seed)
         self.lines: list[dict[str, object]] = []
         self._known: dict[str, str] = {}  # the hash that a register was last seen with
+        self._left: list[object] = []
 
     def run(self) -> None:
         try:
@@ -63,7 +70,7 @@ class Worker:
 
     def _call(self, number: int) -> None:
         register = self._rng.choice(REGISTERS)
-        match self._rng.randrange(20):
+        match self._rng.randrange(22):
             case 0:
                 self._raise_counter(self._rng.choice(COUNTERS))
             case 1:
@@ -82,6 +89,8 @@ class Worker:
                 self._note(register, begun, found="absent" if record is None else record.hash)
             case 11 | 12 | 13 if register in self._known:
                 self._write(register, number, self._known[register])
+            case 20 | 21:
+                self._leave()
             case _:
                 self._write(register, number, None)
 
@@ -90,6 +99,16 @@ class Worker:
         hits = self._memory.recall(register, k=3)
         found = next((hit.record for hit in hits if hit.record.id == register), None)
         self._note(register, begun, found="absent" if found is None else found.hash)
+
+    def _leave(self) -> None:
+        """Leave an export half-way and a call by an exception, and keep both: later reads must be of now."""
+        try:
+            with self._memory.open_export() as export:
+                self._left.append(export)
+                next(export.records)
+            self._memory.find(f.custom(_refuse))
+        except LookupError as error:
+            self._left.append(error)
 
     def _write(self, register: str, number: int, expected: str | None) -> None:
         begun = time.monotonic_ns()
@@ -107,7 +126,7 @@ class Worker:
         self.lines.append({"register": register, "begun": begun, "ended": ended, **given})
 
     def _raise_counter(self, counter: str) -> None:
-        while True:
+        for _ in range(MOST_TRIES):
             record = self._memory.get(counter)
             assert record is not None
             try:
@@ -116,6 +135,11 @@ class Worker:
                 continue
             self.lines.append({"raised": counter})
             return
+        self.lines.append({"error": f"{counter} is not what was read of it, {MOST_TRIES} times"})
+
+
+def _refuse(record: Record) -> bool:
+    raise LookupError(record.id)
 
 
 def _count(counter: Record | None) -> int:
@@ -124,6 +148,7 @@ def _count(counter: Record | None) -> int:
 
 def _process(path: Path, number: int, seed: int, out: Path) -> None:
     """What a child does: open the store, let all threads run, write down what they were given."""
+    signal.alarm(LONGEST_S)
     handlers.BULK = CHAT_COMMIT
     with open_memory(path, timeout=TIMEOUT_S, embedder="none") as memory:
         workers = [Worker(memory, f"{number}-{thread}", seed * 1000 + thread) for thread in range(THREADS)]

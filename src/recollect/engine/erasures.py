@@ -190,8 +190,8 @@ class Erasures:
         return not self.pending
 
     def _finish(self) -> bool:
-        with self._store.read() as view:
-            written = view.setting(_NOTE)
+        with self._store.write(Branch(_NOTE)) as transaction:  # of now, whatever snapshots of readers there are
+            written = transaction.setting(_NOTE)
         if written is None:
             return True
         note = _decoded(written)

@@ -37,6 +37,7 @@ from recollect.stores.derived import opening as derived
 from recollect.stores.derived.opening import UnusableError
 from recollect.stores.derived_protocols import Updates, UpdatesSince
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours, translated
+from recollect.stores.sqlite_base.snapshots import has_snapshot
 from recollect.text.words import runs
 
 _log = logging.getLogger("recollect")
@@ -187,7 +188,7 @@ class FullText:
                 with suppress(apsw.Error):
                     connection.execute("ROLLBACK")
             with self._pool:
-                reusable = generation == self._generation and len(self._idle) < _IDLE and not connection.in_transaction
+                reusable = generation == self._generation and len(self._idle) < _IDLE and not has_snapshot(connection)
                 if reusable:
                     self._idle.append(connection)
             if not reusable:

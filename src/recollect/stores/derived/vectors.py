@@ -33,6 +33,7 @@ from recollect.stores.derived import opening as derived
 from recollect.stores.derived.opening import UnusableError
 from recollect.stores.derived_protocols import Floats, Model
 from recollect.stores.sqlite_base.errors import translated
+from recollect.stores.sqlite_base.snapshots import has_snapshot
 
 T = TypeVar("T")
 _log = logging.getLogger("recollect")
@@ -278,6 +279,8 @@ class VectorFile:
             # Deleted, created, or recreated by another process: what was read from the old file is no longer valid.
             self._disconnect()
             self.life += 1
+        if self._connection is not None and self._folder is not None and has_snapshot(self._connection):
+            self._disconnect()  # a statement was left half-way: it would read the past
         if self._connection is None:
             if self._folder is None or (found is None and self._read_only):  # nothing exists that could be read
                 self._connection = derived.in_memory(_TABLES)

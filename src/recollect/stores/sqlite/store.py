@@ -55,6 +55,7 @@ from recollect.stores.sqlite.transaction import SqliteTransaction
 from recollect.stores.sqlite.view import SqliteView
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours, translated
+from recollect.stores.sqlite_base.snapshots import has_snapshot
 from recollect.stores.sqlite_base.structure import differing_table, few_steps, structure
 from recollect.stores.values import Backup, Capabilities, Durability
 from recollect.stores.write_queue import POLL_S, Shared, Ticket, WriteQueue
@@ -303,13 +304,13 @@ class SqliteStore:
             with self._readers_done:
                 self._readers.pop(reader, None)
                 surplus: apsw.Connection | None = connection
-                # A connection whose view was not ended, because of an interruption, is not reused.
-                if connection is not None and not connection.in_transaction and len(self._idle) < _MAX_IDLE:
+                # SQLite's own state decides: a statement that was left half-way keeps its snapshot after a ROLLBACK.
+                if connection is not None and not has_snapshot(connection) and len(self._idle) < _MAX_IDLE:
                     self._idle.append(connection)
                     surplus = None
                 self._readers_done.notify_all()
             if surplus is not None:
-                surplus.close()
+                surplus.close()  # ends the statements that were left half-way, too
 
     def _no_readers(self) -> bool:
         return all(ended(steps) for steps in self._readers.values())
@@ -450,7 +451,25 @@ class SqliteStore:
                 self._commit(shared)
             else:  # the thread that ended it was interrupted before it could set the outcome
                 shared.end(CommitInDoubtError(self.path, "interrupted at the commit"))
+        if has_snapshot(self._writer):
+            self._renew_writer()
         self._queue.release(ticket)
+
+    def _renew_writer(self) -> None:
+        """Replace the connection that writes, because a statement that was left half-way keeps a snapshot on it.
+
+        Later transactions would begin from that snapshot: they would fail once another process has committed, and no
+        checkpoint could be complete.
+        """
+        former = self._writer
+        try:
+            renewed = self._connect(writing=True)
+            self._checkpointer.attach(renewed)
+        except StoreError:
+            return  # it is tried again after the next transaction
+        self._writer = renewed
+        with suppress(apsw.Error):
+            former.close()
 
     def _commit(self, shared: Shared) -> None:
         error: RecollectError | None = None

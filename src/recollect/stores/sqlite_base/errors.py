@@ -72,6 +72,8 @@ def ours(path: str, error: Exception) -> RecollectError:
     """
     if isinstance(error, apsw.ConnectionClosedError):
         return ClosedError("the memory")
+    if isinstance(error, apsw.CursorClosedError):
+        return ClosedError("the view")
     kind = _EXTENDED.get(getattr(error, "extendedresult", 0))
     if kind is None and isinstance(error, apsw.SQLError) and _NOT_OUR_TABLES.search(str(error)):
         kind = DamagedStoreError
