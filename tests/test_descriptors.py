@@ -14,6 +14,7 @@ import pytest
 import recollect
 from recollect.errors import RecollectError, StoreBusyError
 from recollect.stores.sqlite.header import header_of
+from recollect.stores.sqlite import locks
 from recollect.stores.sqlite_base import descriptors
 
 #: Asks for the lock with which a migration makes sure that no other process has the store open.
@@ -78,7 +79,10 @@ def test_another_process_finds_an_open_store_in_use_after_its_file_was_read(name
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows locks belong to a handle, not to a process")
-def test_without_this_care_another_process_would_find_it_unused(tmp_path: Path) -> None:
+def test_without_this_care_another_process_would_find_it_unused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "SUPPORTED", False)
     path = tmp_path / "a.db"
     with recollect.open(path) as memory:
         memory.remember("Ana prefers window seats")

@@ -50,6 +50,7 @@ from recollect.stores.sqlite.copying import back_up
 from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of, is_immutable, must_not_write
 from recollect.stores.sqlite.identity import FileIdentity, FrozenFile
 from recollect.stores.sqlite.integrity import examined
+from recollect.stores.sqlite.locks import FileLocks
 from recollect.stores.sqlite.schema import APPLICATION_ID, KEYED_IDS, PAGE_CHECKSUMS, TABLES
 from recollect.stores.sqlite.transaction import SqliteTransaction
 from recollect.stores.sqlite.view import SqliteView
@@ -119,6 +120,9 @@ class SqliteStore:
         self._zone_of_new = cache(zone_of_new)
         self._pid = os.getpid()
         self._closed = False
+        self._locks = FileLocks(
+            self.path
+        )  # before the connections: of a store that nobody closes, it must be freed first
         self._queue = WriteQueue(self._recover)  # one writer of this process at a time
         self._checkpointer = Checkpointer(self.path, self._queue)
         self._idle: list[apsw.Connection] = []
@@ -137,6 +141,7 @@ class SqliteStore:
             self._set_up(new)
             self._identity = FileIdentity(self.path, self._writer)
             self._check_frozen()
+            self._locks.begin(writing=not self._write_refused)
         except BaseException:
             with suppress(apsw.Error):
                 if not new and has_wal(self.path):
@@ -297,6 +302,8 @@ class SqliteStore:
                 connection = self._connect(writing=False)
             yield connection
             self._check_frozen()
+            if self._locks.were_dropped():
+                raise StoreBusyError(self.path, "a library of this process closed it while it was read")
         except StoreError:
             self._check_frozen()  # pages of two states may have looked corrupt
             raise
@@ -388,6 +395,8 @@ class SqliteStore:
         if ticket.shared is None:
             ticket.shared = Shared()
             self._identity.check()
+            if not self._locks.take_turn(self._timeout_s):
+                raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another process")
             self._run("BEGIN IMMEDIATE")
         else:
             ticket.inside = True
@@ -453,6 +462,7 @@ class SqliteStore:
                 shared.end(CommitInDoubtError(self.path, "interrupted at the commit"))
         if has_snapshot(self._writer):
             self._renew_writer()
+        self._locks.end_turn()
         self._queue.release(ticket)
 
     def _renew_writer(self) -> None:
@@ -608,8 +618,10 @@ class SqliteStore:
             self._queue.take(ticket)
             with self._polling:
                 pollers = () if self._poller is None else (self._poller,)
+            self._locks.release()
             self._identity.close((*self._idle, *pollers, self._writer))
         finally:
+            self._locks.close()
             if ticket.has_lock:
                 self._queue.release(ticket)
 

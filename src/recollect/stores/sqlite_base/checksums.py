@@ -22,17 +22,29 @@ _VFS = "cksmvfs"
 #: SQLite's own default VFSs.
 _SYSTEMS = ("unix", "win32")
 _NOWHERE = ""
+_WORD = 0xFFFFFFFF
+#: Number of bytes in one word by which a damaged page differs from what its checksum was computed of.
+_NEARLY = 2
 #: The VFS on top of which the checksum VFS is loaded; `_NOWHERE` if it is not available, None before it is loaded.
 _loaded_on: str | None = None
 _lock = threading.Lock()
 
 
-def connect(path: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> apsw.Connection:
-    """Open a file and verify its checksums, if it has any. Raise apsw.Error if that fails.
+def connect(
+    path: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE, *, verify: bool = True
+) -> apsw.Connection:
+    """Open a file, of which each page is verified when it is read, if it has a checksum. Raise apsw.Error if that fails.
 
     A store has neither views nor triggers. Any that the file contains are not run, because they may never end.
+
+    Args:
+        path: The file.
+        flags: How to open it.
+        verify: Whether to verify checksums. They are written in any case.
     """
     connection = apsw.Connection(path, flags=flags, vfs=_VFS if available() else None)
+    if not verify:
+        connection.execute("PRAGMA checksum_verification = OFF").fetchall()
     for option in (
         apsw.SQLITE_DBCONFIG_ENABLE_VIEW,
         apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER,
@@ -97,6 +109,48 @@ def reserved(connection: apsw.Connection) -> bool:
     return int(connection.reserve_bytes("main")) == BYTES
 
 
+def is_fault(error: BaseException) -> bool:
+    """Return whether an error, or its cause, says that a page does not match its checksum."""
+    return any(
+        getattr(each, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA for each in (error, error.__cause__) if each
+    )
+
+
+def mismatching(data: bytes, size: int) -> list[int]:
+    """Return which pages do not match their checksums, counted from 0.
+
+    Args:
+        data: Complete pages.
+        size: The size of a page in bytes.
+    """
+    pages = np.frombuffer(data, dtype="<u4").reshape(-1, size // 4)
+    factors_one, factors_two, _ = _factors(size // 4 - 2)
+    words = pages[:, :-2]
+    wrong = (words @ factors_one != pages[:, -2]) | (words @ factors_two != pages[:, -1])
+    return [int(number) for number in np.flatnonzero(wrong)]
+
+
+def nearly_matches(page: bytes) -> bool:
+    """Return whether a page differs from one that matches its checksum by at most two neighbouring bytes.
+
+    So it was damaged: of a page that another program has written, the checksum differs by chance.
+
+    The sums are linear in each word w of the page: there must be a d with f1 * d = e1 and f2 * d = e2 modulo 2**32 for
+    the errors e of both sums and the factors f of the word. At least one factor is odd, so it has an inverse.
+    """
+    words, (one, two) = np.frombuffer(page, dtype="<u4"), summed(page[:-BYTES], 0, 0)
+    stored = one.to_bytes(4, "little") + two.to_bytes(4, "little")
+    if sum(a != b for a, b in zip(stored, page[-BYTES:], strict=True)) <= _NEARLY:
+        return True
+    error_one, error_two = np.uint32((one - int(words[-2])) & _WORD), np.uint32((two - int(words[-1])) & _WORD)
+    factors_one, factors_two, _ = _factors(len(words) - 2)
+    odd_one, inverses = _inverses(len(words) - 2)
+    changes = inverses * np.where(odd_one, error_one, error_two)
+    solves = (factors_one * changes == error_one) & (factors_two * changes == error_two)
+    differing = (words[:-2][solves] ^ (words[:-2][solves] - changes[solves])).view("<u1").reshape(-1, 4) != 0
+    return bool((differing.sum(axis=1) <= _NEARLY).any())
+
+
 def checksum(page: bytes) -> bytes:
     """Return the checksum of a page without its last eight bytes, as SQLite's checksum VFS defines it."""
     one, two = summed(page, 0, 0)
@@ -115,9 +169,21 @@ def summed(data: bytes, one: int, two: int, order: Literal["little", "big"] = "l
     words = np.frombuffer(data, dtype="<u4" if order == "little" else ">u4").astype(np.uint32)
     factors_one, factors_two, start = _factors(len(words))
     return (
-        (int(words @ factors_one) + one * start[0] + two * start[1]) & 0xFFFFFFFF,
-        (int(words @ factors_two) + one * start[1] + two * start[2]) & 0xFFFFFFFF,
+        (int(words @ factors_one) + one * start[0] + two * start[1]) & _WORD,
+        (int(words @ factors_two) + one * start[1] + two * start[2]) & _WORD,
     )
+
+
+@cache
+def _inverses(count: int) -> tuple[NDArray[np.bool_], NDArray[np.uint32]]:
+    """Return whether each word's factor in the first sum is odd, and the inverse modulo 2**32 of the odd one."""
+    factors_one, factors_two, _ = _factors(count)
+    odd_one = factors_one % 2 == 1
+    odd = np.where(odd_one, factors_one, factors_two)
+    inverses = odd.copy()  # correct in three bits; each step of Newton's method doubles them
+    for _ in range(4):
+        inverses *= np.uint32(2) - odd * inverses
+    return odd_one, inverses
 
 
 @cache
@@ -126,7 +192,7 @@ def _factors(count: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32], tuple[
     factors_one, factors_two = np.zeros(count, dtype=np.uint32), np.zeros(count, dtype=np.uint32)
     p, q, r = 1, 0, 1  # the symmetric matrix ((p, q), (q, r)), initially the identity
     for at in range(count - 2, -1, -2):
-        factors_one[at], factors_two[at] = (p + q) & 0xFFFFFFFF, (q + r) & 0xFFFFFFFF
+        factors_one[at], factors_two[at] = (p + q) & _WORD, (q + r) & _WORD
         factors_one[at + 1], factors_two[at + 1] = q, r
-        p, q, r = (p + q) & 0xFFFFFFFF, (p + 2 * q) & 0xFFFFFFFF, (q + 2 * r) & 0xFFFFFFFF
+        p, q, r = (p + q) & _WORD, (p + 2 * q) & _WORD, (q + 2 * r) & _WORD
     return factors_one, factors_two, (p, q, r)

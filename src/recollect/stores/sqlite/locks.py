@@ -1,0 +1,238 @@
+"""Locks on a store's file that another library of this process cannot drop, and turns between processes that write.
+
+SQLite uses POSIX locks. The system drops all that a process has on a file as soon as the process closes any descriptor
+of it, such as that of Python's `sqlite3`, of `open()` or of `shutil.copy`; and POSIX locks of one process never conflict
+with each other. SQLite of another library, or of another process, then takes itself for the last user of the store: it
+deletes the WAL that is in use. So an open store also has locks of open file descriptions, which conflict with POSIX
+locks of every process, this one included, and last as long as the description:
+
+- a shared lock on the bytes that SQLite locks in a file that is in use: nobody gets the exclusive lock that the last
+  user takes before it deletes the WAL;
+- a shared lock on the byte of the index of the WAL (`-shm`) that says that it is in use: nobody truncates it;
+- while it writes, an exclusive lock on a byte that only Recollect uses. Whoever waits for it waits in a gate, one at a
+  time, and whoever has released it must pass the gate again: so a process that writes all the time starves nobody.
+
+A POSIX lock on a byte of its own tells whether the others were dropped: what was read meanwhile may be of two moments.
+
+Systems without such locks (Windows, macOS) have none of this: there, `identity` notices a deleted WAL.
+
+Source:
+    https://www.sqlite.org/howtocorrupt.html, section 2.2; "Open file description locks" in fcntl(2); the offsets are
+    those of os_unix.c in SQLite, which its file format fixes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import struct
+import sys
+import threading
+import time
+import weakref
+from contextlib import suppress
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
+
+_log = logging.getLogger("recollect")
+#: The bytes of a file, and that of the index of its WAL, that are locked while it is in use: first, and number.
+_IN_USE, _INDEX_IN_USE = (0x40000002, 510), (128, 1)
+#: Bytes after all that a file can have: the gate before the lock for writing, that lock, and one for each process.
+_GATE, _WRITING, _PROCESSES = (2**42, 1), (2**42 + 1, 1), 2**42 + 2
+_ALL = (0, 0)
+#: `struct flock` of 64-bit Linux: type, whence, start, length, process.
+_FLOCK = struct.Struct("hhqqixxxx")
+#: How long a process waits before it tries again to get a lock, in seconds: at first, and at most.
+_SHORT_S, _LONG_S = 0.0002, 0.002
+SUPPORTED = hasattr(fcntl, "F_OFD_SETLK") and sys.maxsize > 2**32
+
+
+class _Descriptors:
+    """The descriptors of this process on one file. They are closed together: to close one would drop POSIX locks."""
+
+    def __init__(self) -> None:
+        self.users = 0
+        self.free: dict[bool, list[int]] = {True: [], False: []}  # by whether they can write
+
+
+_lock = threading.Lock()
+_open: dict[tuple[int, int], _Descriptors] = {}
+
+
+def _forget_all() -> None:
+    """Close the descriptors in a fork, which would otherwise keep the locks of its parent beyond the parent's end."""
+    global _lock
+    _lock = threading.Lock()
+    for each in _all:
+        each.close_in_fork()
+    for own in _open.values():
+        for descriptor in (*own.free[True], *own.free[False]):
+            with suppress(OSError):
+                os.close(descriptor)
+    _open.clear()
+
+
+class _Locked:
+    """A file with locks of an open file description of its own.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+
+    def __init__(self, path: str, *, writing: bool) -> None:
+        facts = os.stat(path)
+        self._key = facts.st_dev, facts.st_ino
+        self._writing = writing
+        with _lock:
+            own = _open.get(self._key, _Descriptors())
+            if own.free[writing]:
+                self.descriptor = own.free[writing].pop()
+            else:
+                self.descriptor = os.open(path, (os.O_RDWR if writing else os.O_RDONLY) | os.O_CLOEXEC)
+            own.users += 1
+            _open[self._key] = own
+            _all.add(self)
+
+    def set(self, kind: int, part: tuple[int, int]) -> bool:
+        """Set (F_RDLCK, F_WRLCK) or remove (F_UNLCK) a lock. Return False if another one prevents that."""
+        try:
+            fcntl.fcntl(self.descriptor, fcntl.F_OFD_SETLK, _FLOCK.pack(kind, 0, *part, 0))
+        except (BlockingIOError, PermissionError):
+            return False
+        return True
+
+    def is_locked(self, part: tuple[int, int]) -> bool:
+        """Return whether anybody has a lock there, apart from this description."""
+        found = fcntl.fcntl(self.descriptor, fcntl.F_OFD_GETLK, _FLOCK.pack(fcntl.F_WRLCK, 0, *part, 0))
+        kind: int = _FLOCK.unpack(found)[0]
+        return kind != fcntl.F_UNLCK
+
+    def mark(self, part: tuple[int, int]) -> None:
+        """Set a shared POSIX lock, which is dropped with all others of this process."""
+        fcntl.fcntl(self.descriptor, fcntl.F_SETLK, _FLOCK.pack(fcntl.F_RDLCK, 0, *part, 0))
+
+    def give_back(self) -> None:
+        """Remove all locks, and close the descriptor as soon as no store of this process uses the file."""
+        if self.descriptor < 0:  # in a fork
+            return
+        with suppress(OSError):
+            self.set(fcntl.F_UNLCK, _ALL)
+        with _lock:
+            own = _open[self._key]
+            own.free[self._writing].append(self.descriptor)
+            own.users -= 1
+            self.descriptor = -1
+            if not own.users:
+                del _open[self._key]
+                for each in (*own.free[True], *own.free[False]):
+                    os.close(each)
+
+    def close_in_fork(self) -> None:
+        if self.descriptor >= 0:
+            with suppress(OSError):
+                os.close(self.descriptor)
+            self.descriptor = -1
+
+
+_all: weakref.WeakSet[_Locked] = weakref.WeakSet()
+if SUPPORTED:
+    os.register_at_fork(after_in_child=_forget_all)
+
+
+class FileLocks:
+    """The locks of one open store, or none where the system or the file has no such locks.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._files: tuple[_Locked, ...] = ()
+
+    def begin(self, *, writing: bool) -> None:
+        """Set the locks.
+
+        Args:
+            writing: Whether the store writes. It must be open in SQLite, with its WAL.
+        """
+        if not SUPPORTED:
+            return
+        real, shared = os.path.realpath(self._path), False
+        files: list[_Locked] = []
+        self._end = weakref.finalize(self, _give_back, files)
+        self._end.atexit = False
+        try:
+            for name in (real, real + "-shm"):
+                files.append(_Locked(name, writing=writing))
+            shared = files[0].set(fcntl.F_RDLCK, _IN_USE) and files[1].set(fcntl.F_RDLCK, _INDEX_IN_USE)
+            self._own = (_PROCESSES + os.getpid(), 1)
+            files[0].mark(self._own)
+        except OSError as error:  # the file system has no locks, or what is read only has no index of a WAL
+            _log.debug("%s has no locks besides those of SQLite: %s", self._path, error)
+        if shared:
+            self._files = tuple(files)
+        else:
+            self._end()
+
+    def take_turn(self, timeout_s: float) -> bool:
+        """Wait for the lock for writing. Return False if the time is over."""
+        if not self._files:
+            return True
+        file, until, pause = self._files[0], time.monotonic() + timeout_s, _SHORT_S
+        try:
+            for part in (_GATE, _WRITING):
+                while not file.set(fcntl.F_WRLCK, part):
+                    if time.monotonic() >= until:
+                        return False
+                    time.sleep(pause)
+                    pause = min(2 * pause, _LONG_S)
+            return True
+        except OSError as error:  # the file system has no locks any more: SQLite says what that means
+            _log.debug("%s cannot be locked: %s", self._path, error)
+            return True
+        finally:
+            with suppress(OSError):
+                file.set(fcntl.F_UNLCK, _GATE)
+
+    def end_turn(self) -> None:
+        """Release the lock for writing, if this store has it."""
+        for file in self._files[:1]:
+            with suppress(OSError):
+                file.set(fcntl.F_UNLCK, _WRITING)
+
+    def were_dropped(self) -> bool:
+        """Return whether POSIX locks of this process were dropped since the last call while others use the file.
+
+        SQLite's locks on what is being read were among them, so others may have overwritten it.
+        """
+        if not self._files or self._files[0].is_locked(self._own):
+            return False
+        self._files[0].mark(self._own)
+        shared = self._files[0].is_locked(_IN_USE)  # SQLite's own lock, which was dropped, is not set again
+        _log.warning(
+            "another library of this process has closed %s, which dropped SQLite's locks; %s",
+            self._path,
+            "other processes use the file" if shared else "nothing was lost",
+        )
+        return shared
+
+    def release(self) -> None:
+        """Remove the locks, so that the last connection to close can delete the WAL."""
+        for each in self._files:
+            with suppress(OSError):
+                each.set(fcntl.F_UNLCK, _ALL)
+
+    def close(self) -> None:
+        """Give the descriptors back. All connections must be closed."""
+        files, self._files = self._files, ()
+        if files:
+            self._end()
+
+
+def _give_back(files: list[_Locked]) -> None:
+    for each in files:
+        each.give_back()
