@@ -13,8 +13,8 @@ import pytest
 
 import recollect
 from recollect.errors import RecollectError, StoreBusyError
-from recollect.stores.sqlite.header import header_of
 from recollect.stores.sqlite import locks
+from recollect.stores.sqlite.header import header_of
 from recollect.stores.sqlite_base import descriptors
 
 #: Asks for the lock with which a migration makes sure that no other process has the store open.

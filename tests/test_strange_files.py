@@ -488,8 +488,8 @@ def test_where_the_comparison_is_blind_nothing_is_run_for_long_all_the_same(
         recollect.open(path)
     real = checksums.connect
 
-    def knows_views(*arguments: Any) -> apsw.Connection:
-        connection = real(*arguments)
+    def knows_views(*arguments: Any, **named: Any) -> apsw.Connection:
+        connection = real(*arguments, **named)
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 1)
         return connection
 

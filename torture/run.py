@@ -54,6 +54,7 @@ PARTS: dict[str, Part] = {
     "interrupt": Part("torture.interrupts", short=6, long=60),
     "concurrency": Part("torture.concurrency", short=1, long=10, alone=True),
     "damage": Part("torture.damage", short=2, long=16),
+    "foreign": Part("torture.foreign", short=2, long=30),
     "migration": Part("torture.migrating", short=5, long=16),
     "mcp-kill": Part("torture.mcp", short=2, long=36),
     "mcp-shared": Part("torture.mcp", short=1, long=4, alone=True, trials="shared"),

@@ -19,10 +19,11 @@ from recollect.engine.repeating import execute_once
 from recollect.engine.scope import Scope
 from recollect.engine.write.batch import Writing
 from recollect.engine.write.drafts import Intake
-from recollect.errors import InvalidOperationError, RecollectError
+from recollect.errors import DamagedStoreError, InvalidOperationError, RecollectError, StoreBusyError
 from recollect.ledger.commits import Branch
 from recollect.operations import Batch, Operation, check_label
 from recollect.stores.base import Store
+from recollect.stores.renewals import repeated
 
 
 class Engine:
@@ -91,7 +92,10 @@ class Engine:
             check_label("actor", request.actor)
         if request.reason is not None:
             check_label("reason", request.reason)
-        return run(self.core, request)
+        try:
+            return run(self.core, request)
+        except DamagedStoreError as error:  # another SQLite may have written its pages
+            return repeated(partial(run, self.core, request), error, self.core.store.renew)
 
     @contextmanager
     def batch(
@@ -109,6 +113,8 @@ class Engine:
                 count[0] = writing.executed
         except RecollectError as error:
             note_state(error, Batch(operations=()))
+            if isinstance(error, DamagedStoreError) and self.core.store.renew(error):
+                raise StoreBusyError(error.args[0], "another SQLite wrote pages of it; the batch was undone") from error
             raise
 
     def log(self, branch: Branch, scope: Scope) -> Log:

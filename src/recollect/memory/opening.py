@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from datetime import datetime, tzinfo
 from importlib.metadata import version
@@ -20,6 +21,7 @@ from recollect.engine.write.limits import Limits
 from recollect.errors import InvalidArgumentError, RecollectError, StoreIOError, UnsupportedError
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
+from recollect.memory.calls import RecollectWarning
 from recollect.memory.memory import Memory, namespace_name
 from recollect.operations import check_choice, check_tag, check_text, check_timeout
 from recollect.records.record import utc_now
@@ -245,7 +247,7 @@ def _open_store(
         raise UnsupportedError(f"the address {location!r}", rule)
     from recollect.stores.sqlite.store import SqliteStore
 
-    return SqliteStore(
+    store = SqliteStore(
         location,
         create=create,
         read_only=read_only,
@@ -254,3 +256,6 @@ def _open_store(
         durability=durability,
         zone_of_new=_zone_of_new if zone is None else lambda: zone,
     )
+    if store.renewed:
+        warnings.warn(store.renewed, RecollectWarning, stacklevel=4)
+    return store

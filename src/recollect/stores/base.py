@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from recollect.errors import StoreError
 from recollect.filters.tree import EVERYTHING, LINK_FIELDS, Filter
 from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
 from recollect.ledger.merkle import Live, Root
@@ -506,6 +507,17 @@ class Store(Protocol):
         """Return the problems that are found when everything is read and compared; [] if there are none.
 
         They include records that do not have the root of the newest commit.
+        """
+        ...
+
+    def renew(self, error: StoreError) -> bool:
+        """Verify the store after an error that may mean no damage, and renew what was only not verifiable.
+
+        Args:
+            error: The error. The caller must not be in a transaction.
+
+        Returns:
+            Whether all of the store verifies, so that the call that raised the error can be repeated.
         """
         ...
 

@@ -16,7 +16,7 @@ from itertools import islice, takewhile
 from operator import itemgetter
 from typing import Any
 
-from recollect.errors import ClosedError, StoreBusyError, UnsupportedError
+from recollect.errors import ClosedError, StoreBusyError, StoreError, UnsupportedError
 from recollect.filters.tree import EVERYTHING, AllOf, Everything, Filter, Is, Nothing
 from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
 from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root, redacted_id
@@ -191,6 +191,9 @@ class MemoryStore:
             erased = len(self._contents.erased)
         dropped = sum(not commit.root.page and commit.root.hash != EMPTY for commit in commits)
         return CheckReport(disagreements(self), commits=len(commits), dropped=dropped, erased=erased)
+
+    def renew(self, error: StoreError) -> bool:
+        return False  # nothing can have written it
 
     def compact(self) -> bool:
         return True  # what is deleted takes no memory

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from recollect.errors import StoreFullError
+from recollect.errors import StoreError, StoreFullError
 from recollect.ledger.commits import Branch
 from recollect.stores.base import Store, Transaction, View
 from recollect.stores.derived_protocols import Derived
@@ -52,6 +52,9 @@ class SteppedStore:
 
     def derived(self) -> Derived:
         return self.inner.derived()
+
+    def renew(self, error: StoreError) -> bool:
+        return self.inner.renew(error)
 
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
         return self.inner.back_up(path, verify=verify, force=force)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 from recollect.engine.results import Export
 from recollect.engine.scope import Scope
+from recollect.errors import DamagedStoreError, StoreBusyError
 from recollect.filters.tree import EVERYTHING
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import update
+from recollect.records.record import Record
 from recollect.stores.base import Store, View
 from recollect.stores.old_roots import Overlay
 from recollect.stores.ordering import in_order
@@ -38,5 +40,24 @@ def export(branch: Branch, scope: Scope, store: Store, reads_at: Callable[[View,
         count = view.count(branch, EVERYTHING, now=now)
         all_records = view.select(branch, EVERYTHING, order="id", now=now)
         if store.capabilities.snapshots:
-            return Export(root.hash.hex(), count, all_records, stack.pop_all())
+            return Export(root.hash.hex(), count, _Read(all_records, store), stack.pop_all())
         return Export(root.hash.hex(), count, list(all_records))
+
+
+class _Read:
+    """The records of an export, which begins again if pages of the store had to be renewed (`Store.renew`)."""
+
+    def __init__(self, records: Iterator[Record], store: Store) -> None:
+        self._records = records
+        self._store = store
+
+    def __iter__(self) -> Iterator[Record]:
+        return self
+
+    def __next__(self) -> Record:
+        try:
+            return next(self._records)
+        except DamagedStoreError as error:
+            if self._store.renew(error):
+                raise StoreBusyError(error.args[0], "another SQLite wrote pages of it; export again") from error
+            raise

@@ -6,8 +6,10 @@ from recollect.engine.cursors import Cursors
 from recollect.engine.feed import PAGE
 from recollect.engine.read.queries import visible_part
 from recollect.engine.scope import Scope
+from recollect.errors import DamagedStoreError
 from recollect.ledger.commits import Branch, Commit
 from recollect.stores.base import Store
+from recollect.stores.renewals import repeated
 
 
 class Log:
@@ -42,6 +44,12 @@ class Log:
 
     def read(self, since: int) -> list[tuple[int, Commit | None]]:
         """Return up to `PAGE` commits after a seq, each with its seq; None for one that the scope does not see."""
+        try:
+            return self._read(since)
+        except DamagedStoreError as error:  # another SQLite may have written its pages
+            return repeated(lambda: self._read(since), error, self._store.renew)
+
+    def _read(self, since: int) -> list[tuple[int, Commit | None]]:
         with self._store.read() as view:
             return [
                 (commit.seq, visible_part(commit, view, self._scope, self._cursors))

@@ -302,7 +302,7 @@ class Examination:
 
     def _versions(self) -> Iterator[str]:
         """Verify each version, and each head that names it."""
-        removed = dict(self._rows("SELECT version, cause FROM removed_payloads"))
+        removed = {number: rest for number, *rest in self._rows("SELECT version, cause, id FROM removed_payloads")}
         columns = ", ".join(f'h."{name}"' for name in HEAD_COLUMNS)
         seen = 0
         last: int | None = None
@@ -315,13 +315,15 @@ class Examination:
                 last = number
                 named = self._named.get((namespace, digest))
                 seen += named is not None
-                cause = removed.pop(number, None) if payload is None else None
+                cause, removed_id = removed.pop(number, (None, None)) if payload is None else (None, None)
                 if cause in _REMOVALS:
                     record = None
                     self._removals[cause] += 1
                     problem = "" if branch is None else " has no payload, but is live"
                     if cause == "erased" and named and (namespace, path_in_log(named)) not in self._erased:
                         problem = " has no payload, but no commit erased it"
+                    if removed_id not in (None, named):
+                        problem = f" is noted as one of record {removed_id!r}"
                 else:
                     record, problem = self._record(payload, digest, named)
                 if named is not None:

@@ -1,10 +1,10 @@
 """Locks on a store's file that another library of this process cannot drop, and turns between processes that write.
 
 SQLite uses POSIX locks. The system drops all that a process has on a file as soon as the process closes any descriptor
-of it, such as that of Python's `sqlite3`, of `open()` or of `shutil.copy`; and POSIX locks of one process never conflict
-with each other. SQLite of another library, or of another process, then takes itself for the last user of the store: it
-deletes the WAL that is in use. So an open store also has locks of open file descriptions, which conflict with POSIX
-locks of every process, this one included, and last as long as the description:
+of it, such as that of Python's `sqlite3`, of `open()` or of `shutil.copy`; and the POSIX locks of one process never
+conflict with each other. SQLite of another library, or of another process, then takes itself for the last user of the
+store: it deletes the WAL that is in use. So an open store also has locks of open file descriptions, which conflict with
+POSIX locks of every process, this one included, and last as long as the description:
 
 - a shared lock on the bytes that SQLite locks in a file that is in use: nobody gets the exclusive lock that the last
   user takes before it deletes the WAL;
@@ -42,6 +42,8 @@ _log = logging.getLogger("recollect")
 _IN_USE, _INDEX_IN_USE = (0x40000002, 510), (128, 1)
 #: Bytes after all that a file can have: the gate before the lock for writing, that lock, and one for each process.
 _GATE, _WRITING, _PROCESSES = (2**42, 1), (2**42 + 1, 1), 2**42 + 2
+#: What a writer locks one after the other; the last is what it keeps.
+_TURN = (_GATE, _WRITING)
 _ALL = (0, 0)
 #: `struct flock` of 64-bit Linux: type, whence, start, length, process.
 _FLOCK = struct.Struct("hhqqixxxx")
@@ -56,6 +58,7 @@ class _Descriptors:
     def __init__(self) -> None:
         self.users = 0
         self.free: dict[bool, list[int]] = {True: [], False: []}  # by whether they can write
+        self.drops = 0  # how many times locks were dropped while others used the file
 
 
 _lock = threading.Lock()
@@ -93,7 +96,7 @@ class _Locked:
             else:
                 self.descriptor = os.open(path, (os.O_RDWR if writing else os.O_RDONLY) | os.O_CLOEXEC)
             own.users += 1
-            _open[self._key] = own
+            self.of_process = _open[self._key] = own
             _all.add(self)
 
     def set(self, kind: int, part: tuple[int, int]) -> bool:
@@ -184,7 +187,7 @@ class FileLocks:
             return True
         file, until, pause = self._files[0], time.monotonic() + timeout_s, _SHORT_S
         try:
-            for part in (_GATE, _WRITING):
+            for part in _TURN:
                 while not file.set(fcntl.F_WRLCK, part):
                     if time.monotonic() >= until:
                         return False
@@ -204,21 +207,28 @@ class FileLocks:
             with suppress(OSError):
                 file.set(fcntl.F_UNLCK, _WRITING)
 
-    def were_dropped(self) -> bool:
-        """Return whether POSIX locks of this process were dropped since the last call while others use the file.
+    def drops(self) -> int:
+        """Return how many times POSIX locks of this process were dropped while others used the file.
 
-        SQLite's locks on what is being read were among them, so others may have overwritten it.
+        If that changes while something is read, SQLite's lock on it was dropped, and others may have overwritten it.
         """
-        if not self._files or self._files[0].is_locked(self._own):
-            return False
-        self._files[0].mark(self._own)
-        shared = self._files[0].is_locked(_IN_USE)  # SQLite's own lock, which was dropped, is not set again
-        _log.warning(
+        if not self._files:
+            return 0
+        file = self._files[0]
+        with suppress(OSError):
+            if not file.is_locked(self._own):
+                self._note_drop(file)
+        return file.of_process.drops
+
+    def _note_drop(self, file: _Locked) -> None:
+        others = file.is_locked(_IN_USE)  # SQLite's own lock, which was dropped, is not set again
+        file.of_process.drops += others
+        file.mark(self._own)
+        _log.info(
             "another library of this process has closed %s, which dropped SQLite's locks; %s",
             self._path,
-            "other processes use the file" if shared else "nothing was lost",
+            "what was being read is read again" if others else "nothing was lost: no other process uses the file",
         )
-        return shared
 
     def release(self) -> None:
         """Remove the locks, so that the last connection to close can delete the WAL."""

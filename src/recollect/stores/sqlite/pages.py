@@ -14,7 +14,8 @@ import struct
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from recollect.stores.sqlite_base.checksums import BYTES, checksum, summed
+from recollect.stores.sqlite_base.checksums import BYTES, checksum, nearly_matches, summed
+from recollect.stores.sqlite_base.descriptors import FileBytes
 
 Value = int | float | str | bytes | None
 #: The kinds of b-tree pages, by their first byte.
@@ -41,7 +42,7 @@ class Pages:
     """The pages of a file.
 
     Args:
-        data: The file's bytes.
+        data: The file's bytes, or what reads its parts.
         wal: The bytes of its WAL. The pages of complete commits in it replace those of the file.
 
     Attributes:
@@ -50,14 +51,15 @@ class Pages:
         has_checksums: Whether pages reserve space for checksums.
     """
 
-    def __init__(self, data: bytes, wal: bytes = b"") -> None:
+    def __init__(self, data: bytes | FileBytes, wal: bytes = b"") -> None:
         self._data = data
         self._newer: dict[int, bytes] = {}
-        size = int.from_bytes(data[16:18], "big")
+        header = data[:100]
+        size = int.from_bytes(header[16:18], "big")
         size = 65536 if size == 1 else size
         # If the header is corrupt: every store has pages of this size.
         self.size = size if size >= 512 and not size & (size - 1) else 4096
-        reserved = data[20] if len(data) > 20 and data[20] in (0, BYTES) else BYTES
+        reserved = header[20] if len(header) > 20 and header[20] in (0, BYTES) else BYTES
         self.has_checksums = reserved == BYTES
         self._usable = self.size - reserved
         self.count = -(-len(data) // self.size)
@@ -73,7 +75,11 @@ class Pages:
     def page(self, number: int) -> bytes:
         """Return the bytes of a page, counted from 1: fewer if the file ends in it, none if it ends before it."""
         newer = self._newer.get(number)
-        return self._data[(number - 1) * self.size : number * self.size] if newer is None else newer
+        return self.in_file(number) if newer is None else newer
+
+    def in_file(self, number: int) -> bytes:
+        """Return the bytes of a page in the file, whatever the WAL has of it."""
+        return self._data[(number - 1) * self.size : number * self.size]
 
     def _read_wal(self, wal: bytes) -> None:
         """Take the pages of every complete commit, up to the first invalid frame."""
@@ -100,6 +106,14 @@ class Pages:
             return True
         page = self.page(number)
         return len(page) == self.size and (not self.has_checksums or checksum(page[:-BYTES]) == page[-BYTES:])
+
+    def is_damaged(self, number: int) -> bool:
+        """Return whether a page is incomplete, or differs from one with its checksum by a byte or two.
+
+        A page that has another checksum altogether, or none, may have been written by another SQLite.
+        """
+        page = self.page(number)
+        return len(page) != self.size or (not self.intact(number) and nearly_matches(page))
 
     def kind(self, number: int) -> int:
         """Return the kind of a b-tree page; 0 for any other page."""
@@ -132,6 +146,16 @@ class Pages:
             seen.add(number)
             yield number
             pending.extend(self.children(number))
+
+    def trees(self) -> dict[str, int]:
+        """Return the root page of each table and index by name, as far as the schema can be read."""
+        out: dict[str, int] = {}
+        for page in self.below(1):
+            for row in self.rows(page):
+                match row.values:
+                    case (("table" | "index"), str(name), str(), int(root), *_):
+                        out[name] = root
+        return out
 
     def chain(self, number: int) -> Iterator[int]:
         """Yield the pages of an overflow chain, beginning with `number`."""

@@ -1,20 +1,21 @@
 """Salvage: everything that can be read from a corrupt store, and a list of what is lost.
 
 Every page is read separately (`pages`). A version is accepted if the hash of its payload is the address it is stored
-under. Which
-version of an id was live is determined from the leaves of the Merkle trie under the newest root, the heads and the log,
-as far as they are readable. Nothing is written.
+under, and a commit from a page that does not match its checksum if it has the hash of its entry: another SQLite writes
+pages without checksums (`renewing`). Which version of an id was live is determined from the leaves of the Merkle trie
+under the newest root, the heads and the log, as far as they are readable. Nothing is written.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from recollect.errors import CodecError
 from recollect.ledger.commits import CAUSES, Branch, Change, Commit, Snapshot, Stored
+from recollect.ledger.entries import entry_hash
 from recollect.ledger.former import decode_former_page, former_leaf
 from recollect.ledger.merkle import (
     EMPTY,
@@ -35,6 +36,8 @@ from recollect.stores.sqlite.view import decoded_parents, implicit_parents
 from recollect.stores.sqlite_base.descriptors import read
 
 _HASH_BYTES = 32
+#: What is taken of a page: all of it, or only what its own hash verifies, or what that does not.
+_INTACT, _BY_HASH, _UNVERIFIED = range(3)
 #: The beginning of the names of settings that are quotas.
 _QUOTA = "quota/"
 #: The b-trees that are read by name, in addition to the tables whose rows are recognised by their shape.
@@ -134,57 +137,102 @@ class Salvage:
         self._snapshots: dict[int, list[tuple[int, str | None, int, int]]] = {}
         self._removed: dict[int, Removed] = {}  # by the number of the version
         self._redacted: dict[int, dict[int, dict[str, bytes]]] = {}  # commitments by branch and seq
+        # The rows of commits (None) and changes (their index) in pages without their checksums, by branch and seq.
+        self._unsure: dict[tuple[int, int], list[int | None]] = {}
         free = self.pages.free()
-        for number in range(1, self.pages.count + 1):
-            intact = self.pages.intact(number)
+        others = [number for number in range(1, self.pages.count + 1) if not self._take_page(number, free)]
+        self._take_indexes(self.pages.intact)
+        for number in others:  # what other pages have is not replaced
             for row in self.pages.rows(number):
-                self._take(self.pages.kind(number), row, intact=intact, free=number in free)
-        self._take_indexes()
+                self._take(self.pages.kind(number), row, trust=_BY_HASH, free=number in free)
+            if not self.pages.is_damaged(number):
+                for row in self.pages.rows(number):
+                    self._take(self.pages.kind(number), row, trust=_UNVERIFIED, free=number in free)
+        self._take_indexes(lambda number: not self.pages.is_damaged(number))
+        self._drop_unproved()
 
-    def _take(self, kind: int, row: Row, *, intact: bool, free: bool) -> None:
+    def _take_page(self, number: int, free: Container[int]) -> bool:
+        """Store the rows of a page if it is intact, and return whether it is."""
+        if not self.pages.intact(number):
+            return False
+        for row in self.pages.rows(number):
+            self._take(self.pages.kind(number), row, trust=_INTACT, free=number in free)
+        return True
+
+    def _take(self, kind: int, row: Row, *, trust: int, free: bool) -> None:
         """Store a row in the attribute of its table, which is recognised by the row's shape: no two tables share one.
 
         Args:
             kind: The kind of its page.
             row: The row.
-            intact: Whether its page is intact.
+            trust: Whether its page is intact (_INTACT), or only rows that have a hash are taken (_BY_HASH), or all
+                others (_UNVERIFIED), unless an intact page has them.
             free: Whether its page is on the freelist.
         """
+        intact = trust == _INTACT
         match row.values:
             case (None, int(namespace), bytes(digest), bytes() | None as payload) if kind == TABLE_LEAF:
                 self._take_version(row.number, namespace, digest, payload, intact=intact)
             case (None, bytes(body)) if kind == TABLE_LEAF and row.number:
                 if intact or row.number not in self._nodes:  # its hash is verified when it is used
                     self._nodes[row.number] = body
-            case _ if not intact:
+            case _ if trust == _BY_HASH:
                 return
             case (None, int(branch_number), str(head), int(version), *_) as values if (
                 kind == TABLE_LEAF and len(values) == _HEAD_COLUMNS and not free
             ):
-                self._heads[branch_number, head] = version
+                self._heads.setdefault((branch_number, head), version)
             case (None, str(name)) if kind == TABLE_LEAF and row.number:
-                self._namespaces[row.number] = name
+                self._namespaces.setdefault(row.number, name)
             case (None, ("erased" | "thinned") as why, str() | None as removed_id) if kind == TABLE_LEAF and row.number:
-                self._removed[row.number] = Removed(why, removed_id)
+                self._removed.setdefault(row.number, Removed(why, removed_id))
             case (int(branch_number), int(seq), str(name), bytes(commitment)) if kind in (INDEX_LEAF, INDEX_INTERIOR):
-                self._redacted.setdefault(branch_number, {}).setdefault(seq, {})[name] = commitment
+                self._redacted.setdefault(branch_number, {}).setdefault(seq, {}).setdefault(name, commitment)
             case (None, int(namespace), str(name), *_) as values if (
                 kind == TABLE_LEAF and row.number and len(values) in (_BRANCH_COLUMNS, _FORMER_BRANCH_COLUMNS)
             ):
-                self._branches[row.number] = (namespace, name)
+                self._branches.setdefault(row.number, (namespace, name))
             case (int(branch_number), int(number), str() | None as name, int(seq), int(micros)) if kind == INDEX_LEAF:
-                self._snapshots.setdefault(branch_number, []).append((number, name, seq, micros))
+                known = self._snapshots.setdefault(branch_number, [])
+                if intact or all(each[0] != number for each in known):
+                    known.append((number, name, seq, micros))
             case (int(branch_number), int(seq), *_) as values if kind in (INDEX_LEAF, INDEX_INTERIOR):
+                commits = self._commits.setdefault(branch_number, {})
                 if len(values) == _COMMIT_COLUMNS and isinstance(values[6], bytes):
-                    self._commits.setdefault(branch_number, {})[seq] = values
+                    if intact or seq not in commits:
+                        self._note(branch_number, seq, None, intact=intact)
+                        commits[seq] = values
                 elif len(values) == _FORMER_COMMIT_COLUMNS and isinstance(values[6], bytes):
-                    self.former = True
-                    self._commits.setdefault(branch_number, {})[seq] = (*values[:7], b"", values[7], None)
+                    if intact:  # its entry has no hash
+                        self.former = True
+                        commits[seq] = (*values[:7], b"", values[7], None)
                 elif len(values) == _CHANGE_COLUMNS and values[6] in CAUSES:
                     _, _, index, record_id, before, after, cause = values
                     if isinstance(index, int) and isinstance(record_id, str) and _has_path(record_id):
                         changes = self._changes.setdefault(branch_number, {}).setdefault(seq, {})
-                        changes[index] = Change(record_id, before, after, cause)  # type: ignore[arg-type]
+                        if intact or index not in changes:
+                            self._note(branch_number, seq, index, intact=intact)
+                            changes[index] = Change(record_id, before, after, cause)  # type: ignore[arg-type]
+
+    def _note(self, branch_number: int, seq: int, index: int | None, *, intact: bool) -> None:
+        if not intact:
+            self._unsure.setdefault((branch_number, seq), []).append(index)
+
+    def _drop_unproved(self) -> None:
+        """Drop rows of the log in pages without their checksums if their commit does not have the hash of its entry."""
+        for (branch_number, seq), rows in self._unsure.items():
+            _, name = self._branches.get(branch_number, (0, "main"))
+            commit = self._commit(branch_number, Branch("", name), seq)
+            redacted = self._redacted.get(branch_number, {}).get(seq)
+            if commit is not None and not self.former and entry_hash(commit, self.key, redacted) == commit.entry:
+                continue
+            for index in rows:
+                if index is None:
+                    del self._commits[branch_number][seq]
+                else:
+                    del self._changes[branch_number][seq][index]
+            if not self._changes.get(branch_number, {}).get(seq, True):
+                del self._changes[branch_number][seq]
 
     def _take_version(
         self, number: int | None, namespace: int, digest: bytes, payload: bytes | None, *, intact: bool
@@ -209,16 +257,16 @@ class Salvage:
         if number is not None:
             self._numbers.setdefault(number, at)
 
-    def _take_indexes(self) -> None:
+    def _take_indexes(self, may_read: Callable[[int], bool]) -> None:
         """Read from the indexes what the tables have lost: names, ids, and the numbers of versions."""
         for name, root in self.trees().items():
             for page in self.pages.below(root) if name in _READ_BY_NAME else ():
-                if not self.pages.intact(page):
+                if not may_read(page):
                     continue
                 for row in self.pages.rows(page):
                     match name, row.values:
                         case "meta", (str(text), value):
-                            self._meta[text] = value
+                            self._meta.setdefault(text, value)
                         case "sqlite_autoindex_namespaces_1", (str(text), int(number)):
                             self._namespaces.setdefault(number, text)
                         case "sqlite_autoindex_branches_1", (int(namespace), str(text), int(number)):
@@ -249,7 +297,7 @@ class Salvage:
         saved: dict[str, str] = {}
         lost: list[Lost] = []
         root = self.trees().get("meta")
-        if root is None or not all(map(self.pages.intact, self.pages.below(root))):
+        if root is None or any(map(self.pages.is_damaged, self.pages.below(root))):
             lost.append(Lost("", "settings", "", "", "a page that can contain quotas and the time zone cannot be read"))
         for name, value in self._meta.items():
             if name.startswith(SETTING + _QUOTA):
@@ -265,13 +313,7 @@ class Salvage:
 
     def trees(self) -> dict[str, int]:
         """Return the root page of each table and index by name, as far as the schema can be read."""
-        out: dict[str, int] = {}
-        for page in self.pages.below(1):
-            for row in self.pages.rows(page):
-                match row.values:
-                    case (("table" | "index"), str(name), str(), int(root), *_):
-                        out[name] = root
-        return out
+        return self.pages.trees()
 
     def branches(self) -> Iterator[tuple[Branch, Saved]]:
         """Yield every branch with what can be saved of it."""
@@ -385,43 +427,48 @@ class Salvage:
 
     def _log(self, branch_number: int, branch: Branch) -> Iterator[Commit]:
         """Yield the commits from the first one on, up to the first that is incomplete."""
-        commits, log = self._commits.get(branch_number, {}), self._changes.get(branch_number, {})
-        for seq in range(1, len(commits) + 1):
-            changes = log.get(seq, {})
-            row = commits.get(seq)
-            if row is None or sorted(changes) != list(range(len(changes))):
+        for seq in range(1, len(self._commits.get(branch_number, {})) + 1):
+            commit = self._commit(branch_number, branch, seq)
+            if commit is None:
                 return
-            match row:
-                case (
-                    _,
-                    _,
-                    str() | None as parents,
-                    int(micros),
-                    str() | None as actor,
-                    str() | None as reason,
-                    bytes(root),
-                    bytes(entry),
-                    int() | None as page,
-                    _,
-                ):
-                    try:
-                        decoded = implicit_parents(branch, seq) if parents is None else decoded_parents(parents)
-                    except ValueError:
-                        return
-                    yield Commit(
-                        namespace=branch.namespace,
-                        branch=branch.name,
-                        seq=seq,
-                        parents=decoded,
-                        micros=micros,
-                        actor=actor,
-                        reason=reason,
-                        root=Root(root, page or 0),
-                        changes=tuple(changes[index] for index in sorted(changes)),
-                        entry=entry,
-                    )
-                case _:
-                    return
+            yield commit
+
+    def _commit(self, branch_number: int, branch: Branch, seq: int) -> Commit | None:
+        """Return a commit; None if it is incomplete."""
+        changes = self._changes.get(branch_number, {}).get(seq, {})
+        row = self._commits.get(branch_number, {}).get(seq)
+        if row is None or sorted(changes) != list(range(len(changes))):
+            return None
+        match row:
+            case (
+                _,
+                _,
+                str() | None as parents,
+                int(micros),
+                str() | None as actor,
+                str() | None as reason,
+                bytes(root),
+                bytes(entry),
+                int() | None as page,
+                _,
+            ):
+                try:
+                    decoded = implicit_parents(branch, seq) if parents is None else decoded_parents(parents)
+                except ValueError:
+                    return None
+                return Commit(
+                    namespace=branch.namespace,
+                    branch=branch.name,
+                    seq=seq,
+                    parents=decoded,
+                    micros=micros,
+                    actor=actor,
+                    reason=reason,
+                    root=Root(root, page or 0),
+                    changes=tuple(changes[index] for index in sorted(changes)),
+                    entry=entry,
+                )
+        return None
 
     def corrupt_pages(self) -> Iterator[str]:
         """Yield a message for each corrupt page, with the table that it belongs to."""

@@ -9,6 +9,7 @@ transaction (`write_queue`). A background thread checkpoints the WAL (`checkpoin
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import secrets
 import threading
@@ -42,6 +43,7 @@ from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.interruptible import Steps, ended, watched
+from recollect.stores.renewals import repeated
 from recollect.stores.reports import CheckReport
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
@@ -51,6 +53,7 @@ from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of
 from recollect.stores.sqlite.identity import FileIdentity, FrozenFile
 from recollect.stores.sqlite.integrity import examined
 from recollect.stores.sqlite.locks import FileLocks
+from recollect.stores.sqlite.renewing import renew, warning_of
 from recollect.stores.sqlite.schema import APPLICATION_ID, KEYED_IDS, PAGE_CHECKSUMS, TABLES
 from recollect.stores.sqlite.transaction import SqliteTransaction
 from recollect.stores.sqlite.view import SqliteView
@@ -61,6 +64,7 @@ from recollect.stores.sqlite_base.structure import differing_table, few_steps, s
 from recollect.stores.values import Backup, Capabilities, Durability
 from recollect.stores.write_queue import POLL_S, Shared, Ticket, WriteQueue
 
+_log = logging.getLogger("recollect")
 #: Maximum number of idle read connections that are kept open for later reads.
 _MAX_IDLE = 8
 #: A payload of fewer bytes is in one page together with its length, so the page's checksum covers it. A longer one
@@ -130,36 +134,53 @@ class SqliteStore:
         self._polling = threading.Lock()
         self._readers: dict[object, Steps] = {}
         self._readers_done = threading.Condition()
+        self._verify = True  # whether the checksums of pages are verified
+        self._renewing = threading.Lock()
+        self._beyond_renewal = False
+        self.renewed = ""  # what was found of pages that another SQLite has written
         self._write_refused = must_not_write(self.path, read_only)
         if create and not self._write_refused and not os.path.lexists(self.path):
             self._zone_of_new()  # raises before there is a file
         new = admit(self.path, create and not self._write_refused)
         immutable = bool(self._write_refused) and not new and is_immutable(self.path)
         self._frozen = FrozenFile(self.path) if immutable else None
-        self._writer = self._connect(writing=not self._write_refused)
         try:
-            self._set_up(new)
+            self._open(new)
+        except DamagedStoreError as error:
+            repeated(lambda: self._open(new), error, lambda error: not new and self._renew(error))
+        try:
             self._identity = FileIdentity(self.path, self._writer)
             self._check_frozen()
             self._locks.begin(writing=not self._write_refused)
         except BaseException:
-            with suppress(apsw.Error):
-                if not new and has_wal(self.path):
-                    # The last connection to close would checkpoint the WAL into the refused file, and delete the WAL.
-                    self._writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-                self._writer.close()
+            self._close_refused(new)
             raise
 
     # Opening
 
-    def _connect(self, *, writing: bool) -> apsw.Connection:
+    def _open(self, new: bool) -> None:
+        self._writer = self._connect(writing=not self._write_refused)
+        try:
+            self._set_up(new)
+        except BaseException:
+            self._close_refused(new)
+            raise
+
+    def _close_refused(self, new: bool) -> None:
+        with suppress(apsw.Error):
+            if not new and has_wal(self.path):
+                # The last connection to close would checkpoint the WAL into the refused file, and delete the WAL.
+                self._writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            self._writer.close()
+
+    def _connect(self, *, writing: bool, verify: bool = True) -> apsw.Connection:
         flags = apsw.SQLITE_OPEN_READWRITE if writing or not self._write_refused else apsw.SQLITE_OPEN_READONLY
         name = self.path
         if self._frozen is not None:
             # SQLite would create files next to it, which is impossible here and not needed.
             name, flags = f"file:{quote(self.path)}?immutable=1", flags | apsw.SQLITE_OPEN_URI
         with translated(self.path):
-            connection = checksums.connect(name, flags)
+            connection = checksums.connect(name, flags, verify=self._verify and verify)
             connection.set_busy_timeout(max(1, round(self._timeout_s * 1000)))
             # One query plan for a statement, whatever values are bound; otherwise SQLite prepares it again for each.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -207,7 +228,61 @@ class SqliteStore:
         if not self._write_refused:
             self._write_refused = self._why_not_write(least_writer)
         self.id_key = self.key if KEYED_IDS in features else None
-        self._trusted = _ONE_PAGE_BYTES if self.has_checksums and checksums.available() else 0
+        self._trusted = _ONE_PAGE_BYTES if self.has_checksums and checksums.available() and self._verify else 0
+
+    def _renew(self, error: StoreError | None = None) -> bool:
+        """Renew the checksums of pages that another SQLite has written (`renewing`), once everything is verified.
+
+        Returns:
+            False if the error does not say that a page lacks its checksum; None: look for such pages.
+
+        Raises:
+            DamagedStoreError: Something does not verify.
+        """
+        if error is not None and not checksums.is_fault(error):
+            return False
+        writing = not self._write_refused
+        connection = self._connect(writing=writing, verify=False)
+        try:
+            found = renew(connection, self.path, self.key, writing=writing)
+        finally:
+            with suppress(apsw.Error):
+                # Not the last connection, or the file is not to be changed.
+                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                connection.close()
+        if found.pages:
+            self.renewed = warning_of(self.path, found, writing=writing)
+            _log.warning("%s", self.renewed)
+        if not writing:
+            self._verify, self._trusted = False, 0
+        return True
+
+    def renew(self, error: StoreError) -> bool:
+        """Verify the store after an error that may mean no damage. See `Store.renew`."""
+        return checksums.is_fault(error) and self._verify and self._renews()
+
+    def _renews(self) -> bool:
+        """Renew the checksums of pages, unless that has failed before. Return whether everything verifies."""
+        with self._renewing:
+            if self._beyond_renewal:
+                return False
+            try:
+                if self._write_refused:
+                    self._renew()
+                else:
+                    with self._alone():
+                        self._renew()
+            except DamagedStoreError as damage:
+                self._beyond_renewal = True  # so that not every call reads everything
+                _log.error("%s", damage)
+                return False
+            except StoreError as failure:
+                _log.warning("the checksums of pages could not be renewed: %s", failure)
+                return False
+        idle, self._idle = self._idle, []
+        for each in idle:
+            each.close()
+        return True
 
     def _check_size(self) -> None:
         """Raise DamagedStoreError if the file lacks pages."""
@@ -216,7 +291,8 @@ class SqliteStore:
         try:
             check_size(self.path, header, self._writer.pragma("page_count"))
         finally:
-            self._writer.execute("ROLLBACK")
+            if self._writer.in_transaction:  # SQLite itself ends it after some read errors
+                self._writer.execute("ROLLBACK")
 
     def _why_not_write(self, least_writer: int) -> str:
         """Return why this release must not write to the file; "" if it may."""
@@ -300,9 +376,10 @@ class SqliteStore:
                 connection = self._idle.pop()
             except IndexError:
                 connection = self._connect(writing=False)
+            drops = self._locks.drops()
             yield connection
             self._check_frozen()
-            if self._locks.were_dropped():
+            if self._locks.drops() != drops:
                 raise StoreBusyError(self.path, "a library of this process closed it while it was read")
         except StoreError:
             self._check_frozen()  # pages of two states may have looked corrupt
@@ -538,12 +615,20 @@ class SqliteStore:
             "checksums": self.has_checksums,
             "sqlite": apsw.sqlite_lib_version(),
             "durability": self._durability,
+            "renewed": self.renewed,
             "read_only": bool(self._write_refused),
             **sizes,
         }
 
     def check(self) -> CheckReport:
         """Run SQLite's integrity check, and compare all rows with their hashes and with each other."""
+        report = self._examined()
+        before = self.renewed
+        if report and self._verify and self._renews() and self.renewed != before:
+            return self._examined()
+        return report
+
+    def _examined(self) -> CheckReport:
         with self._reader() as connection:
             connection.execute("BEGIN")
             try:
@@ -574,9 +659,12 @@ class SqliteStore:
                 raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
             self._check_usable()
             self._identity.check()
+            if not self._locks.take_turn(self._timeout_s):
+                raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another process")
             yield
         finally:
             if ticket.has_lock:
+                self._locks.end_turn()
                 self._queue.release(ticket)
 
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:

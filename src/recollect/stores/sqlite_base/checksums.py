@@ -28,12 +28,17 @@ _NEARLY = 2
 #: The VFS on top of which the checksum VFS is loaded; `_NOWHERE` if it is not available, None before it is loaded.
 _loaded_on: str | None = None
 _lock = threading.Lock()
+#: Words of an SQLite header: page size and journal mode, counter of changes, that of the schema, that of changes again,
+#: and the version of SQLite.
+_JOURNAL, _COUNTER, _SCHEMA, _COUNTER_AGAIN, _VERSION = 4, 6, 10, 23, 24
+#: Values of the counter of the schema in a store: a compaction adds one; and the limit of that of changes.
+_SCHEMAS, _COUNTERS = range(15, 47), 4096
 
 
 def connect(
     path: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE, *, verify: bool = True
 ) -> apsw.Connection:
-    """Open a file, of which each page is verified when it is read, if it has a checksum. Raise apsw.Error if that fails.
+    """Open a file whose pages are verified when they are read, if they have checksums. Raise apsw.Error if that fails.
 
     A store has neither views nor triggers. Any that the file contains are not run, because they may never end.
 
@@ -131,24 +136,64 @@ def mismatching(data: bytes, size: int) -> list[int]:
 
 
 def nearly_matches(page: bytes) -> bool:
-    """Return whether a page differs from one that matches its checksum by at most two neighbouring bytes.
-
-    So it was damaged: of a page that another program has written, the checksum differs by chance.
+    """Return whether a page differs from one with its checksum by at most two bytes of one word, or of the checksum.
 
     The sums are linear in each word w of the page: there must be a d with f1 * d = e1 and f2 * d = e2 modulo 2**32 for
     the errors e of both sums and the factors f of the word. At least one factor is odd, so it has an inverse.
     """
-    words, (one, two) = np.frombuffer(page, dtype="<u4"), summed(page[:-BYTES], 0, 0)
-    stored = one.to_bytes(4, "little") + two.to_bytes(4, "little")
-    if sum(a != b for a, b in zip(stored, page[-BYTES:], strict=True)) <= _NEARLY:
+    words, (error_one, error_two) = _errors(page)
+    stored = page[-BYTES:]
+    computed = checksum(page[:-BYTES])
+    halves = [sum(a != b for a, b in zip(stored[at : at + 4], computed[at : at + 4], strict=True)) for at in (0, 4)]
+    if 0 in halves and sum(halves) <= _NEARLY:
         return True
-    error_one, error_two = np.uint32((one - int(words[-2])) & _WORD), np.uint32((two - int(words[-1])) & _WORD)
     factors_one, factors_two, _ = _factors(len(words) - 2)
     odd_one, inverses = _inverses(len(words) - 2)
     changes = inverses * np.where(odd_one, error_one, error_two)
-    solves = (factors_one * changes == error_one) & (factors_two * changes == error_two)
-    differing = (words[:-2][solves] ^ (words[:-2][solves] - changes[solves])).view("<u1").reshape(-1, 4) != 0
-    return bool((differing.sum(axis=1) <= _NEARLY).any())
+    solving = np.flatnonzero((factors_one * changes == error_one) & (factors_two * changes == error_two))
+    before = words[solving] - changes[solving]
+    differing = ((words[solving] ^ before).view("<u1").reshape(-1, 4) != 0).sum(axis=1)
+    return bool((differing <= _NEARLY).any())
+
+
+def matches_before_copying(page: bytes) -> bool:
+    """Return whether the first page of a file is one with its checksum, but for what a copy writes into the header.
+
+    SQLite's backup changes the journal mode, the counter of changes, which is there twice, that of the schema, and the
+    version of SQLite. Likely former values of the others are tried, and the counter of changes is solved for: it is
+    small in a file with a WAL. At least two of the last three must differ: one alone may be damage.
+    """
+    words, (error_one, error_two) = _errors(page)
+    if words[_COUNTER] != words[_COUNTER_AGAIN]:
+        return False
+    errors = np.array([error_one, error_two], dtype=np.uint32)
+    factors = np.array(_factors(len(words) - 2)[:2], dtype=np.uint32)
+
+    def effects(word: int, before: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Return what each former value of a word changes in both sums."""
+        effect: NDArray[np.uint32] = factors[:, word, None] * (words[word] - before)
+        return effect
+
+    schemas = np.array([int.from_bytes(page[40:44], "big"), *_SCHEMAS], dtype=">u4").view("<u4")
+    versions = np.array([int.from_bytes(page[96:100], "big"), apsw.SQLITE_VERSION_NUMBER], dtype=">u4").view("<u4")
+    journal = effects(_JOURNAL, np.frombuffer(page[16:18] + b"\1\1" + page[16:18] + b"\2\2", dtype="<u4"))
+    schema, version = effects(_SCHEMA, schemas), effects(_VERSION, versions)
+    others = journal[:, :, None, None] + schema[:, None, :, None] + version[:, None, None, :]
+    left = errors[:, None, None, None] - others
+    counter = factors[:, _COUNTER] + factors[:, _COUNTER_AGAIN]
+    odd = int(counter[0] % 2 == 0)  # the number of a sum whose factor has an inverse
+    change = left[odd] * np.uint32(pow(int(counter[odd]), -1, 2**32))
+    before = (words[_COUNTER] - change).byteswap()
+    changed = (change != 0) + (schemas != words[_SCHEMA]).astype(int)[None, :, None]
+    changed = changed + (versions != words[_VERSION])[None, None, :]
+    matches = counter[1 - odd] * change == left[1 - odd]
+    return bool((matches & (changed > 1) & (before < _COUNTERS)).any())
+
+
+def _errors(page: bytes) -> tuple[NDArray[np.uint32], tuple[np.uint32, np.uint32]]:
+    """Return the words of a page, and by how much each sum of it exceeds that of its checksum."""
+    words, (one, two) = np.frombuffer(page, dtype="<u4"), summed(page[:-BYTES], 0, 0)
+    return words, (np.uint32((one - int(words[-2])) & _WORD), np.uint32((two - int(words[-1])) & _WORD))
 
 
 def checksum(page: bytes) -> bytes:

@@ -13,26 +13,78 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import apsw
 
 #: SQLite treats the descriptor as that of a database, and postpones closing it while it has locks.
 _FLAGS = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB
+_WRITE_FLAGS = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_MAIN_DB
 #: How many bytes are read at once. SQLite takes a number of bytes as a C int.
 _AT_ONCE = 1 << 30
 
 
+class FileBytes:
+    """The bytes of a regular file, of which slices are read, and parts written, without dropping locks.
+
+    Close it, or leave its `with` block.
+
+    Args:
+        path: The file.
+        writing: Whether to open it for writing.
+
+    Raises:
+        OSError: It cannot be opened, or read, or written.
+    """
+
+    def __init__(self, path: str, *, writing: bool = False) -> None:
+        os.stat(path)  # raises what SQLite would only call an error
+        if not os.access(path, os.W_OK | os.R_OK if writing else os.R_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        self._path = path
+        flags = _WRITE_FLAGS if writing else _FLAGS
+        with self._errors():
+            self._file = apsw.VFSFile("", os.path.realpath(path), [flags, 0])  # SQLite follows no link here
+
+    def __len__(self) -> int:
+        with self._errors():
+            return self._file.xFileSize()
+
+    def __getitem__(self, part: slice) -> bytes:
+        begin, end, _ = part.indices(len(self))
+        with self._errors():
+            return b"".join(self._file.xRead(min(_AT_ONCE, end - at), at) for at in range(begin, end, _AT_ONCE))
+
+    def write(self, data: bytes, at: int) -> None:
+        """Overwrite a part of the file."""
+        with self._errors():
+            self._file.xWrite(data, at)
+
+    def sync(self) -> None:
+        """Make what was written durable."""
+        with self._errors():
+            self._file.xSync(apsw.SQLITE_SYNC_FULL)
+
+    def close(self) -> None:
+        with self._errors():
+            self._file.xClose()
+
+    def __enter__(self) -> FileBytes:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except apsw.Error as error:
+            raise OSError(errno.EIO, str(error), self._path) from error
+
+
 def read(path: str, limit: int | None = None) -> bytes:
     """Return the bytes of a regular file, at most the first `limit`. Raise OSError if it cannot be read."""
-    os.stat(path)  # raises what SQLite would only call an error
-    if not os.access(path, os.R_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-    try:
-        file = apsw.VFSFile("", os.path.realpath(path), [_FLAGS, 0])  # SQLite follows no link here
-        try:
-            size = file.xFileSize() if limit is None else min(limit, file.xFileSize())
-            return b"".join(file.xRead(min(_AT_ONCE, size - at), at) for at in range(0, size, _AT_ONCE))
-        finally:
-            file.xClose()
-    except apsw.Error as error:
-        raise OSError(errno.EIO, str(error), path) from error
+    with FileBytes(path) as data:
+        return data[:limit]

@@ -1,0 +1,417 @@
+"""A store that another SQLite has looked at, checkpointed or copied stays a store, and what is damaged stays damaged.
+
+The other SQLite is that of Python's `sqlite3`, in this process and in others.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.examples import some
+
+import recollect
+from recollect import Memory, RecollectWarning
+from recollect import filters as f
+from recollect.errors import DamagedStoreError, StoreBusyError, StoreError
+from recollect.stores.maintenance.rescue import rescue
+from recollect.stores.sqlite import integrity, locks, renewing
+from recollect.stores.sqlite_base import checksums
+from recollect.stores.sqlite_base.descriptors import FileBytes
+
+RECORDS = 60
+
+
+def fill(memory: Memory, count: int = RECORDS) -> None:
+    for number in range(count // 2):
+        memory.remember(f"sentence {number} of Ana", id=f"s{number}", user="ana")
+    memory.remember_all([{"content": f"sentence {each}", "id": f"s{each}"} for each in range(count // 2, count)])
+    memory.remember("long " * 3000, id="long")
+    memory.update("s1", content="another sentence")
+    memory.forget("s2")
+    memory.snapshot("before")
+    memory.namespace("other").remember("of another", id="o")
+    memory.namespace("other").set_quota(records=100)
+
+
+def run(code: str, *arguments: object) -> str:
+    """Run Python in another process, without Recollect, and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout.strip()
+
+
+OPEN = "import recollect, sys; memory = recollect.open(sys.argv[1]); print(1, flush=True); input()"
+LOOK = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); print(*c.execute(sys.argv[2]).fetchall()); c.close()"
+
+
+def looked(path: Path, sql: str = "SELECT count(*) FROM versions") -> str:
+    """Run a statement as a shell does, which closes the file afterwards."""
+    return run(LOOK, path, sql)
+
+
+def backed_up(path: Path, to: Path) -> None:
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(to)) as target:
+        source.backup(target)
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Path:
+    """A store with a part of it in the file and the rest in the WAL, as a process leaves it that is killed."""
+    with recollect.open(tmp_path / "live.db") as memory:
+        fill(memory)
+    with recollect.open(tmp_path / "live.db") as memory:
+        for number in range(20):
+            memory.update(f"s{number + 10}", importance=0.9)
+        for suffix in ("", "-wal"):
+            shutil.copy(f"{tmp_path}/live.db{suffix}", f"{tmp_path}/killed.db{suffix}")
+    return tmp_path / "killed.db"
+
+
+def state(memory: Memory) -> tuple[object, ...]:
+    other = memory.namespace("other")
+    records = [each.to_bytes() for each in memory.find(order="position")]
+    return memory.seq, memory.root, records, [each.name for each in memory.snapshots()], other.root, other.quota()
+
+
+@pytest.fixture
+def expected(killed: Path) -> tuple[object, ...]:
+    with recollect.open(killed.with_name("live.db")) as memory:
+        return state(memory)
+
+
+def opens(path: Path, expected: tuple[object, ...], *, warns: bool = True, **named: object) -> None:
+    """Check that a store opens with a warning that names what happened, is as it was, and later opens without."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with recollect.open(path, **named) as memory:  # type: ignore[arg-type]
+            assert state(memory) == expected
+            assert memory.check() == []
+            assert bool(memory.stats()["store"]["renewed"]) is warns
+    said = [str(each.message) for each in caught if each.category is RecollectWarning]
+    assert ["written by another SQLite" in each for each in said] == [True] * warns
+    if warns and not named:
+        opens(path, expected, warns=False)
+
+
+# After a kill
+
+
+@pytest.mark.promise("damage.other-sqlite")
+@pytest.mark.parametrize(
+    "sql", ["SELECT count(*) FROM versions", "PRAGMA integrity_check", "PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM"]
+)
+def test_a_store_that_another_sqlite_has_looked_at_opens(killed: Path, expected: tuple[object, ...], sql: str) -> None:
+    looked(killed, sql)
+    assert not killed.with_name("killed.db-wal").exists()
+    opens(killed, expected)
+
+
+@pytest.mark.promise("damage.other-sqlite")
+@pytest.mark.parametrize("live", [False, True])
+def test_copies_by_another_sqlite_open(killed: Path, expected: tuple[object, ...], live: bool) -> None:
+    copies = [killed.with_name("backup.db"), killed.with_name("vacuum.db")]
+    with recollect.open(killed.with_name("live.db")) as memory:
+        source = killed.with_name("live.db") if live else killed
+        if live:
+            memory.update("s3", importance=0.1)
+            expected = state(memory)
+        backed_up(source, copies[0])
+        looked(source, f"VACUUM INTO '{copies[1]}'")
+        if live:
+            assert state(memory) == expected
+    for each in copies:
+        opens(each, expected)
+
+
+def test_a_store_that_is_only_read_opens_and_is_not_changed(killed: Path, expected: tuple[object, ...]) -> None:
+    looked(killed)
+    before = killed.read_bytes()
+    opens(killed, expected, read_only=True)
+    assert killed.read_bytes() == before
+    killed.chmod(0o400)
+    opens(killed, expected, read_only=True)
+
+
+def test_every_page_has_its_checksum_again(killed: Path) -> None:
+    looked(killed)
+    assert checksums.mismatching(killed.read_bytes(), 4096)
+    with pytest.warns(RecollectWarning, match="written by another SQLite"):
+        recollect.open(killed).close()
+    assert checksums.mismatching(killed.read_bytes(), 4096) == []
+
+
+def test_renewing_that_ends_at_any_page_is_continued(
+    killed: Path, expected: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked(killed)
+    whole, real = killed.read_bytes(), FileBytes.write
+    pages = len(checksums.mismatching(whole, 4096))
+    for stop in range(0, pages, max(pages // 8, 1)):
+        left = [stop]
+        killed.write_bytes(whole)
+
+        def failing(self: FileBytes, data: bytes, at: int, left: list[int] = left) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise OSError("cut off")
+            real(self, data, at)
+
+        monkeypatch.setattr(FileBytes, "write", failing)
+        with pytest.raises(StoreError):
+            recollect.open(killed)
+        assert len(checksums.mismatching(killed.read_bytes(), 4096)) == pages - stop
+    monkeypatch.setattr(FileBytes, "write", real)
+    with recollect.open(killed) as memory:
+        assert state(memory) == expected
+        assert memory.check() == []
+    assert checksums.mismatching(killed.read_bytes(), 4096) == []
+
+
+# While it is open
+
+
+@pytest.mark.promise("damage.other-sqlite")
+@pytest.mark.filterwarnings("ignore:.*written by another SQLite")
+@pytest.mark.parametrize("mode", ["PASSIVE", "FULL", "RESTART", "TRUNCATE"])
+def test_a_running_process_goes_on_after_another_sqlite_has_checkpointed(
+    killed: Path, expected: tuple[object, ...], mode: str
+) -> None:
+    calls: list[Callable[[Memory], object]] = [
+        lambda memory: memory.recall("sentence 7"),
+        lambda memory: memory.remember("yet another"),
+        lambda memory: memory.find(f.user("ana")),
+        lambda memory: memory.grep("sentence"),
+        lambda memory: memory.log(),
+        lambda memory: list(memory.export_records()),
+        lambda memory: memory.check() == [] or pytest.fail("damage was reported"),
+        lambda memory: memory.backup(killed.with_name("own.backup"), verify=True),
+        lambda memory: list(memory.changes(since=0)),
+    ]
+    with recollect.open(killed) as memory:
+        for call in calls:
+            for number in range(5):
+                memory.update(f"s{number + 3}", importance=random.Random(number).random())
+            looked(killed, f"PRAGMA wal_checkpoint({mode})")
+            with recollect.open(killed):  # pages that this process has cached are read from the file by another
+                call(memory)
+        assert memory.check() == []
+        now = state(memory)
+    opens(killed, now, warns=False)
+
+
+def without_checksums(path: Path) -> None:
+    """Write zeros for the checksums of all pages, as if another SQLite had written them."""
+    with FileBytes(str(path), writing=True) as data:
+        for end in range(4096, len(data) + 1, 4096):
+            data.write(bytes(8), end - 8)
+
+
+def test_a_batch_or_an_export_that_meets_such_a_page_says_to_try_again(killed: Path) -> None:
+    recollect.open(killed).close()
+    with recollect.open(killed) as memory, memory.open_export() as export:
+        next(export.records)
+        without_checksums(killed)
+        with pytest.raises(StoreBusyError, match="export again"):
+            list(export.records)
+        assert len(memory.export_records()[1]) == memory.count()
+    with recollect.open(killed) as memory:
+        without_checksums(killed)
+        with pytest.raises(StoreBusyError, match="undone"), memory.batch() as batch:
+            batch.remember("undone", id="undone")
+            for number in range(RECORDS):
+                batch.get(f"s{number}")
+        assert memory.get("undone") is None
+        with memory.batch() as batch:
+            batch.remember("again", id="again")
+        assert memory.check() == []
+
+
+LOOKS: dict[str, Callable[[Path], object]] = {
+    "sqlite3 in this process": lambda path: sqlite3.connect(path).execute("SELECT 1 FROM sqlite_schema").fetchone(),
+    "sqlite3, closed": lambda path: _closed(path),
+    "open()": lambda path: path.read_bytes(),
+    "shutil.copy": lambda path: shutil.copy(path, path.with_name("copy")),
+    "the index of the WAL": lambda path: path.with_name(path.name + "-shm").read_bytes(),
+    "another process": lambda path: None,
+}
+
+
+def _closed(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("SELECT count(*) FROM versions").fetchone()
+
+
+@pytest.mark.promise("damage.other-sqlite")
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+def test_no_commit_is_lost_by_a_look_at_an_open_store(tmp_path: Path, look: Callable[[Path], object]) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path) as memory:
+        for number in range(5):
+            memory.remember(f"sentence {number}", id=f"s{number}")
+            look(path)
+            looked(path)
+            memory.remember(f"another {number}", id=f"a{number}")
+            assert memory.count() == 2 * number + 2
+    with recollect.open(path) as memory:
+        assert memory.count() == 10
+        assert memory.check() == []
+    assert not path.with_name("a.db-wal").exists()
+
+
+def test_without_locks_of_its_own_a_store_would_lose_its_wal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "SUPPORTED", False)
+    path = tmp_path / "a.db"
+    memory = recollect.open(path)
+    memory.remember("one")
+    _closed(path)
+    assert not path.with_name("a.db-wal").exists()
+    with pytest.raises(StoreError):
+        memory.remember("two")
+    memory.close()
+
+
+def test_what_was_read_while_locks_were_dropped_and_others_use_the_file_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path) as memory:
+        memory.remember("one", id="one")
+        with memory.open_export() as export:
+            next(export.records)
+            path.read_bytes()  # nobody else uses it: nothing could have happened
+        other = subprocess.Popen(
+            [sys.executable, "-c", OPEN, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert other.stdout is not None
+        other.stdout.readline()
+        export = memory.open_export()
+        path.read_bytes()
+        with pytest.raises(StoreBusyError, match="closed it while it was read"):
+            export.close()
+        assert memory.get("one") is not None
+        other.communicate(b"\n", timeout=60)
+
+
+# What is damaged
+
+
+@pytest.mark.promise("damage.every-byte")
+def test_damage_in_a_store_that_another_sqlite_wrote_is_found_or_changes_nothing(
+    killed: Path, expected: tuple[object, ...]
+) -> None:
+    looked(killed)
+    whole = killed.read_bytes()
+    rng = random.Random(5)
+    refused = 0
+    for _ in range(some(200)):
+        data = bytearray(whole)
+        place, length = rng.randrange(100, len(whole) - 64), rng.choice([1, 1, 8, 64])
+        data[place : place + length] = bytes(each ^ rng.randrange(1, 256) for each in data[place : place + length])
+        for suffix in ("-wal", "-shm"):
+            killed.with_name(killed.name + suffix).unlink(missing_ok=True)
+        killed.write_bytes(data)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RecollectWarning)
+            try:
+                with recollect.open(killed) as memory:
+                    assert state(memory) == expected, place
+                    assert memory.check() == []
+            except StoreError:
+                refused += 1
+                assert bytes(data) == killed.read_bytes()
+    assert refused > some(200) // 3  # most pages of a small store are in use
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE versions SET payload = zeroblob(100) WHERE number = 3",
+        "UPDATE heads SET user = 'eve' WHERE id = 's5'",
+        "DELETE FROM heads WHERE id = 's5'",
+        "UPDATE changes SET cause = 'expired' WHERE seq = 4",
+        "UPDATE commits SET reason = 'another' WHERE seq = 4",
+        "DELETE FROM changes WHERE seq = 4",
+        "UPDATE removed_payloads SET id = 'another'",
+    ],
+)
+def test_what_another_sqlite_changed_in_the_tables_is_damage(killed: Path, sql: str) -> None:
+    with recollect.open(killed) as memory:
+        memory.erase("s7")
+    with closing(sqlite3.connect(killed)) as connection, connection:
+        connection.execute(sql)
+    try:
+        with recollect.open(killed) as memory:
+            assert memory.check() != []
+            assert memory.check() != []
+    except DamagedStoreError:
+        pass
+
+
+def test_an_open_store_examines_a_damaged_store_only_once(killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recollect.open(killed).close()
+    examined = 0
+    real = integrity.examined
+
+    def counted(*given: Any) -> Any:
+        nonlocal examined
+        examined += 1
+        return real(*given)
+
+    with recollect.open(killed) as memory:
+        monkeypatch.setattr(renewing, "examined", counted)
+        without_checksums(killed)
+        with FileBytes(str(killed), writing=True) as data:
+            data.write(b"x", data[:].index(b"sentence 41"))
+        for _ in range(3):
+            with pytest.raises(DamagedStoreError):
+                memory.find()
+    assert examined == 1
+
+
+# Rescue
+
+
+@pytest.mark.promise("damage.rescued")
+def test_the_rescue_saves_all_that_another_sqlite_wrote(killed: Path, expected: tuple[object, ...]) -> None:
+    for source in (killed, killed.with_name("backup.db"), killed.with_name("vacuum.db")):
+        if source != killed:
+            backed_up(killed, source) if "backup" in source.name else looked(killed, f"VACUUM INTO '{source}'")
+        else:
+            looked(killed)
+        new = source.with_suffix(".rescued")
+        report = rescue(source, new)
+        assert report.lost == ()
+        assert all(each.same_root for each in report.branches.values())
+        opens(new, expected, warns=False)
+
+
+@pytest.mark.promise("damage.rescued")
+def test_the_rescue_saves_what_verifies_beside_what_is_damaged(killed: Path) -> None:
+    looked(killed)
+    data = bytearray(killed.read_bytes())
+    at = data.index(b"sentence 41")
+    data[at] ^= 1
+    killed.write_bytes(data)
+    report = rescue(killed, killed.with_suffix(".rescued"))
+    assert [(each.what, each.name) for each in report.lost if each.what == "record"] == [("record", "s41")]
+    with recollect.open(killed.with_suffix(".rescued")) as memory:
+        assert memory.count() == RECORDS - 1  # with the long one, without the one that was forgotten, and this one
+        assert memory.check() == []
+
+
+def test_the_rule_of_before_refuses_such_a_store(killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checksums, "is_fault", lambda error: False)
+    looked(killed)
+    with pytest.raises(DamagedStoreError, match="does not match its checksum"):
+        recollect.open(killed)

@@ -1,0 +1,138 @@
+"""Of those that write to one file all the time, each gets its turn; and what a process had ends with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect.errors import StoreBusyError
+from recollect.stores.sqlite import locks
+from recollect.stores.sqlite.locks import FileLocks
+
+pytestmark = pytest.mark.skipif(not locks.SUPPORTED, reason="the system has no locks of open file descriptions")
+ROUNDS = 20
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with recollect.open(tmp_path / "a.db") as memory:
+        memory.remember("one")
+    return tmp_path / "a.db"
+
+
+def begun(path: Path) -> FileLocks:
+    out = FileLocks(str(path))
+    out.begin(writing=True)
+    return out
+
+
+def who_is_first(path: Path) -> list[str]:
+    """Return who has the next turn each time that one store writes again at once while another waits."""
+    firsts = []
+    with recollect.open(path):
+        busy, patient = begun(path), begun(path)
+        for _ in range(ROUNDS):
+            order: list[str] = []
+            assert busy.take_turn(10)
+
+            def wait(order: list[str] = order) -> None:
+                assert patient.take_turn(60)
+                order.append("who waited")
+                patient.end_turn()
+
+            waiting = threading.Thread(target=wait)
+            waiting.start()
+            while not busy._files[0].is_locked(locks._TURN[0]) and locks._GATE in locks._TURN:
+                pass
+            busy.end_turn()
+            assert busy.take_turn(60)
+            order.append("who came again")
+            busy.end_turn()
+            waiting.join()
+            firsts.append(order[0])
+        busy.close()
+        patient.close()
+    return firsts
+
+
+@pytest.mark.promise("concurrent.turns")
+def test_who_waits_writes_before_who_has_just_written(path: Path) -> None:
+    assert who_is_first(path) == ["who waited"] * ROUNDS
+
+
+def test_without_the_gate_who_has_just_written_may_write_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "_TURN", (locks._WRITING,))
+    assert "who came again" in who_is_first(path)
+
+
+WRITER = """
+import sys, recollect
+with recollect.open(sys.argv[1], embedder="none") as memory, memory.batch() as batch:
+    batch.remember("held")
+    print(1, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("ends", ["well", "killed"])
+def test_a_turn_ends_with_its_process(path: Path, ends: str) -> None:
+    other = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert other.stdout is not None
+    other.stdout.readline()
+    with recollect.open(path, timeout=0.05) as memory, pytest.raises(StoreBusyError, match="another process"):
+        memory.remember("too early")
+    if ends == "killed":
+        other.send_signal(signal.SIGKILL)
+        other.wait(60)
+    else:
+        other.communicate(b"", timeout=60)
+    with recollect.open(path) as memory:
+        memory.remember("in time")
+        assert memory.count() == (2 if ends == "killed" else 3)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_a_fork_keeps_no_lock_of_its_parent(path: Path) -> None:
+    with recollect.open(path) as memory:
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.read(reading, 1)
+            os._exit(0)
+        memory.remember("of the parent")
+    assert not path.with_name("a.db-wal").exists()  # the last connection took the file for unused
+    os.write(writing, b"x")
+    os.waitpid(pid, 0)
+    for each in (reading, writing):
+        os.close(each)
+
+
+def test_stores_of_one_process_share_what_they_must_not_close(path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    with recollect.open(path) as one:
+        for number in range(50):
+            with recollect.open(path) as other:
+                other.remember(f"of another {number}")
+        assert one.count() == 51
+        subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT * FROM meta')",
+                path,
+            ],
+            check=True,
+        )
+        one.remember("still here")
+        if before:
+            assert len(os.listdir("/proc/self/fd")) < before + 20
+    with recollect.open(path) as memory:
+        assert memory.count() == 52
+        assert memory.check() == []
