@@ -17,7 +17,7 @@ from tests.pattern_alternatives import unmarked, unneeded
 
 from recollect.errors import InvalidArgumentError
 from recollect.redaction import CATEGORIES, RedactingFilter, redact, redact_json, redactor
-from recollect.redaction.patterns import Pattern, Reading, descriptions, expanded, parts
+from recollect.redaction.patterns import FoldedText, Pattern, descriptions, expanded, parts
 
 
 def redacted(example: str, mark: str) -> str:
@@ -152,7 +152,7 @@ def test_a_value_under_a_key_that_names_a_secret_is_hidden_as_a_whole() -> None:
 @pytest.mark.parametrize(
     ("text", "expected", "found"),
     [
-        ("password=4111 1111 1111 1111", "password=****-****-****-****", {"card": 1}),
+        ("password=4111 1111 1111 1111, or", "password=****-****-****-****, or", {"card": 1}),
         ("token: 123456789:EXAMPLEexampleEXAMPLEexampleEXAMPL", "token: ***REDACTED***", {"secret": 1}),
         ("pass=ana@example.com", "pass=***REDACTED***", {"secret": 1}),
         ("API_KEY=x,ghp_EXAMPLEexampleEXAMPLEexample,y", "API_KEY=***REDACTED***", {"secret": 1}),
@@ -175,6 +175,17 @@ def test_overlapping_spans_are_hidden_as_one_with_the_mark_of_the_longest(monkey
     for order in ((short, long), (long, short)):
         monkeypatch.setattr(redactor, "patterns", lambda order=order: order)
         assert redact("-abcdefg-abc-") == ("-***C-***S-", {"secret": 1, "card": 1})
+
+
+# How texts are read
+
+
+def test_a_text_is_read_with_the_same_places() -> None:
+    """Only U+0130 is longer in lower case, and it is replaced before."""
+    assert [code for code in range(0x110000) if len(chr(code).lower()) != 1] == [0x130]
+    text = "İİ ＰＡＳＳＷＯＲＤ： “ｈｕｎｔｅｒ ２”, ４１１１ １１１１ １１１１ １１１１ ﬁn"
+    assert len(FoldedText(text).text) == len(FoldedText(text).lower) == len(text)
+    assert redact(text).text == "İİ ＰＡＳＳＷＯＲＤ： “***REDACTED***”, ****-****-****-**** ﬁn"
 
 
 # Every alternative
@@ -208,7 +219,7 @@ def not_tried(described: dict[str, Any]) -> list[str]:
     return [
         text
         for text in (*map(unmarked, described["hides"]), *described["leaves"])
-        if list(Pattern.of(full).spans(Reading(text))) != list(Pattern.of(bare).spans(Reading(text)))
+        if list(Pattern.of(full).spans(FoldedText(text))) != list(Pattern.of(bare).spans(FoldedText(text)))
     ]
 
 
@@ -229,13 +240,15 @@ def test_the_check_of_what_is_tried_finds_examples_that_are_missed(skipped: dict
 def test_of_the_forms_in_which_people_paste_secrets_most_are_found() -> None:
     found = total(measured("secrets"))
     assert found.texts >= 300
-    assert len(found.found) >= 437 > 0.95 * found.texts  # what is found today: more may be, but not fewer
+    assert len(found.found) >= 495 > 0.95 * found.texts  # what is found today: more may be, but not fewer
+    assert len(total(measured("secrets-2")).found) >= 40  # of 50 that were written after the patterns
 
 
 def test_of_the_harmless_texts_that_resemble_them_almost_none_is_changed() -> None:
     changed = total(measured("harmless"))
     assert changed.texts >= 300
     assert len(changed.found) <= 0.01 * changed.texts, changed.found
+    assert total(measured("harmless-2")).found == ()
 
 
 def test_the_measure_counts_halves_as_not_found_and_changes_as_false() -> None:
@@ -254,8 +267,10 @@ def test_the_measure_counts_halves_as_not_found_and_changes_as_false() -> None:
 
 @pytest.mark.parametrize("name", [each["name"] for each in descriptions()])
 def test_no_pattern_can_take_more_than_linear_time(name: str) -> None:
-    pattern = next(each["pattern"] for each in descriptions() if each["name"] == name)
-    assert faults(expanded(pattern, parts())) == []
+    described = next(each for each in descriptions() if each["name"] == name)
+    starts = [start.strip("/") for start in described["starts"] if start.startswith("/")]
+    for pattern in (expanded(described["pattern"], parts()), *starts):
+        assert faults(pattern) == []
 
 
 @pytest.mark.parametrize("pattern", ["a+b", "(a|b)*+c", "(a{0,99}){0,99}b", "(?=a*b)c", "a{1,1000}b", "(?:x.*)+"])

@@ -100,7 +100,7 @@ def _digits(text: str) -> list[int]:
     return [int(each) for each in text if each.isdigit()]
 
 
-#: The checks by the name that `patterns.toml` uses.
+#: The checks by the name that the patterns use.
 CHECKS: dict[str, Callable[[str], bool]] = {
     check.__name__: check for check in (luhn, iban, identity_letters, identity_digits, named_id, ten_digits)
 }

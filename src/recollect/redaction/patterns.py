@@ -24,7 +24,7 @@ _ASCII |= dict.fromkeys("“”„«»", '"') | dict.fromkeys("‘’‚‹›",
 _DIGITS = frozenset(string.digits)
 
 
-class Reading:
+class FoldedText:
     """A text as the patterns read it: as long as the original, so what is found has the same place there.
 
     Attributes:
@@ -38,7 +38,7 @@ class Reading:
         characters, self.text = frozenset(original), original
         for each in () if original.isascii() else characters & _ASCII.keys():
             self.text = self.text.replace(each, _ASCII[each])
-        characters = frozenset(_ASCII.get(each, each) for each in characters)
+            characters |= {_ASCII[each]}
         self.lower = self.text.lower()
         self.digits = sum(map(self.text.count, characters & _DIGITS))
         self._characters = (characters, frozenset("".join(characters).lower()))
@@ -98,7 +98,7 @@ class Pattern(NamedTuple):
             digits=described.get("digits", 0),
         )
 
-    def spans(self, read: Reading) -> Iterator[tuple[int, int]]:
+    def spans(self, read: FoldedText) -> Iterator[tuple[int, int]]:
         """Yield the parts of a text that this pattern hides, in order; they do not overlap."""
         text = read.lower if self.lower else read.text
         if read.digits < self.digits:
@@ -112,7 +112,7 @@ class Pattern(NamedTuple):
             if start < end and not text.startswith("***", start):  # every replacement begins so
                 yield start, end
 
-    def _matches(self, read: Reading, text: str) -> Iterator[re.Match[str]]:
+    def _matches(self, read: FoldedText, text: str) -> Iterator[re.Match[str]]:
         if not self.starts:
             yield from _compiled(self.source).finditer(text)
             return

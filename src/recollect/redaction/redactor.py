@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from recollect.errors import InvalidArgumentError
-from recollect.redaction.patterns import Pattern, Reading, patterns
+from recollect.redaction.patterns import FoldedText, Pattern, patterns
 
 #: What can be redacted.
 CATEGORIES = ("secret", "email", "card", "iban", "phone", "national_id")
@@ -46,7 +46,7 @@ _READINGS = 8
 
 def _found(text: str, chosen: Collection[str]) -> list[_Span]:
     """Return what patterns of these categories hide, in order. Spans that overlap are one, of the longest's pattern."""
-    read = Reading(text)
+    read = FoldedText(text)
     spans = [
         _Span(*each, pattern) for pattern in patterns() if pattern.category in chosen for each in pattern.spans(read)
     ]
