@@ -36,7 +36,7 @@ def iban(found: str) -> bool:
     >>> iban("DE89 3704 0044 0532 0130 00"), iban("DE88 3704 0044 0532 0130 00")
     (True, False)
     """
-    plain = found.replace(" ", "")
+    plain = found.replace(" ", "").replace("-", "")
     return 15 <= len(plain) <= 34 and int("".join(str(int(each, 36)) for each in plain[4:] + plain[:4])) % 97 == 1
 
 
@@ -87,11 +87,20 @@ def named_id(found: str) -> bool:
     return len(_digits(found)) >= 5
 
 
+def ten_digits(found: str) -> bool:
+    """Return whether a text has ten to twelve digits, as phone numbers with their area have.
+
+    >>> ten_digits("020 7946 0958"), ten_digits("0123 4567")
+    (True, False)
+    """
+    return 10 <= len(_digits(found)) <= 12
+
+
 def _digits(text: str) -> list[int]:
     return [int(each) for each in text if each.isdigit()]
 
 
-#: The checks by the name that `patterns.toml` uses.
+#: The checks by the name that the patterns use.
 CHECKS: dict[str, Callable[[str], bool]] = {
-    check.__name__: check for check in (luhn, iban, identity_letters, identity_digits, named_id)
+    check.__name__: check for check in (luhn, iban, identity_letters, identity_digits, named_id, ten_digits)
 }

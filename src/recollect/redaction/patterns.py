@@ -1,0 +1,183 @@
+"""The patterns of redaction: read from the data files, compiled, and applied to a text.
+
+`secrets_by_name.toml` explains how a pattern is described. This module finds what a pattern hides in one text; what is
+found by several patterns is put together by `redactor`.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from recollect.redaction.checks import CHECKS
+
+FILES = ("secrets_by_form.toml", "secrets_by_name.toml", "people.toml")
+
+#: What characters are read as. U+0130 is here because it is the only one that is longer in lower case.
+_ASCII = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
+_ASCII |= dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u202f\u3000", " ") | dict.fromkeys("‐‑‒–—―−", "-")
+_ASCII |= dict.fromkeys("“”„«»", '"') | dict.fromkeys("‘’‚‹›", "'") | {"\u0130": "I"}
+_DIGITS = frozenset(string.digits)
+
+
+class FoldedText:
+    """A text as the patterns read it: as long as the original, so what is found has the same place there.
+
+    Attributes:
+        text: The text with ASCII in place of full-width forms, and of the spaces, dashes and quotation marks of all
+            scripts.
+        lower: The same in lower case.
+        digits: The number of its digits.
+    """
+
+    def __init__(self, original: str) -> None:
+        characters, self.text = frozenset(original), original
+        for each in () if original.isascii() else characters & _ASCII.keys():
+            self.text = self.text.replace(each, _ASCII[each])
+            characters |= {_ASCII[each]}
+        self.lower = self.text.lower()
+        self.digits = sum(map(self.text.count, characters & _DIGITS))
+        self._characters = (characters, frozenset("".join(characters).lower()))
+        self._places: dict[tuple[bool, tuple[str, ...]], list[int]] = {}
+
+    def contains(self, part: str, *, lower: bool) -> bool:
+        """Return whether a text contains a part. Most have a character that it has not, which a set answers faster."""
+        return self._characters[lower].issuperset(part) and part in (self.lower if lower else self.text)
+
+    def places(self, starts: tuple[str, ...], *, lower: bool) -> list[int]:
+        """Return where one of the starts of a pattern begins, in order."""
+        if (places := self._places.get((lower, starts))) is None:
+            text = self.lower if lower else self.text
+            found: set[int] = set()
+            for start in starts:
+                if start.startswith("/"):
+                    found.update(each.start() for each in _compiled(start.strip("/")).finditer(text))
+                elif self.contains(start, lower=lower):
+                    found.update(_places(text, start))
+            # Several patterns have the same starts.
+            places = self._places[lower, starts] = sorted(found)
+        return places
+
+
+def _places(text: str, start: str) -> Iterator[int]:
+    place = text.find(start)
+    while place >= 0:
+        yield place
+        place = text.find(start, place + 1)
+
+
+class Pattern(NamedTuple):
+    """A pattern. The data files explain its fields. It is compiled when a text first contains what it starts with."""
+
+    category: str
+    source: str
+    mark: str
+    check: Callable[[str], bool] | None
+    shorter: bool
+    lower: bool
+    contains: tuple[str, ...]
+    starts: tuple[str, ...]
+    digits: int
+
+    @classmethod
+    def of(cls, described: Mapping[str, Any]) -> Pattern:
+        """Return a pattern from its description, in which the parts are put in."""
+        return cls(
+            category=described["category"],
+            source=described["pattern"],
+            mark=described["with"],
+            check=CHECKS[described["check"]] if "check" in described else None,
+            shorter=described.get("shorter", False),
+            lower=described.get("lower", False),
+            contains=tuple(described.get("contains", ())),
+            starts=tuple(described.get("starts", ())),
+            digits=described.get("digits", 0),
+        )
+
+    def spans(self, read: FoldedText) -> Iterator[tuple[int, int]]:
+        """Yield the parts of a text that this pattern hides, in order; they do not overlap."""
+        text = read.lower if self.lower else read.text
+        if read.digits < self.digits:
+            return
+        if self.contains and not any(read.contains(each, lower=self.lower) for each in self.contains):
+            return
+        for found in self._matches(read, text):
+            start, end = _hidden(found)
+            if self.check:
+                end = start + _valid(text[start:end], self.check, self.shorter)
+            if start < end and not text.startswith("***", start):  # every replacement begins so
+                yield start, end
+
+    def _matches(self, read: FoldedText, text: str) -> Iterator[re.Match[str]]:
+        if not self.starts:
+            yield from _compiled(self.source).finditer(text)
+            return
+        end = 0
+        for start in read.places(self.starts, lower=self.lower):
+            if start >= end and (found := _compiled(self.source).match(text, start)):
+                yield found
+                end = found.end()
+
+
+@cache
+def _compiled(source: str) -> re.Pattern[str]:
+    return re.compile(source, re.VERBOSE)
+
+
+def _hidden(found: re.Match[str]) -> tuple[int, int]:
+    """Return the part of a match that is hidden: of its groups `hide...` the one that took part, or all of it."""
+    groups = [group for name, group in found.re.groupindex.items() if name.startswith("hide")]
+    return next((found.span(group) for group in groups if found[group] is not None), (0, 0) if groups else found.span())
+
+
+def _valid(found: str, check: Callable[[str], bool], shorter: bool) -> int:
+    """Return the length of the longest beginning that is valid: all of it, or without its last groups."""
+    while found and not check(found):
+        found = found[: max(found.rfind(" "), found.rfind("-"), 0)] if shorter else ""
+    return len(found)
+
+
+@cache
+def patterns() -> tuple[Pattern, ...]:
+    """Return all patterns."""
+    return tuple(Pattern.of({**each, "pattern": expanded(each["pattern"], parts())}) for each in descriptions())
+
+
+@cache
+def descriptions() -> list[dict[str, Any]]:
+    """Return the patterns as the files describe them, with their examples, and with names of `starts` replaced."""
+    starts = {f"&{name}": each for content in _contents() for name, each in content.get("starts", {}).items()}
+    return [
+        {**each, "starts": [start for name in each.get("starts", ()) for start in starts.get(name, [name])]}
+        for content in _contents()
+        for each in content["pattern"]
+    ]
+
+
+@cache
+def parts() -> dict[str, str]:
+    """Return the parts that patterns refer to, in the order in which they refer to each other: to earlier ones."""
+    return {name: part for content in _contents() for name, part in content.get("parts", {}).items()}
+
+
+def expanded(pattern: str, known: Mapping[str, str]) -> str:
+    """Return a pattern with `(?&name)` replaced by the part of that name.
+
+    >>> expanded("(?&two)!", {"one": "a|b", "two": "(?&one){2}"})
+    '(?:(?:a|b){2})!'
+    """
+    for name, part in reversed(list(known.items())):
+        pattern = pattern.replace(f"(?&{name})", f"(?:{part})")
+    return pattern
+
+
+@cache
+def _contents() -> list[dict[str, Any]]:
+    import tomllib  # with the patterns, so that what redacts nothing does not load it
+
+    folder = files("recollect.redaction")
+    return [tomllib.loads((folder / name).read_text(encoding="utf-8")) for name in FILES]
