@@ -40,6 +40,7 @@ class Grant:
         scope: The scope that the client cannot leave; empty: the whole of each namespace.
         actor: What commits name as the actor if a request names none.
         by: What limits the client to this, and what to do about it, for messages; default: its token.
+        client: What distinguishes the client from others: the hash of its token; "" of one without.
     """
 
     right: Right = ADMIN
@@ -47,6 +48,7 @@ class Grant:
     scope: Scope = field(default_factory=Scope)
     actor: str | None = None
     by: tuple[str, str] | None = None
+    client: str = ""
 
     def read_only(self) -> Grant:
         """Return what this allows on a server that is only read."""
@@ -192,9 +194,13 @@ class OpenBatch:
         block: The block of the batch.
         grant: What the client may do.
         place: Where it writes, as the client stated it.
+
+    Attributes:
+        on_end: Called in its thread when it has ended, in whatever way, and has released the lock. Perhaps repeatedly.
     """
 
     def __init__(self, block: AbstractContextManager[BatchExecutor], grant: Grant, place: Place) -> None:
+        self.on_end: Callable[[], object] = lambda: None
         self._block = block
         self._grant = grant
         self._place = place
@@ -224,6 +230,7 @@ class OpenBatch:
             self._opened = self._block.__enter__()
         except BaseException:
             self._thread.shutdown(wait=False)
+            self.on_end()
             raise
 
     def commit(self) -> None:
@@ -260,11 +267,14 @@ class OpenBatch:
 
     def _end(self, error: Exception | None) -> None:
         self._thread.shutdown(wait=False)
-        if self._ended or self._opened is None:
-            return
-        self._ended = True
-        if error is None:
-            self._block.__exit__(None, None, None)
-            return
-        with suppress(_UndoneError):
-            self._block.__exit__(type(error), error, error.__traceback__)
+        try:
+            if self._ended or self._opened is None:
+                return
+            self._ended = True
+            if error is None:
+                self._block.__exit__(None, None, None)
+                return
+            with suppress(_UndoneError):
+                self._block.__exit__(type(error), error, error.__traceback__)
+        finally:
+            self.on_end()

@@ -1,4 +1,8 @@
-"""Batches over HTTP: each has a secret number, belongs to the token that opened it, and ends in time."""
+"""Batches over HTTP: each has a secret number, belongs to the token that opened it, and ends in time.
+
+A token has one batch that is open or waits for its turn: it could otherwise keep everybody else from writing. Without
+tokens, clients that are different cannot be told from one that has several connections: their batches take turns.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from starlette.responses import Response
 
 from recollect.errors import InvalidArgumentError, ProtocolError, ServerBusyError
 from recollect.server.http.exchange import KEY_HEADER, Exchange, OpenedBatch, Site
+from recollect.server.http.guard import TooManyError
 from recollect.wire import OpenBatch, answer_json, encode, read_request
 
 #: Number of committed batches that are remembered.
@@ -24,18 +29,21 @@ async def begin_batch(exchange: Exchange) -> Response:
     if expect_head is not None and (isinstance(expect_head, bool) or not isinstance(expect_head, int)):
         raise InvalidArgumentError("expect_head", expect_head, "must be an integer")
     _check_no_key(exchange)
-    batch = exchange.calls.batch(exchange.place(data.get("in")), exchange.grant, expect_head)
+    calls, client = exchange.calls, exchange.client
+    if exchange.grant.client and calls.has_batch(client):
+        raise TooManyError("a batch of this token is open, or waits for its turn", 1.0)
+    batch = calls.batch(exchange.place(data.get("in")), exchange.grant, expect_head)
     try:
-        beginning = exchange.calls.run("http", "batch", batch.begin, batch.submit, begins=True)
+        beginning = calls.run("http", "batch", batch.begin, client=client, batch=batch, begins=True)
         await exchange.while_connected(beginning)
     except (asyncio.CancelledError, ClientDisconnect):
         batch.abandon()
         raise
-    if exchange.calls.stopping:
+    if calls.stopping:
         batch.abandon()
         raise ServerBusyError("it is stopping", 1.0)
     number = secrets.token_hex(16)
-    ends = asyncio.get_running_loop().call_later(exchange.calls.batch_s, _lose, exchange.site, number)
+    ends = asyncio.get_running_loop().call_later(calls.batch_s, _lose, exchange.site, number)
     exchange.site.batches[number] = OpenedBatch(batch, exchange.namespace, exchange.grant, ends)
     return exchange.json_answer({"ok": True, "result": {"batch": number}}, HTTPStatus.CREATED)
 
@@ -53,7 +61,8 @@ async def add_to_batch(exchange: Exchange) -> Response:
             batch.check(place)
         return encode(answer_json(request.operation, batch.execute(request.operation)))
 
-    return exchange.answer(await exchange.calls.run("http", name if isinstance(name, str) else "?", call, batch.submit))
+    name = name if isinstance(name, str) else "?"
+    return exchange.answer(await exchange.calls.run("http", name, call, client=exchange.client, batch=batch))
 
 
 async def commit_batch(exchange: Exchange) -> Response:
@@ -78,7 +87,8 @@ async def _end(exchange: Exchange, end: Callable[[OpenBatch], Callable[[], None]
     opened = _of(exchange)
     del exchange.site.batches[exchange.parameter("batch")]
     opened.ends.cancel()
-    await exchange.calls.run("http", "batch", end(opened.batch), opened.batch.submit)
+    batch = opened.batch
+    await exchange.calls.run("http", "batch", end(batch), client=exchange.client, batch=batch)
 
 
 def _check_no_key(exchange: Exchange) -> None:

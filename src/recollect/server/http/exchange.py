@@ -87,6 +87,12 @@ class Exchange:
         return str(self.request.path_params[name]).replace(SLASH, "/")
 
     @property
+    def client(self) -> str:
+        """Whose request it is, for turns: that of its token, or else of its connection."""
+        peer = self.request.client
+        return self.grant.client or (f"{peer.host}:{peer.port}" if peer is not None else "")
+
+    @property
     def namespace(self) -> str:
         """The namespace that the path names."""
         return self.parameter("namespace")
@@ -144,7 +150,7 @@ class Exchange:
         """
         try:
             async with asyncio.timeout(self.site.call_s):
-                return await self.calls.run("http", name, call)
+                return await self.calls.run("http", name, call, client=self.client)
         except TimeoutError:
             if reads(name):
                 raise ServerBusyError(f"it takes longer than {self.site.call_s:g} s", self.site.call_s) from None

@@ -111,9 +111,7 @@ async def export(exchange: Exchange) -> Response:
     opened = await exchange.run("export", lambda: Pages(exchange.calls.desk.export(place, exchange.grant)))
 
     async def lines() -> AsyncIterator[bytes]:
-        ends = asyncio.get_running_loop().call_later(
-            exchange.calls.export_s, exchange.calls.start, "http", "export", opened.close, lambda result: None
-        )
+        ends = asyncio.get_running_loop().call_later(exchange.calls.export_s, exchange.calls.release, opened.close)
         try:
             yield encode({"root": opened.root, "count": opened.count}) + b"\n"
             while page := await exchange.run("export", lambda: _page(opened)):

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import Any, cast
 
 from recollect.errors import (
@@ -56,6 +57,7 @@ _UNREAD_BYTES = 2**20
 _PAGE = 200
 #: How often it is looked whether a client that sends nothing more is still there, in seconds.
 _LOOK_S = 1.0
+_numbers = count(1)
 _BEGIN, _COMMIT, _UNDO = "begin", "commit", "undo"
 
 
@@ -90,6 +92,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, door: Door, refusal: Callable[[asyncio.BaseTransport], str]) -> None:
         self._door = door
         self._refusal = refusal
+        self._name = f"connection {next(_numbers)}"  # for turns
         self._lines = Lines(door.line_bytes)
         self._counted = 0  # what of `door.long_bytes` is this connection's
         self._waiting: deque[bytes | RecollectError] = deque()  # lines, and errors in place of those that were skipped
@@ -249,7 +252,7 @@ class Connection(asyncio.Protocol):
         else:
             self._running_bytes = len(line)
             self._busy = True
-            self._door.calls.start("socket", "parse", partial(decode, line), self._handle)
+            self._door.calls.start("socket", "parse", partial(decode, line), self._handle, client=self._name)
 
     def _forget_line(self) -> None:
         """Note that the long line that was answered takes no memory any more."""
@@ -316,7 +319,7 @@ class Connection(asyncio.Protocol):
                 result = batch.execute(request.operation)
             return encode(answer_json(request.operation, result))
 
-        self._start(name, call, None if batch is None else batch.submit)
+        self._start(name, call, batch)
 
     def _wait(self, data: Mapping[str, Any]) -> None:
         """Wait for a commit. This takes no thread."""
@@ -363,7 +366,8 @@ class Connection(asyncio.Protocol):
                 self._done(answer)
 
             self._busy = True
-            calls.start("socket", "batch", partial(_after, batch.begin), opened, batch.submit, begins=True)
+            begin = partial(_after, batch.begin)
+            calls.start("socket", "batch", begin, opened, client=self._name, batch=batch, begins=True)
             return
         self._batch_lost = False
         if self._batch is None:
@@ -372,7 +376,7 @@ class Connection(asyncio.Protocol):
         if self._batch_ends is not None:
             self._batch_ends.cancel()
         end = batch.commit if what == _COMMIT else batch.undo
-        self._start("batch", partial(_after, end), batch.submit)
+        self._start("batch", partial(_after, end), batch)
 
     def _lose_batch(self) -> None:
         self._batch_lost = True
@@ -403,7 +407,7 @@ class Connection(asyncio.Protocol):
 
             self._export_ends = asyncio.get_running_loop().call_later(calls.export_s, self._close_export)
             self._busy = True
-            calls.start("socket", "export", lambda: Pages(calls.desk.export(place, grant)), opened)
+            calls.start("socket", "export", lambda: Pages(calls.desk.export(place, grant)), opened, client=self._name)
         elif what == "read":
             if self._export is None:
                 raise ClosedError("the export")
@@ -423,11 +427,9 @@ class Connection(asyncio.Protocol):
 
     # Answers
 
-    def _start(
-        self, name: str, call: Callable[[], bytes], submit: Callable[[Callable[[], object]], object] | None = None
-    ) -> None:
+    def _start(self, name: str, call: Callable[[], bytes], batch: OpenBatch | None = None) -> None:
         self._busy = True
-        self._door.calls.start("socket", name, call, self._done, submit)
+        self._door.calls.start("socket", name, call, self._done, client=self._name, batch=batch)
 
     def _done(self, answer: bytes | RecollectError) -> None:
         """Write the answer of the request that ran, and go on with the next line."""
