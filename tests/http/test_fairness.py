@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -170,18 +171,17 @@ def test_the_worst_questions_of_a_token_delay_no_other(
             assert answered.wait(60)
         return recall(memory, question, **options)
 
+    def ask(session: Session, question: str) -> Any:
+        return session("tools/call", {"name": "recall", "arguments": {"question": question}})
+
     monkeypatch.setattr(recollect.Memory, "recall", slow)
     with served(tmp_path, tokens=True, mcp=mcp) as server:
         one, other = server.token("one", "read", ("default",)), server.token("other", "read", ("default",))
+        asked: list[Callable[[], Any]]
         if mcp:
-            sessions = [Session(server, one) for _ in range(16)]
-            asked = [lambda each=each: ask(each, "worst") for each in sessions]
+            asked = [partial(ask, Session(server, one), "worst") for _ in range(16)]
         else:
-            asked = [lambda: server("GET", "/v1/default/recall?question=worst", token=one)] * 16
-
-        def ask(session: Session, question: str) -> Any:
-            return session("tools/call", {"name": "recall", "arguments": {"question": question}})
-
+            asked = [partial(server, "GET", "/v1/default/recall?question=worst", token=one)] * 16
         threads = [threading.Thread(target=each) for each in asked]
         small = Session(server, other) if mcp else None
         for thread in threads:

@@ -169,7 +169,7 @@ def test_a_pause_saves_up_nothing_and_a_debt_is_limited_and_forgotten() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("+-c"), st.floats(0, 20))))
 def test_every_item_is_taken_once_in_the_order_of_its_client(steps: list[tuple[str, str, float]]) -> None:
-    turns: Turns[int] = Turns(count().__next__)  # type: ignore[arg-type]
+    turns: Turns[int] = Turns(count().__next__)
     model: dict[str, list[int]] = defaultdict(list)
     for number, (client, kind, seconds) in enumerate(steps):
         if kind == "+":

@@ -29,6 +29,7 @@ from recollect.server.http.problems import problem
 from recollect.server.http.protocol import PatientProtocol
 from recollect.server.http.routes import ROUTES
 from recollect.server.metrics import CONTENT_TYPE, Metrics
+from recollect.server.origins import SAFE_HEADERS
 from recollect.wire import READ, Grant
 
 if TYPE_CHECKING:
@@ -92,13 +93,31 @@ def application(site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...]
                 expose_headers=["ETag", "Retry-After", VERSION_HEADER],
             )
         )
+    middleware.append(Middleware(_Guarded, site=site))
     handlers: dict[Any, Any] = {HTTPException: _not_found, Exception: _failed}
     out = Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
     out.router.redirect_slashes = False  # another path is another resource, and each answer is JSON
     return out
 
 
-_PAGE_HEADERS = {"Content-Security-Policy": "default-src 'self' 'unsafe-inline'", "X-Content-Type-Options": "nosniff"}
+_PAGE_HEADERS = {"Content-Security-Policy": "default-src 'self' 'unsafe-inline'; frame-ancestors 'none'"}
+
+
+class _Guarded:
+    """Refuses requests before they reach a route, whichever that is, and if there is none. An ASGI application.
+
+    Args:
+        app: The application.
+        site: What all requests share.
+    """
+
+    def __init__(self, app: ASGIApp, site: Site) -> None:
+        self._app = app
+        self._site = site
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._site.guard.refusal(Request(scope))
+        await (refusal or self._app)(scope, receive, send)
 
 
 class _Slashes:
@@ -127,9 +146,6 @@ def _open_to_all(handler: Any, site: Site) -> Callable[[Request], Any]:
     """Return a handler that needs no token: what it shows is the same for everybody."""
 
     async def handle(request: Request) -> Response:
-        refusal = site.guard.refusal(request)
-        if refusal is not None:
-            return refusal
         try:
             out: Response = await handler(Exchange(request, Grant(right=READ), site))
             return out
@@ -161,7 +177,7 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 class McpClients:
-    """What answers MCP clients, with the checks of all routes. An ASGI application.
+    """What answers MCP clients, with the checks of tokens that all routes have. An ASGI application.
 
     Args:
         site: What all requests share.
@@ -175,7 +191,6 @@ class McpClients:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send)
         guard = self._site.guard
-        response = guard.refusal(request)
         has_begun = streams = False
 
         async def sent(message: Message) -> None:
@@ -188,18 +203,17 @@ class McpClients:
             has_begun = True
             await send(message)
 
-        if response is None:
-            try:
-                grant = guard.grant(request)
-                with guard.running(request):
-                    answering = self._mcp.serve(grant, scope, receive, sent)
-                    await self._while_allowed(answering, request, grant, lambda: streams)
-                    return
-            except RecollectError as error:
-                if has_begun:  # a stream, which ends here
-                    await send({"type": "http.response.body"})
-                    return
-                response = problem(error)
+        try:
+            grant = guard.grant(request)
+            with guard.running(request):
+                answering = self._mcp.serve(grant, scope, receive, sent)
+                await self._while_allowed(answering, request, grant, lambda: streams)
+                return
+        except RecollectError as error:
+            if has_begun:  # a stream, which ends here
+                await send({"type": "http.response.body"})
+                return
+            response = problem(error)
         await response(scope, receive, send)
 
     async def _while_allowed(
@@ -255,6 +269,7 @@ class HttpDoor:
             log_level="error",
             access_log=False,
             server_header=False,
+            headers=list(SAFE_HEADERS),
             timeout_keep_alive=_KEPT_S,
             lifespan="off",
             ws="none",

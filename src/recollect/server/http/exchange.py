@@ -241,16 +241,14 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive, send)
         guard = self._site.guard
-        response = guard.refusal(request)
-        if response is None:
-            try:
-                grant = guard.grant(request)
-                with nullcontext() if self._is_of_open_batch(request, grant) else guard.running(request):
-                    response = await self._answer(request, grant)
-                    await response(scope, receive, send)
-                    return
-            except RecollectError as error:
-                response = problem(error)
+        try:
+            grant = guard.grant(request)
+            with nullcontext() if self._is_of_open_batch(request, grant) else guard.running(request):
+                response = await self._answer(request, grant)
+                await response(scope, receive, send)
+                return
+        except RecollectError as error:
+            response = problem(error)
         await response(scope, receive, send)
 
     async def _answer(self, request: HttpRequest, grant: Grant) -> Response:

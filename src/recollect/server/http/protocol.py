@@ -77,7 +77,7 @@ class PatientProtocol(H11Protocol):
             self.transport.close()
             return
         answer = problem(ProtocolError("the request is not one of HTTP/1.1"), HTTPStatus.BAD_REQUEST)
-        headers = [*answer.raw_headers, (b"connection", b"close")]
+        headers = [*self.server_state.default_headers, *answer.raw_headers, (b"connection", b"close")]
         events: tuple[Any, ...] = (
             h11.Response(status_code=answer.status_code, headers=headers, reason=b"Bad Request"),
             h11.Data(data=bytes(answer.body)),
