@@ -24,7 +24,7 @@ from recollect.wire import OpenBatch
 def test_a_batch_is_shorter_than_what_a_write_waits() -> None:
     waits_s = inspect.signature(recollect.open).parameters["timeout"].default
     assert waits_s / 2 >= BATCH_S
-    assert MOST_BATCH_S < waits_s < TURN_S < 60
+    assert min(waits_s, TURN_S) > MOST_BATCH_S
 
 
 @contextmanager
@@ -135,7 +135,7 @@ def test_a_write_that_waits_too_long_for_its_turn_is_refused_and_never_made(tmp_
         ana, bob = server.token("ana"), server.token("bob")
         path = "/v1/team/batches/" + server("POST", "/v1/team/batches", {}, token=ana).json["result"]["batch"]
         refused = server("POST", "/v1/team/remember", {"content": "late"}, token=bob)
-        assert (refused.status, refused.json["code"]) == (503, "server_busy")
+        assert (refused.status, refused.json["code"]) == (503, "busy")
         assert server("POST", f"{path}/commit", {}, token=ana).status == 200
         assert server("GET", "/v1/team/records", token=bob).json["records"] == []
         assert server.calls.running == 0

@@ -11,11 +11,12 @@ import logging
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from recollect.errors import ClosedError, RecollectError, ServerBusyError, ServerError
+from recollect.errors import ClosedError, RecollectError, ServerBusyError, ServerError, StoreBusyError
 from recollect.server.limits import BATCH_S, EXPORT_S, TURN_S
 from recollect.server.threads import FairThreads, Waiting
+from recollect.server.unread import Unread
 from recollect.wire import Desk, Grant, OpenBatch, Place, Request, reads
 
 T = TypeVar("T")
@@ -44,6 +45,7 @@ class Calls:
         turn_s: Seconds that a write, or a batch, waits for its turn.
         most_waiting: Number of calls that may wait for a thread; further ones are refused.
         failed: Called in a thread with each error, so that a store that was replaced is opened again.
+        unread: What clients have not read of their answers.
         running: Number of calls that run or wait for a thread.
         beginning: Number of batches that wait for their turn or for the write lock.
         stopping: Whether the server stops: new calls are refused.
@@ -56,6 +58,7 @@ class Calls:
     turn_s: float = TURN_S
     most_waiting: int = 4096
     failed: Callable[[RecollectError], object] = lambda error: None
+    unread: Unread = field(default_factory=Unread)
     running: int = 0
     beginning: int = 0
     stopping: bool = False
@@ -152,7 +155,9 @@ class Calls:
 
             def expire() -> None:
                 if queue.withdraw(waiting):
-                    ended(ServerBusyError(f"it waited {self.turn_s:g} s for writes of others", 1.0))
+                    error = StoreBusyError("the store", f"waited {self.turn_s:g} s for other clients")
+                    error.unchanged = True
+                    ended(error)
 
             expiry = loop.call_later(self.turn_s, expire)
 
@@ -229,9 +234,9 @@ class Calls:
             raise result
         return result
 
-    def execute(self, request: Request, grant: Grant) -> Any:
-        """Execute a request. Called in a thread."""
-        return self.desk.execute(request, grant)
+    def answer(self, request: Request, grant: Grant) -> bytes:
+        """Execute a request and return the answer to it. Called in a thread."""
+        return self.desk.answer(request, grant)
 
     def batch(self, place: Place, grant: Grant, expect_head: int | None) -> OpenBatch:
         """Prepare a batch."""

@@ -15,8 +15,8 @@ DRAIN_S = 30.0
 BATCH_S = 5.0
 #: The longest time that a batch can be allowed, in seconds.
 MOST_BATCH_S = 9.0
-#: Seconds that a write waits for its turn among those of other clients.
-TURN_S = 30.0
+#: Seconds that a write, or a batch, waits for its turn among those of other clients.
+TURN_S = 10.0
 #: How long an export may stay open, in seconds.
 EXPORT_S = 900.0
 #: The rights of tokens, from the least to the greatest.

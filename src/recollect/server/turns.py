@@ -4,8 +4,8 @@ The client that has used the fewest seconds is served first, and of those that h
 waited longest. What a client has used is counted on a clock of the queue itself, which stands at what the client that
 was served last had used. A client that comes after a while starts at this clock, so that a pause saves up nothing; and
 what one has used beyond it is forgotten as time goes by, and is limited, so that a long call delays its client's next
-one, and does not exclude it. (This is start-time fair queueing with a limited debt, counted after the call, since
-nobody knows before how long it takes.)
+one, and does not exclude it. (This is start-time fair queueing with a limited debt, which is counted after the call:
+how long it takes is not known before.)
 
 Source: Goyal, Vin and Cheng, Start-time fair queuing, SIGCOMM 1996.
 """

@@ -23,6 +23,7 @@ from recollect.memory.memory import Memory
 from recollect.operations import At, Batch, Operation, Stats
 from recollect.operations import Export as ExportOperation
 from recollect.operations import Namespaces as NamespacesOperation
+from recollect.wire.answers import answer
 from recollect.wire.messages import Place, Request
 from recollect.wire.rights import ADMIN, READ, RIGHTS, WRITE, Right, can_have_key, concerns_all, right_of
 
@@ -116,6 +117,19 @@ class Desk:
         executor = self._memory(right_of(operation) != READ)._executor
         result = executor.execute(operation, place.branch, place.scope, place.actor, place.reason, place.key)
         return self._reduced(operation, result, grant)
+
+    def answer(self, request: Request, grant: Grant) -> bytes:
+        """Execute a request and return the answer to it as JSON, a part of it if it is large (`wire.answers`).
+
+        Raises:
+            AnswerTooLargeError: The result is too large, and has no parts.
+            RecollectError: What `execute` raises.
+        """
+
+        def execute(operation: Operation) -> Any:
+            return self.execute(request._replace(operation=operation), grant)
+
+        return answer(request.operation, execute, request.rest)
 
     @staticmethod
     def _reduced(operation: Operation, result: Any, grant: Grant) -> Any:
@@ -264,6 +278,10 @@ class OpenBatch:
         if self._opened is None or self._ended:
             raise ClosedError("the batch")
         return Desk._reduced(operation, self._opened.execute(operation), self._grant)
+
+    def answer(self, request: Request) -> bytes:
+        """Execute an operation in the batch, and return the answer to it. See `Desk.answer`."""
+        return answer(request.operation, self.execute, request.rest)
 
     def _end(self, error: Exception | None) -> None:
         self._thread.shutdown(wait=False)

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 #: Maximum number of connections. Further ones are answered with 503.
 CONNECTIONS = 1024
+#: How much of an answer the system buffers for a connection, in bytes.
+_SEND_BUFFER = 256 * 2**10
 #: Seconds that a connection without a request is kept.
 _KEPT_S = 75
 #: How often it is looked whether the token of a stream of MCP is still valid, in seconds.
@@ -303,6 +305,8 @@ class HttpDoor:
         # Connections inherit it: an answer of several parts would otherwise wait for the client's acknowledgement.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        # Otherwise the system would buffer up to some megabytes of what a client does not read.
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4)):
             if hasattr(socket, name):  # a client that vanished is noticed in two minutes instead of two hours
                 self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

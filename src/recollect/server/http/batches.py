@@ -1,7 +1,7 @@
 """Batches over HTTP: each has a secret number, belongs to the token that opened it, and ends in time.
 
 A token has one batch that is open or waits for its turn: it could otherwise keep everybody else from writing. Without
-tokens, clients that are different cannot be told from one that has several connections: their batches take turns.
+tokens, different clients look like one that has several connections: their batches take turns.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from starlette.responses import Response
 from recollect.errors import InvalidArgumentError, ProtocolError, ServerBusyError
 from recollect.server.http.exchange import KEY_HEADER, Exchange, OpenedBatch, Site
 from recollect.server.http.guard import TooManyError
-from recollect.wire import OpenBatch, answer_json, encode, read_request
+from recollect.wire import OpenBatch, read_request, reads
 
 #: Number of committed batches that are remembered.
 _REMEMBERED = 1000
@@ -59,10 +59,11 @@ async def add_to_batch(exchange: Exchange) -> Response:
         request = read_request(stated, place)
         if where is not None or place.key is not None:
             batch.check(place)
-        return encode(answer_json(request.operation, batch.execute(request.operation)))
+        return batch.answer(request)
 
     name = name if isinstance(name, str) else "?"
-    return exchange.answer(await exchange.calls.run("http", name, call, client=exchange.client, batch=batch))
+    raw = await exchange.calls.run("http", name, call, client=exchange.client, batch=batch)
+    return exchange.answer(raw, is_read=reads(name))
 
 
 async def commit_batch(exchange: Exchange) -> Response:

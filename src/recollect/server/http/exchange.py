@@ -33,7 +33,7 @@ SLASH = "\x1e"
 #: Texts up to this length are parsed in the event loop.
 _SHORT = 16 * 2**10
 #: Size of the parts of a long answer.
-_PART = 256 * 2**10
+_PART = 64 * 2**10
 
 
 class OpenedBatch(NamedTuple):
@@ -184,13 +184,24 @@ class Exchange:
         where = place or self.place()
         return await self.run(name, lambda: call(self.calls.desk.memory(where, self.grant, right)))
 
-    def answer(self, body: bytes, status: HTTPStatus = HTTPStatus.OK, *, same: bytes | None = None) -> Response:
+    def answer(
+        self,
+        body: bytes,
+        status: HTTPStatus = HTTPStatus.OK,
+        *,
+        same: bytes | None = None,
+        is_read: bool | None = None,
+    ) -> Response:
         """Return an answer of JSON. One to GET has an ETag; if the client has it already, the answer has no body.
 
         Args:
             body: The answer.
             status: Its status.
             same: What the ETag is a hash of, if two answers can mean the same although their bytes differ.
+            is_read: Whether nothing was changed, so that the answer can be refused; None: if it is one to GET.
+
+        Raises:
+            ServerBusyError: It is large, and too much of other answers is not read yet.
         """
         headers = {VERSION_HEADER: str(PROTOCOL)}
         if self.request.method in ("GET", "HEAD"):
@@ -203,6 +214,8 @@ class Exchange:
                 known.strip() == "*" or tag in (each.strip().removeprefix("W/") for each in known.split(","))
             ):
                 return Response(None, HTTPStatus.NOT_MODIFIED, headers)
+        if is_read or (is_read is None and self.request.method in ("GET", "HEAD")):
+            self.calls.unread.check(self.client, len(body))
         return _InParts(body, int(status), headers, "application/json")
 
     def json_answer(self, value: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
@@ -244,16 +257,22 @@ class Endpoint:
         try:
             grant = guard.grant(request)
             with nullcontext() if self._is_of_open_batch(request, grant) else guard.running(request):
-                response = await self._answer(request, grant)
-                await response(scope, receive, send)
+                exchange = Exchange(request, grant, self._site)
+                response = await self._answer(exchange)
+                unread, client = self._site.calls.unread, exchange.client
+                counted = unread.add(client, len(response.body) if isinstance(response, _InParts) else 0)
+                try:
+                    await response(scope, receive, send)
+                finally:
+                    unread.remove(client, counted)
                 return
         except RecollectError as error:
             response = problem(error)
         await response(scope, receive, send)
 
-    async def _answer(self, request: HttpRequest, grant: Grant) -> Response:
+    async def _answer(self, exchange: Exchange) -> Response:
         try:
-            return await self._handler(Exchange(request, grant, self._site))
+            return await self._handler(exchange)
         except RecollectError as error:
             response = problem(error)
             if response.status_code in _CUT_OFF:
@@ -262,7 +281,7 @@ class Endpoint:
         except ClientDisconnect:  # nobody reads the answer
             return Response(None, HTTPStatus.BAD_REQUEST)
         except Exception as error:  # noqa: BLE001 - logged without contents, which a traceback may quote
-            return problem(internal_error(_route_of(request), error))
+            return problem(internal_error(_route_of(exchange.request), error))
 
     def _is_of_open_batch(self, request: HttpRequest, grant: Grant) -> bool:
         """Return whether a request is one of an open batch of its client.

@@ -34,6 +34,7 @@ _STATUS: tuple[tuple[type[RecollectError], HTTPStatus], ...] = (
     (errors.StoreFullError, HTTPStatus.INSUFFICIENT_STORAGE),
     (errors.StoreError, HTTPStatus.INTERNAL_SERVER_ERROR),
     (errors.ProtocolError, HTTPStatus.BAD_REQUEST),
+    (errors.AnswerTooLargeError, HTTPStatus.BAD_REQUEST),
     (errors.ServerError, HTTPStatus.INTERNAL_SERVER_ERROR),
 )
 
