@@ -1,7 +1,7 @@
 """Answers that clients have not read yet: how many bytes of them are in memory, and clients that do not read.
 
-A large answer stays in memory until its client has read it. So the bytes of such answers are
-limited, for one client and for all: beyond that, the answer to a read is refused. A client that reads too slowly is cut off.
+A large answer stays in memory until its client has read it. So the bytes of such answers are limited, for one client
+and for all: beyond that, the answer to a read is refused. A client that reads too slowly is cut off.
 """
 
 from __future__ import annotations

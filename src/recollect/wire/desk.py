@@ -31,6 +31,11 @@ from recollect.wire.rights import ADMIN, READ, RIGHTS, WRITE, Right, can_have_ke
 _READ_ONLY = ("this server, which was started with --read-only,", "use one that can be written")
 
 
+#: What of the hash of a token without a name a commit shows: "sha256:" and 12 digits.
+_SHOWN = 19
+_ENCODED = {letter: f"%{ord(letter):02X}" for letter in "%()"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
     """What a client may reach and do.
@@ -39,7 +44,7 @@ class Grant:
         right: "read", "write" or "admin".
         namespaces: The namespaces; None: all of the store.
         scope: The scope that the client cannot leave; empty: the whole of each namespace.
-        actor: What commits name as the actor if a request names none.
+        actor: The name of its token, which commits name as the actor.
         by: What limits the client to this, and what to do about it, for messages; default: its token.
         client: What distinguishes the client from others: the hash of its token; "" of one without.
     """
@@ -69,6 +74,22 @@ class Grant:
         if (self.namespaces is not None or self.scope.fixed) and concerns_all(operation):
             raise AccessError("what concerns the whole store")
 
+    def signed(self, stated: str | None) -> str | None:
+        """Return the actor of a commit: what a client states, followed by the name of its token.
+
+        >>> Grant(actor="mobile", client="sha256:5e88").signed("root (token admin)")
+        'root (token admin) (token mobile)'
+
+        The last parenthesis is that of the server: in it, parentheses of the name are percent-encoded. A client without
+        a token is trusted with what it states; of one that states nothing, it is the name alone.
+        """
+        if not self.client:
+            return stated or self.actor
+        name = self.actor or self.client[:_SHOWN]  # a token may have no name
+        if stated or "(token " in name:
+            name = "".join(_ENCODED.get(letter, letter) for letter in name)
+        return f"{stated} (token {name})" if stated else name if self.actor else None
+
     def placed(self, place: Place) -> Place:
         """Return a place with the scope and the actor of this access.
 
@@ -81,7 +102,7 @@ class Grant:
                 scope = self.scope.narrowed(**dict(place.scope.fixed))
             except ScopeError:
                 raise AccessError(f"the scope {place.scope}, but only {self.scope}") from None
-        return place._replace(scope=scope, actor=place.actor or self.actor)
+        return place._replace(scope=scope, actor=self.signed(place.actor))
 
 
 class Desk:
@@ -102,7 +123,7 @@ class Desk:
         """
         grant.check(right, place.branch)
         placed = grant.placed(place)
-        executor: Any = _Placed(self._memory(right != READ)._executor, placed)
+        executor: Any = _Placed(self._memory(right != READ)._executor, placed, grant)
         return Memory(executor, placed.branch, placed.scope)
 
     def execute(self, request: Request, grant: Grant) -> Any:
@@ -115,6 +136,7 @@ class Desk:
         operation, place = request.operation, grant.placed(request.place)
         grant.check_operation(operation, place.branch)
         executor = self._memory(right_of(operation) != READ)._executor
+        operation = _signed(operation, grant)
         result = executor.execute(operation, place.branch, place.scope, place.actor, place.reason, place.key)
         return self._reduced(operation, result, grant)
 
@@ -172,12 +194,20 @@ class Desk:
         return exported
 
 
+def _signed(operation: Operation, grant: Grant) -> Operation:
+    """Return an operation whose own actor, which a batch may have, is signed."""
+    if isinstance(operation, Batch) and operation.actor:
+        return replace(operation, actor=grant.signed(operation.actor))
+    return operation
+
+
 class _Placed:
     """An `Executor` that adds the actor, the reason and the idempotency key of a place to what it executes."""
 
-    def __init__(self, executor: Executor, place: Place) -> None:
+    def __init__(self, executor: Executor, place: Place, grant: Grant) -> None:
         self._executor = executor
         self._place = place
+        self._grant = grant
 
     def execute(
         self,
@@ -191,7 +221,17 @@ class _Placed:
         """Execute an operation. See `Executor.execute`."""
         place = self._place
         key = idempotency_key or (place.key if can_have_key(operation) else None)
-        return self._executor.execute(operation, branch, scope, actor or place.actor, reason or place.reason, key)
+        operation, actor = _signed(operation, self._grant), self._actor(actor)
+        return self._executor.execute(operation, branch, scope, actor, reason or place.reason, key)
+
+    def batch(
+        self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None
+    ) -> AbstractContextManager[BatchExecutor]:
+        """Open a batch. See `Executor.batch`."""
+        return self._executor.batch(branch, scope, self._actor(actor), reason or self._place.reason, expect_head)
+
+    def _actor(self, stated: str | None) -> str | None:
+        return self._grant.signed(stated) if stated else self._place.actor  # which is signed
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._executor, name)

@@ -38,7 +38,8 @@ class SharedAccess(Access):
 
     def __init__(self, served: ServedMemory, grant: Grant, namespace: str) -> None:
         fixed = dict(grant.scope.fixed)
-        super().__init__(self._refuse, read_only=grant.right == READ, actor=grant.actor)
+        super().__init__(self._refuse, read_only=grant.right == READ)
+        self._grant = grant
         self.user = fixed.get("user")
         self._served = served
 
@@ -47,6 +48,10 @@ class SharedAccess(Access):
             return inside.scoped(**fixed) if fixed else inside
 
         self._narrowed = view
+
+    def signed(self, stated: str | None) -> str | None:
+        """Return what commits name as the actor: the client and its token."""
+        return self._grant.signed(stated)
 
     def reading(self) -> Memory:
         """Return the memory for reading."""

@@ -116,7 +116,7 @@ class Protocol:
             similar = difflib.get_close_matches(params.name.lower(), self._tools, 1)
             hint = [f"Did you mean {similar[0]}?"] if similar else []
             return _error(f"MCP error -32602: Tool {params.name} not found", *hint)
-        actor = _actor(ctx, self.access.actor)
+        actor = self.access.signed(_actor(ctx))
 
         def call() -> Result:
             return tool.call(self.access, params.arguments or {}, actor)
@@ -231,9 +231,9 @@ def _client_key(ctx: Context) -> str:
     return str(request.headers.get("mcp-session-id") or (peer and f"{peer.host}:{peer.port}"))
 
 
-def _actor(ctx: Context, named: str | None) -> str | None:
-    """Return the given name, or else the one that the client states: on one line, without control characters."""
+def _actor(ctx: Context) -> str | None:
+    """Return the name that the client states: on one line, without control characters."""
     params = ctx.session.client_params
-    stated = named or (params.client_info.name if params else "")
+    stated = params.client_info.name if params else ""
     name = "".join(letter for letter in stated if letter.isprintable())
     return name.strip()[:_MOST_ACTOR] or None
