@@ -13,7 +13,15 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from recollect.errors import ClosedError, RecollectError, ServerBusyError, ServerError, StoreBusyError
+from recollect.errors import (
+    ClosedError,
+    RecollectError,
+    ServerBusyError,
+    ServerError,
+    StoreBusyError,
+    StoreChangedError,
+    StoreReplacedError,
+)
 from recollect.server.limits import BATCH_S, EXPORT_S, TURN_S
 from recollect.server.threads import FairThreads, Waiting
 from recollect.server.unread import Unread
@@ -111,7 +119,7 @@ class Calls:
 
         def run() -> None:
             gone = not writes and batch is None and not wanted()
-            result = ServerBusyError("its client is gone", 1.0) if gone else self._made(name, call)
+            result = ServerBusyError("its client is gone", 1.0) if gone else self._made(name, call, again=batch is None)
             loop.call_soon_threadsafe(ended, result)
 
         def ended(result: T | RecollectError) -> None:
@@ -165,9 +173,18 @@ class Calls:
         """Return whether a batch of a client is open, or waits for its turn."""
         return self._writers.batches_of(client) > 0
 
-    def _made(self, name: str, call: Callable[[], T]) -> T | RecollectError:
-        """Make a call and return its result, or its error. All calls of clients are made here, each in its thread."""
+    def _made(self, name: str, call: Callable[[], T], *, again: bool) -> T | RecollectError:
+        """Make a call and return its result, or its error. All calls of clients are made here, each in its thread.
+
+        A call that met a store that was replaced or deleted, and did nothing, is made again on the one that is there,
+        if it can be (`again`).
+        """
         try:
+            try:
+                return call()
+            except RecollectError as error:
+                if not (self._note(error) and again and (reads(name) or error.unchanged)):
+                    return error
             return call()
         except RecollectError as error:
             self._note(error)
@@ -185,12 +202,17 @@ class Calls:
             return f"{self.beginning} batches wait"
         return ""
 
-    def _note(self, error: RecollectError) -> None:
-        """Report an error of a call. What goes wrong with that must not leave the client without an answer."""
+    def _note(self, error: RecollectError) -> bool:
+        """Report an error of a call, and return whether the store was replaced, so that another call uses the new one.
+
+        What goes wrong with that must not leave the client without an answer.
+        """
         try:
             self.failed(error)
         except BaseException as fault:  # noqa: BLE001
             internal_error("noting an error", fault)
+            return False
+        return isinstance(error, StoreReplacedError) and not isinstance(error, StoreChangedError)
 
     def release(self, call: Callable[[], object]) -> None:
         """Run soon, in a thread, what releases something for a client that is gone. It is never refused."""

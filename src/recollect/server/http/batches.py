@@ -24,7 +24,7 @@ _REMEMBERED = 1000
 
 
 async def begin_batch(exchange: Exchange) -> Response:
-    data = await exchange.json()
+    data = await exchange.json(("in", "expect_head"))
     expect_head = data.get("expect_head")
     if expect_head is not None and (isinstance(expect_head, bool) or not isinstance(expect_head, int)):
         raise InvalidArgumentError("expect_head", expect_head, "must be an integer")
@@ -69,6 +69,7 @@ async def add_to_batch(exchange: Exchange) -> Response:
 async def commit_batch(exchange: Exchange) -> Response:
     """Commit a batch. Asked again, as after a lost answer, it is answered again."""
     _check_no_key(exchange)
+    await exchange.json(())  # takes nothing, and ignores nothing
     number, committed = exchange.parameter("batch"), exchange.site.committed
     if committed.get(number) != exchange.grant:
         await _end(exchange, lambda batch: batch.commit)
@@ -80,6 +81,7 @@ async def commit_batch(exchange: Exchange) -> Response:
 
 async def undo_batch(exchange: Exchange) -> Response:
     _check_no_key(exchange)
+    await exchange.json(())
     await _end(exchange, lambda batch: batch.undo)
     return exchange.json_answer({"ok": True, "result": None})
 

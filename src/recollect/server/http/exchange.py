@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from recollect import Memory
-from recollect.errors import CommitInDoubtError, ProtocolError, RecollectError, ServerBusyError
+from recollect.errors import CommitInDoubtError, ProtocolError, RecollectError, ServerBusyError, UnknownArgumentError
 from recollect.server.calls import Calls, internal_error
 from recollect.server.http.guard import Guard
 from recollect.server.http.problems import problem
@@ -119,17 +119,23 @@ class Exchange:
         if len(set(names)) < len(names):
             raise ProtocolError(f"the query has {max(names, key=names.count)!r:.80} twice")
 
-    async def json(self) -> Any:
+    async def json(self, known: Collection[str] | None = None) -> Any:
         """Return the body, which must be a JSON object; {} if there is none.
+
+        Args:
+            known: The fields that the route takes; None: those of a call, which checks them.
 
         Raises:
             ProtocolError: It is none, or the request has a query, which would be ignored.
+            UnknownArgumentError: It has another field.
         """
         self.check_query()
         raw = await self.site.guard.body(self.request)
         data = await self.parsed(raw) if raw else {}
         if not isinstance(data, Mapping):
             raise ProtocolError("the body is not a JSON object")
+        if known is not None and (unknown := sorted(data.keys() - set(known))):
+            raise UnknownArgumentError("the request", unknown[0])
         return data
 
     async def parsed(self, raw: bytes) -> Any:

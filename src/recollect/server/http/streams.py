@@ -99,7 +99,7 @@ async def _each(exchange: Exchange, place: Any, since: int | str | None) -> Asyn
 
 async def export(exchange: Exchange) -> Response:
     if exchange.request.method == "POST":
-        place = exchange.place((await exchange.json()).get("in"))
+        place = exchange.place((await exchange.json(("in",))).get("in"))
     else:
         exchange.check_query(*SCOPED)
         place = exchange.place({"scope": dict(exchange.request.query_params)})
