@@ -97,6 +97,7 @@ class _Loop:
         served = ServedMemory(lambda *, create, read_only: memory)
         served.reading()
         calls = Calls(Desk(lambda writes: memory))
+        calls.turn_s = getattr(engine.core.store, "_timeout_s", calls.turn_s)
         number = next(self._numbers)
         if door == "socket":
             path = self._folder / f"{number}.sock"

@@ -339,3 +339,27 @@ def test_a_fork_is_told_to_open_the_memory_again(forked: recollect.Memory) -> No
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert forked.count() == 1
+
+
+@pytest.mark.in_process
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such limit")
+def test_a_write_beyond_the_limit_on_the_size_of_a_file_is_a_full_store(tmp_path: Path) -> None:
+    program = """
+import resource, signal, sys, recollect
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+with recollect.open(sys.argv[1], embedder="none") as memory:
+    memory.remember("first", id="a")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+    try:
+        for number in range(300):
+            memory.remember(f"{number} " + "long " * 10_000)
+    except recollect.RecollectError as error:
+        print(error.code, error.unchanged)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    memory.remember("and on", id="b")
+    print(memory.get("a").content, memory.get("b").content, memory.check() == [])
+"""
+    for limit in (2**20, 4 * 2**20):
+        command = [sys.executable, "-c", program, str(tmp_path / f"{limit}.db"), str(limit)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        assert done.stdout.splitlines() == ["store_full True", "first and on True"]

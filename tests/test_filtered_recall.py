@@ -214,6 +214,7 @@ def test_an_index_whose_file_is_damaged_is_not_made_anew_for_who_can_do_without(
         assert len(memory.recall("tea", k=2000)) == 1485
 
 
+@pytest.mark.in_process  # a server finds a few first, for which the index is worth reading
 def test_an_index_in_a_file_is_not_read_for_what_the_store_finds_by_its_own(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with recollect.open(path) as memory:

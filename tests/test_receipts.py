@@ -154,10 +154,8 @@ def _changed(value: Any) -> Iterator[Any]:
 
 @given(st.recursive(st.none() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner, max_size=2)))
 def test_no_value_but_a_receipt_is_one(value: Any) -> None:
-    fields = dict.fromkeys(
-        ("namespace", "branch", "operation", "language", "embedder", "vectors", "rules", "time"), "x"
-    )
-    fields |= dict.fromkeys(("seq", "root", "log"), "x")
+    fields: dict[str, Any] = dict.fromkeys(("namespace", "branch", "operation", "language", "rules", "time"), "x")
+    fields |= {"embedder": {}, "vectors": 5, "seq": 5, "root": "x", "log": "x"}
     good = sealed({**fields, "hits": [], "standing": []})
     assert checked(good) == good
     for wrong in (value, {**good, "hits": value}, {**good, "digest": value}, {"receipt": value}):
@@ -386,6 +384,45 @@ def test_the_command_exits_with_0_1_or_2(tmp_path: Path) -> None:
     Path(other).write_text("{")
     assert run("replay", other).exit_code == 2
     assert run("replay", str(tmp_path / "none")).exit_code == 2
+
+
+_OF_EACH_TYPE: tuple[Any, ...] = (
+    None,
+    True,
+    False,
+    0,
+    -1,
+    5,
+    2**53,
+    0.5,
+    "",
+    "x",
+    "0" * 64,
+    [],
+    [1],
+    {},
+    {"name": "x", "floors": []},
+)
+
+
+def test_a_changed_receipt_with_a_new_digest_is_an_error_or_differs_and_never_the_same(memory: Memory) -> None:
+    """One answer has one receipt: no other value of any field, of whatever type, is that of the same answer."""
+    receipt = memory.recall("where do we moor the boats?").receipt
+    kinds = set()
+    for name in receipt.keys() - {"digest"}:
+        for value in _OF_EACH_TYPE:
+            if value == receipt[name] and type(value) is type(receipt[name]):
+                continue
+            fields = {**receipt, name: value}
+            changed = {**fields, "digest": digest_of(fields)}
+            try:
+                found = memory.replay(changed)
+                assert found.status != "same", name
+                assert found.rules_changed is (name == "rules")
+                kinds.add("different")
+            except InvalidArgumentError:
+                kinds.add("refused")
+    assert kinds == {"different", "refused"}
 
 
 def erase_payload(path: Path, version: str) -> None:

@@ -41,6 +41,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
             ProtocolError (ValueError)
             TokenError
             AccessError
+            AnswerTooLargeError
             ServerBusyError
             ServerVersionError
         StoreError
@@ -743,6 +744,28 @@ class AccessError(ServerError):
 
     def __str__(self) -> str:
         return f"{self.args[1]} does not allow {self.args[0]}; nothing was done: {self.args[2]}"
+
+
+class AnswerTooLargeError(ServerError):
+    """The result of a read is larger than an answer of a server may be. Nothing was changed.
+
+    Args:
+        name: The operation.
+        size: The size of the result, in bytes.
+        limit: How large it may be.
+    """
+
+    code = "answer_too_large"
+
+    def __init__(self, name: str, size: int, limit: int) -> None:
+        super().__init__(name, size, limit)
+
+    def __str__(self) -> str:
+        name, size, limit = self.args
+        return (
+            f"the result of {name} has {size} bytes, and an answer may have {limit}; nothing was changed: "
+            "ask for less (limit, k, where), or for its parts one by one"
+        )
 
 
 class ServerBusyError(ServerError):

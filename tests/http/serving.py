@@ -104,7 +104,7 @@ class Server:
 
 @contextmanager
 def served(
-    folder: Path, *, tokens: bool = False, mcp: bool = False, batch_s: float = 10.0, **guard: Any
+    folder: Path, *, tokens: bool = False, mcp: bool = False, batch_s: float = 5.0, timeout: float = 10.0, **guard: Any
 ) -> Iterator[Server]:
     """Serve a store in a folder over HTTP."""
     loop = asyncio.new_event_loop()
@@ -112,7 +112,9 @@ def served(
     thread.start()
 
     def opener(*, create: bool, read_only: bool) -> recollect.Memory:
-        return recollect.open(folder / "served.db", create=create, read_only=read_only, embedder="none")
+        return recollect.open(
+            folder / "served.db", create=create, read_only=read_only, embedder="none", timeout=timeout
+        )
 
     memory = ServedMemory(opener)
     desk = Desk(lambda writes: memory.writing() if writes else memory.reading())
@@ -123,7 +125,7 @@ def served(
         (folder / "tokens.toml").touch(0o600)
         guard["tokens"] = Tokens(folder / "tokens.toml")
     site = Site(calls, Waits(memory), Guard(**{"hosts": allowed_hosts("127.0.0.1", ()), **guard}))
-    mounted = MountedMcp(memory, calls.desk, "default", DEFAULT_SETS) if mcp else None
+    mounted = MountedMcp(memory, calls, "default", DEFAULT_SETS) if mcp else None
     more = () if mounted is None else (Route("/mcp", McpClients(site, mounted)),)
     door = HttpDoor(
         site, application(site, metrics, more), "127.0.0.1", 0, end=None if mounted is None else mounted.close

@@ -345,7 +345,7 @@ class TestLimits:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patient: bool
     ) -> None:
         if not patient:
-            monkeypatch.setattr("recollect.server.http.protocol.READ_S", 0.05)
+            monkeypatch.setattr("recollect.server.unread.READ_S", 0.05)
         with served(tmp_path, most_running=1) as server:
             server.memory().remember_all([{"content": f"{'a long fact ' * 4000}{number}"} for number in range(300)])
             with closing(http.client.HTTPConnection(server.address.removeprefix("http://"))) as slow:
@@ -378,8 +378,8 @@ def test_mcp_clients_reach_what_their_token_allows(tmp_path: Path) -> None:
             answer = session("tools/call", {"name": "recall", "arguments": {"question": "secret"}})
             assert ("a secret of Ana" in str(answer)) is writes
         session = Session(server, ana)
-        session("tools/call", {"name": "remember", "arguments": {"text": "another"}})
-        assert recollect.open(tmp_path / "served.db", "team").log()[0].actor == "ana"
+        session("tools/call", {"name": "remember", "arguments": {"content": "another"}})
+        assert recollect.open(tmp_path / "served.db", "team").log()[0].actor == "test (token ana)"
         assert server("POST", "/mcp", {}).status == 401
         assert server("POST", "/mcp", {}, token=ana, headers={"Host": "evil.example"}).status == 421
         several = server.token("several", "read", ("one", "two"))

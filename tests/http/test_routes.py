@@ -145,9 +145,33 @@ def test_a_store_that_is_replaced_is_opened_again(server: Server, tmp_path: Path
     for name in ("-wal", "-shm"):
         (tmp_path / f"served.db{name}").unlink()
     os.replace(tmp_path / "other.db", tmp_path / "served.db")
-    answers = [server("GET", "/v1/default/records/a") for _ in range(2)]
-    assert answers[0].json.get("code") == "store_replaced"
-    assert answers[1].json["content"] == "new"
+    assert server("GET", "/v1/default/records/a").json["content"] == "new"  # the first request, too
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_the_first_write_after_the_store_was_deleted_creates_another(
+    server: Server, tmp_path: Path, batch: bool
+) -> None:
+    server("POST", "/v1/default/remember", {"content": "old", "id": "a"})
+    for name in ("", "-wal", "-shm"):
+        (tmp_path / f"served.db{name}").unlink()
+    if batch:  # which cannot be begun again: its client opens another one
+        refused = server("POST", "/v1/default/batches", {})
+        assert problem(refused) == (503, "store_replaced")
+    key = {"Idempotency-Key": "k1"}
+    assert server("POST", "/v1/default/remember", {"content": "new", "id": "b"}, headers=key).status == 201
+    assert [each["id"] for each in server("GET", "/v1/default/records").json["records"]] == ["b"]
+
+
+def test_control_without_a_second_try_the_first_request_fails(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.server.calls.Calls._note", lambda calls, error: bool(calls.failed(error)) and False)
+    server("POST", "/v1/default/remember", {"content": "old", "id": "a"})
+    for name in ("", "-wal", "-shm"):
+        (tmp_path / f"served.db{name}").unlink()
+    statuses = [server("POST", "/v1/default/remember", {"content": "new"}).status for _ in range(2)]
+    assert statuses == [503, 201]
 
 
 class TestCaching:

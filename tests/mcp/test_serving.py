@@ -28,6 +28,7 @@ from recollect.server.mcp.access import Access
 from recollect.server.mcp.first_start import import_graph
 from recollect.server.mcp.reference import RESOURCE
 from recollect.server.mcp.stdio import MOST_BYTES, _split
+from recollect.server.origins import SAFE_HEADERS
 
 TOKEN = "a-token-of-thirty-two-characters"
 LINES: list[dict[str, Any]] = [
@@ -396,3 +397,22 @@ def closing(access: Access) -> Iterator[Access]:
         yield access
     finally:
         access.close()
+
+
+@pytest.mark.parametrize("with_token", [False, True])
+def test_pages_of_other_sites_are_refused_also_without_an_origin_and_answers_protect_themselves(
+    tmp_path: Path, with_token: bool
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("a" * 40)
+    token.chmod(0o600)
+    with http_server(tmp_path / "a.db", *(["--token-file", str(token)] if with_token else [])) as address:
+        for site in ("cross-site", "same-site", None):
+            request = urllib.request.Request(address, headers={} if site is None else {"Sec-Fetch-Site": site})
+            if with_token:
+                request.add_header("Authorization", f"Bearer {'a' * 40}")
+            with pytest.raises(urllib.error.HTTPError) as refused:  # a GET without a session has no answer either
+                urllib.request.urlopen(request, timeout=30)
+            with refused.value as answer:
+                assert (answer.code == 403) is (site is not None)
+                assert [answer.headers[name] for name, _ in SAFE_HEADERS] == [value for _, value in SAFE_HEADERS]

@@ -99,8 +99,8 @@ def test_a_page_of_an_export_that_is_late_is_no_answer_to_what_follows(
     answered = threading.Event()
     read = Pages.read
 
-    def late_page(pages: Pages, count: int) -> Any:
-        out = read(pages, count)
+    def late_page(pages: Pages) -> Any:
+        out = read(pages)
         answered.wait(60)
         return out
 

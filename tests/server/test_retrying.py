@@ -90,7 +90,7 @@ def test_a_client_waits_for_a_server_whose_queue_of_connections_is_full(folder: 
             each.close()
         waiting[-1].close()
         with server.accept()[0] as channel, channel.makefile("rwb") as file:
-            for answer in (b'{"ok":true,"protocol":1}\n', b'{"ok":true,"result":1}\n'):
+            for answer in (b'{"ok":true,"protocol":2}\n', b'{"ok":true,"result":1}\n'):
                 assert file.readline()
                 file.write(answer)
                 file.flush()

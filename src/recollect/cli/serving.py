@@ -21,7 +21,7 @@ from recollect.errors import InvalidArgumentError, MissingExtraError, Unsupporte
 from recollect.memory import Memory
 from recollect.salience import LEVELS
 from recollect.server.addresses import address_of, allowed_hosts, allowed_origins
-from recollect.server.limits import BATCH_S, BODY_BYTES, MOST_RUNNING, RIGHTS
+from recollect.server.limits import BATCH_S, BODY_BYTES, MOST_BATCH_S, MOST_RUNNING, RIGHTS
 from recollect.server.mcp.access import GRAPH_TOKENS, Access
 from recollect.server.mcp.first_start import GRAPH_VARIABLE, import_graph
 from recollect.server.mcp.toolsets import DEFAULT_SETS, TOOLSETS, tools_of
@@ -183,7 +183,7 @@ _FOR_SOCKET = ("--salience",)
 )
 @click.option(
     "--batch-seconds",
-    type=NumberRange(0.1, 3600),
+    type=NumberRange(0.1, MOST_BATCH_S),
     default=BATCH_S,
     show_default=True,
     metavar="S",

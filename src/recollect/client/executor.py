@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from recollect.client.commits import RemoteLog, RemoteWatch
+from recollect.client.pages import read_whole
 from recollect.client.transport import Channel, LostError, Patience, Transport
 from recollect.engine.feed import CommitLog, Feed
 from recollect.engine.results import Export
 from recollect.engine.scope import Scope
 from recollect.errors import ClosedError, CommitInDoubtError, StoreBusyError, StoreServerError
 from recollect.ledger.commits import Branch
+from recollect.operations import Changes, Head, Operation, Wait, check_key, check_label
 from recollect.operations import Export as ExportOperation
-from recollect.operations import Operation, Wait, check_key, check_label
-from recollect.wire import READ, Place, can_have_key, read_answer, request_json, right_of, send_all
+from recollect.wire import READ, Place, can_have_key, read_result, request_json, right_of, send_all
 
 #: Maximum number of items of a write that gets a key: what one commit of a bulk write stores.
 _BULK = 1000
@@ -78,12 +79,27 @@ class RemoteExecutor:
         return result
 
     def _sent(self, operation: Operation, place: Place) -> Any:
-        message = request_json(operation, place)
+        def send(asked: Operation, rest: Mapping[str, Any] | None) -> Any:
+            return self._exchanged(asked, place, rest)
+
+        return read_whole(operation, send, lambda: self._state(place.branch, place.scope))
+
+    def _state(self, branch: Branch, scope: Scope) -> object:
+        """Return what is another value after each commit that a scope sees."""
+        if not scope.fixed:
+            return self.execute(Head(), branch, scope)
+        return [each.cursor for each in self.execute(Changes(limit=1, newest_first=True), branch, scope)]
+
+    def _exchanged(self, operation: Operation, place: Place, rest: Mapping[str, Any] | None) -> Any:
+        """Send an operation and return its answer, which is no error, as parsed JSON."""
+        message = request_json(operation, place) | ({} if rest is None else {"rest": rest})
         timeout_s = self._patience.timeout_s + (operation.timeout if isinstance(operation, Wait) else 0.0)
         repeatable = place.key is not None or right_of(operation) == READ
 
         def attempt() -> Any:
-            return read_answer(operation, self._transport.exchange(message, timeout_s))
+            answer = self._transport.exchange(message, timeout_s)
+            read_result(answer)  # raises what another attempt may succeed after
+            return answer
 
         changes = right_of(operation) != READ
         return self._patience.run(self.location, attempt, repeatable=repeatable, changes=changes)
@@ -198,7 +214,11 @@ class RemoteBatch:
             raise _undone(self._location, self._lost)
 
     def _sent(self, operation: Operation) -> Any:
+        return read_whole(operation, self._exchanged, lambda: None)  # nobody else writes meanwhile
+
+    def _exchanged(self, operation: Operation, rest: Mapping[str, Any] | None) -> Any:
         message = request_json(operation, self._place._replace(actor=None, reason=None))
+        message |= {} if rest is None else {"rest": rest}
         self._lost = "an operation was interrupted"
         try:
             answer = self._channel.exchange(message)
@@ -206,7 +226,7 @@ class RemoteBatch:
             self._lost = str(lost)
             self.check()
         self._lost = ""
-        return read_answer(operation, answer)
+        return answer
 
 
 def _undone(location: str, why: str) -> StoreServerError:

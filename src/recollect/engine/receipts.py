@@ -30,6 +30,7 @@ def receipt(core: Core, branch: Branch, operation: Receipt) -> receipts.Receipt:
     Cost:
         O(log n) for each hit, and that of the head of the log.
     """
+    embedder = None if operation.vectors is None or core.vectors is None else model_of(core.vectors.embedder)
     question = json.dumps(operation.operation.to_json(), ensure_ascii=False, separators=(",", ":"))
     with core.store.read() as view:
         root = root_at(view, branch, operation.seq)
@@ -41,10 +42,8 @@ def receipt(core: Core, branch: Branch, operation: Receipt) -> receipts.Receipt:
                 "branch": branch.name,
                 "operation": question,
                 "language": core.intake.language,
-                "embedder": None
-                if operation.vectors is None or core.vectors is None
-                else model_of(core.vectors.embedder),
-                "vectors": operation.vectors,
+                "embedder": embedder,
+                "vectors": None if embedder is None else operation.vectors,
                 "rules": rules.digest(core.zone),
                 "time": operation.time.astimezone(UTC).isoformat(),
                 "seq": operation.seq,

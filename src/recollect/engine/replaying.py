@@ -48,6 +48,10 @@ def replay(core: Core, branch: Branch, operation: Replay) -> Replayed:
     model = None if core.vectors is None else model_of(core.vectors.embedder)
     if given["embedder"] is not None and given["embedder"] != model:
         found.append(Deviation("embedder", None, given["embedder"], model, "the memory has another embedder"))
+    if given["embedder"] is None and given["vectors"] is not None:
+        found.append(
+            Deviation("vectors", None, given["vectors"], None, "an answer without an embedder uses no vectors")
+        )
     point = Point(given["seq"], root, microseconds(time))
     hits = recall_at(core, branch, point, question, dense=given["embedder"] is not None)
     with core.store.read() as view:

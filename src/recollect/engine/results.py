@@ -637,6 +637,8 @@ def record_from_json(data: Mapping[str, Any]) -> Record:
     Raises:
         InvalidRecordError: It is not the JSON form of a record, or the hash differs.
     """
+    if not isinstance(data, Mapping):
+        raise InvalidRecordError("record", data, "must be a JSON object")
     values = dict(data)
     expected = values.pop("hash", None)
     record = Record.from_json(values)

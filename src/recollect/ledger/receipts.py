@@ -20,22 +20,23 @@ VERSION = 1
 _PREFIX = b"recollect.receipt.1\0"
 #: An integer beyond this loses digits in readers that take every number for a double.
 _MOST = 2**53
-_FIELDS = {
-    "receipt",
-    "namespace",
-    "branch",
-    "operation",
-    "language",
-    "embedder",
-    "vectors",
-    "rules",
-    "time",
-    "seq",
-    "root",
-    "log",
-    "hits",
-    "standing",
-    "digest",
+#: Field -> the types of its values in JSON. Integers are 0 or more.
+_FIELDS: dict[str, tuple[type, ...]] = {
+    "receipt": (int,),
+    "namespace": (str,),
+    "branch": (str,),
+    "operation": (str,),
+    "language": (str, type(None)),
+    "embedder": (dict, type(None)),
+    "vectors": (int, type(None)),
+    "rules": (str,),
+    "time": (str,),
+    "seq": (int,),
+    "root": (str,),
+    "log": (str,),
+    "hits": (list,),
+    "standing": (list,),
+    "digest": (str,),
 }
 
 
@@ -63,11 +64,13 @@ def checked(receipt: object) -> Receipt:
     fields = dict(receipt)
     if fields.get("receipt") != VERSION or type(fields["receipt"]) is not int:
         raise _wrong(fields.get("receipt"), f"must be a receipt of version {VERSION}")
-    if fields.keys() != _FIELDS:
-        raise _wrong(sorted(map(str, fields.keys() ^ _FIELDS)), "lacks these fields, or has them in addition")
-    for name in ("hits", "standing"):
-        if not isinstance(fields[name], list):
-            raise _wrong(fields[name], f"has {name} that are no list")
+    if fields.keys() != _FIELDS.keys():
+        raise _wrong(sorted(map(str, fields.keys() ^ _FIELDS.keys())), "lacks these fields, or has them in addition")
+    for name, types in _FIELDS.items():
+        value = fields[name]
+        if type(value) not in types or (type(value) is int and value < 0):
+            kinds = " or ".join("null" if each is type(None) else each.__name__ for each in types)
+            raise _wrong(value, f"has a field {name!r} that is not of the type {kinds}")
     try:
         if not _plain(fields) or digest_of(fields) != fields["digest"]:
             raise _wrong(fields["digest"], "does not match its digest: it was changed since it was written")

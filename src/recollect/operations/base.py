@@ -9,11 +9,12 @@ from dataclasses import MISSING, fields
 from datetime import date, datetime, tzinfo
 from typing import Any, ClassVar
 
-from recollect.errors import InvalidOperationError, RecollectError, UnsupportedError, shown
+from recollect.errors import InvalidOperationError, InvalidRecordError, RecollectError, UnsupportedError, shown
 from recollect.filters.tree import Filter
 from recollect.filters.tree import from_json as filter_from_json
 from recollect.messages import Turn
 from recollect.records.codec import RawField
+from recollect.records.frozen import MAX_DEPTH
 from recollect.records.record import fields_from_json, located, unlocated
 from recollect.records.unchecked import altered
 
@@ -169,18 +170,21 @@ def _field_value(name: str, value: Any) -> Any:
     return plain(unlocated(name, value) if isinstance(value, datetime) else value)
 
 
-def _json_value(value: Any) -> Any:
+def _json_value(value: Any, depth: int = 0) -> Any:
     """Return a value of metadata, which must have a JSON form of its own: anything else is not a record's either.
 
     Raises:
         UnsupportedError: It has none.
+        InvalidRecordError: It is nested deeper than a record's may be.
     """
+    if depth > MAX_DEPTH:
+        raise InvalidRecordError("metadata", "...", f"is nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, Mapping):
         if wrong := [key for key in value if not isinstance(key, str)]:
             raise UnsupportedError(f"the key {shown(wrong[0])} in metadata", "it is not text")
-        return {key: _json_value(item) for key, item in value.items()}
+        return {key: _json_value(item, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_json_value(item) for item in value]
+        return [_json_value(item, depth + 1) for item in value]
     if value is None or isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise UnsupportedError(f"the value {shown(value)} in metadata", "it has no JSON form")

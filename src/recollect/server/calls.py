@@ -1,6 +1,7 @@
-"""The calls of clients: executed in a bounded number of threads, counted, and logged without contents.
+"""The calls of clients: executed in turn in a bounded number of threads, counted, and logged without contents.
 
-All doors share it. A call that was accepted is completed, also if its client is gone: a write must not be cut off.
+All doors share it. Reads have threads of their own, so that none waits for the write lock. Clients are served in turn
+(`server.threads`). A call that runs is completed, also if its client is gone: a write must not be cut off.
 """
 
 from __future__ import annotations
@@ -8,22 +9,34 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from recollect.errors import ClosedError, RecollectError, ServerBusyError, ServerError
-from recollect.server.limits import BATCH_S, EXPORT_S
+from recollect.errors import (
+    ClosedError,
+    RecollectError,
+    ServerBusyError,
+    ServerError,
+    StoreBusyError,
+    StoreChangedError,
+    StoreReplacedError,
+)
+from recollect.server.limits import BATCH_S, EXPORT_S, TURN_S
+from recollect.server.threads import FairThreads, Waiting
+from recollect.server.unread import Unread
 from recollect.wire import Desk, Grant, OpenBatch, Place, Request, reads
 
 T = TypeVar("T")
 _log = logging.getLogger("recollect.server")
 #: Number of reads that run at the same time, and of writes.
 THREADS = 8
-#: Number of batches that may wait for the write lock at the same time: each takes a thread.
+#: Number of batches that may wait for their turn at the same time.
 MOST_BEGINNING = 64
+#: What may run for minutes, and does not have the write lock all the time.
+_LONG = frozenset("backup check compact embed_all erase probe remember_all".split())
+#: Whose calls those of the server itself are.
+_OURS = "the server"
 #: Called with the door, the name of what was executed, seconds, and the code of the error or "".
 OnServed = Callable[[str, str, float, str], object]
 
@@ -37,10 +50,12 @@ class Calls:
         on_served: Called when a call has ended.
         batch_s: How long a batch may stay open.
         export_s: How long an export may stay open, in seconds. While it is, the WAL of the store cannot be emptied.
+        turn_s: Seconds that a write, or a batch, waits for its turn.
         most_waiting: Number of calls that may wait for a thread; further ones are refused.
         failed: Called in a thread with each error, so that a store that was replaced is opened again.
+        unread: What clients have not read of their answers.
         running: Number of calls that run or wait for a thread.
-        beginning: Number of batches that wait for the write lock.
+        beginning: Number of batches that wait for their turn or for the write lock.
         stopping: Whether the server stops: new calls are refused.
     """
 
@@ -48,13 +63,17 @@ class Calls:
     on_served: OnServed = lambda door, name, seconds, code: None
     batch_s: float = BATCH_S
     export_s: float = EXPORT_S
+    turn_s: float = TURN_S
     most_waiting: int = 4096
     failed: Callable[[RecollectError], object] = lambda error: None
+    unread: Unread = field(default_factory=Unread)
     running: int = 0
     beginning: int = 0
     stopping: bool = False
-    _readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "recollect-read"))
-    _writers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "recollect-write"))
+    _readers: FairThreads = field(default_factory=lambda: FairThreads(THREADS, "recollect-read"))
+    _writers: FairThreads = field(
+        default_factory=lambda: FairThreads(THREADS, "recollect-write", spent=time.perf_counter)
+    )
     _idle: asyncio.Event = field(default_factory=asyncio.Event)
 
     def start(
@@ -63,25 +82,30 @@ class Calls:
         name: str,
         call: Callable[[], T],
         done: Callable[[T | RecollectError], object],
-        submit: Callable[[Callable[[], object]], object] | None = None,
         *,
+        client: Hashable,
+        batch: OpenBatch | None = None,
         begins: bool = False,
+        writes: bool | None = None,
+        wanted: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Run a call in a thread, and pass its result or error to `done` in the event loop.
+        """Run a call in a thread when it is its client's turn, and pass what comes of it to `done` in the event loop.
 
         It is refused while the server stops, or if too many wait; not if it is one of an open batch, since that would
-        leave the write lock to nobody.
+        leave the write lock to nobody. A write that has not begun after `turn_s` is refused, too.
 
         Args:
             door: Where the call came from, for metrics.
             name: What is executed.
             call: The call.
             done: Called with the result, or with the error that it raised.
-            submit: Runs it in a thread of its own. Default: in one of those for reads, or of those for writes, so that
-                no read waits for the write lock.
-            begins: Whether it opens a batch, whose further calls have the same `submit`.
+            client: Whose call it is.
+            batch: It runs in the thread of this batch. Default: in one of those for reads, or of those for writes.
+            begins: Whether it opens the batch.
+            writes: Whether it writes; None: as its name says.
+            wanted: Returns whether somebody still waits for the result. A read that nobody waits for is not begun.
         """
-        if (submit is None or begins) and (reason := self._full(begins)):
+        if (batch is None or begins) and (reason := self._full(begins)):
             self.on_served(door, name, 0.0, ServerBusyError.code)
             done(ServerBusyError(reason, 1.0))
             return
@@ -89,19 +113,22 @@ class Calls:
         self.beginning += begins
         loop = asyncio.get_running_loop()
         begun = time.perf_counter()
+        writes = not reads(name) if writes is None else writes
+        expiry: asyncio.TimerHandle | None = None
+        has_ended = False
 
         def run() -> None:
-            result: T | RecollectError
-            try:
-                result = call()
-            except RecollectError as error:
-                result = error
-                self._note(error)
-            except BaseException as error:  # noqa: BLE001 - a fault of ours must not end the connection or the thread
-                result = internal_error(name, error)
+            gone = not writes and batch is None and not wanted()
+            result = ServerBusyError("its client is gone", 1.0) if gone else self._made(name, call, again=batch is None)
             loop.call_soon_threadsafe(ended, result)
 
         def ended(result: T | RecollectError) -> None:
+            nonlocal has_ended
+            if has_ended:  # a batch that was given up while it was waiting
+                return
+            has_ended = True
+            if expiry is not None:
+                expiry.cancel()
             self.running -= 1
             self.beginning -= begins
             if not self.running:
@@ -110,10 +137,60 @@ class Calls:
             done(result)  # first: the client waits
             self.on_served(door, name, seconds, result.code if isinstance(result, RecollectError) else "")
 
+        def in_batch() -> None:
+            assert batch is not None
+            try:
+                batch.submit(run)
+            except RecollectError as error:  # it has ended
+                batch.on_end()
+                loop.call_soon_threadsafe(ended, error)
+
+        def over() -> None:
+            if queue.withdraw(waiting):  # its client is gone
+                loop.call_soon_threadsafe(ended, self.closed_batch())
+            else:
+                queue.end(waiting)
+
+        if batch is not None and not begins:
+            in_batch()
+            return
+        queue = self._writers if writes else self._readers
+        waiting = Waiting(client, run if batch is None else in_batch, is_batch=begins, is_short=name not in _LONG)
+        if batch is not None:
+            batch.on_end = over
+        queue.submit(waiting)
+        if writes:
+
+            def expire() -> None:
+                if queue.withdraw(waiting):
+                    error = StoreBusyError("the store", f"waited {self.turn_s:g} s for other clients")
+                    error.unchanged = True
+                    ended(error)
+
+            expiry = loop.call_later(self.turn_s, expire)
+
+    def has_batch(self, client: Hashable) -> bool:
+        """Return whether a batch of a client is open, or waits for its turn."""
+        return self._writers.batches_of(client) > 0
+
+    def _made(self, name: str, call: Callable[[], T], *, again: bool) -> T | RecollectError:
+        """Make a call and return its result, or its error. All calls of clients are made here, each in its thread.
+
+        A call that met a store that was replaced or deleted, and did nothing, is made again on the one that is there,
+        if it can be (`again`).
+        """
         try:
-            (submit or (self._readers if reads(name) else self._writers).submit)(run)
-        except RecollectError as error:  # the thread of a batch that has ended
-            ended(error)
+            try:
+                return call()
+            except RecollectError as error:
+                if not (self._note(error) and again and (reads(name) or error.unchanged)):
+                    return error
+            return call()
+        except RecollectError as error:
+            self._note(error)
+            return error
+        except BaseException as error:  # noqa: BLE001 - a fault of ours must not end the connection or the thread
+            return internal_error(name, error)
 
     def _full(self, begins: bool) -> str:
         """Return why a call is refused; "" if it is not."""
@@ -122,15 +199,20 @@ class Calls:
         if self.running >= self.most_waiting:
             return f"{self.running} calls are waiting"
         if begins and self.beginning >= MOST_BEGINNING:
-            return f"{self.beginning} batches wait for the write lock"
+            return f"{self.beginning} batches wait"
         return ""
 
-    def _note(self, error: RecollectError) -> None:
-        """Report an error of a call. What goes wrong with that must not leave the client without an answer."""
+    def _note(self, error: RecollectError) -> bool:
+        """Report an error of a call, and return whether the store was replaced, so that another call uses the new one.
+
+        What goes wrong with that must not leave the client without an answer.
+        """
         try:
             self.failed(error)
         except BaseException as fault:  # noqa: BLE001
             internal_error("noting an error", fault)
+            return False
+        return isinstance(error, StoreReplacedError) and not isinstance(error, StoreChangedError)
 
     def release(self, call: Callable[[], object]) -> None:
         """Run soon, in a thread, what releases something for a client that is gone. It is never refused."""
@@ -141,17 +223,18 @@ class Calls:
             except BaseException as error:  # noqa: BLE001 - nobody waits for it
                 internal_error("release", error)
 
-        with suppress(RuntimeError):  # the threads have ended, and the process does
-            self._readers.submit(run)
+        self._readers.submit(Waiting(_OURS, run))
 
     async def run(
         self,
         door: str,
         name: str,
         call: Callable[[], T],
-        submit: Callable[[Callable[[], object]], object] | None = None,
         *,
+        client: Hashable,
+        batch: OpenBatch | None = None,
         begins: bool = False,
+        writes: bool | None = None,
     ) -> T:
         """Run a call in a thread (see `start`) and return its result.
 
@@ -164,15 +247,18 @@ class Calls:
             if not future.done():  # it was cancelled, because the client is gone
                 future.set_result(result)
 
-        self.start(door, name, call, done, submit, begins=begins)
+        def wanted() -> bool:
+            return not future.done()
+
+        self.start(door, name, call, done, client=client, batch=batch, begins=begins, writes=writes, wanted=wanted)
         result = await future
         if isinstance(result, RecollectError):
             raise result
         return result
 
-    def execute(self, request: Request, grant: Grant) -> Any:
-        """Execute a request. Called in a thread."""
-        return self.desk.execute(request, grant)
+    def answer(self, request: Request, grant: Grant) -> bytes:
+        """Execute a request and return the answer to it. Called in a thread."""
+        return self.desk.answer(request, grant)
 
     def batch(self, place: Place, grant: Grant, expect_head: int | None) -> OpenBatch:
         """Prepare a batch."""
@@ -195,8 +281,8 @@ class Calls:
 
     def close(self) -> None:
         """Release the threads."""
-        self._readers.shutdown(wait=False)
-        self._writers.shutdown(wait=False)
+        self._readers.close()
+        self._writers.close()
 
 
 def internal_error(name: str, error: BaseException) -> RecollectError:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import threading
 from itertools import islice
 
-from recollect import Export, Record
+from recollect import Export
 from recollect.errors import ClosedError
+from recollect.wire import encode, record_json
+
+#: Maximum number of records of a page, and the size from which on none is added, in bytes.
+_RECORDS, _BYTES = 200, 256 * 2**10
 
 
 class Pages:
@@ -27,16 +31,23 @@ class Pages:
         self._closed = False
         self._lock = threading.Lock()
 
-    def read(self, count: int) -> list[Record]:
-        """Return the next records, none at the end.
+    def read(self) -> list[bytes]:
+        """Return the JSON of the next records, none at the end.
 
         Raises:
             ClosedError: The export was closed.
         """
+        out: list[bytes] = []
+        size = 0
         with self._lock:
             if self._closed:
                 raise ClosedError("the export")
-            return list(islice(self._export.records, count))
+            for record in islice(self._export.records, _RECORDS):
+                out.append(encode(record_json(record)))
+                size += len(out[-1])
+                if size >= _BYTES:
+                    break
+        return out
 
     def close(self) -> None:
         """Release the snapshot, after the page that is being read."""

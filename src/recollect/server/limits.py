@@ -10,8 +10,13 @@ BODY_S = 30.0
 MOST_RUNNING = 32
 #: Seconds that what runs may take when the server stops.
 DRAIN_S = 30.0
-#: How long a batch may stay open, in seconds. It holds the write lock.
-BATCH_S = 10.0
+#: How long a batch may stay open, in seconds. It holds the write lock, for which a write waits up to ten seconds
+#: (`recollect.open(timeout=)`): a batch must be shorter, or those that wait for it would fail.
+BATCH_S = 5.0
+#: The longest time that a batch can be allowed, in seconds.
+MOST_BATCH_S = 9.0
+#: Seconds that a write, or a batch, waits for its turn among those of other clients.
+TURN_S = 10.0
 #: How long an export may stay open, in seconds.
 EXPORT_S = 900.0
 #: The rights of tokens, from the least to the greatest.

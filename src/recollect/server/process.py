@@ -194,7 +194,7 @@ async def _serve(served: ServedMemory, namespace: str, options: Options, given: 
         if options.with_mcp:
             from recollect.server.mcp.mounted import MountedMcp
 
-            mcp = MountedMcp(served, calls.desk, namespace, options.tools)
+            mcp = MountedMcp(served, calls, namespace, options.tools)
         app = application(site, metrics, () if mcp is None else (Route("/mcp", McpClients(site, mcp)),))
         end = None if mcp is None else mcp.close
         https = [HttpDoor(site, app, options.host or "", options.port, each, end) for each in inet or (None,)]

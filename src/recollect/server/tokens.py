@@ -181,4 +181,4 @@ def _entry(path: Path, number: int, data: Any) -> tuple[str, Grant]:
     except RecollectError as error:
         raise wrong(f"has an invalid scope: {error}") from None
     allowed = None if namespaces is None else frozenset(namespaces)
-    return data["hash"], Grant(right=data["right"], namespaces=allowed, scope=scope, actor=name)
+    return data["hash"], Grant(right=data["right"], namespaces=allowed, scope=scope, actor=name, client=data["hash"])

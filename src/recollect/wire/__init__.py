@@ -6,6 +6,7 @@ Servers (`recollect.server`) and clients (`recollect.client`) stand on it. docs/
 from recollect.engine.follower import Use
 from recollect.engine.results import record_from_json, record_json
 from recollect.wire.addresses import default_socket
+from recollect.wire.answers import ANSWER_BYTES, RECORDS, Page, check_size, commits, fitting, page
 from recollect.wire.desk import Desk, Grant, OpenBatch
 from recollect.wire.encoding import decode, encode
 from recollect.wire.messages import (
@@ -25,23 +26,30 @@ from recollect.wire.sending import send_all
 
 __all__ = [
     "ADMIN",
+    "ANSWER_BYTES",
     "PROTOCOL",
     "READ",
+    "RECORDS",
     "RIGHTS",
     "WRITE",
     "Desk",
     "Grant",
     "OpenBatch",
+    "Page",
     "Place",
     "Request",
     "Right",
     "Use",
     "answer_json",
     "can_have_key",
+    "check_size",
+    "commits",
     "decode",
     "default_socket",
     "encode",
     "error_json",
+    "fitting",
+    "page",
     "read_answer",
     "read_request",
     "read_result",

@@ -23,11 +23,17 @@ from recollect.memory.memory import Memory
 from recollect.operations import At, Batch, Operation, Stats
 from recollect.operations import Export as ExportOperation
 from recollect.operations import Namespaces as NamespacesOperation
+from recollect.wire.answers import answer
 from recollect.wire.messages import Place, Request
 from recollect.wire.rights import ADMIN, READ, RIGHTS, WRITE, Right, can_have_key, concerns_all, right_of
 
 #: What limits the clients of a server that is only read, and what to do about it.
 _READ_ONLY = ("this server, which was started with --read-only,", "use one that can be written")
+
+
+#: What of the hash of a token without a name a commit shows: "sha256:" and 12 digits.
+_SHOWN = 19
+_ENCODED = {letter: f"%{ord(letter):02X}" for letter in "%()"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +44,9 @@ class Grant:
         right: "read", "write" or "admin".
         namespaces: The namespaces; None: all of the store.
         scope: The scope that the client cannot leave; empty: the whole of each namespace.
-        actor: What commits name as the actor if a request names none.
+        actor: The name of its token, which commits name as the actor.
         by: What limits the client to this, and what to do about it, for messages; default: its token.
+        client: What distinguishes the client from others: the hash of its token; "" of one without.
     """
 
     right: Right = ADMIN
@@ -47,6 +54,7 @@ class Grant:
     scope: Scope = field(default_factory=Scope)
     actor: str | None = None
     by: tuple[str, str] | None = None
+    client: str = ""
 
     def read_only(self) -> Grant:
         """Return what this allows on a server that is only read."""
@@ -66,6 +74,22 @@ class Grant:
         if (self.namespaces is not None or self.scope.fixed) and concerns_all(operation):
             raise AccessError("what concerns the whole store")
 
+    def signed(self, stated: str | None) -> str | None:
+        """Return the actor of a commit: what a client states, followed by the name of its token.
+
+        >>> Grant(actor="mobile", client="sha256:5e88").signed("root (token admin)")
+        'root (token admin) (token mobile)'
+
+        The last parenthesis is that of the server: in it, parentheses of the name are percent-encoded. A client without
+        a token is trusted with what it states; of one that states nothing, it is the name alone.
+        """
+        if not self.client:
+            return stated or self.actor
+        name = self.actor or self.client[:_SHOWN]  # a token may have no name
+        if stated or "(token " in name:
+            name = "".join(_ENCODED.get(letter, letter) for letter in name)
+        return f"{stated} (token {name})" if stated else name if self.actor else None
+
     def placed(self, place: Place) -> Place:
         """Return a place with the scope and the actor of this access.
 
@@ -78,7 +102,7 @@ class Grant:
                 scope = self.scope.narrowed(**dict(place.scope.fixed))
             except ScopeError:
                 raise AccessError(f"the scope {place.scope}, but only {self.scope}") from None
-        return place._replace(scope=scope, actor=place.actor or self.actor)
+        return place._replace(scope=scope, actor=self.signed(place.actor))
 
 
 class Desk:
@@ -99,7 +123,7 @@ class Desk:
         """
         grant.check(right, place.branch)
         placed = grant.placed(place)
-        executor: Any = _Placed(self._memory(right != READ)._executor, placed)
+        executor: Any = _Placed(self._memory(right != READ)._executor, placed, grant)
         return Memory(executor, placed.branch, placed.scope)
 
     def execute(self, request: Request, grant: Grant) -> Any:
@@ -112,8 +136,22 @@ class Desk:
         operation, place = request.operation, grant.placed(request.place)
         grant.check_operation(operation, place.branch)
         executor = self._memory(right_of(operation) != READ)._executor
+        operation = _signed(operation, grant)
         result = executor.execute(operation, place.branch, place.scope, place.actor, place.reason, place.key)
         return self._reduced(operation, result, grant)
+
+    def answer(self, request: Request, grant: Grant) -> bytes:
+        """Execute a request and return the answer to it as JSON, a part of it if it is large (`wire.answers`).
+
+        Raises:
+            AnswerTooLargeError: The result is too large, and has no parts.
+            RecollectError: What `execute` raises.
+        """
+
+        def execute(operation: Operation) -> Any:
+            return self.execute(request._replace(operation=operation), grant)
+
+        return answer(request.operation, execute, request.rest)
 
     @staticmethod
     def _reduced(operation: Operation, result: Any, grant: Grant) -> Any:
@@ -156,12 +194,20 @@ class Desk:
         return exported
 
 
+def _signed(operation: Operation, grant: Grant) -> Operation:
+    """Return an operation whose own actor, which a batch may have, is signed."""
+    if isinstance(operation, Batch) and operation.actor:
+        return replace(operation, actor=grant.signed(operation.actor))
+    return operation
+
+
 class _Placed:
     """An `Executor` that adds the actor, the reason and the idempotency key of a place to what it executes."""
 
-    def __init__(self, executor: Executor, place: Place) -> None:
+    def __init__(self, executor: Executor, place: Place, grant: Grant) -> None:
         self._executor = executor
         self._place = place
+        self._grant = grant
 
     def execute(
         self,
@@ -175,7 +221,17 @@ class _Placed:
         """Execute an operation. See `Executor.execute`."""
         place = self._place
         key = idempotency_key or (place.key if can_have_key(operation) else None)
-        return self._executor.execute(operation, branch, scope, actor or place.actor, reason or place.reason, key)
+        operation, actor = _signed(operation, self._grant), self._actor(actor)
+        return self._executor.execute(operation, branch, scope, actor, reason or place.reason, key)
+
+    def batch(
+        self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None
+    ) -> AbstractContextManager[BatchExecutor]:
+        """Open a batch. See `Executor.batch`."""
+        return self._executor.batch(branch, scope, self._actor(actor), reason or self._place.reason, expect_head)
+
+    def _actor(self, stated: str | None) -> str | None:
+        return self._grant.signed(stated) if stated else self._place.actor  # which is signed
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._executor, name)
@@ -192,9 +248,13 @@ class OpenBatch:
         block: The block of the batch.
         grant: What the client may do.
         place: Where it writes, as the client stated it.
+
+    Attributes:
+        on_end: Called in its thread when it has ended, in whatever way, and has released the lock. Perhaps repeatedly.
     """
 
     def __init__(self, block: AbstractContextManager[BatchExecutor], grant: Grant, place: Place) -> None:
+        self.on_end: Callable[[], object] = lambda: None
         self._block = block
         self._grant = grant
         self._place = place
@@ -224,6 +284,7 @@ class OpenBatch:
             self._opened = self._block.__enter__()
         except BaseException:
             self._thread.shutdown(wait=False)
+            self.on_end()
             raise
 
     def commit(self) -> None:
@@ -258,13 +319,20 @@ class OpenBatch:
             raise ClosedError("the batch")
         return Desk._reduced(operation, self._opened.execute(operation), self._grant)
 
+    def answer(self, request: Request) -> bytes:
+        """Execute an operation in the batch, and return the answer to it. See `Desk.answer`."""
+        return answer(request.operation, self.execute, request.rest)
+
     def _end(self, error: Exception | None) -> None:
         self._thread.shutdown(wait=False)
-        if self._ended or self._opened is None:
-            return
-        self._ended = True
-        if error is None:
-            self._block.__exit__(None, None, None)
-            return
-        with suppress(_UndoneError):
-            self._block.__exit__(type(error), error, error.__traceback__)
+        try:
+            if self._ended or self._opened is None:
+                return
+            self._ended = True
+            if error is None:
+                self._block.__exit__(None, None, None)
+                return
+            with suppress(_UndoneError):
+                self._block.__exit__(type(error), error, error.__traceback__)
+        finally:
+            self.on_end()

@@ -6,7 +6,8 @@ key of a write):
 
     {"op": "recall", "question": "which seat?", "in": {"namespace": "team", "scope": {"user": "ana"}}}
 
-An answer is `{"ok": true, "result": ...}` or `{"ok": false, "error": {"code": ..., "message": ..., "args": [...]}}`.
+An answer is `{"ok": true, "result": ...}`, with `"more"` if it is a part of the result (`wire.answers`), or
+`{"ok": false, "error": {"code": ..., "message": ..., "args": [...]}}`.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from recollect.ledger.commits import RESERVED, Branch
 from recollect.memory.memory import namespace_name
 from recollect.operations import SCOPED, Operation, check_key, check_label
 from recollect.operations import from_json as operation_from_json
+from recollect.wire.answers import Rest
 
 #: The version of the messages. A change that an older program would misread has another one.
-PROTOCOL = 1
+PROTOCOL = 2
 _KEYS = frozenset(("namespace", "beside", "scope", "actor", "reason", "key"))
 
 
@@ -79,10 +81,11 @@ class Place(NamedTuple):
 
 
 class Request(NamedTuple):
-    """An operation with the place where it is executed."""
+    """An operation with the place where it is executed, and the part of its result that is asked for."""
 
     operation: Operation
     place: Place
+    rest: Rest | None = None
 
 
 def scope_from_json(data: object) -> Scope:
@@ -123,8 +126,9 @@ def read_request(data: object, place: Place | None = None) -> Request:
     if not isinstance(data, Mapping):
         raise ProtocolError("it is not a JSON object")
     stated = dict(data)
-    where = stated.pop("in", None)
-    return Request(operation_from_json(stated), place or Place() if where is None else Place.from_json(where))
+    where, rest = stated.pop("in", None), stated.pop("rest", None)
+    placed = place or Place() if where is None else Place.from_json(where)
+    return Request(operation_from_json(stated), placed, None if rest is None else Rest.from_json(rest))
 
 
 def answer_json(operation: Operation, result: Any) -> dict[str, Any]:

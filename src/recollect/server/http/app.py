@@ -29,6 +29,7 @@ from recollect.server.http.problems import problem
 from recollect.server.http.protocol import PatientProtocol
 from recollect.server.http.routes import ROUTES
 from recollect.server.metrics import CONTENT_TYPE, Metrics
+from recollect.server.origins import SAFE_HEADERS
 from recollect.wire import READ, Grant
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 #: Maximum number of connections. Further ones are answered with 503.
 CONNECTIONS = 1024
+#: How much of an answer the system buffers for a connection, in bytes.
+_SEND_BUFFER = 256 * 2**10
 #: Seconds that a connection without a request is kept.
 _KEPT_S = 75
 #: How often it is looked whether the token of a stream of MCP is still valid, in seconds.
@@ -92,13 +95,31 @@ def application(site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...]
                 expose_headers=["ETag", "Retry-After", VERSION_HEADER],
             )
         )
+    middleware.append(Middleware(_Guarded, site=site))
     handlers: dict[Any, Any] = {HTTPException: _not_found, Exception: _failed}
     out = Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
     out.router.redirect_slashes = False  # another path is another resource, and each answer is JSON
     return out
 
 
-_PAGE_HEADERS = {"Content-Security-Policy": "default-src 'self' 'unsafe-inline'", "X-Content-Type-Options": "nosniff"}
+_PAGE_HEADERS = {"Content-Security-Policy": "default-src 'self' 'unsafe-inline'; frame-ancestors 'none'"}
+
+
+class _Guarded:
+    """Refuses requests before they reach a route, whichever that is, and if there is none. An ASGI application.
+
+    Args:
+        app: The application.
+        site: What all requests share.
+    """
+
+    def __init__(self, app: ASGIApp, site: Site) -> None:
+        self._app = app
+        self._site = site
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._site.guard.refusal(Request(scope))
+        await (refusal or self._app)(scope, receive, send)
 
 
 class _Slashes:
@@ -127,9 +148,6 @@ def _open_to_all(handler: Any, site: Site) -> Callable[[Request], Any]:
     """Return a handler that needs no token: what it shows is the same for everybody."""
 
     async def handle(request: Request) -> Response:
-        refusal = site.guard.refusal(request)
-        if refusal is not None:
-            return refusal
         try:
             out: Response = await handler(Exchange(request, Grant(right=READ), site))
             return out
@@ -161,7 +179,7 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 class McpClients:
-    """What answers MCP clients, with the checks of all routes. An ASGI application.
+    """What answers MCP clients, with the checks of tokens that all routes have. An ASGI application.
 
     Args:
         site: What all requests share.
@@ -175,7 +193,6 @@ class McpClients:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send)
         guard = self._site.guard
-        response = guard.refusal(request)
         has_begun = streams = False
 
         async def sent(message: Message) -> None:
@@ -188,18 +205,17 @@ class McpClients:
             has_begun = True
             await send(message)
 
-        if response is None:
-            try:
-                grant = guard.grant(request)
-                with guard.running(request):
-                    answering = self._mcp.serve(grant, scope, receive, sent)
-                    await self._while_allowed(answering, request, grant, lambda: streams)
-                    return
-            except RecollectError as error:
-                if has_begun:  # a stream, which ends here
-                    await send({"type": "http.response.body"})
-                    return
-                response = problem(error)
+        try:
+            grant = guard.grant(request)
+            with guard.running(request):
+                answering = self._mcp.serve(grant, scope, receive, sent)
+                await self._while_allowed(answering, request, grant, lambda: streams)
+                return
+        except RecollectError as error:
+            if has_begun:  # a stream, which ends here
+                await send({"type": "http.response.body"})
+                return
+            response = problem(error)
         await response(scope, receive, send)
 
     async def _while_allowed(
@@ -255,6 +271,7 @@ class HttpDoor:
             log_level="error",
             access_log=False,
             server_header=False,
+            headers=list(SAFE_HEADERS),
             timeout_keep_alive=_KEPT_S,
             lifespan="off",
             ws="none",
@@ -288,6 +305,8 @@ class HttpDoor:
         # Connections inherit it: an answer of several parts would otherwise wait for the client's acknowledgement.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        # Otherwise the system would buffer up to some megabytes of what a client does not read.
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4)):
             if hasattr(socket, name):  # a client that vanished is noticed in two minutes instead of two hours
                 self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -1,4 +1,8 @@
-"""Batches over HTTP: each has a secret number, belongs to the token that opened it, and ends in time."""
+"""Batches over HTTP: each has a secret number, belongs to the token that opened it, and ends in time.
+
+A token has one batch that is open or waits for its turn: it could otherwise keep everybody else from writing. Without
+tokens, different clients look like one that has several connections: their batches take turns.
+"""
 
 from __future__ import annotations
 
@@ -12,30 +16,34 @@ from starlette.responses import Response
 
 from recollect.errors import InvalidArgumentError, ProtocolError, ServerBusyError
 from recollect.server.http.exchange import KEY_HEADER, Exchange, OpenedBatch, Site
-from recollect.wire import OpenBatch, answer_json, encode, read_request
+from recollect.server.http.guard import TooManyError
+from recollect.wire import OpenBatch, read_request, reads
 
 #: Number of committed batches that are remembered.
 _REMEMBERED = 1000
 
 
 async def begin_batch(exchange: Exchange) -> Response:
-    data = await exchange.json()
+    data = await exchange.json(("in", "expect_head"))
     expect_head = data.get("expect_head")
     if expect_head is not None and (isinstance(expect_head, bool) or not isinstance(expect_head, int)):
         raise InvalidArgumentError("expect_head", expect_head, "must be an integer")
     _check_no_key(exchange)
-    batch = exchange.calls.batch(exchange.place(data.get("in")), exchange.grant, expect_head)
+    calls, client = exchange.calls, exchange.client
+    if exchange.grant.client and calls.has_batch(client):
+        raise TooManyError("a batch of this token is open, or waits for its turn", 1.0)
+    batch = calls.batch(exchange.place(data.get("in")), exchange.grant, expect_head)
     try:
-        beginning = exchange.calls.run("http", "batch", batch.begin, batch.submit, begins=True)
+        beginning = calls.run("http", "batch", batch.begin, client=client, batch=batch, begins=True)
         await exchange.while_connected(beginning)
     except (asyncio.CancelledError, ClientDisconnect):
         batch.abandon()
         raise
-    if exchange.calls.stopping:
+    if calls.stopping:
         batch.abandon()
         raise ServerBusyError("it is stopping", 1.0)
     number = secrets.token_hex(16)
-    ends = asyncio.get_running_loop().call_later(exchange.calls.batch_s, _lose, exchange.site, number)
+    ends = asyncio.get_running_loop().call_later(calls.batch_s, _lose, exchange.site, number)
     exchange.site.batches[number] = OpenedBatch(batch, exchange.namespace, exchange.grant, ends)
     return exchange.json_answer({"ok": True, "result": {"batch": number}}, HTTPStatus.CREATED)
 
@@ -51,14 +59,17 @@ async def add_to_batch(exchange: Exchange) -> Response:
         request = read_request(stated, place)
         if where is not None or place.key is not None:
             batch.check(place)
-        return encode(answer_json(request.operation, batch.execute(request.operation)))
+        return batch.answer(request)
 
-    return exchange.answer(await exchange.calls.run("http", name if isinstance(name, str) else "?", call, batch.submit))
+    name = name if isinstance(name, str) else "?"
+    raw = await exchange.calls.run("http", name, call, client=exchange.client, batch=batch)
+    return exchange.answer(raw, is_read=reads(name))
 
 
 async def commit_batch(exchange: Exchange) -> Response:
     """Commit a batch. Asked again, as after a lost answer, it is answered again."""
     _check_no_key(exchange)
+    await exchange.json(())  # takes nothing, and ignores nothing
     number, committed = exchange.parameter("batch"), exchange.site.committed
     if committed.get(number) != exchange.grant:
         await _end(exchange, lambda batch: batch.commit)
@@ -70,6 +81,7 @@ async def commit_batch(exchange: Exchange) -> Response:
 
 async def undo_batch(exchange: Exchange) -> Response:
     _check_no_key(exchange)
+    await exchange.json(())
     await _end(exchange, lambda batch: batch.undo)
     return exchange.json_answer({"ok": True, "result": None})
 
@@ -78,7 +90,8 @@ async def _end(exchange: Exchange, end: Callable[[OpenBatch], Callable[[], None]
     opened = _of(exchange)
     del exchange.site.batches[exchange.parameter("batch")]
     opened.ends.cancel()
-    await exchange.calls.run("http", "batch", end(opened.batch), opened.batch.submit)
+    batch = opened.batch
+    await exchange.calls.run("http", "batch", end(batch), client=exchange.client, batch=batch)
 
 
 def _check_no_key(exchange: Exchange) -> None:

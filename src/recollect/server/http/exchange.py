@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from recollect import Memory
-from recollect.errors import CommitInDoubtError, ProtocolError, RecollectError, ServerBusyError
+from recollect.errors import CommitInDoubtError, ProtocolError, RecollectError, ServerBusyError, UnknownArgumentError
 from recollect.server.calls import Calls, internal_error
 from recollect.server.http.guard import Guard
 from recollect.server.http.problems import problem
@@ -33,7 +33,7 @@ SLASH = "\x1e"
 #: Texts up to this length are parsed in the event loop.
 _SHORT = 16 * 2**10
 #: Size of the parts of a long answer.
-_PART = 256 * 2**10
+_PART = 64 * 2**10
 
 
 class OpenedBatch(NamedTuple):
@@ -87,6 +87,12 @@ class Exchange:
         return str(self.request.path_params[name]).replace(SLASH, "/")
 
     @property
+    def client(self) -> str:
+        """Whose request it is, for turns: that of its token, or else of its connection."""
+        peer = self.request.client
+        return self.grant.client or (f"{peer.host}:{peer.port}" if peer is not None else "")
+
+    @property
     def namespace(self) -> str:
         """The namespace that the path names."""
         return self.parameter("namespace")
@@ -113,17 +119,23 @@ class Exchange:
         if len(set(names)) < len(names):
             raise ProtocolError(f"the query has {max(names, key=names.count)!r:.80} twice")
 
-    async def json(self) -> Any:
+    async def json(self, known: Collection[str] | None = None) -> Any:
         """Return the body, which must be a JSON object; {} if there is none.
+
+        Args:
+            known: The fields that the route takes; None: those of a call, which checks them.
 
         Raises:
             ProtocolError: It is none, or the request has a query, which would be ignored.
+            UnknownArgumentError: It has another field.
         """
         self.check_query()
         raw = await self.site.guard.body(self.request)
         data = await self.parsed(raw) if raw else {}
         if not isinstance(data, Mapping):
             raise ProtocolError("the body is not a JSON object")
+        if known is not None and (unknown := sorted(data.keys() - set(known))):
+            raise UnknownArgumentError("the request", unknown[0])
         return data
 
     async def parsed(self, raw: bytes) -> Any:
@@ -144,7 +156,7 @@ class Exchange:
         """
         try:
             async with asyncio.timeout(self.site.call_s):
-                return await self.calls.run("http", name, call)
+                return await self.calls.run("http", name, call, client=self.client)
         except TimeoutError:
             if reads(name):
                 raise ServerBusyError(f"it takes longer than {self.site.call_s:g} s", self.site.call_s) from None
@@ -178,13 +190,24 @@ class Exchange:
         where = place or self.place()
         return await self.run(name, lambda: call(self.calls.desk.memory(where, self.grant, right)))
 
-    def answer(self, body: bytes, status: HTTPStatus = HTTPStatus.OK, *, same: bytes | None = None) -> Response:
+    def answer(
+        self,
+        body: bytes,
+        status: HTTPStatus = HTTPStatus.OK,
+        *,
+        same: bytes | None = None,
+        is_read: bool | None = None,
+    ) -> Response:
         """Return an answer of JSON. One to GET has an ETag; if the client has it already, the answer has no body.
 
         Args:
             body: The answer.
             status: Its status.
             same: What the ETag is a hash of, if two answers can mean the same although their bytes differ.
+            is_read: Whether nothing was changed, so that the answer can be refused; None: if it is one to GET.
+
+        Raises:
+            ServerBusyError: It is large, and too much of other answers is not read yet.
         """
         headers = {VERSION_HEADER: str(PROTOCOL)}
         if self.request.method in ("GET", "HEAD"):
@@ -197,6 +220,8 @@ class Exchange:
                 known.strip() == "*" or tag in (each.strip().removeprefix("W/") for each in known.split(","))
             ):
                 return Response(None, HTTPStatus.NOT_MODIFIED, headers)
+        if is_read or (is_read is None and self.request.method in ("GET", "HEAD")):
+            self.calls.unread.check(self.client, len(body))
         return _InParts(body, int(status), headers, "application/json")
 
     def json_answer(self, value: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
@@ -235,21 +260,25 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive, send)
         guard = self._site.guard
-        response = guard.refusal(request)
-        if response is None:
-            try:
-                grant = guard.grant(request)
-                with nullcontext() if self._is_of_open_batch(request, grant) else guard.running(request):
-                    response = await self._answer(request, grant)
+        try:
+            grant = guard.grant(request)
+            with nullcontext() if self._is_of_open_batch(request, grant) else guard.running(request):
+                exchange = Exchange(request, grant, self._site)
+                response = await self._answer(exchange)
+                unread, client = self._site.calls.unread, exchange.client
+                counted = unread.add(client, len(response.body) if isinstance(response, _InParts) else 0)
+                try:
                     await response(scope, receive, send)
-                    return
-            except RecollectError as error:
-                response = problem(error)
+                finally:
+                    unread.remove(client, counted)
+                return
+        except RecollectError as error:
+            response = problem(error)
         await response(scope, receive, send)
 
-    async def _answer(self, request: HttpRequest, grant: Grant) -> Response:
+    async def _answer(self, exchange: Exchange) -> Response:
         try:
-            return await self._handler(Exchange(request, grant, self._site))
+            return await self._handler(exchange)
         except RecollectError as error:
             response = problem(error)
             if response.status_code in _CUT_OFF:
@@ -258,7 +287,7 @@ class Endpoint:
         except ClientDisconnect:  # nobody reads the answer
             return Response(None, HTTPStatus.BAD_REQUEST)
         except Exception as error:  # noqa: BLE001 - logged without contents, which a traceback may quote
-            return problem(internal_error(_route_of(request), error))
+            return problem(internal_error(_route_of(exchange.request), error))
 
     def _is_of_open_batch(self, request: HttpRequest, grant: Grant) -> bool:
         """Return whether a request is one of an open batch of its client.

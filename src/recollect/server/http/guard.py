@@ -1,7 +1,7 @@
-"""Who may send which request: the token, the Host and the Origin of a request, and how many run for one client.
+"""Who may send which request: the token, the Host and the origin of a request, and how many run for one client.
 
-Host is checked because a web page can let its own name point to this machine (DNS rebinding), and Origin because it can
-send a request to another one. Both are refused unless they are named.
+Host is checked because a web page can let its own name point to this machine (DNS rebinding), and the origin because it
+can send a request to another one (`server.origins`). Both are refused unless they are named.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from starlette.responses import Response
 from recollect.errors import AccessError, ProtocolError, ServerBusyError, TokenError
 from recollect.server.http.problems import problem
 from recollect.server.limits import BODY_BYTES, BODY_S, MOST_RUNNING
+from recollect.server.origins import foreign_page
 from recollect.server.tokens import Tokens, hash_of
 from recollect.wire import ADMIN, Grant
 
@@ -58,10 +59,17 @@ class Guard:
             if name.lower() not in self.hosts:
                 rule = f"the server is not called {name!r:.80}: name it with --allow-host"
                 return problem(ProtocolError(rule), HTTPStatus.MISDIRECTED_REQUEST)
-        origin = request.headers.get("origin")
-        if origin is not None and origin not in self.origins and origin != _own_origin(request):
-            what = f"requests of web pages of {origin!r:.80}"
-            return problem(AccessError(what, "this server", "name it with --allow-origin"), HTTPStatus.FORBIDDEN)
+        page = foreign_page(
+            request.method, request.scope["path"], request.scope["headers"], _own_origin(request), self.origins
+        )
+        if page is not None:
+            refused = AccessError(f"requests of web pages of {page}", "this server", "name it with --allow-origin")
+            return problem(refused, HTTPStatus.FORBIDDEN)
+        framings = [name for name, _ in request.scope["headers"] if name in (b"content-length", b"transfer-encoding")]
+        if len(set(framings)) > 1:  # a proxy may have taken another end of the body for its end (RFC 9112, 6.1)
+            out = problem(ProtocolError("the request has both Content-Length and Transfer-Encoding"))
+            out.headers["Connection"] = "close"
+            return out
         return None
 
     def grant(self, request: Request) -> Grant:

@@ -21,6 +21,7 @@ _STATUS: tuple[tuple[type[RecollectError], HTTPStatus], ...] = (
     (errors.ReadOnlyStoreError, HTTPStatus.FORBIDDEN),
     (errors.ServerBusyError, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.StoreBusyError, HTTPStatus.SERVICE_UNAVAILABLE),
+    (errors.StoreReplacedError, HTTPStatus.SERVICE_UNAVAILABLE),  # of a batch: another one uses the new store
     (errors.UnknownRecordError, HTTPStatus.NOT_FOUND),
     (errors.UnknownTargetError, HTTPStatus.NOT_FOUND),
     (errors.StoreMissingError, HTTPStatus.NOT_FOUND),
@@ -34,6 +35,7 @@ _STATUS: tuple[tuple[type[RecollectError], HTTPStatus], ...] = (
     (errors.StoreFullError, HTTPStatus.INSUFFICIENT_STORAGE),
     (errors.StoreError, HTTPStatus.INTERNAL_SERVER_ERROR),
     (errors.ProtocolError, HTTPStatus.BAD_REQUEST),
+    (errors.AnswerTooLargeError, HTTPStatus.BAD_REQUEST),
     (errors.ServerError, HTTPStatus.INTERNAL_SERVER_ERROR),
 )
 

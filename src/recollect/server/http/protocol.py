@@ -16,11 +16,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from recollect.errors import ProtocolError
 from recollect.server.http.problems import problem
+from recollect.server.unread import SlowReader
 
 #: Seconds that the head of a request may take.
 HEAD_S = 10.0
-#: Seconds in which a client must read something of an answer.
-READ_S = 30.0
 
 
 class PatientProtocol(H11Protocol):
@@ -29,32 +28,15 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._head_ends: asyncio.TimerHandle | None = self.loop.call_later(HEAD_S, self._give_up)
-        self._read_ends: asyncio.TimerHandle | None = None
+        self._reader = SlowReader(transport)
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._watch_reader()
+        self._reader.begin()
 
     def resume_writing(self) -> None:
-        self._stop_watching()
+        self._reader.end()
         super().resume_writing()
-
-    def _watch_reader(self) -> None:
-        """Close the connection if its client has read nothing when the time is over."""
-        unread = self.transport.get_write_buffer_size()
-
-        def look() -> None:
-            if self.transport.get_write_buffer_size() >= unread:
-                self.transport.abort()
-            else:
-                self._watch_reader()
-
-        self._read_ends = self.loop.call_later(READ_S, look)
-
-    def _stop_watching(self) -> None:
-        if self._read_ends is not None:
-            self._read_ends.cancel()
-            self._read_ends = None
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -68,7 +50,7 @@ class PatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self._head_ends is not None:
             self._head_ends.cancel()
-        self._stop_watching()
+        self._reader.end()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
@@ -77,7 +59,7 @@ class PatientProtocol(H11Protocol):
             self.transport.close()
             return
         answer = problem(ProtocolError("the request is not one of HTTP/1.1"), HTTPStatus.BAD_REQUEST)
-        headers = [*answer.raw_headers, (b"connection", b"close")]
+        headers = [*self.server_state.default_headers, *answer.raw_headers, (b"connection", b"close")]
         events: tuple[Any, ...] = (
             h11.Response(status_code=answer.status_code, headers=headers, reason=b"Bad Request"),
             h11.Data(data=bytes(answer.body)),

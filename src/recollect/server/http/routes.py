@@ -18,7 +18,7 @@ from recollect.records.record import fields_from_json
 from recollect.server.http.batches import add_to_batch, begin_batch, commit_batch, undo_batch
 from recollect.server.http.exchange import Exchange, Handler
 from recollect.server.http.streams import changes, export, import_records
-from recollect.wire import READ, WRITE, answer_json, encode, read_request, record_json
+from recollect.wire import READ, WRITE, answer_json, check_size, encode, page, read_request, reads, record_json
 
 #: Query parameters that are numbers, and those that are true or false.
 _INTEGERS = frozenset(("k", "limit", "max_tokens"))
@@ -33,7 +33,7 @@ async def execute(exchange: Exchange) -> Response:
 
     def call() -> bytes:
         request = read_request(stated, place)
-        return encode(answer_json(request.operation, exchange.calls.execute(request, exchange.grant)))
+        return exchange.calls.answer(request, exchange.grant)
 
     if name == "wait":
         request = read_request(stated, place)
@@ -43,7 +43,8 @@ async def execute(exchange: Exchange) -> Response:
             exchange.site.waits.wait(exchange.grant.placed(place), operation.since, operation.timeout)
         )
         return exchange.json_answer(answer_json(operation, found))
-    return exchange.answer(await exchange.run(name if isinstance(name, str) else "?", call))
+    name = name if isinstance(name, str) else "?"
+    return exchange.answer(await exchange.run(name, call), is_read=reads(name))
 
 
 async def remember(exchange: Exchange) -> Response:
@@ -78,7 +79,9 @@ async def recall(exchange: Exchange) -> Response:
     hits = await exchange.on_memory("recall", READ, lambda memory: memory.recall(question, **given).to_json(), place)
     # Apart from when it was asked, the answer is the same until something that it depends on changes.
     same = {name: value for name, value in hits.items() if name not in ("time", "reference", "cursor")}
-    return exchange.answer(encode(hits), same=encode(same))
+    raw = encode(hits)
+    check_size("recall", raw)
+    return exchange.answer(raw, same=encode(same), is_read=True)
 
 
 async def context(exchange: Exchange) -> Response:
@@ -89,14 +92,21 @@ async def context(exchange: Exchange) -> Response:
     def call(memory: Any) -> Any:
         return memory.context(question, **given).to_json()
 
-    return exchange.json_answer(await exchange.on_memory("context", READ, call, place))
+    raw = encode(await exchange.on_memory("context", READ, call, place))
+    check_size("context", raw)
+    return exchange.answer(raw, is_read=True)
 
 
 async def records(exchange: Exchange) -> Response:
     given, place = await _given(exchange)
-    given.setdefault("limit", 100)
-    found = await exchange.on_memory("find", READ, lambda memory: memory.find(**given).to_json(), place)
-    return exchange.json_answer(found)
+    limit = given.pop("limit", 100)
+
+    def call(memory: Memory) -> bytes:
+        if isinstance(limit, int) and limit > 0:
+            return page(lambda count: memory.find(limit=count, **given), limit).encoded()
+        return encode(memory.find(limit=limit, **given).to_json())  # raises
+
+    return exchange.answer(await exchange.on_memory("find", READ, call, place))
 
 
 async def record(exchange: Exchange) -> Response:
@@ -135,7 +145,9 @@ async def history(exchange: Exchange) -> Response:
     def call(memory: Any) -> Any:
         return {"versions": [version.to_json() for version in memory.history(record_id)]}
 
-    return exchange.json_answer(await exchange.on_memory("history", READ, call))
+    raw = encode(await exchange.on_memory("history", READ, call))
+    check_size("history", raw)
+    return exchange.answer(raw)
 
 
 async def _given(exchange: Exchange) -> tuple[dict[str, Any], Any]:

@@ -15,12 +15,12 @@ from starlette.types import Receive, Scope, Send
 
 from recollect import Memory, Record
 from recollect.errors import ProtocolError, RecollectError
-from recollect.operations import SCOPED
+from recollect.operations import SCOPED, Changes
 from recollect.server.exports import Pages
 from recollect.server.http.exchange import VERSION_HEADER, Exchange
 from recollect.server.http.guard import TooSlowError
 from recollect.server.lines import Lines
-from recollect.wire import PROTOCOL, READ, WRITE, decode, encode, record_from_json, record_json
+from recollect.wire import PROTOCOL, READ, WRITE, commits, decode, encode, record_from_json
 
 #: Seconds without a commit after which a comment shows that the stream is alive.
 _ALIVE_S = 15.0
@@ -28,8 +28,8 @@ _ALIVE_S = 15.0
 _LOOK_S = 1.0
 #: Maximum number of digits of a number in a query.
 _MOST_DIGITS = 18
-#: Number of records that are read, and stored, at a time, and of bytes of lines.
-_READ, _STORED = 200, 1000
+#: Number of records that are stored at a time, and of bytes of lines.
+_STORED = 1000
 _STORED_BYTES = 16 * 2**20
 #: Maximum number of refused lines that the answer to an import lists.
 _LISTED = 1000
@@ -56,15 +56,13 @@ async def changes(exchange: Exchange) -> Response:
     limit = query.get("limit", "100")
     if not limit.isascii() or not limit.isdigit() or len(limit) > _MOST_DIGITS:
         raise ProtocolError(f"limit must be a number, got {limit!r:.80}")
-    found = await exchange.on_memory(
-        "changes",
-        READ,
-        lambda memory: [
-            each.to_json() | {"cursor": each.cursor} for each in memory.changes(_cursor(since), int(limit))
-        ],
-        place,
-    )
-    return exchange.json_answer({"commits": found})
+    operation = Changes(since=_cursor(since), limit=int(limit))
+
+    def call(memory: Memory) -> bytes:
+        found, more = commits(operation, memory.execute, lambda each: each.to_json() | {"cursor": each.cursor})
+        return b'{"commits":[%s],"more":%s}' % (b",".join(found), encode(more is not None))
+
+    return exchange.answer(await exchange.on_memory("changes", READ, call, place))
 
 
 def _cursor(text: int | str | None) -> int | str:
@@ -101,7 +99,7 @@ async def _each(exchange: Exchange, place: Any, since: int | str | None) -> Asyn
 
 async def export(exchange: Exchange) -> Response:
     if exchange.request.method == "POST":
-        place = exchange.place((await exchange.json()).get("in"))
+        place = exchange.place((await exchange.json(("in",))).get("in"))
     else:
         exchange.check_query(*SCOPED)
         place = exchange.place({"scope": dict(exchange.request.query_params)})
@@ -111,9 +109,7 @@ async def export(exchange: Exchange) -> Response:
     opened = await exchange.run("export", lambda: Pages(exchange.calls.desk.export(place, exchange.grant)))
 
     async def lines() -> AsyncIterator[bytes]:
-        ends = asyncio.get_running_loop().call_later(
-            exchange.calls.export_s, exchange.calls.start, "http", "export", opened.close, lambda result: None
-        )
+        ends = asyncio.get_running_loop().call_later(exchange.calls.export_s, exchange.calls.release, opened.close)
         try:
             yield encode({"root": opened.root, "count": opened.count}) + b"\n"
             while page := await exchange.run("export", lambda: _page(opened)):
@@ -129,7 +125,7 @@ async def export(exchange: Exchange) -> Response:
 
 def _page(opened: Pages) -> bytes:
     """Return the next lines of an export; none at the end."""
-    return b"".join(encode(record_json(each)) + b"\n" for each in opened.read(_READ))
+    return b"".join(each + b"\n" for each in opened.read())
 
 
 class _Released(StreamingResponse):

@@ -17,7 +17,6 @@ class Access(ServedMemory):
         user: The user whose records a client can reach; None: all records of the namespace.
         read_only: Whether clients can only read.
         graph_tokens: Maximum size of a graph that a tool returns, in tokens.
-        actor: What commits name as the actor; None: the name that each client states.
     """
 
     def __init__(
@@ -27,12 +26,14 @@ class Access(ServedMemory):
         user: str | None = None,
         read_only: bool = False,
         graph_tokens: int = GRAPH_TOKENS,
-        actor: str | None = None,
     ) -> None:
         super().__init__(
             opener, read_only=read_only, view=lambda memory: memory if user is None else memory.scoped(user=user)
         )
         self.user = user
-        self.actor = actor
         self.graph_tokens = graph_tokens
         self.graph = SharedGraph(self.reading)
+
+    def signed(self, stated: str | None) -> str | None:
+        """Return what commits name as the actor, of a client that states a name."""
+        return stated

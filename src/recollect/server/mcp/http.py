@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from recollect.errors import InvalidArgumentError
 from recollect.server.addresses import is_loopback
 from recollect.server.mcp.protocol import Protocol
+from recollect.server.origins import SAFE_HEADERS, foreign_page
 
 PATH = "/mcp"
 #: Maximum number of connections and of sessions. Further ones are refused.
@@ -64,8 +65,9 @@ async def serve_http(
         transport_security=_for_this_machine(shown) if is_loopback(host) else None,
     )
     config = uvicorn.Config(
-        app if token is None else _Authorized(app, token),
+        _OfNoOtherSite(app if token is None else _Authorized(app, token)),
         log_level="warning",
+        headers=list(SAFE_HEADERS),
         access_log=False,
         limit_concurrency=_CONNECTIONS,
         timeout_graceful_shutdown=5,
@@ -88,6 +90,22 @@ def _for_this_machine(shown: str) -> TransportSecuritySettings:
     )
 
 
+class _OfNoOtherSite:
+    """An application that refuses what pages of other sites load without stating their origin, which the SDK checks."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = [each for each in scope["headers"] if each[0].startswith(b"sec-fetch-")]
+            if (page := foreign_page(scope["method"], scope["path"], headers, "", ())) is not None:
+                body = b'{"error": "requests of %s are refused"}' % page.replace('"', "'").encode("ascii", "replace")
+                await _refuse(send, 403, body)
+                return
+        await self._app(scope, receive, send)
+
+
 class _Authorized:
     """An application that refuses requests without the token."""
 
@@ -99,17 +117,15 @@ class _Authorized:
         if scope["type"] == "http":
             given = dict(scope["headers"]).get(b"authorization", b"")
             if not hmac.compare_digest(given, self._expected):
-                await _refuse(send)
+                body = b'{"error": "the token is missing or wrong: send Authorization: Bearer TOKEN"}'
+                await _refuse(send, 401, body, (b"www-authenticate", b"Bearer"))
                 return
         await self._app(scope, receive, send)
 
 
-async def _refuse(send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
-    body = b'{"error": "the token is missing or wrong: send Authorization: Bearer TOKEN"}'
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        (b"www-authenticate", b"Bearer"),
-    ]
-    await send({"type": "http.response.start", "status": 401, "headers": headers})
+async def _refuse(
+    send: Callable[[dict[str, Any]], Awaitable[None]], status: int, body: bytes, *more: tuple[bytes, bytes]
+) -> None:
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *more]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import NoReturn
+from functools import partial
+from typing import NoReturn, TypeVar, cast
 
 import anyio
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect import Memory
 from recollect.errors import AccessError, RecollectError
-from recollect.server.calls import internal_error
+from recollect.server.calls import Calls, internal_error
 from recollect.server.mcp.access import Access
 from recollect.server.mcp.http import PATH
 from recollect.server.mcp.protocol import Protocol
-from recollect.server.mcp.tools import Tool
+from recollect.server.mcp.tools import Tool, ToolError
 from recollect.server.mcp.toolsets import tools_of
 from recollect.server.served_memory import ServedMemory
-from recollect.wire import READ, Desk, Grant, Place
+from recollect.wire import READ, Grant, Place
 
+T = TypeVar("T")
 _MOST_BYTES = 4 * 2**20
 #: Maximum number of sessions of one grant.
 _SESSIONS = 256
@@ -36,7 +38,8 @@ class SharedAccess(Access):
 
     def __init__(self, served: ServedMemory, grant: Grant, namespace: str) -> None:
         fixed = dict(grant.scope.fixed)
-        super().__init__(self._refuse, read_only=grant.right == READ, actor=grant.actor)
+        super().__init__(self._refuse, read_only=grant.right == READ)
+        self._grant = grant
         self.user = fixed.get("user")
         self._served = served
 
@@ -45,6 +48,10 @@ class SharedAccess(Access):
             return inside.scoped(**fixed) if fixed else inside
 
         self._narrowed = view
+
+    def signed(self, stated: str | None) -> str | None:
+        """Return what commits name as the actor: the client and its token."""
+        return self._grant.signed(stated)
 
     def reading(self) -> Memory:
         """Return the memory for reading."""
@@ -78,15 +85,15 @@ class MountedMcp:
 
     Args:
         served: The memory of the server.
-        desk: Checks what a grant may reach.
+        calls: Executes calls, in turn with those of other doors.
         namespace: The namespace of clients whose grant names none, or several.
         sets: The sets of tools.
     """
 
-    def __init__(self, served: ServedMemory, desk: Desk, namespace: str, sets: tuple[str, ...]) -> None:
+    def __init__(self, served: ServedMemory, calls: Calls, namespace: str, sets: tuple[str, ...]) -> None:
         tools_of(sets, read_only=False, scoped=False)  # raises if there is no such set
         self._served = served
-        self._desk = desk
+        self._calls = calls
         self._namespace = namespace
         self._sets = sets
         self._apps: dict[Grant, asyncio.Future[ASGIApp]] = {}
@@ -119,14 +126,34 @@ class MountedMcp:
             raise AccessError(f"the namespace {name!r}, which MCP clients use")
         return name
 
+    async def _made(self, grant: Grant, client: str, name: str, reads: bool, call: Callable[[], T]) -> T:
+        """Make a call in turn. See `protocol.Runner`."""
+        raised: list[Exception] = []
+
+        def made() -> T | None:
+            try:
+                return call()
+            except Exception as error:  # noqa: BLE001 - raised below: what a tool raises is known to the protocol
+                raised.append(error)
+                return None
+
+        try:
+            with anyio.CancelScope(shield=True):  # a write must not be cut off
+                result = await self._calls.run("mcp", name, made, client=grant.client or client, writes=not reads)
+        except RecollectError as error:  # it was refused
+            raise ToolError(f"{error} [{error.code}]") from None
+        if raised:
+            raise raised[0]
+        return cast("T", result)
+
     async def _run(self, grant: Grant, ready: asyncio.Future[ASGIApp]) -> None:
         """Run the protocol of a grant until the server stops."""
         try:
             namespace = self._namespace_of(grant)
-            self._desk.memory(Place.from_json({"namespace": namespace}), grant, READ)
+            self._calls.desk.memory(Place.from_json({"namespace": namespace}), grant, READ)
             access = SharedAccess(self._served, grant, namespace)
             tools: Mapping[str, Tool] = tools_of(self._sets, read_only=access.read_only, scoped=bool(grant.scope.fixed))
-            protocol = Protocol(access, tools)
+            protocol = Protocol(access, tools, partial(self._made, grant))
             app = protocol.server().streamable_http_app(
                 streamable_http_path=PATH,
                 host="0.0.0.0",  # the host and the origin of requests have been checked

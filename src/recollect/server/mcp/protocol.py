@@ -1,6 +1,7 @@
 """The server of the official SDK, with the tools, the resource and the prompt of a memory.
 
-Calls run in threads, so that a slow one does not delay those of other clients, except that writes wait for each other.
+Calls run in threads, so that a slow one does not delay those of other clients, except that writes wait for each other:
+in threads of the protocol, or, in a server that serves others, too, in those of all its doors.
 The calls of one session or connection run one after the other, in the order in which they arrive, so that a client sees
 what it has written.
 """
@@ -12,6 +13,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any, TypeVar
+from typing import Protocol as Protocol_
 from weakref import WeakValueDictionary
 
 import anyio
@@ -37,20 +39,41 @@ _CALLS = 16
 _MOST_ACTOR = 100
 
 
+class Runner(Protocol_):
+    """Makes calls in threads."""
+
+    async def __call__(self, client: str, name: str, reads: bool, call: Callable[[], T]) -> T:
+        """Make a call, to its end also if this is cancelled, and return its result.
+
+        Args:
+            client: Which session or connection makes it.
+            name: The name of the tool.
+            reads: Whether it only reads.
+            call: The call.
+
+        Raises:
+            ToolError: It was refused.
+            Exception: What it raises.
+        """
+        ...
+
+
 class Protocol:
     """The handlers of a server.
 
     Args:
         access: What clients may reach.
         tools: The tools, by name.
+        runner: Makes the calls; None: in threads of its own.
     """
 
-    def __init__(self, access: Access, tools: Mapping[str, Tool]) -> None:
+    def __init__(self, access: Access, tools: Mapping[str, Tool], runner: Runner | None = None) -> None:
         self.access = access
         self.subscribers = Subscribers(access, reference.RESOURCE)
         self._tools = tools
         self._listener = ListenHandler(self.subscribers.bus, max_subscriptions=MOST_SUBSCRIPTIONS)
         self._threads = anyio.CapacityLimiter(_CALLS)
+        self._runner = runner or self._in_thread
         self._clients: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def server(self) -> Server[Any]:
@@ -73,13 +96,16 @@ class Protocol:
             server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, self._listen)
         return server
 
-    async def _run(self, ctx: Context, call: Callable[[], T]) -> T:
+    async def _run(self, ctx: Context, name: str, call: Callable[[], T], *, reads: bool = True) -> T:
         """Run a call in a thread, after those of the same client that were before it."""
         key = _client_key(ctx)
         turn = self._clients.setdefault(key, asyncio.Lock())
         async with turn:
-            # A call that is cancelled runs to its end: a write must not be cut off.
-            return await to_thread.run_sync(call, limiter=self._threads)
+            return await self._runner(key, name, reads, call)
+
+    async def _in_thread(self, _client: str, _name: str, _reads: bool, call: Callable[[], T]) -> T:
+        # A call that is cancelled runs to its end: a write must not be cut off.
+        return await to_thread.run_sync(call, limiter=self._threads)
 
     async def _list_tools(self, _ctx: Context, _params: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_described(tool, self.access) for tool in self._tools.values()])
@@ -90,14 +116,14 @@ class Protocol:
             similar = difflib.get_close_matches(params.name.lower(), self._tools, 1)
             hint = [f"Did you mean {similar[0]}?"] if similar else []
             return _error(f"MCP error -32602: Tool {params.name} not found", *hint)
-        actor = _actor(ctx, self.access.actor)
+        actor = self.access.signed(_actor(ctx))
 
         def call() -> Result:
             return tool.call(self.access, params.arguments or {}, actor)
 
         try:
             async with self.subscribers.writing(_client_key(ctx)) if tool.graph and not tool.reads else nullcontext():
-                result = await self._run(ctx, call)
+                result = await self._run(ctx, tool.name, call, reads=tool.reads)
         except ToolError as error:
             return _error(str(error))
         return types.CallToolResult(content=_texts(*result.texts()), structured_content=result.structured)
@@ -118,7 +144,7 @@ class Protocol:
             raise MCPError(types.INVALID_PARAMS, f"MCP error -32602: Resource {uri} not found")
         tool = next(each for each in reference.TOOLS if each.name == "read_graph")
         try:
-            result = await self._run(ctx, lambda: tool.call(self.access, {}, None))
+            result = await self._run(ctx, tool.name, lambda: tool.call(self.access, {}, None))
         except ToolError as error:
             raise MCPError(types.INTERNAL_ERROR, str(error)) from None
         text, *notes = result.texts()
@@ -159,7 +185,7 @@ class Protocol:
         if params.name != guidance.PROMPT:
             raise MCPError(types.INVALID_PARAMS, f"no such prompt {params.name!r}: the only one is {guidance.PROMPT}")
         try:
-            text = await self._run(ctx, lambda: guidance.prompt(self.access, params.arguments or {}))
+            text = await self._run(ctx, "context", lambda: guidance.prompt(self.access, params.arguments or {}))
         except (ToolError, RecollectError) as error:
             if isinstance(error, RecollectError):
                 self.access.failed(error)
@@ -205,9 +231,9 @@ def _client_key(ctx: Context) -> str:
     return str(request.headers.get("mcp-session-id") or (peer and f"{peer.host}:{peer.port}"))
 
 
-def _actor(ctx: Context, named: str | None) -> str | None:
-    """Return the given name, or else the one that the client states: on one line, without control characters."""
+def _actor(ctx: Context) -> str | None:
+    """Return the name that the client states: on one line, without control characters."""
     params = ctx.session.client_params
-    stated = named or (params.client_info.name if params else "")
+    stated = params.client_info.name if params else ""
     name = "".join(letter for letter in stated if letter.isprintable())
     return name.strip()[:_MOST_ACTOR] or None

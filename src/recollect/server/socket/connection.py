@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import Any, cast
 
 from recollect.errors import (
@@ -28,6 +29,7 @@ from recollect.server.limits import BODY_BYTES
 from recollect.server.lines import Lines
 from recollect.server.socket.actions import ACTIONS, PONG, act, read_action
 from recollect.server.socket.listening import has_hung_up
+from recollect.server.unread import SlowReader
 from recollect.server.waits import Waits
 from recollect.wire import (
     READ,
@@ -35,11 +37,12 @@ from recollect.wire import (
     OpenBatch,
     Place,
     answer_json,
+    check_size,
     decode,
     encode,
     error_json,
     read_request,
-    record_json,
+    reads,
 )
 
 #: Number of waiting lines, and their bytes, at which no more are read.
@@ -51,11 +54,10 @@ _AT_ONCE = 32
 #: How many bytes of lines beyond `_SHORT`, unfinished or not answered yet, all connections together may have in memory.
 _LONG_BYTES = 256 * 2**20
 #: Number of bytes of answers that a client has not read at which none is computed any more.
-_UNREAD_BYTES = 2**20
-#: Number of records that one read of an export returns.
-_PAGE = 200
+_UNREAD_BYTES = 2**16
 #: How often it is looked whether a client that sends nothing more is still there, in seconds.
 _LOOK_S = 1.0
+_numbers = count(1)
 _BEGIN, _COMMIT, _UNDO = "begin", "commit", "undo"
 
 
@@ -90,6 +92,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, door: Door, refusal: Callable[[asyncio.BaseTransport], str]) -> None:
         self._door = door
         self._refusal = refusal
+        self._name = f"connection {next(_numbers)}"  # for turns
         self._lines = Lines(door.line_bytes)
         self._counted = 0  # what of `door.long_bytes` is this connection's
         self._waiting: deque[bytes | RecollectError] = deque()  # lines, and errors in place of those that were skipped
@@ -99,6 +102,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._busy = self._ended = False  # whether a request runs; whether the client has sent its last line
         self._writable = True
+        self._unread = 0  # what of the unread bytes of all is this connection's
         self._advancing = self._scheduled = False  # whether `_next` runs; whether it will
         self._batch: OpenBatch | None = None
         self._batch_lost = False  # it was undone because its time was over, and the client does not know yet
@@ -112,6 +116,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=_UNREAD_BYTES)
+        self._reader = SlowReader(transport)
         door = self._door
         refusal: RecollectError | None = None
         if refused := self._refusal(transport):
@@ -158,14 +163,25 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._writable = False
+        assert self._transport is not None
+        self._unread = self._door.calls.unread.add(self._name, self._transport.get_write_buffer_size())
+        self._reader.begin()
 
     def resume_writing(self) -> None:
         self._writable = True
+        self._has_read()
         self._next()
+
+    def _has_read(self) -> None:
+        """Note that the client has read its answers, or is gone."""
+        self._door.calls.unread.remove(self._name, self._unread)
+        self._unread = 0
+        self._reader.end()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._ended = True
         self._door.connections.discard(self)
+        self._has_read()
         self._waiting.clear()
         self._long_bytes = self._running_bytes
         self._lines.skip()
@@ -249,7 +265,7 @@ class Connection(asyncio.Protocol):
         else:
             self._running_bytes = len(line)
             self._busy = True
-            self._door.calls.start("socket", "parse", partial(decode, line), self._handle)
+            self._door.calls.start("socket", "parse", partial(decode, line), self._handle, client=self._name)
 
     def _forget_line(self) -> None:
         """Note that the long line that was answered takes no memory any more."""
@@ -293,7 +309,10 @@ class Connection(asyncio.Protocol):
 
         def call() -> bytes:
             memory = door.calls.desk.memory(place, door.grant, ACTIONS[name][1])
-            return encode(act(name, fields, memory, door.salience))
+            raw = encode(act(name, fields, memory, door.salience))
+            if ACTIONS[name][1] == READ:
+                check_size(name, raw)
+            return raw
 
         self._start(name, call)
 
@@ -309,14 +328,12 @@ class Connection(asyncio.Protocol):
         def call() -> bytes:
             request = read_request(data)
             if batch is None:
-                result = calls.execute(request, grant)
-            else:
-                if data.get("in") is not None:
-                    batch.check(request.place)
-                result = batch.execute(request.operation)
-            return encode(answer_json(request.operation, result))
+                return calls.answer(request, grant)
+            if data.get("in") is not None:
+                batch.check(request.place)
+            return batch.answer(request)
 
-        self._start(name, call, None if batch is None else batch.submit)
+        self._start(name, call, batch)
 
     def _wait(self, data: Mapping[str, Any]) -> None:
         """Wait for a commit. This takes no thread."""
@@ -363,7 +380,8 @@ class Connection(asyncio.Protocol):
                 self._done(answer)
 
             self._busy = True
-            calls.start("socket", "batch", partial(_after, batch.begin), opened, batch.submit, begins=True)
+            begin = partial(_after, batch.begin)
+            calls.start("socket", "batch", begin, opened, client=self._name, batch=batch, begins=True)
             return
         self._batch_lost = False
         if self._batch is None:
@@ -372,7 +390,7 @@ class Connection(asyncio.Protocol):
         if self._batch_ends is not None:
             self._batch_ends.cancel()
         end = batch.commit if what == _COMMIT else batch.undo
-        self._start("batch", partial(_after, end), batch.submit)
+        self._start("batch", partial(_after, end), batch)
 
     def _lose_batch(self) -> None:
         self._batch_lost = True
@@ -403,7 +421,7 @@ class Connection(asyncio.Protocol):
 
             self._export_ends = asyncio.get_running_loop().call_later(calls.export_s, self._close_export)
             self._busy = True
-            calls.start("socket", "export", lambda: Pages(calls.desk.export(place, grant)), opened)
+            calls.start("socket", "export", lambda: Pages(calls.desk.export(place, grant)), opened, client=self._name)
         elif what == "read":
             if self._export is None:
                 raise ClosedError("the export")
@@ -423,11 +441,19 @@ class Connection(asyncio.Protocol):
 
     # Answers
 
-    def _start(
-        self, name: str, call: Callable[[], bytes], submit: Callable[[Callable[[], object]], object] | None = None
-    ) -> None:
+    def _start(self, name: str, call: Callable[[], bytes], batch: OpenBatch | None = None) -> None:
         self._busy = True
-        self._door.calls.start("socket", name, call, self._done, submit)
+        calls = self._door.calls
+
+        def done(answer: bytes | RecollectError) -> None:
+            if isinstance(answer, bytes) and reads(name) and name != "export":  # a page of which is read once
+                try:
+                    calls.unread.check(self._name, len(answer))
+                except ServerBusyError as error:
+                    answer = error
+            self._done(answer)
+
+        calls.start("socket", name, call, done, client=self._name, batch=batch)
 
     def _done(self, answer: bytes | RecollectError) -> None:
         """Write the answer of the request that ran, and go on with the next line."""
@@ -478,7 +504,7 @@ def _after(call: Callable[[], None]) -> bytes:
 
 
 def _read_page(export: Pages) -> bytes:
-    return _done([record_json(record) for record in export.read(_PAGE)])
+    return b'{"ok":true,"result":[%s]}' % b",".join(export.read())
 
 
 def _place(data: Mapping[str, Any]) -> Place:

@@ -6,9 +6,10 @@ catches SQLite's too.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import apsw
 
@@ -48,11 +49,31 @@ _KINDS: dict[type[Exception], _Kind] = {
     # Only statements that run while a file is opened are interrupted (`structure.few_steps`).
     apsw.InterruptError: lambda path, detail: DamagedStoreError(path, "a statement that opens it takes too long"),
 }
+#: How close to the limit on the size of a file a write fails at it, in bytes: SQLite writes several pages at once.
+_CLOSE = 2**20
+
+
+def _write_failed(path: str, detail: str) -> RecollectError:
+    """Return the error of a write that failed: SQLite has no code of its own for a file that may not grow (EFBIG)."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return StoreIOError(path, detail)
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if limit != resource.RLIM_INFINITY:
+        for suffix in ("", "-wal"):
+            with suppress(OSError):
+                if os.stat(path + suffix).st_size + _CLOSE > limit:
+                    return StoreFullError(path, f"a file may have {limit} bytes (ulimit -f)")
+    return StoreIOError(path, detail)
+
+
 #: The error for an extended result code that is more specific than the class.
 _EXTENDED: dict[int, _Kind] = {
     apsw.SQLITE_IOERR_DATA: lambda path, detail: DamagedStoreError(path, "a page does not match its checksum"),
     apsw.SQLITE_IOERR_CORRUPTFS: DamagedStoreError,
     apsw.SQLITE_IOERR_NOMEM: NoMemoryError,
+    apsw.SQLITE_IOERR_WRITE: _write_failed,
 }
 #: apsw.SQLError is an error of the statement. Usually the statement is too large or needs a missing resource; only
 #: these messages mean that the tables are not those of a store.

@@ -1,0 +1,127 @@
+"""Whose call is next: a queue for each client, served by what each has used.
+
+The client that has used the fewest seconds is served first, and of those that have used the same the one that has
+waited longest. What a client has used is counted on a clock of the queue itself, which stands at what the client that
+was served last had used. A client that comes after a while starts at this clock, so that a pause saves up nothing; and
+what one has used beyond it is forgotten as time goes by, and is limited, so that a long call delays its client's next
+one, and does not exclude it. (This is start-time fair queueing with a limited debt, which is counted after the call:
+how long it takes is not known before.)
+
+Source: Goyal, Vin and Cheng, Start-time fair queuing, SIGCOMM 1996.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
+from heapq import heappop, heappush
+from itertools import count
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+#: How far beyond the clock the use of a client can be, in seconds.
+MOST_DEBT_S = 10.0
+#: Number of clients without a call whose use is remembered.
+_REMEMBERED = 4096
+
+
+class _Line(Generic[T]):
+    """The calls of one client that wait, and what it has used."""
+
+    __slots__ = ("items", "stamp", "used_s")
+
+    def __init__(self, used_s: float) -> None:
+        self.items: deque[T] = deque()
+        self.used_s = used_s
+        self.stamp = 0  # the number of its valid entry in the heap
+
+
+class Turns(Generic[T]):
+    """Items of clients, which are taken in turn. Not thread-safe.
+
+    Args:
+        clock: Returns the time in seconds.
+
+    Cost:
+        O(log n) for each item, for n clients that wait.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lines: dict[Hashable, _Line[T]] = {}  # of clients that wait
+        self._heap: list[tuple[float, int, Hashable]] = []  # each client's use and stamp; entries with others are void
+        self._idle: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()  # what others had used, and when
+        self._stamps = count(1)
+        self._now_s = 0.0  # the clock of the queue
+
+    def __len__(self) -> int:
+        return sum(len(line.items) for line in self._lines.values())
+
+    def add(self, client: Hashable, item: T) -> None:
+        """Queue an item behind those of its client."""
+        line = self._lines.get(client)
+        if line is None:
+            line = self._lines[client] = _Line(self._used_by_idle(client))
+            self._push(client, line)
+        line.items.append(item)
+
+    def take(self, ready: Callable[[Hashable, T], bool]) -> tuple[Hashable, T] | None:
+        """Remove the next item that is ready, and return its client and it. Only the first of a client can be next."""
+        passed_over: list[tuple[float, int, Hashable]] = []
+        try:
+            while self._heap:
+                entry = heappop(self._heap)
+                used_s, stamp, client = entry
+                line = self._lines.get(client)
+                if line is None or line.stamp != stamp:
+                    continue
+                if not ready(client, line.items[0]):
+                    passed_over.append(entry)
+                    continue
+                self._now_s = max(self._now_s, used_s)
+                item = line.items.popleft()
+                if line.items:
+                    self._push(client, line)  # behind others that have used the same
+                else:
+                    self._rest(client, line)
+                return client, item
+            return None
+        finally:
+            for entry in passed_over:
+                heappush(self._heap, entry)
+
+    def remove(self, client: Hashable, item: T) -> bool:
+        """Remove an item, and return whether it was waiting."""
+        line = self._lines.get(client)
+        if line is None or item not in line.items:
+            return False
+        line.items.remove(item)
+        if not line.items:
+            self._rest(client, line)
+        return True
+
+    def charge(self, client: Hashable, seconds: float) -> None:
+        """Count what a client has used."""
+        line, most_s = self._lines.get(client), self._now_s + MOST_DEBT_S
+        if line is not None:
+            line.used_s = min(line.used_s + seconds, most_s)
+            self._push(client, line)
+            return
+        self._idle[client] = min(self._used_by_idle(client) + seconds, most_s), self._clock()
+        while len(self._idle) > _REMEMBERED:
+            self._idle.popitem(last=False)
+
+    def _push(self, client: Hashable, line: _Line[T]) -> None:
+        line.stamp = next(self._stamps)
+        heappush(self._heap, (line.used_s, line.stamp, client))
+
+    def _rest(self, client: Hashable, line: _Line[T]) -> None:
+        """Note that a client waits for nothing more."""
+        del self._lines[client]
+        self._idle[client] = line.used_s, self._clock()
+
+    def _used_by_idle(self, client: Hashable) -> float:
+        """Return what counts by now of what a client had used that has waited for nothing since."""
+        used_s, since = self._idle.pop(client, (self._now_s, self._clock()))
+        return max(used_s - (self._clock() - since), self._now_s)
