@@ -35,6 +35,7 @@ from recollect.errors import (
     UnsupportedError,
 )
 from recollect.ledger.commits import Branch
+from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import RecollectWarning
 from recollect.operations import FindSimilar
 from recollect.stores.derived.vectors import VectorFile
@@ -872,11 +873,11 @@ class TestFile:
         assert list((tmp_path / "a.db.index").iterdir()) == []
 
     def test_the_vectors_of_another_store_in_that_folder_are_not_used(self, tmp_path: Path) -> None:
-        one = VectorFile(str(tmp_path), "one")
+        one = VectorFile(str(tmp_path), "one", PUBLIC_KEY)
         model = Model("m", 2)
         one.put(model, "n", {b"a": np.array([1, 0], dtype=np.float32)})
         one.close()
-        other = VectorFile(str(tmp_path), "other")
+        other = VectorFile(str(tmp_path), "other", PUBLIC_KEY)
         assert other.models("n") == []
         other.close()
 
@@ -904,13 +905,13 @@ class TestFile:
         assert len(memory.recall("feline")) == 1
 
     def test_erasing_takes_the_vectors_of_every_model_and_of_this_namespace_only(self, tmp_path: Path) -> None:
-        store = VectorFile(str(tmp_path), "u")
+        store = VectorFile(str(tmp_path), "u", PUBLIC_KEY)
         vector = np.array([1, 0], dtype=np.float32)
         models = [Model("m", 2), Model("n", 2)]
         for model in models:
             for namespace in ("one", "two"):
                 store.put(model, namespace, {text_digest("a"): vector, text_digest("b"): vector})
-        assert store.erase("one", [text_digest("a"), text_digest("unknown")]) == 2
+        assert store.keep_only("one", lambda: {text_digest("b"), text_digest("unknown")}) == 2
         for model in models:
             assert store.embedded_digests(model, "one") == {text_digest("b")}
             assert len(store.embedded_digests(model, "two")) == 2

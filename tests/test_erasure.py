@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -9,7 +11,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,6 +34,7 @@ from recollect.operations import FindSimilar
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite import copies
 from recollect.stores.sqlite.store import SqliteStore
+from recollect.stores.sqlite_base.checksums import connect
 from recollect.testing.faults import FaultyStore
 from recollect.testing.internals import core_of
 from recollect.testing.machine import memory_on
@@ -121,19 +124,45 @@ class TestTheBytes:
     def test_the_vectors_of_erased_texts_are_gone(self, memory: Memory, folder: Path) -> None:
         memory.remember("the same text", id="a", user="ana")
         memory.remember("the same text", id="b", user="ana")
-        memory.remember("another text", id="c")
+        memory.remember("a former text", id="c")
         memory.embed_all()
-        vectors = core_of(memory).vectors
-        assert vectors is not None
+        memory.update("c", content="another text")
+        memory.embed_all()
         raw = {digest: each.astype("<f4").tobytes() for _, page in _stored(memory) for digest, each in page.items()}
-        assert len(raw) == 2
-        (gone,) = raw.keys() - {_digest_of(memory, "c")}
+        assert len(raw) == 3
+        shared = _digest_of(memory, "a")
+
+        def stored() -> set[bytes]:
+            return {digest for _, page in _stored(memory) for digest in page}
+
         memory.erase("a")
-        assert [digest for _, page in _stored(memory) for digest in page] == [_digest_of(memory, "c")]
+        assert stored() == raw.keys()  # the other record has the same text
+        memory.erase("b")
+        assert stored() == raw.keys() - {shared}  # with that of the former version, which can be read in the past
         memory.close()
-        assert raw[gone] not in (folder / "a.db.index" / "vectors.db").read_bytes()  # closed: nobody has locks
+        assert raw[shared] not in (folder / "a.db.index" / "vectors.db").read_bytes()  # closed: nobody has locks
         with recollect.open(folder / "a.db", embedder=Hashed()) as again:
-            assert again.embed_all() == 1  # the text of the other record has none any more
+            assert again.embed_all() == 0
+
+    def test_vectors_under_digests_of_earlier_releases_get_keyed_ones(self, memory: Memory, folder: Path) -> None:
+        memory.remember("a text", id="a", user="ana")
+        memory.embed_all()
+        (digest,) = [digest for _, page in _stored(memory) for digest in page]
+        memory.close()
+        path = folder / "a.db.index" / "vectors.db"
+        plain = hashlib.sha256(json.dumps(["ana", None, None, "a text"]).encode()).digest()
+        with closing(connect(str(path))) as connection:
+            connection.execute(
+                "UPDATE vectors SET text = ?; UPDATE about SET value = '1' WHERE name = 'layout'", (plain,)
+            )
+        with recollect.open(folder / "a.db", embedder=Hashed(), read_only=True) as reader:
+            assert reader.vector_stats()["embedded"] == 1
+        assert plain in path.read_bytes()
+        with recollect.open(folder / "a.db", embedder=Hashed()) as again:
+            assert again.vector_stats()["embedded"] == 1
+            assert [digest for _, page in _stored(again) for digest in page] == [digest]
+            assert again.embed_all() == 0
+        assert plain not in path.read_bytes()
 
     def test_a_vector_that_is_computed_during_the_erasure_is_not_stored(self, folder: Path) -> None:
         reached, go = threading.Event(), threading.Event()
@@ -248,7 +277,7 @@ def _digest_of(memory: Memory, record_id: str) -> bytes:
 
     record = memory.get(record_id)
     assert record is not None
-    return digest_of(record)
+    return digest_of(record, core_of(memory).store.key)
 
 
 class TestWhatIsErased:
@@ -623,7 +652,7 @@ def _note_of(path: Path) -> str | None:
         store.close()
 
 
-NOTES = ["nonsense", "[1]", '{"branches": [1]}', '{"branches": [["a"]]}', '{"vectors": {"a": 1}}']
+NOTES = ["nonsense", "[1]", '{"branches": [1]}', '{"branches": [["a"]]}', '{"branches": 7}']
 
 
 @pytest.mark.parametrize("note", NOTES)

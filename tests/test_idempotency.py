@@ -132,7 +132,7 @@ def test_old_answers_are_removed(tmp_path: Path, clock: Clock) -> None:
         clock.now += timedelta(days=3)
         memory.execute(TURN, idempotency_key="new")
         with store.read() as view:
-            assert len(view.setting_names("answer/", "answer0")) == 1
+            assert len(view.setting_names("given/", "given0")) == 1
 
 
 def test_what_is_erased_is_in_no_answer_and_is_not_written_again(tmp_path: Path) -> None:

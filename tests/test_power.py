@@ -20,6 +20,7 @@ from torture.trials import fast_folder
 
 from recollect.engine.index import keeper as indexing
 from recollect.errors import RecollectError
+from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores import files
 from recollect.stores.derived.fulltext import FullText
 from recollect.stores.derived.vectors import VectorFile
@@ -177,7 +178,7 @@ def test_the_full_text_index_never_says_that_it_has_texts_which_a_power_cut_took
 
 def test_the_files_beside_the_store_are_synced_at_their_checkpoints(folder: Path) -> None:
     text = FullText(str(folder), "uuid")._opened(str(folder / "text.db"))
-    vectors = VectorFile(str(folder), "uuid")._opened()
+    vectors = VectorFile(str(folder), "uuid", PUBLIC_KEY)._opened()
     normal = 1
     assert (text.pragma("synchronous"), vectors.pragma("synchronous")) == (normal, normal)
     text.close()

@@ -108,7 +108,11 @@ class Core:
         )
         derived = store.derived()
         self.keeper = IndexKeeper(
-            store, derived.segments(), digests=embedder is not None, zone=self.zone, budget_bytes=index_bytes
+            store,
+            derived.segments(),
+            digest_key=None if embedder is None else store.key,
+            zone=self.zone,
+            budget_bytes=index_bytes,
         )
         self.past = PastIndexes(self.keeper, index_bytes // _PAST_PART)
         self.uses = derived.uses()
@@ -124,7 +128,7 @@ class Core:
         self._vector_store = derived.vectors()  # without an embedder, too: what is erased is removed from it
         self.vectors: VectorKeeper | None = None
         if embedder is not None:
-            self.vectors = VectorKeeper(embedder, self._vector_store, budget_bytes=vector_bytes)
+            self.vectors = VectorKeeper(embedder, self._vector_store, store.key, budget_bytes=vector_bytes)
         self.erasures = Erasures(
             store,
             self.keeper,

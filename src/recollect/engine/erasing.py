@@ -15,7 +15,6 @@ from recollect.engine.answers import erase_answers
 from recollect.engine.core import Core
 from recollect.engine.erasures import Erasures
 from recollect.engine.history_results import Erased
-from recollect.engine.index.document_of import digest_of
 from recollect.engine.scope import QUALIFIED_PREFIX, Scope, scopes_of
 from recollect.engine.write.writer import Writer
 from recollect.errors import CodecError, UnknownRecordError
@@ -213,7 +212,7 @@ class _Run:
 
     def erase(self, transaction: Transaction, writer: Writer, selected: set[str]) -> None:
         """Erase the next records in a commit."""
-        branch, digests = self.branch, set[bytes]()
+        branch = self.branch
         commits: dict[int, Commit] = {}
         for record_id in sorted(selected - self.examined, key=str.encode)[:AT_ONCE]:
             self.examined.add(record_id)
@@ -225,12 +224,11 @@ class _Run:
                 commits |= {each.seq: each for each in transaction.commits(branch, record_id=record_id)}
             writer.erase(record_id, own.versions, redact=redact)
             self.erased[record_id] = own.versions
-            digests.update(digest for record in own.records if (digest := digest_of(record)))
         for commit in commits.values():
             self._redact_notes(transaction, commit, selected)
         if writer.erases:
-            Erasures.note(transaction, branch, digests)
-            erase_answers(transaction, branch)
+            Erasures.note(transaction, branch)
+            erase_answers(transaction, branch, self.key)
 
     def _redact_notes(self, transaction: Transaction, commit: Commit, selected: set[str]) -> None:
         """Redact the actor and the reason of a commit; within a scope, only if it changed nothing else."""

@@ -13,16 +13,19 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from recollect.engine.follower import in_history
+from recollect.engine.index.document_of import digest_of
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.past import PastIndexes
 from recollect.engine.index.vectors import VectorKeeper
 from recollect.errors import DamagedStoreError, RecollectError
 from recollect.ledger.commits import Branch, Commit
+from recollect.records.record import Record
 from recollect.stores.base import Store, Transaction, View
 from recollect.stores.derived_protocols import FullTextIndex, Uses, Vectors
 
@@ -150,19 +153,16 @@ class Erasures:
         self.try_to_finish()
 
     @staticmethod
-    def note(transaction: Transaction, branch: Branch, digests: Iterable[bytes]) -> None:
-        """Note in the transaction of an erasure what follows it.
+    def note(transaction: Transaction, branch: Branch) -> None:
+        """Note in the transaction of an erasure what follows it. The note says nothing of what was erased.
 
         Args:
             transaction: The transaction.
             branch: The branch.
-            digests: The digests under which vectors of the erased texts may be stored.
         """
         note = _decoded(transaction.setting(_NOTE))
         own = [branch.namespace, branch.name]
         note["branches"] = [*(each for each in note["branches"] if each != own), own]
-        erased = {*note["vectors"].get(branch.namespace, ()), *(each.hex() for each in digests)}
-        note["vectors"][branch.namespace] = sorted(erased)
         note["derived"] = note["rewritten"] = False
         transaction.set_setting(_NOTE, json.dumps(note))
 
@@ -209,11 +209,16 @@ class Erasures:
     def _clean_derived(self, note: Mapping[str, Any]) -> bool:
         """Remove what was erased from all derived data. Return False if others prevent a part of it."""
         done = [self._remove_derived(Branch(*each)) for each in note["branches"]]
-        for namespace, digests in note["vectors"].items():
-            self._vectors.erase(namespace, map(bytes.fromhex, digests))
+        for branch in {Branch(*each) for each in note["branches"]}:
+            self._vectors.keep_only(branch.namespace, partial(self._digests, branch))
         done.append(self._vectors.purge())
         done.append(self._fulltext.clear())
         return all(done)
+
+    def _digests(self, branch: Branch) -> set[bytes]:
+        """Return the digests of all texts of a namespace that were not erased, of live and former versions."""
+        with self._store.read() as view:
+            return {digest_of(Record.load(payload), self._store.key) for payload in view.all_versions(branch)}
 
     def _remove_derived(self, branch: Branch) -> bool:
         removed = self._keeper.remove_file(branch)
@@ -230,17 +235,18 @@ class Erasures:
 
 
 def _decoded(written: str | None) -> dict[str, Any]:
-    """Return a note: the branches, the digests of the erased texts, and which steps are done.
+    """Return a note: the branches, and which steps are done. Those of earlier releases have digests besides.
 
     Raises:
         DamagedStoreError: It is corrupt.
     """
-    note: dict[str, Any] = {"branches": [], "vectors": {}, "derived": False, "rewritten": False}
+    note: dict[str, Any] = {"branches": [], "derived": False, "rewritten": False}
     try:
         note |= {} if written is None else json.loads(written)
+        note.pop("vectors", None)
         named = all(len(each) == 2 and all(isinstance(name, str) for name in each) for each in note["branches"])
-        if not named or not all(isinstance(each, list) for each in note["vectors"].values()):
-            raise ValueError("it does not name branches and vectors")
+        if not named:
+            raise ValueError("it does not name branches")
     except (ValueError, TypeError, AttributeError) as error:
         raise DamagedStoreError("the store", f"the note of an erasure cannot be read: {error}") from None
     return note

@@ -7,6 +7,7 @@ from typing import Any
 from recollect.engine.answers import Answers
 from recollect.engine.core import Core
 from recollect.engine.handlers import HANDLERS, Request, execute_in_batch
+from recollect.engine.policies import policies_of
 from recollect.engine.result_json import result_from_json, result_to_json
 from recollect.errors import UnsupportedError
 from recollect.operations import Batch, Operation, check_key
@@ -33,7 +34,7 @@ def execute_once(core: Core, request: Request, *, key: str) -> Any:
     now = core.now()
     shared = HANDLERS[type(operation)].short(operation)
     with core.writing(request.branch, request.scope, actor, reason, shared=shared, now=now) as writing:
-        answers = Answers(writing.transaction, request.branch, request.scope, microseconds(now))
+        answers = Answers(writing.transaction, request.branch, request.scope, microseconds(now), core.store.key)
         known, answer = answers.find(key, operation, lambda data: result_from_json(operation, data))
         if known:
             return answer
@@ -43,7 +44,8 @@ def execute_once(core: Core, request: Request, *, key: str) -> Any:
             result: Any = [execute_in_batch(writing, each) for each in operation.operations]
         else:
             result = execute_in_batch(writing, operation)
-        answers.note(key, operation, result_to_json(operation, result))
+        policies = policies_of(writing.transaction, request.branch)
+        answers.note(key, operation, result_to_json(operation, result), policies)
         if core.answers_cleaned != answers.day() and not answers.remove_old():
             core.answers_cleaned = answers.day()
         return result

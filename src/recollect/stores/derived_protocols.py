@@ -6,6 +6,7 @@ store. Everything but the vectors is rebuilt if it is deleted.
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -17,6 +18,11 @@ from recollect.ledger.commits import Branch
 from recollect.ledger.log_tiles import CompleteTile
 
 Floats = NDArray[np.float32]
+
+
+def keyed(digest: bytes, key: bytes) -> bytes:
+    """Return the digest under which the vectors of a text are stored, from a digest of the text and a store's key."""
+    return hmac.digest(key, b"recollect.vector.1\0" + digest, "sha256")
 
 
 class Made(NamedTuple):
@@ -267,10 +273,12 @@ class Vectors(Protocol):
         """Note that every text up to this commit has been embedded."""
         ...
 
-    def erase(self, namespace: str, digests: Iterable[bytes]) -> int:
-        """Delete the vectors of these texts from every model and return their number. Used to erase texts.
+    def keep_only(self, namespace: str, wanted: Callable[[], Container[bytes]]) -> int:
+        """Delete vectors of a namespace, from every model, and return their number. Used to erase texts.
 
-        Other records may have the same text, so `reached` starts again.
+        Args:
+            namespace: The namespace.
+            wanted: Returns the digests whose vectors stay. No vector is stored between its call and the deletion.
         """
         ...
 

@@ -174,7 +174,7 @@ class MemoryStore:
         raise UnsupportedError("watching", "no other process can commit to a store in memory")
 
     def derived(self) -> DerivedFiles:
-        return DerivedFiles(None, self._uuid)
+        return DerivedFiles(None, self._uuid, self.key)
 
     def facts(self) -> dict[str, Any]:
         return {

@@ -15,6 +15,7 @@ from recollect.indexes.documents.columns import NEVER, NO_IMPORTANCE, NO_TIME, D
 from recollect.indexes.fixed_point import ONE
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
+from recollect.stores.derived_protocols import keyed
 from recollect.text.answers import INSTRUCTION, offered
 from recollect.text.languages import CODES
 from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, weight
@@ -32,7 +33,7 @@ _NUMBER = {code: number for number, code in enumerate(CODES)}
 
 def rules(digests: bool, zone: tzinfo) -> str:
     """Return the rules that, together with the records, determine a segment."""
-    return f"{_LAYOUT} snowball-{Stemmer.version()} {rules_of(zone)}{' digests' if digests else ''}"
+    return f"{_LAYOUT} snowball-{Stemmer.version()} {rules_of(zone)}{' keyed digests' if digests else ''}"
 
 
 def text_of(record: Record) -> str:
@@ -45,15 +46,20 @@ def text_of(record: Record) -> str:
     return f"{record.speaker}: {text}" if record.speaker and text.strip() else text
 
 
-def digest_of(record: Record) -> bytes:
+def digest_of(record: Record, key: bytes) -> bytes:
     """Return the digest that the vectors of a record's text are stored under; b"" if there is no text to embed.
 
     It covers the fields that a scope can fix. Otherwise a vector would reveal within a scope that another one contains
-    the same text.
+    the same text. It is keyed, so that with a private key nobody can confirm a guess of the text.
+
+    Args:
+        record: The record.
+        key: The store's key.
     """
     text = text_of(record)
-    scoped = [record.user, record.agent, record.conversation]
-    return text_digest(json.dumps([*scoped, text])) if text.strip() else b""
+    if not text.strip():
+        return b""
+    return keyed(text_digest(json.dumps([record.user, record.agent, record.conversation, text])), key)
 
 
 @lru_cache(maxsize=4096)
@@ -88,7 +94,7 @@ def _fixed(weight: Fraction) -> int:
     return weight.numerator * ONE // weight.denominator
 
 
-def document_of(record: Record, zone: tzinfo, *, digests: bool = True) -> Document:
+def document_of(record: Record, zone: tzinfo, digest_key: bytes | None = None) -> Document:
     """Convert a record to a document: its text, and the caption of an attached picture (`metadata["caption"]`).
 
     The titles above a record that is not a turn are `metadata["title"]`, the title of its document, and
@@ -99,7 +105,7 @@ def document_of(record: Record, zone: tzinfo, *, digests: bool = True) -> Docume
     Args:
         record: The record.
         zone: The time zone in which its time is on a day.
-        digests: Include the digest that its vectors are stored under.
+        digest_key: The key of the digest that its vectors are stored under; None: the document has none.
     """
     text, role, tags = record.text, record.role, record.tags
     caption = record.metadata.get("caption")
@@ -124,7 +130,7 @@ def document_of(record: Record, zone: tzinfo, *, digests: bool = True) -> Docume
         offers=offered(text) | (INSTRUCTION if standing & 1 and role not in MACHINE_ROLES else 0),
         language=_NUMBER[language],
         standing=standing,
-        text=digest_of(record) if digests else b"",
+        text=b"" if digest_key is None else digest_of(record, digest_key),
         fields=(
             record.kind,
             role,

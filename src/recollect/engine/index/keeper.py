@@ -86,18 +86,20 @@ class IndexKeeper(Follower[Branch, _Cached]):
     Args:
         store: The store.
         files: The index files; None to keep none.
-        digests: Whether documents include the digests that vectors are stored under.
+        digest_key: The key of the digests that vectors are stored under; None: documents have none.
         zone: The time zone of the store.
         budget_bytes: Memory limit of all indexes together. At least one index is kept.
     """
 
-    def __init__(self, store: Store, files: Segments | None, *, digests: bool, zone: tzinfo, budget_bytes: int) -> None:
+    def __init__(
+        self, store: Store, files: Segments | None, *, digest_key: bytes | None, zone: tzinfo, budget_bytes: int
+    ) -> None:
         super().__init__(budget_bytes)
         self._store = store
         self._files = files
-        self.digests = digests
+        self._digest_key = digest_key
         self.zone = zone
-        self._rules = rules(digests, zone)
+        self._rules = rules(digest_key is not None, zone)
         self._write_cache = WriteCache(_WRITE_CACHE_BYTES)
         self._unusable: dict[Branch, Made] = {}  # index files that could not be used
         self._merging: set[Branch] = set()  # indexes that the worker merges, or is going to merge
@@ -230,7 +232,7 @@ class IndexKeeper(Follower[Branch, _Cached]):
 
     def document_of(self, record: Record) -> Document:
         """Return the document of a record in the indexes of this store."""
-        return document_of(record, self.zone, digests=self.digests)
+        return document_of(record, self.zone, self._digest_key)
 
     def _records(self, view: View, branch: Branch, head: Head) -> Iterator[Record]:
         """Return the live records of a view."""

@@ -166,13 +166,15 @@ class VectorKeeper:
     Args:
         embedder: The embedder.
         store: The stored vectors.
+        key: The key of the digests that they are stored under.
         budget_bytes: Memory limit of the vectors cached for recall. Those of the least recently used branch and model
             are evicted, and read again when they are needed. At least one matrix is kept.
     """
 
-    def __init__(self, embedder: Embedder, store: Vectors, *, budget_bytes: int = VECTOR_BYTES) -> None:
+    def __init__(self, embedder: Embedder, store: Vectors, key: bytes, *, budget_bytes: int = VECTOR_BYTES) -> None:
         self.embedder = embedder
         self.store = store
+        self.key = key
         self.floors = floors_of(embedder)
         self._lock = threading.Lock()
         self._cached: Budget[tuple[Branch, Model], _CachedVectors] = Budget(budget_bytes)
@@ -317,7 +319,9 @@ class VectorKeeper:
         if not records:
             return Embedded(0, [])
         run = _Run(self, model, branch, store, seq)
-        texts = [_Text(record.id, digest, text_of(record)) for record in records if (digest := digest_of(record))]
+        texts = [
+            _Text(record.id, digest, text_of(record)) for record in records if (digest := digest_of(record, self.key))
+        ]
         for start in range(0, len(texts), _PAGE):
             run.look(texts[start : start + _PAGE])
             while run.pending:
@@ -379,13 +383,12 @@ class VectorKeeper:
                 ids = [record_id for record_id, _ in view.versions(branch)]
         return head, sorted(ids)
 
-    @staticmethod
-    def _texts(store: Store, branch: Branch, scope: Scope, now: int, ids: Sequence[str]) -> Iterator[_Text]:
+    def _texts(self, store: Store, branch: Branch, scope: Scope, now: int, ids: Sequence[str]) -> Iterator[_Text]:
         """Yield the text of each live record. The view is closed before the embedder is called."""
         with store.read() as view:
             records = [record for record in (_live(view, branch, each, now) for each in ids) if record is not None]
         for record in records:
-            if scope.admits(record) and (digest := digest_of(record)):
+            if scope.admits(record) and (digest := digest_of(record, self.key)):
                 yield _Text(record.id, digest, text_of(record))
 
     def keep(
@@ -419,7 +422,7 @@ class VectorKeeper:
         with self._lock:
             reasons = dict(self._failed)
         for record in view.select(branch, scope.filter, order="id", now=now):
-            digest = digest_of(record)
+            digest = digest_of(record, self.key)
             total += bool(digest)
             done += digest in with_vector
             if (branch.namespace, digest) in reasons and digest not in with_vector:
@@ -443,7 +446,7 @@ class VectorKeeper:
 
 def no_embedder(view: View, branch: Branch, scope: Scope, now: int) -> dict[str, Any]:
     """Return the result of `VectorKeeper.stats` if there is no embedder."""
-    total = sum(bool(digest_of(record)) for record in view.select(branch, scope.filter, order="id", now=now))
+    total = sum(bool(text_of(record).strip()) for record in view.select(branch, scope.filter, order="id", now=now))
     return {
         "model": None,
         "dimensions": None,
@@ -519,7 +522,11 @@ class _Run:
             records = {
                 each: [_live(view, self._branch, owner, -(2**63)) for owner in self._owners[each]] for each in digests
             }
-        return {each for each in digests if any(owner and digest_of(owner) == each for owner in records[each])}
+        return {
+            each
+            for each in digests
+            if any(owner and digest_of(owner, self._keeper.key) == each for owner in records[each])
+        }
 
     def batch(self, size: int) -> None:
         """Embed the first `size` waiting texts and save their vectors.

@@ -43,7 +43,7 @@ def import_graph(access: Access, path: str, *, report: Callable[[str], object]) 
     memory = access.reading()
     before = memory.get(done_id)
     if before is not None or memory.changes(id=done_id, limit=1):
-        if before is not None and before.metadata.get("sha256") != _digest(file):
+        if before is not None and before.metadata.get("file") not in (None, _facts_of(file)):
             report(f"{file} has changed since its import; `recollect import mcp-memory` adds what is new")
         return
     try:
@@ -58,15 +58,17 @@ def import_graph(access: Access, path: str, *, report: Callable[[str], object]) 
         f"Imported the knowledge graph in {file.name}: {count} records.",
         id=done_id,
         kind="import",
-        metadata={"records": count, "damaged": len(done.damaged), "sha256": _digest(file)},
+        metadata={"records": count, "damaged": len(done.damaged), "file": _facts_of(file)},
     )
     report(f"imported {count} records from {file}, which is not changed from now on")
     for damage in done.damaged:
         report(f"not imported: {damage.place}: {damage.reason}")
 
 
-def _digest(file: Path) -> str | None:
+def _facts_of(file: Path) -> list[int] | None:
+    """Return the size and the time of change of a file. A digest would confirm guesses of what is erased later."""
     try:
-        return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+        facts = file.stat()
     except OSError:
         return None
+    return [facts.st_size, facts.st_mtime_ns] if file.is_file() else None

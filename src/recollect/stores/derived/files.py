@@ -15,10 +15,12 @@ class DerivedFiles:
     Args:
         folder: The folder, such as `FILE.index`, created with mode 0700 when first needed; None keeps all in memory.
         uuid: The uuid of the store. Files of another store in that folder are replaced.
+        key: The store's key.
         read_only: Write nothing: files that exist are read, and the rest is in memory.
     """
 
-    def __init__(self, folder: str | None, uuid: str, *, read_only: bool = False) -> None:
+    def __init__(self, folder: str | None, uuid: str, key: bytes, *, read_only: bool = False) -> None:
+        self._key = key
         self._folder = folder
         self._uuid = uuid
         self._read_only = read_only
@@ -39,7 +41,7 @@ class DerivedFiles:
 
     def vectors(self) -> VectorFile:
         """Return the vectors of the texts."""
-        return VectorFile(self._folder, self._uuid, read_only=self._read_only)
+        return VectorFile(self._folder, self._uuid, self._key, read_only=self._read_only)
 
     def log_tiles(self) -> LogTileFile:
         """Return the tiles of the log trees."""

@@ -31,7 +31,7 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.stores.derived import opening as derived
 from recollect.stores.derived.opening import UnusableError
-from recollect.stores.derived_protocols import Floats, Model
+from recollect.stores.derived_protocols import Floats, Model, keyed
 from recollect.stores.sqlite_base.errors import translated
 from recollect.stores.sqlite_base.snapshots import has_snapshot
 
@@ -48,7 +48,9 @@ CREATE TABLE reached (vectors INTEGER, branch TEXT, seq INTEGER, root BLOB,
                                     PRIMARY KEY (vectors, branch));
 """
 #: Changes with the tables: a file with another layout is emptied and filled again.
-_LAYOUT = "1"
+_LAYOUT = "2"
+#: The layout in which digests had no key: they get one.
+_UNKEYED = "1"
 _NAME = "vectors.db"
 #: Number of vectors that are read at a time.
 _PAGE = 1000
@@ -65,13 +67,15 @@ class VectorFile:
     Args:
         folder: `FILE.index`, created with mode 0700 when first needed; None keeps the vectors in memory.
         uuid: The uuid of the store. Vectors of another store in that folder are deleted.
+        key: The store's key. Digests that an earlier release stored without it get it.
         read_only: Write nothing, only read existing vectors.
 
     Attributes:
         life: Changes when vectors have been removed, so that readers know that they must start again.
     """
 
-    def __init__(self, folder: str | None, uuid: str, *, read_only: bool = False) -> None:
+    def __init__(self, folder: str | None, uuid: str, key: bytes, *, read_only: bool = False) -> None:
+        self._key = key
         self._path = ":memory:" if folder is None else os.path.join(folder, _NAME)
         self._folder = folder
         self._uuid = uuid
@@ -206,27 +210,31 @@ class VectorFile:
 
         self._do(write)
 
-    def erase(self, namespace: str, digests: Iterable[bytes]) -> int:
-        """Delete the vectors of these texts from every model and return their number. Used to erase texts.
-
-        Other records may have the same text, so `reached` starts again.
-        """
+    def keep_only(self, namespace: str, wanted: Callable[[], Container[bytes]]) -> int:
+        """Delete vectors of a namespace. See `derived_protocols.Vectors.keep_only`."""
         if self._folder is not None and self._identity() is None:
             return 0
 
         def write(connection: apsw.Connection) -> int:
             with derived.writing(connection):
-                sets = "DELETE FROM reached WHERE vectors IN (SELECT number FROM sets WHERE namespace = ?)"
-                connection.execute(sets, (namespace,)).fetchall()
+                stays = wanted() if known is None else known
                 self.life += 1
-                before = connection.total_changes()
-                connection.executemany(
-                    "DELETE FROM vectors WHERE text = ? AND vectors IN (SELECT number FROM sets WHERE namespace = ?)",
-                    [(digest, namespace) for digest in digests],
-                )
-                return connection.total_changes() - before
+                own = "SELECT number, text FROM vectors WHERE vectors IN (SELECT number FROM sets WHERE namespace = ?)"
+                others = [(number,) for number, text in connection.execute(own, (namespace,)) if text not in stays]
+                connection.executemany("DELETE FROM vectors WHERE number = ?", others)
+                return len(others)
 
-        return self._do(write)
+        known: Container[bytes] | None = None
+        if self._folder is not None:
+            return self._do(write)
+        while True:  # in memory, `wanted` runs outside the lock, as in `put`
+            newest, known = self._newest(), wanted()
+            with self._lock:
+                if newest == self._newest():
+                    return self._do(write)
+
+    def _newest(self) -> int:
+        return self._do(lambda connection: int(connection.execute(_NEWEST).fetchall()[0][1] or 0))
 
     def purge(self) -> bool:
         """Remove what was erased also from the unused parts of the file. Return False if others prevent that."""
@@ -308,24 +316,42 @@ class VectorFile:
             if self._read_only:
                 if self._is_ours(connection):
                     return connection
+                copy = derived.in_memory(_TABLES)
+                if self._is_ours(connection, _UNKEYED):
+                    with copy.backup("main", connection, "main") as work:
+                        work.step(-1)
+                    self._give_key(copy)
                 connection.close()
-                return derived.in_memory(_TABLES)
+                return copy
             # NORMAL: after a power cut the newest vectors may be missing; they are embedded again.
             connection.execute("PRAGMA journal_mode = WAL").fetchall()  # fetched, or the statement would not finish
             connection.execute("PRAGMA synchronous = NORMAL")
             if not self._is_ours(connection):
                 with derived.writing(connection):
-                    if not self._is_ours(connection):
+                    unkeyed = self._is_ours(connection, _UNKEYED)
+                    if unkeyed:
+                        self._give_key(connection)
+                    elif not self._is_ours(connection):
                         self._begin(connection)
+                if unkeyed:
+                    derived.purged(connection, rewrite=True)
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _is_ours(self, connection: apsw.Connection) -> bool:
+    def _give_key(self, connection: apsw.Connection) -> None:
+        """Replace digests without a key."""
+        rows = connection.execute("SELECT number, text FROM vectors").fetchall()
+        connection.executemany(
+            "UPDATE vectors SET text = ? WHERE number = ?", [(keyed(_digest(text), self._key), n) for n, text in rows]
+        )
+        connection.execute("UPDATE about SET value = ? WHERE name = 'layout'", (_LAYOUT,)).fetchall()
+
+    def _is_ours(self, connection: apsw.Connection, layout: str = _LAYOUT) -> bool:
         if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'about'").fetchone() is None:
             return False  # a process died while it created the file
-        return dict(connection.execute("SELECT name, value FROM about")) == {"uuid": self._uuid, "layout": _LAYOUT}
+        return dict(connection.execute("SELECT name, value FROM about")) == {"uuid": self._uuid, "layout": layout}
 
     def _begin(self, connection: apsw.Connection) -> None:
         connection.execute("DELETE FROM about; DELETE FROM reached; DELETE FROM vectors; DELETE FROM sets").fetchall()

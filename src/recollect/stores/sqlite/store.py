@@ -599,7 +599,7 @@ class SqliteStore:
     # Facts
 
     def derived(self) -> DerivedFiles:
-        return DerivedFiles(self.path + ".index", self._uuid, read_only=bool(self._write_refused))
+        return DerivedFiles(self.path + ".index", self._uuid, self.key, read_only=bool(self._write_refused))
 
     def facts(self) -> dict[str, Any]:
         sizes = {}
