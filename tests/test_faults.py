@@ -373,7 +373,7 @@ READS: dict[str, Callable[[Memory], object]] = {
 
 @pytest.mark.promise("fault.clock")
 @pytest.mark.parametrize("batch", [False, True])
-@pytest.mark.parametrize("seen", ["by a commit", "by a commit and reopened", "by a read"])
+@pytest.mark.parametrize("seen", ["by a commit", "by a commit and reopened", "by a read", "by a read and reopened"])
 @pytest.mark.parametrize("name", READS)
 def test_what_had_expired_stays_so_for_every_read_when_the_clock_goes_back(
     path: Path, name: str, seen: str, batch: bool
@@ -391,7 +391,7 @@ def test_what_had_expired_stays_so_for_every_read_when_the_clock_goes_back(
         memory.remember("a boat", id="due", user="ana", expires=soon)
         memory.remember("a boat, too", id="tagged", user="ana", tags=["x"], importance=1.0, expires=soon)
     now = start + timedelta(hours=2)
-    if seen == "by a read":
+    if seen.startswith("by a read"):
         assert memory.get("due") is None
     else:
         # In another namespace nothing is swept; here the commit takes them along, so it is put off.

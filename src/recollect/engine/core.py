@@ -18,6 +18,7 @@ from weakref import WeakSet
 from recollect.embedding.base import Embedder
 from recollect.engine.cursors import Cursors
 from recollect.engine.erasures import Erasures
+from recollect.engine.expiries import Expiries
 from recollect.engine.feed import Feed, StoreWatch
 from recollect.engine.follower import Follower, RecordFollower, Use
 from recollect.engine.index.keeper import IndexKeeper
@@ -47,7 +48,7 @@ from recollect.ledger.commits import Branch, Commit
 from recollect.operations import ReadTree
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import aware, in_zone
-from recollect.stores.base import ReadView, Store, View
+from recollect.stores.base import Store, View
 from recollect.zones import zone_of
 
 T = TypeVar("T")
@@ -99,6 +100,7 @@ class Core:
         self.zone = zone_of(store.zone)
         self.answers_cleaned = -1
         self._latest = -(2**63)  # the latest time of the clock, in microseconds since 1970
+        self._expiries = Expiries(store)
         self.intake = replace(intake, id_key=store.id_key, zone=self.zone)
         self.feed = Feed(StoreWatch(store))
         self._tries = TrieKeeper()
@@ -157,13 +159,19 @@ class Core:
         self._latest = max(self._latest, microseconds(now))
         return now
 
-    def reads_at(self, view: ReadView, branch: Branch) -> int:
+    def reads_at(self, view: View, branch: Branch) -> int:
         """Return the time that decides which records of a view have expired, in microseconds since 1970.
 
-        It is the latest time of the clock or the time of the newest commit, whichever is later, so a clock that goes
-        back never revives expired records. What is read depends only on this time and on the records.
+        It is the latest time of the clock, of the newest commit, or at which a record was found to have expired
+        (`expiries`), so a clock that goes back never revives expired records. What is read depends only on this time
+        and on the records.
         """
-        return max(self._latest, view.head(branch).micros)
+        head = view.head(branch)
+        now = max(self._latest, head.micros)
+        seq, following = self._expiries.next.get(branch, (-1, 0))
+        if seq != head.seq or now >= following:
+            self._latest = now = self._expiries.notice(view, branch, now)
+        return now
 
     @contextmanager
     def read(self, branch: Branch) -> Iterator[View]:
@@ -283,7 +291,9 @@ class Core:
                 if expect_head is not None:
                     check_head(transaction, branch, scope, expect_head)
                 self.erasures.notice_in(transaction, branch)
-                reads_at = self.reads_at(transaction, branch)
+                if not self._expiries.known:
+                    self._latest = self._expiries.begin(transaction, self._latest)
+                reads_at = max(self._latest, transaction.head(branch).micros)  # its commit states it
                 # `now` is the default time of records; `reads_at` decides which records have expired.
                 at = _now(reads_at, now)
                 writer = Writer(
@@ -355,6 +365,7 @@ class Core:
             return
         try:
             self.feed.close()
+            self._expiries.close(self._latest)
             self._trimmer.close()
             self.erasures.close()
         finally:

@@ -216,6 +216,26 @@ class View(ReadView, Protocol):
         """
         ...
 
+    def next_expiry(self, branch: Branch, after: int) -> int | None:
+        """Return the time of the first expiry of a live record after a time; None if there is none.
+
+        In a transaction, what it has written may be left out.
+
+        Cost:
+            O(log n).
+        """
+        ...
+
+    def latest_time(self) -> int | None:
+        """Return the time of the newest commit of all branches; None if no live record of any expires.
+
+        In a transaction, what it has written may be left out.
+
+        Cost:
+            Proportional to the number of branches, if a record expires.
+        """
+        ...
+
     def changed(self, branch: Branch, since: int) -> list[str]:
         """Return the ids that the commits after `since` changed, each once.
 

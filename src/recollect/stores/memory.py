@@ -329,6 +329,17 @@ class _MemoryView:
     def _due(self, branch: Branch, now: int) -> Iterable[tuple[int, str]]:
         return takewhile(lambda each: each[0] <= now, self._ledger(branch).expiring)
 
+    def next_expiry(self, branch: Branch, after: int) -> int | None:
+        expiring = self._ledger(branch).expiring
+        at = bisect_left(expiring, (after + 1, ""))
+        return expiring[at][0] if at < len(expiring) else None
+
+    def latest_time(self) -> int | None:
+        ledgers = self._contents.ledgers.values()
+        if not any(ledger.expiring for ledger in ledgers):
+            return None
+        return max(ledger.log[-1].micros for ledger in ledgers if ledger.log)
+
     def changed(self, branch: Branch, since: int) -> list[str]:
         commits = self._ledger(branch).log[since:]
         return list(dict.fromkeys(change.id for commit in commits for change in commit.changes))

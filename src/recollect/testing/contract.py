@@ -318,6 +318,22 @@ class StoreContract(RootsContract, PastContract, ErasureContract):
             assert view.due(BRANCH, now, 10) == ["f", "d"]
             assert view.due(Branch("other"), now, 10) == []
 
+    def test_the_next_expiry_is_the_first_after_a_time(self, store: Store) -> None:
+        days = {name: datetime(2026, 1, day, tzinfo=UTC) for name, day in (("b", 3), ("a", 4))}
+        write(store, [note("c")])
+        with store.read() as view:
+            assert view.next_expiry(BRANCH, 0) is None
+            assert view.latest_time() is None  # nothing expires
+        write(store, [note(name, expires=day) for name, day in days.items()])
+        soon, late = microseconds(days["b"]), microseconds(days["a"])
+        with store.read() as view:
+            assert [view.next_expiry(BRANCH, after) for after in (0, soon - 1, soon, late)] == [soon, soon, late, None]
+            assert view.next_expiry(Branch("other"), 0) is None
+            assert view.latest_time() == view.head(BRANCH).micros
+        write(store, [note("d")], branch=OTHER)
+        with store.read() as view:
+            assert view.latest_time() == max(view.head(BRANCH).micros, view.head(OTHER).micros)
+
     def test_only_versions_that_a_commit_names_are_stored(self, store: Store) -> None:
         passing = note("a", "passing")
         gone = note("b", "gone")

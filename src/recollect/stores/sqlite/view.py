@@ -334,6 +334,20 @@ class SqliteView:
         sql = "SELECT id FROM heads WHERE branch = ? AND expires <= ? ORDER BY expires, id LIMIT ?"
         return [row[0] for row in self._rows(sql, (self._branch(branch), now, limit))]
 
+    def next_expiry(self, branch: Branch, after: int) -> int | None:
+        sql = "SELECT min(expires) FROM heads WHERE branch = ? AND expires > ?"
+        found: int | None = self._value(sql, (self._branch(branch), after))
+        return found
+
+    def latest_time(self) -> int | None:
+        found: int | None = self._value(
+            "SELECT max((SELECT c.time FROM commits c WHERE c.branch = b.number ORDER BY c.seq DESC LIMIT 1)) "
+            "FROM branches b "
+            "WHERE EXISTS (SELECT 1 FROM heads INDEXED BY heads_by_expiry WHERE expires IS NOT NULL)",
+            (),
+        )
+        return found
+
     def changed(self, branch: Branch, since: int) -> list[str]:
         rows = self._sql("SELECT id FROM changes WHERE branch = ? AND seq > ?", (self._branch(branch), since))
         return list(dict.fromkeys(row[0] for row in rows))

@@ -1,0 +1,112 @@
+"""The time goes on: what was once found to have expired stays so, whatever the clock does, also after reopening.
+
+The time of a read is not in the log. So when a read finds for the first time that a record has expired, its time is
+noted in the store, by a thread, since reads do not wait for writers; and so is the time at which the store is closed. A
+process that opens it begins at the latest of that time and of the newest commits of all branches. A store without
+records that expire is not written by reads.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from recollect.errors import DamagedStoreError, RecollectError
+from recollect.ledger.commits import Branch
+from recollect.stores.base import Store, View
+
+_log = logging.getLogger("recollect")
+#: The setting with the noted time.
+_NOTE = "clock"
+#: Later than every expiry.
+_NEVER = 2**63
+_BEGIN = -(2**63)
+
+
+class Expiries:
+    """When the records of each branch expire next.
+
+    Args:
+        store: The store.
+
+    Attributes:
+        next: By branch, the newest commit, and the time of the first expiry after all that were noticed.
+        known: Whether the time that the store states was read.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.next: dict[Branch, tuple[int, int]] = {}
+        self.known = False
+        self._noted = _BEGIN
+        self._due = _BEGIN  # the time that is to be noted
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, view: View, now: int) -> int:
+        """Return the latest of a time and of those that the store states, in microseconds since 1970."""
+        latest = view.latest_time()
+        if latest is not None:
+            written = view.setting(_NOTE)
+            try:
+                self._noted = _BEGIN if written is None else int(written)
+            except ValueError:
+                raise DamagedStoreError("the store", "the time of its last read cannot be read") from None
+            now = max(now, latest, self._noted)
+        self.known = True
+        return now
+
+    def notice(self, view: View, branch: Branch, now: int) -> int:
+        """Note a time if a record has expired at it that had not at any time before, and return the latest time."""
+        if not self.known:
+            now = self.begin(view, now)
+        head = view.head(branch)
+        following = view.next_expiry(branch, max(self._noted, head.micros))
+        if following is not None and following <= now:
+            self._note(now)
+            following = view.next_expiry(branch, now)
+        self.next[branch] = head.seq, _NEVER if following is None else following
+        return now
+
+    def _note(self, now: int) -> None:
+        with self._lock:
+            self._due = max(self._due, now)
+            durable = self._store.capabilities.durable and not self._store.facts().get("read_only")
+            if self._thread is None and durable:
+                self._thread = threading.Thread(target=self._write, name="recollect-clock", daemon=True)
+                self._thread.start()
+
+    def _write(self) -> None:
+        """Write the time that is due, until none is."""
+        while True:
+            with self._lock:
+                due = self._due
+                if due <= self._noted:
+                    self._thread = None
+                    return
+            try:
+                with self._store.write(Branch(_NOTE)) as transaction:
+                    written = transaction.setting(_NOTE)
+                    if written is None or int(written) < due:
+                        transaction.set_setting(_NOTE, str(due))
+                self._noted = due
+            except (RecollectError, ValueError) as error:
+                _log.warning("the time of a read is not noted now: %s", error)
+                with self._lock:
+                    self._thread = None
+                return
+
+    def close(self, now: int) -> None:
+        """Note the time, if a record can expire, and wait until it is noted."""
+        if now > max(self._noted, self._due):
+            try:
+                with self._store.read() as view:
+                    latest = view.latest_time()
+            except RecollectError as error:
+                _log.debug("it is not known whether a record can expire: %s", error)
+                latest = None
+            if latest is not None and latest < now:
+                self._note(now)
+        thread = self._thread
+        if thread is not None:
+            thread.join()

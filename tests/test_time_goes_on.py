@@ -1,0 +1,137 @@
+"""What has expired never returns, in any part of a memory, whatever the clock does, reopened or not, killed or not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect import Memory
+from recollect.engine.expiries import Expiries
+from recollect.testing.internals import core_of
+
+START = datetime(2026, 5, 1, tzinfo=UTC)
+TTL = 10.0
+
+#: How each part of a memory stores something that expires, and what it then has of it.
+PARTS: dict[str, tuple[Callable[[Memory], object], Callable[[Memory], Any]]] = {
+    "records": (lambda memory: memory.remember("a boat", id="boat", ttl=TTL), lambda memory: memory.get("boat")),
+    "recall": (lambda memory: memory.remember("a boat", ttl=TTL), lambda memory: list(memory.recall("boat"))),
+    "keyed": (lambda memory: memory.keyed.write("boat", b"1", ttl=TTL), lambda memory: memory.keyed.read("boat")),
+    "glossary": (
+        lambda memory: memory.glossary.memorize("boat", "it floats", "ships", "ana", ttl=TTL),
+        lambda memory: memory.glossary.get("boat", "ana"),
+    ),
+    "sparse codes": (lambda memory: memory.sdr.store("a boat", ttl=TTL), lambda memory: memory.sdr.query("a boat")),
+}
+#: What tells the store that it is late.
+TELLING: dict[str, Callable[[Memory, Callable[[Memory], Any]], object]] = {
+    "a read of it": lambda memory, read: read(memory),
+    "a commit elsewhere": lambda memory, read: memory.namespace("another").remember("late"),
+    "the end of the process alone": lambda memory, read: memory.now(),
+}
+
+
+class Clock:
+    """A clock that goes where a test sets it."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def what_is_left(folder: Path, part: str, telling: str, ends: str) -> Any:
+    """Return what a part has of what expired before the clock went back."""
+    store, read = PARTS[part]
+    clock = Clock()
+    memory = recollect.open(folder / "a.db", clock=clock, embedder="none")
+    store(memory)
+    assert read(memory), "the control: it is there before"
+    clock.now += timedelta(seconds=60)
+    TELLING[telling](memory, read)
+    path = folder / "a.db"
+    if ends == "killed":
+        core_of(memory)._expiries.close(0)
+        path = folder / "killed.db"
+        for suffix in ("", "-wal"):
+            shutil.copy(f"{folder}/a.db{suffix}", f"{path}{suffix}")
+    if ends != "not at all":
+        memory.close()
+        memory = recollect.open(path, clock=clock, embedder="none")
+    clock.now = START - timedelta(hours=1)
+    if ends != "not at all":  # the clock goes back while nobody looks
+        memory.close()
+        memory = recollect.open(path, clock=clock, embedder="none")
+    with memory:
+        memory.namespace("another").remember("a commit after the clock went back")
+        left = read(memory)
+        memory.remember("one more")
+        return left or read(memory)
+
+
+@pytest.mark.promise("fault.clock")
+@pytest.mark.parametrize("ends", ["not at all", "closed", "killed"])
+@pytest.mark.parametrize("telling", TELLING)
+@pytest.mark.parametrize("part", PARTS)
+def test_what_has_expired_does_not_return(tmp_path: Path, part: str, telling: str, ends: str) -> None:
+    if ends == "killed" and telling == "the end of the process alone":
+        pytest.skip("nobody saw that it had expired")
+    assert not what_is_left(tmp_path, part, telling, ends)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_store_that_begins_at_its_clock_brings_it_back(
+    tmp_path: Path, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Expiries, "begin", lambda self, view, now: now)
+    assert what_is_left(tmp_path, part, "a commit elsewhere", "closed")
+
+
+def test_a_store_without_expiries_is_not_written_by_reads(tmp_path: Path) -> None:
+    clock = Clock()
+    with recollect.open(tmp_path / "a.db", clock=clock, embedder="none") as memory:
+        memory.remember("a boat", id="boat")
+    before = (tmp_path / "a.db").read_bytes()
+    with recollect.open(tmp_path / "a.db", clock=clock, embedder="none") as memory:
+        for _ in range(3):
+            clock.now += timedelta(days=1)
+            memory.recall("boat")
+            memory.find()
+    assert (tmp_path / "a.db").read_bytes() == before
+
+
+def test_a_time_is_noted_once_for_each_expiry(tmp_path: Path) -> None:
+    clock = Clock()
+    with recollect.open(tmp_path / "a.db", clock=clock, embedder="none") as memory:
+        for number in range(3):
+            memory.remember(f"boat {number}", id=f"b{number}", ttl=TTL * (number + 1))
+        noted = []
+        for _ in range(40):
+            clock.now += timedelta(seconds=1)
+            memory.find()
+            core = core_of(memory)
+            core._expiries.close(0)
+            with core.store.read() as view:
+                noted.append(view.setting("clock"))
+        assert len(set(noted)) == 4  # none, and one for each
+        assert memory.count() == 0
+
+
+def test_a_store_that_is_only_read_keeps_what_expired_away_too(tmp_path: Path) -> None:
+    clock = Clock()
+    with recollect.open(tmp_path / "a.db", clock=clock, embedder="none") as memory:
+        memory.remember("a boat", id="boat", ttl=TTL)
+        clock.now += timedelta(seconds=60)
+        memory.find()
+    clock.now = START
+    os.chmod(tmp_path / "a.db", 0o400)
+    with recollect.open(tmp_path / "a.db", clock=clock, embedder="none", read_only=True) as memory:
+        assert memory.find() == []
