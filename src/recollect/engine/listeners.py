@@ -14,11 +14,12 @@ from collections.abc import Callable
 from recollect.engine.feed import PAGE, CommitLog, Feed
 from recollect.errors import ClosedError, ForkedError, RecollectError, StoreReplacedError
 from recollect.ledger.commits import Commit
+from recollect.uncopied import Uncopied
 
 _log = logging.getLogger("recollect")
 
 
-class Subscription:
+class Subscription(Uncopied):
     """A listener, created by `Memory.listen`.
 
     Close it, or leave its `with` block, to stop it. Commits made before that are delivered first. It ends by itself if

@@ -28,6 +28,7 @@ from recollect.operations import Operation, Per, WhenFull, plain
 from recollect.operations import from_json as operation_from_json
 from recollect.records.record import Record
 from recollect.reprs import Table, line, short_id, shows_itself, table
+from recollect.uncopied import Uncopied
 
 #: The effect of a write on a record.
 Status: TypeAlias = Literal["created", "updated", "unchanged", "forgotten", "rejected", "echo"]
@@ -558,7 +559,7 @@ class Moment(NamedTuple):
         return cls(data["token"], datetime.fromisoformat(data["time"]))
 
 
-class Export:
+class Export(Uncopied):
     """A snapshot of the records of a memory, read one by one. Close it, or leave its `with` block.
 
     Attributes:

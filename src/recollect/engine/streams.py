@@ -14,9 +14,10 @@ from recollect.engine.feed import PAGE, CommitLog, Feed
 from recollect.errors import ClosedError
 from recollect.ledger.commits import Branch, Commit
 from recollect.operations import check_timeout
+from recollect.uncopied import Uncopied
 
 
-class CommitStream:
+class CommitStream(Uncopied):
     """An iterator over the commits of a memory, in order, each once. Created by `Memory.subscribe`.
 
     `next` waits until there is a commit. Once the stream or its memory is closed, also by another thread while it

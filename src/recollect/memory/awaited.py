@@ -36,6 +36,7 @@ from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
 from recollect.memory.tools import ToolSet
 from recollect.operations import Changes, Head, Wait, check_count
 from recollect.records.record import Record
+from recollect.uncopied import Uncopied
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -67,7 +68,7 @@ def _awaited(call: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[Any, 
     return awaited
 
 
-class AsyncGlossary:
+class AsyncGlossary(Uncopied):
     """The calls of a `Glossary`, as coroutines. Returned by `AsyncMemory.glossary`."""
 
     def __init__(self, glossary: Glossary, pool: ThreadPoolExecutor) -> None:
@@ -114,7 +115,7 @@ class AsyncGlossary:
     """Return the keys and aliases that several terms of an agent have, so that a text can mean each of them."""
 
 
-class AsyncOutline:
+class AsyncOutline(Uncopied):
     """The calls of an `Outline`, as coroutines. Returned by `AsyncMemory.outline`."""
 
     def __init__(self, outline: Outline, pool: ThreadPoolExecutor) -> None:
@@ -165,7 +166,7 @@ class AsyncOutline:
     """Return the hash of a subtree, as 64 hex digits: it changes with anything in it (`text.outlines.nodes`)."""
 
 
-class AsyncKeyed:
+class AsyncKeyed(Uncopied):
     """The calls of a `Keyed`, as coroutines. Returned by `AsyncMemory.keyed`."""
 
     def __init__(self, keyed: Keyed, pool: ThreadPoolExecutor) -> None:
@@ -202,7 +203,7 @@ class AsyncKeyed:
     """Permanently remove the values of a key, of every version."""
 
 
-class AsyncSdr:
+class AsyncSdr(Uncopied):
     """The calls of an `Sdr`, as coroutines. Returned by `AsyncMemory.sdr`."""
 
     def __init__(self, sdr: Sdr, pool: ThreadPoolExecutor) -> None:
@@ -235,7 +236,7 @@ class AsyncSdr:
     """Store texts with the numbers and times that they had elsewhere, in one commit, or none of them."""
 
 
-class AsyncBatch:
+class AsyncBatch(Uncopied):
     """The calls of a `Batch`, as coroutines. Created by `AsyncMemory.batch`. They run one after the other."""
 
     def __init__(self, batch: Batch, pool: ThreadPoolExecutor) -> None:
@@ -334,7 +335,7 @@ class AsyncBatch:
 
 
 @all_named
-class AsyncMemory:
+class AsyncMemory(Uncopied):
     """A `Memory` for asyncio: the same calls with the same arguments, results and errors, as coroutines.
 
         async with recollect.AsyncMemory(recollect.open("agent.db")) as memory:
@@ -643,7 +644,7 @@ class AsyncMemory:
 
 
 @dataclass(frozen=True)
-class AsyncExport:
+class AsyncExport(Uncopied):
     """The records of a memory, read one by one. See `recollect.engine.results.Export`."""
 
     root: str

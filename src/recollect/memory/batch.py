@@ -13,13 +13,14 @@ from recollect.errors import InvalidArgumentError
 from recollect.memory.calls import Calls
 from recollect.memory.facets import Facets
 from recollect.operations import Forget, Operation, Remember, RememberAll, Update
+from recollect.uncopied import Uncopied
 
 #: The writes that a call of several operations consists of.
 _WRITES = (Remember, RememberAll, Update, Forget)
 
 
 @all_named
-class Batch(Facets):
+class Batch(Facets, Uncopied):
     """The calls of a memory, combined into one commit. Created by `Memory.batch`.
 
     Reads see the uncommitted writes of the batch. A call that is refused changes nothing, and the batch can continue

@@ -56,10 +56,11 @@ from recollect.operations import (
 )
 from recollect.operations import Export as ExportOperation
 from recollect.records.record import Record, record_id
+from recollect.uncopied import Uncopied
 
 
 @all_named
-class Memory(Histories, Upkeep, Consolidation, Facets):
+class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
     """One namespace of a store, or a scoped view of it. Created by `recollect.open`.
 
     Use it as a context manager to close the store at the end:

@@ -16,11 +16,12 @@ from recollect.engine.listeners import Subscription
 from recollect.errors import ClosedError
 from recollect.ledger.commits import Branch, Commit
 from recollect.operations import check_timeout
+from recollect.uncopied import Uncopied
 
 T = TypeVar("T")
 
 
-class AsyncCommitStream:
+class AsyncCommitStream(Uncopied):
     """An asynchronous iterator over the commits of a memory. Created by `AsyncMemory.subscribe`.
 
     It behaves as `CommitStream` does. Cancelling `anext`, as `asyncio.timeout` does, loses no commit. Use it in the
@@ -103,7 +104,7 @@ class AsyncCommitStream:
         return len(page) == PAGE
 
 
-class AsyncSubscription:
+class AsyncSubscription(Uncopied):
     """A listener of an `AsyncMemory`, created by `await memory.listen(callback)`. It behaves as `Subscription` does.
 
         async with await memory.listen(callback) as subscription:

@@ -51,13 +51,14 @@ from recollect.operations.checks import check_seconds, check_text
 from recollect.records.record import Record
 from recollect.records.terms import TERM, entry_of, term_fields
 from recollect.tokenizers import tokenizer_of
+from recollect.uncopied import Uncopied
 
 #: Executes an operation on the namespace of the terms, with an actor and a reason as `Memory.execute` takes them.
 Execute = Callable[..., Any]
 
 
 @all_named
-class Glossary:
+class Glossary(Uncopied):
     """The terms that agents know. Returned by `Memory.glossary`.
 
         memory.glossary.memorize("PII", "Personally Identifiable Information", category="abbreviation",

@@ -32,6 +32,7 @@ from recollect.operations import Find, Forget, Get, GetQuota, Now, Operation, Re
 from recollect.operations.checks import check_seconds
 from recollect.records.keys import content_of, entry_fields, id_of, key_of, value_of, writes_of
 from recollect.records.record import Record
+from recollect.uncopied import Uncopied
 
 if TYPE_CHECKING:
     from recollect.memory.memory import Memory
@@ -42,7 +43,7 @@ class _Unexpected(Exception):
 
 
 @all_named
-class Keyed:
+class Keyed(Uncopied):
     """Keys with bytes that agents share. Returned by `Memory.keyed`.
 
         memory.keyed.write("plan", b"go north")

@@ -23,6 +23,7 @@ from recollect.records.nodes import NODE, is_node, node_of
 from recollect.records.record import Record
 from recollect.text.outlines.nodes import TITLE, Node, is_same
 from recollect.text.unicode import fold, nfc
+from recollect.uncopied import Uncopied
 
 if TYPE_CHECKING:
     from recollect.memory.memory import Memory
@@ -36,7 +37,7 @@ _IDS, _MANY = 200, 5000
 
 
 @all_named
-class OutlineReads:
+class OutlineReads(Uncopied):
     """The calls that read outlines."""
 
     def __init__(self, nodes: Memory) -> None:

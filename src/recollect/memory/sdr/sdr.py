@@ -34,6 +34,7 @@ from recollect.records.sdrs import (
     sdr_fields,
     updated_of,
 )
+from recollect.uncopied import Uncopied
 
 if TYPE_CHECKING:
     from recollect.memory.memory import Memory
@@ -60,7 +61,7 @@ class SdrHit(TypedDict):
 
 
 @all_named
-class Sdr:
+class Sdr(Uncopied):
     """Texts that are found by sparse codes of their character trigrams. Returned by `Memory.sdr`.
 
         memory.sdr.store("Database connection pool exhausted", {"host": "db1"})
