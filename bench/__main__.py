@@ -91,6 +91,7 @@ MEASURES = {
     "conversations": ("conversations.conversations", "records questions"),
     "write": ("writing.writes", "records"),
     "open": ("opening.openings", "records runs"),
+    "cost": ("cost.cost", "other pairs"),
     "foreign": ("foreign.foreign", "records"),
     "namespaces": ("namespaces.many_namespaces", "namespaces"),
     "pauses": ("pauses.pauses", "records"),
@@ -181,6 +182,9 @@ def _parser() -> argparse.ArgumentParser:
     command("write", "durable writes, compared with the bare disk; --records: of the bulk write", 20_000)
     opening = command("open", "opening to the first answer, and memory", 100_000)
     opening.add_argument("--runs", type=_positive, default=7, help="maximum number of runs; fewer if they are slow")
+    cost = command("cost", "what a recall, a remember and opening cost, compared with another checkout", None)
+    cost.add_argument("other", metavar="PYTHON", help="the Python of the other checkout's environment")
+    cost.add_argument("--pairs", type=_positive, default=20)
     command("foreign", "opening a store that another SQLite has written", 100_000)
     command("namespaces", "one of many namespaces", None).add_argument("--namespaces", type=_positive, default=10_000)
     command("pauses", "the longest call among mixed writes", 100_000)
