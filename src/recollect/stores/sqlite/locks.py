@@ -6,11 +6,11 @@ conflict with each other. SQLite of another library, or of another process, then
 store: it deletes the WAL that is in use. So an open store also has locks of open file descriptions, which conflict with
 POSIX locks of every process, this one included, and last as long as the description:
 
-- a shared lock on the bytes that SQLite locks in a file that is in use: nobody gets the exclusive lock that the last
-  user takes before it deletes the WAL;
-- a shared lock on the byte of the index of the WAL (`-shm`) that says that it is in use: nobody truncates it;
-- while it writes, an exclusive lock on a byte that only Recollect uses. Whoever waits for it waits in a gate, one at a
-  time, and whoever has released it must pass the gate again: so a process that writes all the time starves nobody.
+- a shared lock on the bytes that SQLite locks in a file that is in use: no other connection gets the exclusive lock
+  that the last user takes before it deletes the WAL;
+- a shared lock on the byte of the index of the WAL (`-shm`) that says that it is in use: no process truncates it;
+- while it writes, an exclusive lock on a byte that only Recollect uses. Writers wait for it in a gate, one at a time,
+  and a process that has released it must pass the gate again: so one that writes all the time starves no other.
 
 A POSIX lock on a byte of its own tells whether the others were dropped: what was read meanwhile may be of two moments.
 

@@ -124,9 +124,8 @@ class SqliteStore:
         self._zone_of_new = cache(zone_of_new)
         self._pid = os.getpid()
         self._closed = False
-        self._locks = FileLocks(
-            self.path
-        )  # before the connections: of a store that nobody closes, it must be freed first
+        # Before the connections: of a store that is not closed, the locks must be freed first.
+        self._locks = FileLocks(self.path)
         self._queue = WriteQueue(self._recover)  # one writer of this process at a time
         self._checkpointer = Checkpointer(self.path, self._queue)
         self._idle: list[apsw.Connection] = []
