@@ -22,7 +22,7 @@ from tests.examples import some
 import recollect
 from recollect import Memory, RecollectWarning
 from recollect import filters as f
-from recollect.errors import DamagedStoreError, StoreBusyError, StoreError
+from recollect.errors import DamagedStoreError, StoreBusyError, StoreError, WrongKeyError
 from recollect.stores.maintenance.rescue import rescue
 from recollect.stores.sqlite import integrity, locks, renewing
 from recollect.stores.sqlite_base import checksums
@@ -141,6 +141,12 @@ def test_a_store_that_is_only_read_opens_and_is_not_changed(killed: Path, expect
     assert killed.read_bytes() == before
     killed.chmod(0o400)
     opens(killed, expected, read_only=True)
+
+
+def test_another_key_is_refused_as_such(killed: Path) -> None:
+    looked(killed)
+    with pytest.raises(WrongKeyError):
+        recollect.open(killed, key=b"another private key of a store")
 
 
 def test_every_page_has_its_checksum_again(killed: Path) -> None:

@@ -205,7 +205,7 @@ class SqliteStore:
             if not new:
                 self._check_size()
             with few_steps(self._writer):
-                if not self._has_tables():
+                if not self._has_tables(self._writer):
                     self._create_tables()
                 meta = dict(self._writer.execute("SELECT name, value FROM meta"))
             self.has_checksums = checksums.reserved(self._writer)
@@ -236,6 +236,7 @@ class SqliteStore:
             False if the error does not say that a page lacks its checksum; None: look for such pages.
 
         Raises:
+            WrongKeyError: The file was created with another key.
             DamagedStoreError: Something does not verify.
         """
         if error is not None and not checksums.is_fault(error):
@@ -243,6 +244,11 @@ class SqliteStore:
         writing = not self._write_refused
         connection = self._connect(writing=writing, verify=False)
         try:
+            with translated(self.path), few_steps(connection):
+                self._has_tables(connection)  # before more of it is read
+                check = connection.execute("SELECT value FROM meta WHERE name = 'key_check'").fetchall()
+            if check != [(key_check(self.key),)]:
+                raise WrongKeyError(self.path)
             found = renew(connection, self.path, self.key, writing=writing)
         finally:
             with suppress(apsw.Error):
@@ -301,12 +307,12 @@ class SqliteStore:
             return "its pages have checksums, which this SQLite cannot write: pip install --force-reinstall apsw"
         return ""
 
-    def _has_tables(self) -> bool:
+    def _has_tables(self, connection: apsw.Connection) -> bool:
         """Return whether the file has the store's tables. Raise DamagedStoreError if one of them is something else."""
-        found = structure(self._writer)
+        found = structure(connection)
         if not found:
             return False
-        known = self._writer.pragma("user_version") in schema.FORMATS
+        known = connection.pragma("user_version") in schema.FORMATS
         name = "meta" if "meta" not in found else differing_table(found, TABLES, exactly=known)
         if name:
             raise DamagedStoreError(self.path, f"its table {name} is not that of a store")
@@ -319,7 +325,7 @@ class SqliteStore:
         zone = self._zone_of_new()
         self._writer.execute("BEGIN IMMEDIATE")
         try:
-            if not self._has_tables():  # another process may have created them meanwhile
+            if not self._has_tables(self._writer):  # another process may have created them meanwhile
                 self._writer.execute(TABLES)
                 # Again: after a power cut, SQLite may just have rolled back the first time.
                 self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -470,9 +476,9 @@ class SqliteStore:
         # Recorded first, so that an interruption in between knows what may have to be rolled back.
         if ticket.shared is None:
             ticket.shared = Shared()
-            self._identity.check()
             if not self._locks.take_turn(self._timeout_s):
                 raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another process")
+            self._identity.check()
             self._run("BEGIN IMMEDIATE")
         else:
             ticket.inside = True
@@ -657,9 +663,9 @@ class SqliteStore:
             if not self._queue.take(ticket, self._timeout_s):
                 raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
             self._check_usable()
-            self._identity.check()
             if not self._locks.take_turn(self._timeout_s):
                 raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another process")
+            self._identity.check()
             yield
         finally:
             if ticket.has_lock:
