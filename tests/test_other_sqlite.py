@@ -16,6 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from tests.examples import some
 
@@ -132,6 +133,28 @@ def test_copies_by_another_sqlite_open(killed: Path, expected: tuple[object, ...
             assert state(memory) == expected
     for each in copies:
         opens(each, expected)
+
+
+LIBRARIES = {"sqlite3": sqlite3.connect, "apsw": apsw.Connection}
+
+
+@pytest.mark.promise("damage.other-sqlite")
+@pytest.mark.parametrize("connect", LIBRARIES.values(), ids=LIBRARIES)
+def test_a_store_of_which_only_the_header_was_changed_opens(killed: Path, connect: Callable[[Path], Any]) -> None:
+    live, copy = killed.with_name("live.db"), killed.with_name("copy.db")
+    with recollect.open(live) as memory:
+        expected = state(memory)
+    with closing(connect(live)) as source, closing(connect(copy)) as target:
+        if isinstance(source, sqlite3.Connection):
+            source.backup(target)
+        else:
+            with target.backup("main", source, "main") as work:
+                work.step(-1)
+    assert checksums.mismatching(copy.read_bytes(), 4096) == [0]
+    opens(copy, expected)
+    with closing(connect(live)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+    opens(live, expected)
 
 
 def test_a_store_that_is_only_read_opens_and_is_not_changed(killed: Path, expected: tuple[object, ...]) -> None:
@@ -294,11 +317,7 @@ def test_what_was_read_while_locks_were_dropped_and_others_use_the_file_is_read_
         with memory.open_export() as export:
             next(export.records)
             path.read_bytes()  # nobody else uses it: nothing could have happened
-        other = subprocess.Popen(
-            [sys.executable, "-c", OPEN, str(path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
+        other = subprocess.Popen([sys.executable, "-c", OPEN, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert other.stdout is not None
         other.stdout.readline()
         export = memory.open_export()

@@ -83,16 +83,16 @@ with recollect.open(sys.argv[1], embedder="none") as memory, memory.batch() as b
 
 @pytest.mark.parametrize("ends", ["well", "killed"])
 def test_a_turn_ends_with_its_process(path: Path, ends: str) -> None:
-    other = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert other.stdout is not None
-    other.stdout.readline()
-    with recollect.open(path, timeout=0.05) as memory, pytest.raises(StoreBusyError, match="another process"):
-        memory.remember("too early")
-    if ends == "killed":
-        other.send_signal(signal.SIGKILL)
-        other.wait(60)
-    else:
-        other.communicate(b"", timeout=60)
+    command = [sys.executable, "-c", WRITER, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with recollect.open(path, timeout=0.05) as memory, pytest.raises(StoreBusyError, match="another process"):
+            memory.remember("too early")
+        if ends == "killed":
+            other.send_signal(signal.SIGKILL)
+        else:
+            other.communicate(b"", timeout=60)
     with recollect.open(path) as memory:
         memory.remember("in time")
         assert memory.count() == (2 if ends == "killed" else 3)

@@ -32,7 +32,7 @@ _lock = threading.Lock()
 #: and the version of SQLite.
 _JOURNAL, _COUNTER, _SCHEMA, _COUNTER_AGAIN, _VERSION = 4, 6, 10, 23, 24
 #: Values of the counter of the schema in a store: a compaction adds one; and the limit of that of changes.
-_SCHEMAS, _COUNTERS = range(15, 47), 4096
+_SCHEMAS, _COUNTERS = range(15, 47), 64
 
 
 def connect(
@@ -159,12 +159,14 @@ def nearly_matches(page: bytes) -> bool:
 def matches_before_copying(page: bytes) -> bool:
     """Return whether the first page of a file is one with its checksum, but for what a copy writes into the header.
 
-    SQLite's backup changes the journal mode, the counter of changes, which is there twice, that of the schema, and the
-    version of SQLite. Likely former values of the others are tried, and the counter of changes is solved for: it is
-    small in a file with a WAL. At least two of the last three must differ: one alone may be damage.
+    SQLite's backup changes the counter of the schema, which is then too small for a store, and PRAGMA journal_mode the
+    mode. Both change the counter of changes, which is there twice, and the version of SQLite. Likely former values of
+    the others are tried, and the counter of changes is solved for: it is small in a file with a WAL.
     """
     words, (error_one, error_two) = _errors(page)
-    if words[_COUNTER] != words[_COUNTER_AGAIN]:
+    schema_now, mode_now = int.from_bytes(page[40:44], "big"), page[18:20]
+    copied, has_other_mode = schema_now < _SCHEMAS.start, mode_now == b"\1\1"
+    if words[_COUNTER] != words[_COUNTER_AGAIN] or not (copied or has_other_mode):
         return False
     errors = np.array([error_one, error_two], dtype=np.uint32)
     factors = np.array(_factors(len(words) - 2)[:2], dtype=np.uint32)
@@ -174,20 +176,20 @@ def matches_before_copying(page: bytes) -> bool:
         effect: NDArray[np.uint32] = factors[:, word, None] * (words[word] - before)
         return effect
 
-    schemas = np.array([int.from_bytes(page[40:44], "big"), *_SCHEMAS], dtype=">u4").view("<u4")
+    modes = page[16:18] + b"\2\2" + (page[16:20] if copied else b"")
+    schemas = np.array(_SCHEMAS if copied else [schema_now], dtype=">u4").view("<u4")
     versions = np.array([int.from_bytes(page[96:100], "big"), apsw.SQLITE_VERSION_NUMBER], dtype=">u4").view("<u4")
-    journal = effects(_JOURNAL, np.frombuffer(page[16:18] + b"\1\1" + page[16:18] + b"\2\2", dtype="<u4"))
+    journal = effects(_JOURNAL, np.frombuffer(modes, dtype="<u4"))
     schema, version = effects(_SCHEMA, schemas), effects(_VERSION, versions)
-    others = journal[:, :, None, None] + schema[:, None, :, None] + version[:, None, None, :]
-    left = errors[:, None, None, None] - others
+    left = errors[:, None, None, None] - (
+        journal[:, :, None, None] + schema[:, None, :, None] + version[:, None, None, :]
+    )
     counter = factors[:, _COUNTER] + factors[:, _COUNTER_AGAIN]
     odd = int(counter[0] % 2 == 0)  # the number of a sum whose factor has an inverse
     change = left[odd] * np.uint32(pow(int(counter[odd]), -1, 2**32))
     before = (words[_COUNTER] - change).byteswap()
-    changed = (change != 0) + (schemas != words[_SCHEMA]).astype(int)[None, :, None]
-    changed = changed + (versions != words[_VERSION])[None, None, :]
-    matches = counter[1 - odd] * change == left[1 - odd]
-    return bool((matches & (changed > 1) & (before < _COUNTERS)).any())
+    matches = (counter[1 - odd] * change == left[1 - odd]) & (change != 0) & (before < _COUNTERS)
+    return bool(matches.any())
 
 
 def _errors(page: bytes) -> tuple[NDArray[np.uint32], tuple[np.uint32, np.uint32]]:
