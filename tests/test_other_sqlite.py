@@ -140,11 +140,11 @@ LIBRARIES = {"sqlite3": sqlite3.connect, "apsw": apsw.Connection}
 
 @pytest.mark.promise("damage.other-sqlite")
 @pytest.mark.parametrize("connect", LIBRARIES.values(), ids=LIBRARIES)
-def test_a_store_of_which_only_the_header_was_changed_opens(killed: Path, connect: Callable[[Path], Any]) -> None:
+def test_a_store_of_which_only_the_header_was_changed_opens(killed: Path, connect: Callable[[str], Any]) -> None:
     live, copy = killed.with_name("live.db"), killed.with_name("copy.db")
     with recollect.open(live) as memory:
         expected = state(memory)
-    with closing(connect(live)) as source, closing(connect(copy)) as target:
+    with closing(connect(str(live))) as source, closing(connect(str(copy))) as target:
         if isinstance(source, sqlite3.Connection):
             source.backup(target)
         else:
@@ -152,7 +152,7 @@ def test_a_store_of_which_only_the_header_was_changed_opens(killed: Path, connec
                 work.step(-1)
     assert checksums.mismatching(copy.read_bytes(), 4096) == [0]
     opens(copy, expected)
-    with closing(connect(live)) as connection:
+    with closing(connect(str(live))) as connection:
         connection.execute("PRAGMA journal_mode = DELETE").fetchall()
     opens(live, expected)
 
