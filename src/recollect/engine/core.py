@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -42,7 +43,7 @@ from recollect.engine.write.head_cache import TrieKeeper
 from recollect.engine.write.quotas import UsageTotalsCache
 from recollect.engine.write.replay import TurnCache
 from recollect.engine.write.writer import Writer
-from recollect.errors import InvalidArgumentError, RecollectError
+from recollect.errors import InvalidArgumentError, RecollectError, StoreBusyError
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Commit
 from recollect.operations import ReadTree
@@ -81,6 +82,7 @@ class Core:
         cursors: The cursors of the store.
         log_trees: The log trees.
         erasures: What follows an erasure.
+        thread: What is known of the current thread.
         answers_cleaned: The day up to which old answers (`engine.answers`) were removed, counted from 1970.
     """
 
@@ -99,6 +101,7 @@ class Core:
         self.clock = clock
         self.zone = zone_of(store.zone)
         self.answers_cleaned = -1
+        self.thread = _OfThread()
         self._latest = -(2**63)  # the latest time of the clock, in microseconds since 1970
         self._expiries = Expiries(store)
         self.intake = replace(intake, id_key=store.id_key, zone=self.zone)
@@ -170,7 +173,8 @@ class Core:
         now = max(self._latest, head.micros)
         seq, following = self._expiries.next.get(branch, (-1, 0))
         if seq != head.seq or now >= following:
-            self._latest = now = self._expiries.notice(view, branch, now)
+            now = self._expiries.notice(view, branch, now)
+            self._latest = max(self._latest, now)
         return now
 
     @contextmanager
@@ -336,6 +340,7 @@ class Core:
                 self._usage_totals.drop(branch)  # they have its time
             raise
         if commit is not None:
+            self.thread.commits += 1
             if writer.erases:
                 self.erasures.pending = True
             else:
@@ -363,6 +368,8 @@ class Core:
         """Stop the listeners, wait for calls in progress and close the store. Does nothing in a forked process."""
         if os.getpid() != self._pid:
             return
+        if self.store.owned_by_caller():
+            raise StoreBusyError(self.store.path, "this thread is inside a batch: end it first")
         try:
             self.feed.close()
             self._expiries.close(self._latest)
@@ -383,6 +390,16 @@ class Core:
             self._vector_store.close()
             if self.vectors is not None:
                 self.vectors.close()
+
+
+class _OfThread(threading.local):
+    """What is known of each thread.
+
+    Attributes:
+        commits: The number of its durable commits.
+    """
+
+    commits = 0
 
 
 class _Caches(NamedTuple):

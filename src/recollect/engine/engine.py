@@ -19,7 +19,7 @@ from recollect.engine.repeating import execute_once
 from recollect.engine.scope import Scope
 from recollect.engine.write.batch import Writing
 from recollect.engine.write.drafts import Intake
-from recollect.errors import DamagedStoreError, InvalidOperationError, RecollectError, StoreBusyError
+from recollect.errors import DamagedStoreError, InvalidOperationError, RecollectError, StoreBusyError, StoreError
 from recollect.ledger.commits import Branch
 from recollect.operations import Batch, Operation, check_label
 from recollect.stores.base import Store
@@ -92,10 +92,16 @@ class Engine:
             check_label("actor", request.actor)
         if request.reason is not None:
             check_label("reason", request.reason)
+        begun = self.core.thread.commits
         try:
             return run(self.core, request)
         except DamagedStoreError as error:  # another SQLite may have written its pages
-            return repeated(partial(run, self.core, request), error, self.core.store.renew)
+
+            def renews(error: StoreError) -> bool:
+                # What has committed is not repeated.
+                return self.core.thread.commits == begun and self.core.store.renew(error)
+
+            return repeated(partial(run, self.core, request), error, renews)
 
     @contextmanager
     def batch(

@@ -28,6 +28,7 @@ from recollect.ledger.commits import Branch, Commit
 from recollect.records.record import Record
 from recollect.stores.base import Store, Transaction, View
 from recollect.stores.derived_protocols import FullTextIndex, Uses, Vectors
+from recollect.stores.renewals import repeated
 
 _log = logging.getLogger("recollect")
 #: The setting with the note of what is left to do.
@@ -182,7 +183,10 @@ class Erasures:
         if not self.pending or not self._finishing.acquire(blocking=wait):
             return not self.pending
         try:
-            self.pending = not self._finish()
+            try:
+                self.pending = not self._finish()
+            except DamagedStoreError as error:  # another SQLite may have written pages
+                self.pending = not repeated(self._finish, error, self._store.renew)
         except RecollectError as error:
             _log.warning("an erasure is not complete yet, and will be continued: %s", error)
         finally:

@@ -65,6 +65,8 @@ class Expiries:
         if following is not None and following <= now:
             self._note(now)
             following = view.next_expiry(branch, now)
+        elif self._due > self._noted:  # it failed before
+            self._note(self._due)
         self.next[branch] = head.seq, _NEVER if following is None else following
         return now
 
@@ -98,7 +100,7 @@ class Expiries:
 
     def close(self, now: int) -> None:
         """Note the time, if a record can expire, and wait until it is noted."""
-        if now > max(self._noted, self._due):
+        if now > self._noted:
             try:
                 with self._store.read() as view:
                     latest = view.latest_time()

@@ -34,6 +34,7 @@ from recollect.engine.write.messages import Addition
 from recollect.engine.write.replay import Replay
 from recollect.errors import (
     ClosedError,
+    DamagedStoreError,
     InvalidOperationError,
     RecollectError,
     ScopeError,
@@ -107,6 +108,7 @@ from recollect.operations import Replay as ReplayOperation
 from recollect.records.record import Record
 from recollect.stores.base import View
 from recollect.stores.old_roots import trim
+from recollect.stores.renewals import REPEATS
 from recollect.stores.reports import CheckReport, Compacted
 from recollect.stores.values import Backup
 from recollect.zones import name_of
@@ -231,7 +233,7 @@ def _remember_all(core: Core, request: Request) -> Report:
     results: list[tuple[int, Outcome]] = []
     known: Replay | None = None
     policies = NONE
-    start = 0
+    start = renewals = 0
     while start < len(drafts):
         outcomes: list[tuple[int, Outcome]] = []
         refused: list[Failed] = []
@@ -257,6 +259,9 @@ def _remember_all(core: Core, request: Request) -> Report:
                     except RecollectError as error:
                         refused.append(Failed(operation.items[index], index, error))
         except (StoreError, ClosedError) as error:
+            if renewals < REPEATS and isinstance(error, DamagedStoreError) and core.store.renew(error):
+                renewals, known = renewals + 1, None  # another SQLite had written pages: this part again
+                continue
             # Earlier parts are committed; neither this part nor the following ones are stored.
             failed.extend(Failed(operation.items[index], index, error) for index, _ in drafts[start:])
             break
@@ -274,7 +279,7 @@ def _add_messages(core: Core, request: Request) -> Report:
     results: list[Outcome] = []
     failed: list[Failed] = []
     known: dict[int, Outcome] | None = None
-    at = seq = 0
+    at = seq = renewals = 0
     while at < len(addition.turns):
         try:
             with core.writing(*request[1:]) as writing:
@@ -284,6 +289,9 @@ def _add_messages(core: Core, request: Request) -> Report:
                     known = writing.writer.known_turns(addition, at)
                 after, report = writing.add(addition, known, BULK, at)
         except (StoreError, ClosedError) as error:
+            if renewals < REPEATS and isinstance(error, DamagedStoreError) and core.store.renew(error):
+                renewals, known = renewals + 1, None  # another SQLite had written pages: this part again
+                continue
             # Earlier parts are committed; neither this part nor the following ones are stored.
             failed.extend(Failed(addition.turns[index], index, error) for index in range(at, len(addition.turns)))
             break

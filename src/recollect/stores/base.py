@@ -530,6 +530,10 @@ class Store(Protocol):
         """
         ...
 
+    def owned_by_caller(self) -> bool:
+        """Return whether the current thread is inside a transaction that it has opened."""
+        ...
+
     def renew(self, error: StoreError) -> bool:
         """Verify the store after an error that may mean no damage, and renew what was only not verifiable.
 

@@ -192,6 +192,9 @@ class MemoryStore:
         dropped = sum(not commit.root.page and commit.root.hash != EMPTY for commit in commits)
         return CheckReport(disagreements(self), commits=len(commits), dropped=dropped, erased=erased)
 
+    def owned_by_caller(self) -> bool:
+        return self._writers.owned_by_caller()
+
     def renew(self, error: StoreError) -> bool:
         return False  # nothing can have written it
 

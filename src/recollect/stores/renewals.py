@@ -9,7 +9,7 @@ from recollect.errors import StoreError
 
 T = TypeVar("T")
 #: How many times a call is repeated: another SQLite may checkpoint again and again meanwhile.
-_REPEATS = 10
+REPEATS = 10
 
 
 def repeated(call: Callable[[], T], error: StoreError, renew: Callable[[StoreError], bool]) -> T:
@@ -23,7 +23,7 @@ def repeated(call: Callable[[], T], error: StoreError, renew: Callable[[StoreErr
     Raises:
         StoreError: The last error, which could not be renewed.
     """
-    for _ in range(_REPEATS):
+    for _ in range(REPEATS):
         if not renew(error):
             break
         try:

@@ -53,6 +53,9 @@ class SteppedStore:
     def derived(self) -> Derived:
         return self.inner.derived()
 
+    def owned_by_caller(self) -> bool:
+        return self.inner.owned_by_caller()
+
     def renew(self, error: StoreError) -> bool:
         return self.inner.renew(error)
 

@@ -25,6 +25,7 @@ from recollect.errors import (
     DamagedStoreError,
     NotAStoreError,
     ReadOnlyStoreError,
+    RecollectError,
     StoreError,
     StoreIOError,
 )
@@ -118,7 +119,7 @@ class VectorFile:
 
         def write(connection: apsw.Connection) -> None:
             with derived.writing(connection):
-                stored = allowed() if admitted is None else admitted
+                stored = _asked(allowed) if admitted is None else admitted
                 keys = (model.name, model.dimension, namespace)
                 connection.execute("INSERT OR IGNORE INTO sets (model, dimension, namespace) VALUES (?, ?, ?)", keys)
                 number = self._set(connection, model, namespace)
@@ -217,7 +218,7 @@ class VectorFile:
 
         def write(connection: apsw.Connection) -> int:
             with derived.writing(connection):
-                stays = wanted() if known is None else known
+                stays = _asked(wanted) if known is None else known
                 self.life += 1
                 own = "SELECT number, text FROM vectors WHERE vectors IN (SELECT number FROM sets WHERE namespace = ?)"
                 others = [(number,) for number, text in connection.execute(own, (namespace,)) if text not in stays]
@@ -267,6 +268,8 @@ class VectorFile:
             try:
                 with translated(self._path):
                     return work(self._open())
+            except _WantedError as failed:  # the store failed, not this file
+                raise failed.error from failed.error.__cause__
             except (DamagedStoreError, NotAStoreError, UnusableError) as error:
                 why = error.args[1] if isinstance(error, StoreError) else error
                 _log.warning("the vectors in %s cannot be used (%s); the texts must be embedded again", self._path, why)
@@ -277,6 +280,8 @@ class VectorFile:
             try:
                 with translated(self._path):
                     return work(self._open())
+            except _WantedError as failed:
+                raise failed.error from failed.error.__cause__
             except UnusableError as error:
                 raise StoreIOError(self._path, str(error)) from error
 
@@ -368,6 +373,21 @@ class VectorFile:
         self.life += 1
         if self._folder is not None:
             derived.remove(self._path)
+
+
+class _WantedError(Exception):
+    """What a caller was asked for, in the middle of a write, raised an error."""
+
+    def __init__(self, error: RecollectError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def _asked(wanted: Callable[[], T]) -> T:
+    try:
+        return wanted()
+    except RecollectError as error:
+        raise _WantedError(error) from error
 
 
 def _is(kind: type[T], value: Any) -> T:

@@ -12,7 +12,8 @@ POSIX locks of every process, this one included, and last as long as the descrip
 - while it writes, an exclusive lock on a byte that only Recollect uses. Writers wait for it in a gate, one at a time,
   and a process that has released it must pass the gate again: so one that writes all the time starves no other.
 
-A POSIX lock on a byte of its own tells whether the others were dropped: what was read meanwhile may be of two moments.
+A POSIX lock on a byte of its own in the index of the WAL tells whether the others there were dropped: what was read
+meanwhile may be of two moments, if other processes use the file.
 
 Systems without such locks (Windows, macOS) have none of this: there, `identity` notices a deleted WAL.
 
@@ -25,6 +26,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import struct
 import sys
 import threading
@@ -40,8 +42,9 @@ except ImportError:  # on Windows
 _log = logging.getLogger("recollect")
 #: The bytes of a file, and that of the index of its WAL, that are locked while it is in use: first, and number.
 _IN_USE, _INDEX_IN_USE = (0x40000002, 510), (128, 1)
-#: Bytes after all that a file can have: the gate before the lock for writing, that lock, and one for each process.
-_GATE, _WRITING, _PROCESSES = (2**42, 1), (2**42 + 1, 1), 2**42 + 2
+#: Bytes after all that a file can have: the gate before the lock for writing, that lock, and one for each process, by a
+#: number that it has drawn (containers can have equal process ids).
+_GATE, _WRITING, _FIRST, _MOST = (2**42, 1), (2**42 + 1, 1), 2**42 + 2, 2**31
 #: What a writer locks one after the other; the last is what it keeps.
 _TURN = (_GATE, _WRITING)
 _ALL = (0, 0)
@@ -49,6 +52,8 @@ _ALL = (0, 0)
 _FLOCK = struct.Struct("hhqqixxxx")
 #: How long a process waits before it tries again to get a lock, in seconds: at first, and at most.
 _SHORT_S, _LONG_S = 0.0002, 0.002
+#: The beginning of what is returned where there is no lock.
+_UNLOCKED = b"" if fcntl is None else struct.pack("h", fcntl.F_UNLCK)
 SUPPORTED = hasattr(fcntl, "F_OFD_SETLK") and sys.maxsize > 2**32
 
 
@@ -63,12 +68,15 @@ class _Descriptors:
 
 _lock = threading.Lock()
 _open: dict[tuple[int, int], _Descriptors] = {}
+_own = secrets.randbelow(_MOST)
 
 
 def _forget_all() -> None:
     """Close the descriptors in a fork, which would otherwise keep the locks of its parent beyond the parent's end."""
-    global _lock
-    _lock = threading.Lock()
+    global _lock, _own
+    _lock, _own = threading.Lock(), secrets.randbelow(_MOST)
+    for locks in _stores:
+        locks.forget()
     for each in _all:
         each.close_in_fork()
     for own in _open.values():
@@ -107,11 +115,15 @@ class _Locked:
             return False
         return True
 
-    def is_locked(self, part: tuple[int, int]) -> bool:
-        """Return whether anybody has a lock there, apart from this description."""
+    def owner_of(self, part: tuple[int, int]) -> int:
+        """Return the process that has a lock there, -1 for another description, of any process; 0 if none has."""
         found = fcntl.fcntl(self.descriptor, fcntl.F_OFD_GETLK, _FLOCK.pack(fcntl.F_WRLCK, 0, *part, 0))
-        kind: int = _FLOCK.unpack(found)[0]
-        return kind != fcntl.F_UNLCK
+        kind, _, _, _, process = _FLOCK.unpack(found)
+        return 0 if kind == fcntl.F_UNLCK else int(process)
+
+    def is_locked(self, part: tuple[int, int]) -> bool:
+        """Return whether there is a lock, apart from those of this description."""
+        return self.owner_of(part) != 0
 
     def mark(self, part: tuple[int, int]) -> None:
         """Set a shared POSIX lock, which is dropped with all others of this process."""
@@ -172,12 +184,13 @@ class FileLocks:
             for name in (real, real + "-shm"):
                 files.append(_Locked(name, writing=writing))
             shared = files[0].set(fcntl.F_RDLCK, _IN_USE) and files[1].set(fcntl.F_RDLCK, _INDEX_IN_USE)
-            self._own = (_PROCESSES + os.getpid(), 1)
-            files[0].mark(self._own)
+            self._mark = _FLOCK.pack(fcntl.F_WRLCK, 0, _FIRST + _own, 1, 0)
+            files[1].mark((_FIRST + _own, 1))
         except OSError as error:  # the file system has no locks, or what is read only has no index of a WAL
             _log.debug("%s has no locks besides those of SQLite: %s", self._path, error)
         if shared:
             self._files = tuple(files)
+            _stores.add(self)
         else:
             self._end()
 
@@ -214,21 +227,31 @@ class FileLocks:
         """
         if not self._files:
             return 0
-        file = self._files[0]
-        with suppress(OSError):
-            if not file.is_locked(self._own):
-                self._note_drop(file)
-        return file.of_process.drops
+        index = self._files[1]
+        try:
+            found = fcntl.fcntl(index.descriptor, fcntl.F_OFD_GETLK, self._mark)
+            if found[:2] == _UNLOCKED:
+                self._note_drop(index)
+        except OSError as error:
+            _log.debug("it is not known whether %s is locked: %s", self._path, error)
+        return index.of_process.drops
 
-    def _note_drop(self, file: _Locked) -> None:
-        others = file.is_locked(_IN_USE)  # SQLite's own lock, which was dropped, is not set again
-        file.of_process.drops += others
-        file.mark(self._own)
+    def _note_drop(self, index: _Locked) -> None:
+        below, above = (_FIRST, _own), (_FIRST + _own + 1, _MOST - _own)
+        others = any(part[1] and index.is_locked(part) for part in (below, above))  # marks of other processes
+        others = others or self._files[0].owner_of(_IN_USE) not in (-1, 0, os.getpid())  # SQLite's own in one of them
+        index.of_process.drops += others
+        index.mark((_FIRST + _own, 1))
         _log.info(
             "another library of this process has closed %s, which dropped SQLite's locks; %s",
             self._path,
-            "what was being read is read again" if others else "nothing was lost: no other process uses the file",
+            "what was being read must be read again" if others else "nothing was lost: no other process uses the file",
         )
+
+    def forget(self) -> None:
+        """Forget the locks, in a fork, which has none of them."""
+        self._files = ()
+        self._end.detach()
 
     def release(self) -> None:
         """Remove the locks, so that the last connection to close can delete the WAL."""
@@ -246,3 +269,6 @@ class FileLocks:
 def _give_back(files: list[_Locked]) -> None:
     for each in files:
         each.give_back()
+
+
+_stores: weakref.WeakSet[FileLocks] = weakref.WeakSet()

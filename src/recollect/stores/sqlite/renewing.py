@@ -86,6 +86,8 @@ def renew(connection: apsw.Connection, path: str, key: bytes, *, writing: bool) 
 
 def _renew(connection: apsw.Connection, path: str, key: bytes, data: FileBytes, *, writing: bool) -> Renewed:
     pages = Pages(data, _wal(path))
+    if not pages.has_checksums:
+        return Renewed(0, False)
     mismatching = [number for number in _mismatching(data, pages.size) if not _is_newer_in_wal(pages, number)]
     unexplained = [number for number in mismatching if number not in pages.in_wal]
     if unexplained:

@@ -146,7 +146,7 @@ class SqliteStore:
         try:
             self._open(new)
         except DamagedStoreError as error:
-            repeated(lambda: self._open(new), error, lambda error: not new and self._renew(error))
+            repeated(lambda: self._open(new), error, lambda error: not new and self._renews_at_opening(error))
         try:
             self._identity = FileIdentity(self.path, self._writer)
             self._check_frozen()
@@ -156,6 +156,9 @@ class SqliteStore:
             raise
 
     # Opening
+
+    def _renews_at_opening(self, error: StoreError) -> bool:
+        return checksums.is_fault(error) and self._renew() >= 0
 
     def _open(self, new: bool) -> None:
         self._writer = self._connect(writing=not self._write_refused)
@@ -207,8 +210,17 @@ class SqliteStore:
             with few_steps(self._writer):
                 if not self._has_tables(self._writer):
                     self._create_tables()
-                meta = dict(self._writer.execute("SELECT name, value FROM meta"))
-            self.has_checksums = checksums.reserved(self._writer)
+            self._read_meta(self._writer)
+
+    def _read_meta(self, connection: apsw.Connection) -> None:
+        """Read what the store says of itself.
+
+        Raises:
+            DamagedStoreError, NewerFormatError, OlderFormatError, WrongKeyError: It cannot be used.
+        """
+        with few_steps(connection):
+            meta = dict(connection.execute("SELECT name, value FROM meta"))
+        self.has_checksums = checksums.reserved(connection)
         try:
             least_reader, least_writer = int(meta["least_reader"]), int(meta["least_writer"])
             self._uuid, check = str(meta["uuid"]), bytes(meta["key_check"])
@@ -229,26 +241,24 @@ class SqliteStore:
         self.id_key = self.key if KEYED_IDS in features else None
         self._trusted = _ONE_PAGE_BYTES if self.has_checksums and checksums.available() and self._verify else 0
 
-    def _renew(self, error: StoreError | None = None) -> bool:
+    def _renew(self) -> int:
         """Renew the checksums of pages that another SQLite has written (`renewing`), once everything is verified.
 
         Returns:
-            False if the error does not say that a page lacks its checksum; None: look for such pages.
+            The number of pages.
 
         Raises:
-            WrongKeyError: The file was created with another key.
             DamagedStoreError: Something does not verify.
+            StoreError: The file cannot be used, as when it is opened.
         """
-        if error is not None and not checksums.is_fault(error):
-            return False
-        writing = not self._write_refused
-        connection = self._connect(writing=writing, verify=False)
+        connection = self._connect(writing=False, verify=False)
         try:
             with translated(self.path), few_steps(connection):
                 self._has_tables(connection)  # before more of it is read
-                check = connection.execute("SELECT value FROM meta WHERE name = 'key_check'").fetchall()
-            if check != [(key_check(self.key),)]:
-                raise WrongKeyError(self.path)
+                self._read_meta(connection)
+            writing = not self._write_refused
+            if writing:
+                connection.execute("PRAGMA query_only = 0")
             found = renew(connection, self.path, self.key, writing=writing)
         finally:
             with suppress(apsw.Error):
@@ -260,34 +270,37 @@ class SqliteStore:
             _log.warning("%s", self.renewed)
         if not writing:
             self._verify, self._trusted = False, 0
-        return True
+        return found.pages
+
+    def owned_by_caller(self) -> bool:
+        return self._queue.owned_by_caller()
 
     def renew(self, error: StoreError) -> bool:
         """Verify the store after an error that may mean no damage. See `Store.renew`."""
-        return checksums.is_fault(error) and self._verify and self._renews()
+        return checksums.is_fault(error) and self._renewed_pages() is not None
 
-    def _renews(self) -> bool:
-        """Renew the checksums of pages, unless that has failed before. Return whether everything verifies."""
+    def _renewed_pages(self) -> int | None:
+        """Renew the checksums of pages. Return their number; None if not everything verifies, now or the last time."""
         with self._renewing:
-            if self._beyond_renewal:
-                return False
+            if self._beyond_renewal or not self._verify or not self.has_checksums:
+                return None
             try:
                 if self._write_refused:
-                    self._renew()
+                    pages = self._renew()
                 else:
                     with self._alone():
-                        self._renew()
+                        pages = self._renew()
             except DamagedStoreError as damage:
                 self._beyond_renewal = True  # so that not every call reads everything
                 _log.error("%s", damage)
-                return False
+                return None
             except StoreError as failure:
                 _log.warning("the checksums of pages could not be renewed: %s", failure)
-                return False
-        idle, self._idle = self._idle, []
-        for each in idle:
-            each.close()
-        return True
+                return None
+        with suppress(IndexError):
+            while True:  # one by one: other threads take them, too
+                self._idle.pop().close()
+        return pages
 
     def _check_size(self) -> None:
         """Raise DamagedStoreError if the file lacks pages."""
@@ -628,10 +641,7 @@ class SqliteStore:
     def check(self) -> CheckReport:
         """Run SQLite's integrity check, and compare all rows with their hashes and with each other."""
         report = self._examined()
-        before = self.renewed
-        if report and self._verify and self._renews() and self.renewed != before:
-            return self._examined()
-        return report
+        return self._examined() if report and self._renewed_pages() else report
 
     def _examined(self) -> CheckReport:
         with self._reader() as connection:

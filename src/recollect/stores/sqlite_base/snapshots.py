@@ -13,5 +13,8 @@ import apsw
 
 
 def has_snapshot(connection: apsw.Connection) -> bool:
-    """Return whether a connection is in a transaction, or reads from a snapshot after the end of one."""
-    return connection.txn_state() != apsw.SQLITE_TXN_NONE
+    """Return whether a connection is in a transaction, or reads from a snapshot after the end of one.
+
+    A transaction that has read nothing yet has no state.
+    """
+    return connection.in_transaction or connection.txn_state() != apsw.SQLITE_TXN_NONE
