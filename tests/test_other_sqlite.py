@@ -23,11 +23,23 @@ from tests.examples import some
 import recollect
 from recollect import Memory, RecollectWarning
 from recollect import filters as f
-from recollect.errors import DamagedStoreError, StoreBusyError, StoreError, WrongKeyError
+from recollect.embedding.hashed import Hashed
+from recollect.engine import handlers
+from recollect.engine.erasures import Erasures
+from recollect.errors import (
+    DamagedStoreError,
+    NewerFormatError,
+    ReadOnlyStoreError,
+    StoreBusyError,
+    StoreError,
+    WrongKeyError,
+)
 from recollect.stores.maintenance.rescue import rescue
 from recollect.stores.sqlite import integrity, locks, renewing
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.descriptors import FileBytes
+from recollect.testing.internals import core_of
 
 RECORDS = 60
 
@@ -440,3 +452,127 @@ def test_the_rule_of_before_refuses_such_a_store(killed: Path, monkeypatch: pyte
     looked(killed)
     with pytest.raises(DamagedStoreError, match="does not match its checksum"):
         recollect.open(killed)
+
+
+# What must not be renewed, and what must be repeated
+
+
+class Fault(Exception):
+    """What SQLite raises where a page does not match its checksum."""
+
+    extendedresult = apsw.SQLITE_IOERR_DATA
+
+
+def lacks_checksum(path: Path) -> DamagedStoreError:
+    return DamagedStoreError(str(path), "a page does not match its checksum")
+
+
+def set_meta(path: Path, name: str, value: object) -> None:
+    with closing(checksums.connect(str(path))) as connection:
+        connection.execute("UPDATE meta SET value = ? WHERE name = ?", (value, name))
+
+
+def test_a_store_that_a_later_release_writes_is_read_and_not_changed(killed: Path) -> None:
+    recollect.open(killed).close()
+    set_meta(killed, "least_writer", "99")
+    without_checksums(killed)
+    before = killed.read_bytes()
+    with pytest.warns(RecollectWarning):
+        memory = recollect.open(killed)
+    with memory:
+        assert memory.count() == RECORDS
+        with pytest.raises(ReadOnlyStoreError, match="needs format 99"):
+            memory.remember("more")
+    assert killed.read_bytes() == before
+
+
+def test_a_store_of_a_later_release_is_refused_as_such(killed: Path) -> None:
+    recollect.open(killed).close()
+    set_meta(killed, "least_reader", "99")
+    without_checksums(killed)
+    with pytest.raises(NewerFormatError):
+        recollect.open(killed)
+
+
+def test_pages_of_a_store_without_checksums_are_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(checksums, "begin", lambda connection: None)
+        with recollect.open(tmp_path / "a.db") as memory:
+            fill(memory)
+    with recollect.open(tmp_path / "a.db") as memory:
+        store = core_of(memory).store
+        assert isinstance(store, SqliteStore)
+        assert not store.has_checksums
+        store._renew()
+        assert memory.check() == []
+    with recollect.open(tmp_path / "a.db") as memory:
+        assert memory.check() == []
+
+
+def test_the_check_finds_nothing_as_often_as_pages_are_renewed(killed: Path) -> None:
+    recollect.open(killed).close()
+    with recollect.open(killed) as memory:
+        for _ in range(3):
+            without_checksums(killed)
+            assert memory.check() == []
+
+
+@pytest.mark.parametrize("write", ["remember_all", "add_messages"])
+def test_a_bulk_write_goes_on_where_it_was(killed: Path, monkeypatch: pytest.MonkeyPatch, write: str) -> None:
+    monkeypatch.setattr(handlers, "BULK", 10)
+    recollect.open(killed).close()
+    real, parts = SqliteStore._begin_part, [0]
+
+    def meets(self: SqliteStore, ticket: Any) -> None:
+        parts[0] += 1
+        real(self, ticket)
+        if parts[0] == 3:  # in the middle of the bulk, another SQLite has written pages
+            without_checksums(killed)
+            raise lacks_checksum(killed) from Fault()
+
+    monkeypatch.setattr(SqliteStore, "_begin_part", meets)
+    texts = [f"a new text {number}" for number in range(45)]
+    with recollect.open(killed) as memory:
+        if write == "remember_all":
+            report = memory.remember_all(texts)
+        else:
+            report = memory.add_messages([{"role": "user", "content": each} for each in texts], conversation="c")
+        assert (report.count("created"), report.failed) == (45, ())
+        assert memory.count() == RECORDS + 45
+        assert memory.check() == []
+
+
+def test_a_call_that_has_committed_is_not_repeated(killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with recollect.open(killed) as memory:
+
+        def fails(*_: object) -> None:
+            raise lacks_checksum(killed) from Fault()
+
+        seq = memory.seq
+        with monkeypatch.context() as patch:
+            patch.setattr(Erasures, "_forget", fails)
+            with pytest.raises(DamagedStoreError):
+                memory.erase("s5")
+        assert memory.log(limit=1)[0].seq == seq + 1
+
+
+def test_an_erasure_that_goes_on_after_another_sqlite_wrote_keeps_the_vectors_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path, embedder=Hashed()) as memory:
+        memory.remember_all([{"content": f"sentence {each}", "id": f"s{each}"} for each in range(100)])
+        memory.embed_all()
+        with monkeypatch.context() as patch:
+            patch.setattr(Erasures, "_finish", lambda self: False)  # it ends before it is finished
+            assert memory.erase("s1").pending
+            memory.close()
+    without_checksums(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecollectWarning)
+        memory = recollect.open(path, embedder=Hashed())
+    with memory:
+        assert memory.vector_stats()["embedded"] == 99
+        assert not core_of(memory).erasures.pending

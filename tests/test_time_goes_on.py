@@ -14,6 +14,7 @@ import pytest
 import recollect
 from recollect import Memory
 from recollect.engine.expiries import Expiries
+from recollect.errors import StoreBusyError
 from recollect.testing.internals import core_of
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
@@ -135,3 +136,29 @@ def test_a_store_that_is_only_read_keeps_what_expired_away_too(tmp_path: Path) -
     os.chmod(tmp_path / "a.db", 0o400)
     with recollect.open(tmp_path / "a.db", clock=clock, embedder="none", read_only=True) as memory:
         assert memory.find() == []
+
+
+def test_a_note_that_failed_is_written_later(tmp_path: Path) -> None:
+    clock = Clock()
+    with recollect.open(tmp_path / "a.db", clock=clock, embedder="none", timeout=0.01) as memory:
+        memory.remember("a boat", id="boat", ttl=TTL)
+        clock.now += timedelta(seconds=60)
+        with recollect.open(tmp_path / "a.db", clock=clock, embedder="none") as other, other.batch() as batch:
+            batch.remember("in the way")
+            assert memory.get("boat") is None
+            core_of(memory)._expiries.close(0)
+    clock.now = START - timedelta(hours=1)
+    with recollect.open(tmp_path / "a.db", clock=clock, embedder="none") as memory:
+        assert memory.get("boat") is None
+
+
+def test_a_memory_is_not_closed_within_its_batch_and_goes_on(tmp_path: Path) -> None:
+    clock = Clock()
+    with recollect.open(tmp_path / "a.db", clock=clock, embedder="none", timeout=600) as memory:
+        memory.remember("a boat", id="boat", ttl=TTL)
+        clock.now += timedelta(seconds=60)
+        with memory.batch() as batch:
+            batch.remember("one")
+            with pytest.raises(StoreBusyError, match="inside a batch"):
+                memory.close()
+        assert memory.count() == 1

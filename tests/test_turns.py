@@ -114,6 +114,29 @@ def test_a_fork_keeps_no_lock_of_its_parent(path: Path) -> None:
         os.close(each)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_a_fork_inside_a_batch_leaves_it_and_the_batch_is_committed(path: Path) -> None:
+    class LeftError(Exception):
+        pass
+
+    pid = -1
+    with recollect.open(path) as memory:
+        try:
+            with memory.batch() as batch:
+                batch.remember("two")
+                pid = os.fork()
+                if pid == 0:
+                    raise LeftError
+                assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+                batch.remember("three")
+        except BaseException as error:
+            if pid == 0:
+                os._exit(not isinstance(error, LeftError))
+            raise
+        assert memory.count() == 3
+        assert memory.check() == []
+
+
 def test_stores_of_one_process_share_what_they_must_not_close(path: Path) -> None:
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     with recollect.open(path) as one:

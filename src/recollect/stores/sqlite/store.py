@@ -510,8 +510,8 @@ class SqliteStore:
 
     def _undo(self, ticket: Ticket, error: BaseException) -> None:
         """Roll back the thread's own part; or the whole transaction, if it has no other part or cannot be saved."""
-        if not ticket.has_lock or ticket.shared is None:
-            return
+        if not ticket.has_lock or ticket.shared is None or os.getpid() != self._pid:
+            return  # a fork must not touch its parent's connection
         if self._writer.in_transaction:  # SQLite itself rolls back after some errors, such as a full disk
             if ticket.inside:
                 try:
@@ -531,6 +531,8 @@ class SqliteStore:
 
     def _release(self, ticket: Ticket) -> None:
         """Pass the lock on, even if this is interrupted: other threads wait for it."""
+        if os.getpid() != self._pid:
+            return
         try:
             while ticket.has_lock or ticket.successor is not None:
                 if ticket.has_lock:
