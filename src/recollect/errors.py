@@ -42,6 +42,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
             TokenError
             AccessError
             AnswerTooLargeError
+            ResultChangedError
             ServerBusyError
             ServerVersionError
         StoreError
@@ -744,6 +745,18 @@ class AccessError(ServerError):
 
     def __str__(self) -> str:
         return f"{self.args[1]} does not allow {self.args[0]}; nothing was done: {self.args[2]}"
+
+
+class ResultChangedError(ServerError):
+    """A result that is read in parts is another one than when its first part was read. Nothing was changed."""
+
+    code = "result_changed"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+
+    def __str__(self) -> str:
+        return f"the result of {self.args[0]} has changed since its first part: ask for the first part again"
 
 
 class AnswerTooLargeError(ServerError):

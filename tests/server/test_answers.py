@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +14,12 @@ from tests.server.test_requests import EXECUTE, get, post
 
 import recollect
 from recollect import operations as op
-from recollect.errors import AnswerTooLargeError, InvalidOperationError, ServerBusyError
+from recollect.client.pages import read_whole
+from recollect.errors import AnswerTooLargeError, InvalidOperationError, ResultChangedError, ServerBusyError
 from recollect.operations.base import REGISTRY
 from recollect.server import unread as unread_module
 from recollect.server.unread import MOST_EACH, SMALL, Unread
-from recollect.wire import READ, answers, right_of
+from recollect.wire import READ, Desk, Grant, Place, Request, answers, decode, right_of
 
 #: Small limits, so that a few records are many.
 RECORDS, PROBED, BYTES = 7, 3, 3000
@@ -334,3 +336,42 @@ def test_an_export_is_read_in_pages_of_bounded_size(served: Served) -> None:
 def test_the_limit_of_a_client_is_above_that_of_an_answer() -> None:
     assert answers.ANSWER_BYTES < MOST_EACH < unread_module.MOST
     assert isinstance(LineClient, type)
+
+
+def test_the_reads_of_a_batch_are_bounded_by_bytes_and_undo_it(tmp_path: Path) -> None:
+    large = "x" * 200_000
+    with recollect.open(tmp_path / "a.db") as memory:
+        memory.remember_all([{"content": f"{large} {number}", "id": f"r{number}"} for number in range(40)])
+        operations = (op.Remember(content="undone", id="undone"), op.Find(limit=40))
+        desk, place = Desk(lambda writes: memory), Place.from_json({})
+        with pytest.raises(AnswerTooLargeError, match="nothing was changed"):
+            answers.answer(
+                op.Batch(operations=operations), lambda each: desk.execute(Request(each, Place.from_json({})), Grant())
+            )
+        assert memory.get("undone") is None
+        assert len(memory.execute(op.Batch(operations=operations))) == 2  # in this process there is no limit
+
+
+def test_a_list_that_changes_between_its_parts_is_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(answers, "ANSWER_BYTES", 2000)
+    with recollect.open(tmp_path / "a.db") as memory:
+        memory.remember("first", id="x")
+        for number in range(30):
+            memory.update("x", content=f"version {number}")
+        sent = []
+
+        def send(operation: Any, rest: Any) -> Any:
+            sent.append(rest)
+            if len(sent) == 2:
+                memory.update("x", content="in between")
+            raw = answers.answer(operation, memory.execute, None if rest is None else answers.Rest.from_json(rest))
+            return decode(raw)
+
+        def failing(operation: Any, rest: Any) -> Any:
+            memory.update("x", content=f"again {len(sent)}")
+            return send(operation, rest)
+
+        assert len(read_whole(op.History(id="x"), send, lambda: None)) == 32
+        assert sent.count(None) == 2
+        with pytest.raises(ResultChangedError, match="ask for the first part again"):
+            read_whole(op.History(id="x"), failing, lambda: None)

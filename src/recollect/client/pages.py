@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from recollect.engine.results import RecordList
-from recollect.errors import ProtocolError
+from recollect.errors import ResultChangedError
 from recollect.ledger.commits import Commit
 from recollect.operations import At, Changes, Find, Operation
 from recollect.wire import read_answer, read_result
@@ -31,7 +31,7 @@ def read_whole(operation: Operation, send: Send, state: Callable[[], object]) ->
         state: Returns what is another value after the records were changed.
 
     Raises:
-        ProtocolError: The result was changed while it was read, again and again.
+        ResultChangedError: The result was changed while it was read, again and again.
         RecollectError: What the operation raises.
     """
     answer = send(operation, None)
@@ -49,12 +49,12 @@ def read_whole(operation: Operation, send: Send, state: Callable[[], object]) ->
         return _found(inner, read, state)
     if isinstance(inner, Changes):
         return _changes(inner, read)
-    for _ in range(_TRIES):
+    for _ in range(_TRIES - 1):
         try:
             return _rest(operation, answer, send)
-        except _ChangedError:
+        except ResultChangedError:
             answer = send(operation, None)
-    raise ProtocolError(f"the result of {operation.name} changes while it is read in parts")
+    return _rest(operation, answer, send)
 
 
 Read = Callable[[Any], tuple[Any, Any]]
@@ -87,17 +87,10 @@ def _changes(operation: Changes, read: Read) -> list[Commit]:
     return out[::-1][: operation.limit] if operation.newest_first else out
 
 
-class _ChangedError(Exception):
-    """The result is another one than when its first part was read."""
-
-
 def _rest(operation: Operation, answer: Any, send: Send) -> Any:
     """Return the result of which an answer has the first part."""
     items = list(read_result(answer))
     while (more := answer.get("more")) is not None:
         answer = send(operation, more["rest"])
-        try:
-            items += read_result(answer)
-        except ProtocolError:
-            raise _ChangedError from None
+        items += read_result(answer)
     return read_answer(operation, {"ok": True, "result": items})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
@@ -22,6 +24,7 @@ from recollect.engine.read.full_text import grep
 from recollect.engine.read.proofs import prove, prove_log
 from recollect.engine.read.queries import Reading, importance_limit, stored_record
 from recollect.engine.read.terms import Glossary
+from recollect.engine.result_json import result_to_json
 from recollect.engine.results import Export, Failed, Hits, Outcome, RecordList, Report
 from recollect.engine.scope import Scope
 from recollect.engine.sdr_results import FoundSdr
@@ -33,6 +36,7 @@ from recollect.engine.write.drafts import draft
 from recollect.engine.write.messages import Addition
 from recollect.engine.write.replay import Replay
 from recollect.errors import (
+    AnswerTooLargeError,
     ClosedError,
     DamagedStoreError,
     InvalidOperationError,
@@ -114,6 +118,9 @@ from recollect.stores.values import Backup
 from recollect.zones import name_of
 
 T = TypeVar("T")
+#: Maximum number of bytes, as JSON, that the reads of a batch return together, where its caller limits them: they are
+#: in memory until it has ended. The batch is undone if they return more.
+MOST_READ_BYTES: ContextVar[int | None] = ContextVar("MOST_READ_BYTES", default=None)
 #: Number of items per commit in bulk writes.
 BULK = 1000
 #: Number of texts that are embedded at a time while a recall waits for them.
@@ -172,7 +179,12 @@ def execute_in_batch(writing: Writing, operation: Operation) -> Any:
     if handler is None or handler.in_batch is None:
         raise InvalidOperationError(operation, "cannot be part of a batch")
     try:
-        return note_failed(writing.perform(handler.in_batch, writing, operation.located(writing.zone)))
+        result = note_failed(writing.perform(handler.in_batch, writing, operation.located(writing.zone)))
+        if (most := MOST_READ_BYTES.get()) is not None and not handler.atomic:
+            writing.read_bytes += len(json.dumps(result_to_json(operation, result)))
+            if writing.read_bytes > most:
+                raise AnswerTooLargeError("a batch", writing.read_bytes, most)
+        return result
     except RecollectError as error:
         note_state(error, operation)
         raise

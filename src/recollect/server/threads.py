@@ -64,7 +64,6 @@ class FairThreads:
         self._turns: Turns[Waiting] = Turns(clock)
         self._running: Counter[Hashable] = Counter()
         self._short = 0  # how many of them are short
-        self._held = False  # a batch is the next, and waits for those
         self._batch: Waiting | None = None  # the one that is open, or is being opened
         self._batches: Counter[Hashable] = Counter()
 
@@ -117,7 +116,6 @@ class FairThreads:
             with self._lock:
                 if self._batch is not None or self._running.total() == self._count:
                     return
-                self._held = False
                 found = self._turns.take(self._is_ready)
                 if found is None:
                     return
@@ -133,13 +131,14 @@ class FairThreads:
                 with suppress(RuntimeError):  # the threads have ended, and the process does
                     self._pool.submit(self._make, waiting)
 
-    def _is_ready(self, client: Hashable, waiting: Waiting) -> bool:
-        """Return whether something can run while a thread is free: the last one is for who runs nothing yet."""
+    def _is_ready(self, client: Hashable, waiting: Waiting) -> bool | None:
+        """Return whether something can run while a thread is free; None if nothing behind it can, either.
+
+        The last thread is for a client that runs nothing yet.
+        """
         if waiting.is_batch:
-            self._held = self._held or self._short > 0
-        elif self._running.total() >= self._count - 1 and self._running[client]:
-            return False
-        return not self._held
+            return None if self._short else True
+        return not (self._running.total() >= self._count - 1 and self._running[client])
 
     def _make(self, waiting: Waiting) -> None:
         before = self._spent()

@@ -66,8 +66,12 @@ class Turns(Generic[T]):
             self._push(client, line)
         line.items.append(item)
 
-    def take(self, ready: Callable[[Hashable, T], bool]) -> tuple[Hashable, T] | None:
-        """Remove the next item that is ready, and return its client and it. Only the first of a client can be next."""
+    def take(self, ready: Callable[[Hashable, T], bool | None]) -> tuple[Hashable, T] | None:
+        """Remove the next item that is ready, and return its client and it. Only the first of a client can be next.
+
+        Args:
+            ready: Returns whether an item is ready; None if none behind it is, either.
+        """
         passed_over: list[tuple[float, int, Hashable]] = []
         try:
             while self._heap:
@@ -76,8 +80,11 @@ class Turns(Generic[T]):
                 line = self._lines.get(client)
                 if line is None or line.stamp != stamp:
                     continue
-                if not ready(client, line.items[0]):
+                verdict = ready(client, line.items[0])
+                if not verdict:
                     passed_over.append(entry)
+                    if verdict is None:
+                        return None
                     continue
                 self._now_s = max(self._now_s, used_s)
                 item = line.items.popleft()

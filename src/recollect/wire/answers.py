@@ -8,8 +8,8 @@ An answer that has `"more"` is a part, and `more` has the fields to ask again wi
   and the answer begins with the item of this number. The hash is that of the whole result, so that parts of two
   different ones are not taken for one.
 
-What is no list is refused if it is too large. The answer to a write is never refused, since it was done: it is at most
-as large as the request.
+What is no list is refused if it is too large. The answer to a write is never refused, since it was done: it is about as
+large as the request. The reads of a batch are limited while it runs, and undo it if they return more.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from recollect.engine.handlers import MOST_READ_BYTES
 from recollect.engine.result_json import result_to_json
 from recollect.engine.results import RecordList, record_json
-from recollect.errors import AnswerTooLargeError, InvalidOperationError, ProtocolError
+from recollect.errors import AnswerTooLargeError, InvalidOperationError, ProtocolError, ResultChangedError
 from recollect.ledger.commits import Commit
 from recollect.operations import At, Batch, Changes, Find, Get, Operation
 from recollect.wire.encoding import encode
@@ -140,7 +141,11 @@ def answer(operation: Operation, execute: Callable[[Operation], Any], rest: Rest
     if isinstance(inner, Changes):
         return _changes(inner, run)
     _check_parts(operation)
-    result = result_to_json(operation, execute(operation))
+    limited = MOST_READ_BYTES.set(ANSWER_BYTES)
+    try:
+        result = result_to_json(operation, execute(operation))
+    finally:
+        MOST_READ_BYTES.reset(limited)
     if right_of(operation) != READ:
         return _encoded(encode(result), None)
     if isinstance(result, list):
@@ -219,14 +224,14 @@ def _list(name: str, items: list[Any], rest: Rest) -> bytes:
     """Return a part of a list.
 
     Raises:
-        ProtocolError: The list is another one than that of the part before.
+        ResultChangedError: The list is another one than that of the part before.
     """
     encoded = [encode(each) for each in items]
     if not rest.start and sum(map(len, encoded)) <= ANSWER_BYTES:
         return _encoded(b"[%s]" % b",".join(encoded), None)
     whole = hashlib.sha256(b"\n".join(encoded)).hexdigest()[:32]
     if rest.start and rest.of != whole:
-        raise ProtocolError(f"the result of {name} has changed since its first part: ask for the first part again")
+        raise ResultChangedError(name)
     kept = fitting(encoded[rest.start :])
     after = rest.start + kept
     more = {"rest": {"from": after, "of": whole}} if after < len(encoded) else None

@@ -125,6 +125,7 @@ class Writing:
         self._count = 0  # of single `remember` operations
         self.open = True
         self.executed = 0
+        self.read_bytes = 0  # what its reads have returned, where that is limited
         self.seq = 0
         self.failure: RecollectError | None = None
 

@@ -30,15 +30,20 @@ async def begin_batch(exchange: Exchange) -> Response:
         raise InvalidArgumentError("expect_head", expect_head, "must be an integer")
     _check_no_key(exchange)
     calls, client = exchange.calls, exchange.client
-    if exchange.grant.client and calls.has_batch(client):
+    site, limited = exchange.site, bool(exchange.grant.client)
+    if limited and (client in site.beginning or calls.has_batch(client)):
         raise TooManyError("a batch of this token is open, or waits for its turn", 1.0)
     batch = calls.batch(exchange.place(data.get("in")), exchange.grant, expect_head)
+    if limited:
+        site.beginning.add(client)  # other requests are read before the call is queued
     try:
         beginning = calls.run("http", "batch", batch.begin, client=client, batch=batch, begins=True)
         await exchange.while_connected(beginning)
     except (asyncio.CancelledError, ClientDisconnect):
         batch.abandon()
         raise
+    finally:
+        site.beginning.discard(client)
     if calls.stopping:
         batch.abandon()
         raise ServerBusyError("it is stopping", 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Hashable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -55,6 +55,7 @@ class Site:
         guard: Who may send which request.
         call_s: Seconds that a call may take before its client is answered. It runs to its end nevertheless.
         batches: The open batches, by their number.
+        beginning: The clients whose batch is about to wait for its turn.
         committed: The batches that were committed last, and whose they were.
     """
 
@@ -63,6 +64,7 @@ class Site:
     guard: Guard
     call_s: float = 60.0
     batches: dict[str, OpenedBatch] = field(default_factory=dict)
+    beginning: set[Hashable] = field(default_factory=set)
     committed: OrderedDict[str, Grant] = field(default_factory=OrderedDict)
 
 

@@ -36,6 +36,7 @@ _STATUS: tuple[tuple[type[RecollectError], HTTPStatus], ...] = (
     (errors.StoreError, HTTPStatus.INTERNAL_SERVER_ERROR),
     (errors.ProtocolError, HTTPStatus.BAD_REQUEST),
     (errors.AnswerTooLargeError, HTTPStatus.BAD_REQUEST),
+    (errors.ResultChangedError, HTTPStatus.CONFLICT),
     (errors.ServerError, HTTPStatus.INTERNAL_SERVER_ERROR),
 )
 
