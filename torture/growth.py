@@ -29,8 +29,15 @@ from recollect.stores.memory import MemoryStore
 from recollect.testing.machine import memory_on
 from torture.repeats import TOKENS, distinct, repeated
 
-#: Functions that are passed a whole text and read a part of it, by the name of their module and their own.
-_BY_POSITION = frozenset((("date_matching", "_bound"), ("extraction", "_begins")))
+#: Functions that are passed a whole text and read a part of it, by the name of their module and their own; and the
+#: constructors of named tuples, which only refer to it.
+_BY_POSITION = frozenset(
+    [
+        ("date_matching", "_bound"),
+        ("<string>", "<lambda>"),
+        *(("extraction", name) for name in "_begins _run _trimmed _type _is_called".split()),
+    ]
+)
 #: Where each function is when it is called.
 _begins: dict[CodeType, int] = {}
 _SIZED = (str, bytes, list, tuple, dict, set, frozenset)
