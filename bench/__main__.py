@@ -8,6 +8,7 @@
     python -m bench sdr --records 100000 --json
     python -m bench vectors --records 100000 --json
     python -m bench poison --bytes 1048576 --json
+    python -m bench repeats --bytes 65536 --json
     python -m bench mcp --json
     python -m bench serve --json        calls over a socket and HTTP, compared with this process; 1, 8, 64 clients
     python -m bench past --records 100000 --json
@@ -103,6 +104,7 @@ MEASURES = {
     "sdr-encoders": ("sdr_encoders.sdr_encoders", "records questions"),
     "vectors": ("vectors.vectors", "records questions"),
     "poison": ("poison.poison", "bytes"),
+    "repeats": ("repeats.repeats", "bytes"),
     "mcp": ("mcp.mcp", "records questions"),
     "serve": ("serve.serve", "records questions"),
     "past": ("past.pasts", "records questions"),
@@ -199,6 +201,8 @@ def _parser() -> argparse.ArgumentParser:
     command("vectors", "the exact scan of vectors, compared with reading them all", 100_000, 50)
     poison = command("poison", "the most expensive texts, compared with plain words of as many bytes", None)
     poison.add_argument("--bytes", type=_positive, default=2**20)
+    repeated = command("repeats", "inputs that repeat one kind of token: how their cost grows, at every call", None)
+    repeated.add_argument("--bytes", type=_positive, default=2**16)
     command("mcp", "calls of the MCP server, compared with this process, and its start", 10_000, 200)
     command(
         "serve", "calls of the server, compared with this process, and requests a second of its clients", 10_000, 400

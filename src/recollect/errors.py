@@ -27,6 +27,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
         ScopeError
         ReadOnlyMemoryError
         ClosedError
+        DeadlineError
         ForkedError
         MissingExtraError (ImportError)
         EmbedderError
@@ -570,6 +571,26 @@ class ClosedError(RecollectError):
 
     def __str__(self) -> str:
         return f"{self.args[0]} is closed{self._state}: open it again"
+
+
+class DeadlineError(RecollectError):
+    """A call took longer than it may, or its client has left, and the work ended (`recollect.deadlines`).
+
+    What it read changed nothing. What it had written was undone as a whole, since no call ends so after its commit.
+
+    Args:
+        seconds: How long it could take.
+        is_left: Whether it ended because its client has left.
+    """
+
+    code = "deadline"
+
+    def __init__(self, seconds: float, is_left: bool = False) -> None:
+        super().__init__(seconds, is_left)
+
+    def __str__(self) -> str:
+        why = "its client has left" if self.args[1] else f"it takes longer than {self.args[0]} s"
+        return f"this was ended: {why}{self._state}: ask for less at a time, or allow it more time"
 
 
 class ForkedError(RecollectError):

@@ -47,22 +47,30 @@ class Server:
     """A server that runs, and requests to it."""
 
     def __init__(
-        self, address: str, folder: Path, calls: Calls, metrics: Metrics, site: Site, mcp: MountedMcp | None
+        self,
+        address: str,
+        folder: Path,
+        calls: Calls,
+        metrics: Metrics,
+        site: Site,
+        mcp: MountedMcp | None,
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.address = address
+        self.loop = loop
+        self.site = site
         self.calls = calls
         self.metrics = metrics
         self._folder = folder
-        self._site = site
         self._mcp = mcp
 
     def running(self) -> int:
         """Return how many requests run, and streams last."""
-        return self._site.guard._running.total()
+        return self.site.guard._running.total()
 
     def batches(self) -> int:
         """Return how many batches are open."""
-        return len(self._site.batches)
+        return len(self.site.batches)
 
     def tasks(self) -> int:
         """Return how many protocols of MCP run."""
@@ -88,6 +96,15 @@ class Server:
             return Answer(
                 response.status, {key.lower(): value for key, value in response.getheaders()}, response.read()
             )
+        finally:
+            connection.close()
+
+    def left_after(self, method: str, path: str, body: Any, begun: threading.Semaphore) -> None:
+        """Send a request, and leave when it has begun."""
+        connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=_TIMEOUT_S)
+        try:
+            connection.request(method, path, json.dumps(body).encode())
+            assert begun.acquire(timeout=_TIMEOUT_S)
         finally:
             connection.close()
 
@@ -135,7 +152,7 @@ def served(
         return asyncio.run_coroutine_threadsafe(work, loop).result(_TIMEOUT_S)
 
     try:
-        yield Server(run(door.open()), folder, calls, metrics, site, mounted)
+        yield Server(run(door.open()), folder, calls, metrics, site, mounted, loop)
     finally:
         calls.stopping = True
         run(door.stop())

@@ -120,3 +120,21 @@ def test_invalid_arguments_are_errors(arguments: dict[str, Any]) -> None:
     with recollect.open(":memory:") as memory, pytest.raises(recollect.RecollectError) as raised:
         memory.duplicates(**arguments)
     assert isinstance(raised.value, (InvalidArgumentError, recollect.errors.InvalidFilterError))
+
+
+@pytest.mark.promise("input.linear")
+def test_what_must_be_the_same_of_two_texts_is_hashed_once_for_each_and_not_for_each_word() -> None:
+    """It contains all numbers of a text: hashed for each word, two long texts took time quadratic in their length."""
+    hashed = []
+
+    class Exact(tuple[str, ...]):
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            hashed.append(self)
+            return super().__hash__()
+
+    words = [frozenset(f"{number}" for number in range(first, first + 200)) for first in range(3)]
+    found = sorted(_similar([(Exact(("1", "2")), each) for each in words], NEAR))
+    assert found == [(0, 1), (0, 2), (1, 2)]
+    assert len(hashed) == len(words)

@@ -159,7 +159,7 @@ def test_a_part_says_so_and_a_whole_result_does_not(served: Served) -> None:
         ids += versions["result"]
         assert len(ids) == 21
         client.ask({"op": "update", "id": "n00", "changes": {"content": "changed meanwhile"}})
-        assert client.code({"op": "history", "id": "n00", "rest": rest}) == "protocol"
+        assert client.code({"op": "history", "id": "n00", "rest": rest}) == "result_changed"
         for wrong in (5, {}, {"from": -1, "of": ""}, {"from": True, "of": ""}, {"from": 1, "of": 1}, {**rest, "x": 1}):
             assert client.code({"op": "history", "id": "n00", "rest": wrong}) == "protocol"
     with HttpClient(served.http) as web:
@@ -345,9 +345,7 @@ def test_the_reads_of_a_batch_are_bounded_by_bytes_and_undo_it(tmp_path: Path) -
         operations = (op.Remember(content="undone", id="undone"), op.Find(limit=40))
         desk, place = Desk(lambda writes: memory), Place.from_json({})
         with pytest.raises(AnswerTooLargeError, match="nothing was changed"):
-            answers.answer(
-                op.Batch(operations=operations), lambda each: desk.execute(Request(each, Place.from_json({})), Grant())
-            )
+            answers.answer(op.Batch(operations=operations), lambda each: desk.execute(Request(each, place), Grant()))
         assert memory.get("undone") is None
         assert len(memory.execute(op.Batch(operations=operations))) == 2  # in this process there is no limit
 

@@ -26,7 +26,7 @@ from recollect.indexes.words.index import WordIndex, WordView
 from recollect.records.record import Record
 from recollect.text import manner
 from recollect.text.answers import Kind, offered, wanted
-from recollect.text.dates import named
+from recollect.text.dates import MOST_DATES, named
 from recollect.text.manner import INSTRUCTION, PREFERENCE, asking_share, standing_tags, weight
 from recollect.text.requests import without_kind
 from recollect.text.words import terms
@@ -372,5 +372,5 @@ def test_a_time_that_a_question_names_often_is_looked_for_once(monkeypatch: pyte
     monkeypatch.setattr(times, "civil_of", noted)
     question = read("yesterday, three days ago, " * 500 + "harbour", view, TODAY)
     score(question, view)
-    assert len(question.dates.spans) == 1000
+    assert len(question.dates.spans) == MOST_DATES
     assert len(looked_for) <= 20

@@ -21,7 +21,7 @@ from recollect.errors import InvalidArgumentError, MissingExtraError, Unsupporte
 from recollect.memory import Memory
 from recollect.salience import LEVELS
 from recollect.server.addresses import address_of, allowed_hosts, allowed_origins
-from recollect.server.limits import BATCH_S, BODY_BYTES, MOST_BATCH_S, MOST_RUNNING, RIGHTS
+from recollect.server.limits import BATCH_S, BODY_BYTES, CALL_S, MOST_BATCH_S, MOST_CALL_S, MOST_RUNNING, RIGHTS
 from recollect.server.mcp.access import GRAPH_TOKENS, Access
 from recollect.server.mcp.first_start import GRAPH_VARIABLE, import_graph
 from recollect.server.mcp.toolsets import DEFAULT_SETS, TOOLSETS, tools_of
@@ -188,6 +188,14 @@ _FOR_SOCKET = ("--salience",)
     show_default=True,
     metavar="S",
     help="How long a batch of a client may stay open. It holds the write lock.",
+)
+@click.option(
+    "--call-seconds",
+    type=NumberRange(0.1, MOST_CALL_S),
+    default=CALL_S,
+    show_default=True,
+    metavar="S",
+    help="How long a call may take. A read then ends; a write goes on.",
 )
 @click.option(
     "--max-bytes",

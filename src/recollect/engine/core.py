@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
+from recollect.deadlines import check, lift, restore, within
 from recollect.embedding.base import Embedder
 from recollect.engine.cursors import Cursors
 from recollect.engine.erasures import Erasures
@@ -255,7 +256,9 @@ class Core:
                 with entry.lock:  # that of another entry, if the first one was dropped because of an erasure
                     if entry.reflects(view.head(branch)) and entry.value is not None:
                         return read(view, entry.value)
-            return read(view, follower.start(view, branch, key))  # an older copy was restored
+            with within(None):
+                started = follower.start(view, branch, key)  # an older copy was restored
+            return read(view, started)
 
     def tree(self, branch: Branch, scope: Scope, operation: ReadTree) -> list[TreeEntry]:
         """Read a tree of an outline. See `operations.ReadTree`."""
@@ -290,66 +293,73 @@ class Core:
         """
         now = now or self.now()
         commit: Commit | None = None
+        uncut = None
         try:
-            with self.store.write(branch, shared=shared) as transaction:
-                if expect_head is not None:
-                    check_head(transaction, branch, scope, expect_head)
-                self.erasures.notice_in(transaction, branch)
-                if not self._expiries.known:
-                    self._latest = self._expiries.begin(transaction, self._latest)
-                reads_at = max(self._latest, transaction.head(branch).micros)  # its commit states it
-                # `now` is the default time of records; `reads_at` decides which records have expired.
-                at = _now(reads_at, now)
-                writer = Writer(
-                    transaction,
-                    branch,
-                    self.store.key,
-                    at,
-                    scope,
-                    self.intake,
-                    self._tries,
-                    self._usage_totals,
-                    self._turns,
-                )
-                # Not kept: it refers to this object, and a reference cycle would keep the store from being freed.
-                services = Services(
-                    self.store,
-                    self.intake,
-                    self.keeper,
-                    self.fulltext,
-                    self.cursors,
-                    self.reads_at,
-                    self.vectors is not None,
-                    self.log_trees.head,
-                    self.tree,
-                )
-                writing = Writing(services, transaction, writer, branch, scope, now, reads_at)
-                try:
-                    yield writing
-                finally:
-                    writing.open = False
-                if writing.failure is not None:
-                    raise writing.failure
-                commit = writer.commit(actor, reason)
-                writing.seq = transaction.head(branch).seq
+            try:
+                with self.store.write(branch, shared=shared) as transaction:
+                    if expect_head is not None:
+                        check_head(transaction, branch, scope, expect_head)
+                    self.erasures.notice_in(transaction, branch)
+                    if not self._expiries.known:
+                        self._latest = self._expiries.begin(transaction, self._latest)
+                    reads_at = max(self._latest, transaction.head(branch).micros)  # its commit states it
+                    # `now` is the default time of records; `reads_at` decides which records have expired.
+                    at = _now(reads_at, now)
+                    writer = Writer(
+                        transaction,
+                        branch,
+                        self.store.key,
+                        at,
+                        scope,
+                        self.intake,
+                        self._tries,
+                        self._usage_totals,
+                        self._turns,
+                    )
+                    # Not kept: it refers to this object, and a reference cycle would keep the store from being freed.
+                    services = Services(
+                        self.store,
+                        self.intake,
+                        self.keeper,
+                        self.fulltext,
+                        self.cursors,
+                        self.reads_at,
+                        self.vectors is not None,
+                        self.log_trees.head,
+                        self.tree,
+                    )
+                    writing = Writing(services, transaction, writer, branch, scope, now, reads_at)
+                    try:
+                        yield writing
+                    finally:
+                        writing.open = False
+                    if writing.failure is not None:
+                        raise writing.failure
+                    check()
+                    uncut = lift()  # a commit and what follows it are never cut off
+                    commit = writer.commit(actor, reason)
+                    writing.seq = transaction.head(branch).seq
+                    if commit is not None:
+                        self._trimmer.begin(transaction, branch)
+            except BaseException:
+                self._tries.drop(branch)  # its pages may be those of the commit that was undone
                 if commit is not None:
-                    self._trimmer.begin(transaction, branch)
-        except BaseException:
-            self._tries.drop(branch)  # its pages may be those of the commit that was undone
+                    self._usage_totals.drop(branch)  # they have its time
+                raise
             if commit is not None:
-                self._usage_totals.drop(branch)  # they have its time
-            raise
-        if commit is not None:
-            self.thread.commits += 1
-            if writer.erases:
-                self.erasures.pending = True
-            else:
-                self.keeper.note(commit, writer.before, writer.written(commit))
-                self.erasures.committed(branch, writer.before, commit)
-            self._trimmer.note(branch, len(commit.changes))
-            self.feed.wake(branch)
-            if not writer.erases:
-                self.erasures.try_to_finish()
+                self.thread.commits += 1
+                if writer.erases:
+                    self.erasures.pending = True
+                else:
+                    self.keeper.note(commit, writer.before, writer.written(commit))
+                    self.erasures.committed(branch, writer.before, commit)
+                self._trimmer.note(branch, len(commit.changes))
+                self.feed.wake(branch)
+                if not writer.erases:
+                    self.erasures.try_to_finish()
+        finally:
+            if uncut is not None:
+                restore(uncut)
 
     def uses_of_memory(self) -> dict[str, Use]:
         """Return what is cached of each kind of index, by its name."""

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from recollect.deadlines import within
 from recollect.engine.budget import Budget
 from recollect.ledger.commits import Branch, Head
 from recollect.ledger.merkle import EMPTY, is_redacted
@@ -214,7 +215,8 @@ class Follower(Generic[K, V]):
             if head.seq < entry.seq and not newest:
                 return None
             try:
-                self._bring(entry, view, branch, key, head)
+                with within(None):  # others need it, too, and half of it is of no use to anybody
+                    self._bring(entry, view, branch, key, head)
             except BaseException:
                 self.discard(key, entry)  # the next caller starts over, even one that waits for this lock
                 raise

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
+from recollect.deadlines import checked
 from recollect.engine import history, past, receipts, replaying
 from recollect.engine.core import Core
 from recollect.engine.erasing import erase
@@ -39,6 +40,7 @@ from recollect.errors import (
     AnswerTooLargeError,
     ClosedError,
     DamagedStoreError,
+    DeadlineError,
     InvalidOperationError,
     RecollectError,
     ScopeError,
@@ -263,14 +265,14 @@ def _remember_all(core: Core, request: Request) -> Report:
                 # others have written turns since the previous part: they may be of the same conversation.
                 if known is None or writing.writer.outdated(known):
                     known = writing.writer.find_replay([each for _, each in drafts])
-                for number, (index, each) in enumerate(part, start):
+                for number, (index, each) in enumerate(checked(part), start):
                     try:
                         outcomes.append((index, writing.remember_draft(each, known.repeated.get(number))))
-                    except StoreError:
+                    except (StoreError, DeadlineError):
                         raise
                     except RecollectError as error:
                         refused.append(Failed(operation.items[index], index, error))
-        except (StoreError, ClosedError) as error:
+        except (StoreError, ClosedError, DeadlineError) as error:
             if renewals < REPEATS and isinstance(error, DamagedStoreError) and core.store.renew(error):
                 renewals, known = renewals + 1, None  # another SQLite had written pages: this part again
                 continue
@@ -300,7 +302,7 @@ def _add_messages(core: Core, request: Request) -> Report:
                 if addition.obey(writing.writer.admission) or known is None or writing.writer.seq != seq:
                     known = writing.writer.known_turns(addition, at)
                 after, report = writing.add(addition, known, BULK, at)
-        except (StoreError, ClosedError) as error:
+        except (StoreError, ClosedError, DeadlineError) as error:
             if renewals < REPEATS and isinstance(error, DamagedStoreError) and core.store.renew(error):
                 renewals, known = renewals + 1, None  # another SQLite had written pages: this part again
                 continue

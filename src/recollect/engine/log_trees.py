@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
+from recollect.deadlines import within
 from recollect.engine.budget import Budget
 from recollect.errors import StoreIOError
 from recollect.ledger.commits import Branch, Head
@@ -85,7 +86,9 @@ class LogTrees:
         with cached.lock:
             for _ in range(2):
                 try:
-                    found = work(self._caught_up(cached, view, branch))
+                    with within(None):  # as with an index, half of it is of no use
+                        tree = self._caught_up(cached, view, branch)
+                    found = work(tree)
                 except LostTileError as error:
                     _log.warning("the tree of the log of %r is computed again: %s", branch.namespace, error)
                     cached.tree = None

@@ -1,7 +1,8 @@
 """The calls of clients: executed in turn in a bounded number of threads, counted, and logged without contents.
 
 All doors share it. Reads have threads of their own, so that none waits for the write lock. Clients are served in turn
-(`server.threads`). A call that runs is completed, also if its client is gone: a write must not be cut off.
+(`server.threads`). A write that runs is completed, also if its client is gone: it must not be cut off. A read has a
+deadline, at which it looks itself (`recollect.deadlines`), and which is over when its client is gone.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from recollect.deadlines import Deadline, within
 from recollect.errors import (
     ClosedError,
     RecollectError,
@@ -22,7 +24,7 @@ from recollect.errors import (
     StoreChangedError,
     StoreReplacedError,
 )
-from recollect.server.limits import BATCH_S, EXPORT_S, TURN_S
+from recollect.server.limits import BATCH_S, CALL_S, EXPORT_S, TURN_S
 from recollect.server.threads import FairThreads, Waiting
 from recollect.server.unread import Unread
 from recollect.wire import Desk, Grant, OpenBatch, Place, Request, reads
@@ -37,6 +39,8 @@ MOST_BEGINNING = 64
 _LONG = frozenset("backup check compact embed_all erase probe remember_all".split())
 #: Whose calls those of the server itself are.
 _OURS = "the server"
+#: The part of the time of a call after which a read ends, so that its client learns why.
+_OF_CALL = 0.95
 #: Called with the door, the name of what was executed, seconds, and the code of the error or "".
 OnServed = Callable[[str, str, float, str], object]
 
@@ -51,6 +55,9 @@ class Calls:
         batch_s: How long a batch may stay open.
         export_s: How long an export may stay open, in seconds. While it is, the WAL of the store cannot be emptied.
         turn_s: Seconds that a write, or a batch, waits for its turn.
+        call_s: Seconds that a call may take. A read ends a little before, its waiting included; not one of those that
+            may take minutes.
+        deadline: Returns the deadline in so many seconds.
         most_waiting: Number of calls that may wait for a thread; further ones are refused.
         failed: Called in a thread with each error, so that a store that was replaced is opened again.
         unread: What clients have not read of their answers.
@@ -64,6 +71,8 @@ class Calls:
     batch_s: float = BATCH_S
     export_s: float = EXPORT_S
     turn_s: float = TURN_S
+    call_s: float = CALL_S
+    deadline: Callable[[float], Deadline] = Deadline
     most_waiting: int = 4096
     failed: Callable[[RecollectError], object] = lambda error: None
     unread: Unread = field(default_factory=Unread)
@@ -88,7 +97,7 @@ class Calls:
         begins: bool = False,
         writes: bool | None = None,
         wanted: Callable[[], bool] = lambda: True,
-    ) -> None:
+    ) -> Deadline | None:
         """Run a call in a thread when it is its client's turn, and pass what comes of it to `done` in the event loop.
 
         It is refused while the server stops, or if too many wait; not if it is one of an open batch, since that would
@@ -104,22 +113,30 @@ class Calls:
             begins: Whether it opens the batch.
             writes: Whether it writes; None: as its name says.
             wanted: Returns whether somebody still waits for the result. A read that nobody waits for is not begun.
+
+        Returns:
+            The deadline of a read, to be cancelled when its client is gone; None if it has none.
         """
         if (batch is None or begins) and (reason := self._full(begins)):
             self.on_served(door, name, 0.0, ServerBusyError.code)
             done(ServerBusyError(reason, 1.0))
-            return
+            return None
         self.running += 1
         self.beginning += begins
         loop = asyncio.get_running_loop()
         begun = time.perf_counter()
         writes = not reads(name) if writes is None else writes
+        is_limited = not writes and batch is None and name not in _LONG
+        deadline = self.deadline(self.call_s * _OF_CALL) if is_limited else None
         expiry: asyncio.TimerHandle | None = None
         has_ended = False
 
         def run() -> None:
             gone = not writes and batch is None and not wanted()
-            result = ServerBusyError("its client is gone", 1.0) if gone else self._made(name, call, again=batch is None)
+            result: T | RecollectError = ServerBusyError("its client is gone", 1.0)
+            if not gone:
+                with within(deadline):
+                    result = self._made(name, call, again=batch is None)
             loop.call_soon_threadsafe(ended, result)
 
         def ended(result: T | RecollectError) -> None:
@@ -153,7 +170,7 @@ class Calls:
 
         if batch is not None and not begins:
             in_batch()
-            return
+            return None
         queue = self._writers if writes else self._readers
         waiting = Waiting(client, run if batch is None else in_batch, is_batch=begins, is_short=name not in _LONG)
         if batch is not None:
@@ -168,6 +185,7 @@ class Calls:
                     ended(error)
 
             expiry = loop.call_later(self.turn_s, expire)
+        return deadline
 
     def has_batch(self, client: Hashable) -> bool:
         """Return whether a batch of a client is open, or waits for its turn."""
@@ -250,8 +268,15 @@ class Calls:
         def wanted() -> bool:
             return not future.done()
 
-        self.start(door, name, call, done, client=client, batch=batch, begins=begins, writes=writes, wanted=wanted)
-        result = await future
+        deadline = self.start(
+            door, name, call, done, client=client, batch=batch, begins=begins, writes=writes, wanted=wanted
+        )
+        try:
+            result = await future
+        except asyncio.CancelledError:  # the client is gone, or is answered already
+            if deadline is not None:
+                deadline.cancel()
+            raise
         if isinstance(result, RecollectError):
             raise result
         return result

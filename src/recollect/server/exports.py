@@ -6,6 +6,7 @@ import threading
 from itertools import islice
 
 from recollect import Export
+from recollect.deadlines import check, within
 from recollect.errors import ClosedError
 from recollect.wire import encode, record_json
 
@@ -36,10 +37,12 @@ class Pages:
 
         Raises:
             ClosedError: The export was closed.
+            DeadlineError: The deadline was over before. No record was read.
         """
         out: list[bytes] = []
         size = 0
-        with self._lock:
+        check()
+        with self._lock, within(None):  # a page that is cut off could not be read again
             if self._closed:
                 raise ClosedError("the export")
             for record in islice(self._export.records, _RECORDS):

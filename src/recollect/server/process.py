@@ -26,7 +26,7 @@ from recollect.server.calls import Calls
 from recollect.server.http.app import HttpDoor, McpClients, application
 from recollect.server.http.exchange import Site
 from recollect.server.http.guard import Guard
-from recollect.server.limits import BATCH_S, BODY_BYTES, MOST_RUNNING
+from recollect.server.limits import BATCH_S, BODY_BYTES, CALL_S, MOST_RUNNING
 from recollect.server.metrics import Metrics
 from recollect.server.running import Door as AnyDoor
 from recollect.server.running import serve
@@ -60,6 +60,7 @@ class Options:
         read_only: Whether clients can only read.
         salience: How strictly the action store judges texts.
         batch_seconds: How long a batch may stay open.
+        call_seconds: How long a call may take.
         max_bytes: Maximum size of a request.
         max_requests: Number of requests of one token that run at the same time.
         index_bytes, vector_bytes: Memory limits.
@@ -78,6 +79,7 @@ class Options:
     read_only: bool = False
     salience: Level = "normal"
     batch_seconds: float = BATCH_S
+    call_seconds: float = CALL_S
     max_bytes: int = BODY_BYTES
     max_requests: int = MOST_RUNNING
     index_bytes: int | None = None
@@ -162,6 +164,7 @@ async def _serve(served: ServedMemory, namespace: str, options: Options, given: 
 
     calls = Calls(desk, on_served)
     calls.batch_s = options.batch_seconds
+    calls.call_s = options.call_seconds
     calls.failed = served.failed
     waits = Waits(served)
     shared = Door(
@@ -190,7 +193,7 @@ async def _serve(served: ServedMemory, namespace: str, options: Options, given: 
             most_running=options.max_requests,
             read_only=options.read_only,
         )
-        site = Site(calls, waits, guard)
+        site = Site(calls, waits, guard, options.call_seconds)
         if options.with_mcp:
             from recollect.server.mcp.mounted import MountedMcp
 

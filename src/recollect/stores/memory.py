@@ -16,6 +16,7 @@ from itertools import islice, takewhile
 from operator import itemgetter
 from typing import Any
 
+from recollect.deadlines import checked
 from recollect.errors import ClosedError, StoreBusyError, StoreError, UnsupportedError
 from recollect.filters.tree import EVERYTHING, AllOf, Everything, Filter, Is, Nothing
 from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
@@ -279,7 +280,7 @@ class _MemoryView:
     ) -> Iterator[Record]:
         live = self._candidates(branch, where)
         found = in_order(
-            (record for record in live if not expired(record, now) and where.matches(record)), order, after
+            (record for record in checked(live) if not expired(record, now) and where.matches(record)), order, after
         )
         yield from found if limit is None else found[:limit]
 
@@ -304,7 +305,7 @@ class _MemoryView:
         return self._contents.payloads.get((branch.namespace, version))
 
     def versions(self, branch: Branch) -> Iterator[tuple[str, Stored]]:
-        for stored, record in self._live(branch):
+        for stored, record in checked(self._live(branch)):
             yield record.id, stored
 
     def nbytes(self, branch: Branch) -> int:

@@ -88,7 +88,7 @@ class Finder:
             raw = {name: value for name, value in found.groupdict().items() if value and name.endswith(mark)}
             slots = {name[: -len(mark)]: self._value(name[: -len(mark)], value) for name, value in raw.items()}
             begin, end = found.span()
-            if self._is_unsure(text[:begin], raw, slots):
+            if self._is_unsure(text[max(0, begin - 30) : begin], raw, slots):
                 continue
             bound, first, last = self._bound(text, begin, end)
             rule = self._templates[number][0]
@@ -110,7 +110,7 @@ class Finder:
             bool(months)
             and len(slots) == 1
             and plain(months[0]) in self._unsure
-            and (self._introducing is None or self._introducing.search(before[-30:]) is None)
+            and (self._introducing is None or self._introducing.search(before) is None)
         )
 
     def _bound(self, text: str, begin: int, end: int) -> tuple[str, int, int]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from recollect.text import date_spans
@@ -29,6 +29,9 @@ _ABSOLUTE = ("date", "month", "year")
 _OF_MONTHS = ("week of", "between")
 #: Days between two others are named ones if they are fewer.
 _MOST_DAYS = 15
+#: Number of dates of a question that count, of each way to write one: ISO, in numbers, in words. Further ones are
+#: passed over. Each is compared with the days of all documents, so a question may not have any number of them.
+MOST_DATES = 64
 _DIGITS = frozenset("0123456789")
 _ISO = re.compile(r"(?<![\d-])((?:19|20)\d\d)-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?![\d-])")
 #: Number of stop words of a language that make a question one in it.
@@ -71,7 +74,7 @@ NO_DATES = Named(frozenset(), frozenset(), frozenset())
 
 
 def named(question: str, reference: date, tag: str | None = None) -> Named:
-    """Return the dates named in a question.
+    """Return the dates named in a question: of each way to write one, the first `MOST_DATES`.
 
     Args:
         question: The question.
@@ -84,17 +87,14 @@ def named(question: str, reference: date, tag: str | None = None) -> Named:
     >>> named("Whom did I meet the day before yesterday?", date(2024, 1, 1)).spans
     ((datetime.date(2023, 12, 30), datetime.date(2023, 12, 30)),)
     """
-    languages = _languages(question)
+    own, languages = _languages(question)
     if not languages:  # most questions stop here
         return NO_DATES
     rest = " ".join(question.split())
     spans: list[Span] = []
     for pattern in (_ISO, _NUMERIC):
-        spans += [
-            date_spans.one(day)
-            for found in pattern.finditer(rest)
-            for day in sorted(_complete(found, tag or language_of(question)))
-        ]
+        found = islice(pattern.finditer(rest), MOST_DATES)
+        spans += [date_spans.one(day) for each in found for day in sorted(_complete(each, tag or own))]
         rest = pattern.sub(" ", rest)
     months, years, days, phrases = set[int](), set[int](), set[tuple[int, int]](), []
     moments: list[tuple[int, int]] = []
@@ -129,17 +129,17 @@ def named(question: str, reference: date, tag: str | None = None) -> Named:
     return Named(frozenset(months), frozenset(years), frozenset(days), tuple(spans), tuple(phrases), tuple(moments))
 
 
-def _languages(question: str) -> list[str]:
-    """Return the languages that a question may name a date in, the most probable first."""
+def _languages(question: str) -> tuple[str, list[str]]:
+    """Return the language of a question, and those that it may name a date in, the most probable first."""
     present = letters(question)
     if present is not None and _possible_words().isdisjoint(present):
-        return []
+        return ENGLISH, []
     words = _words(question)
     digits = not _DIGITS.isdisjoint(question)
     own = language_of(question)
     first = [each for each in dict.fromkeys([own, ENGLISH]) if each in LANGUAGES]
     languages = [*first, *(each for each in LANGUAGES if each not in first)]
-    return [each for each in languages if _may_name(each, own, words, question) or (digits and each in first)]
+    return own, [each for each in languages if _may_name(each, own, words, question) or (digits and each in first)]
 
 
 def _may_name(language: str, own: str, words: set[str], question: str) -> bool:
@@ -155,14 +155,14 @@ def _may_name(language: str, own: str, words: set[str], question: str) -> bool:
 
 
 def _matches(text: str, languages: Sequence[str]) -> list[Match]:
-    """Return the phrases of the language whose phrases take the most of a text; of equal ones, the first."""
+    """Return the phrases of the language whose first phrases take the most of a text; of equal ones, the first."""
     best: list[Match] = []
     most = 0
     words = _words(text) if len(languages) > 1 else set[str]()
     for each in languages:
         if best and _finds_no_more(each, words, best):
             continue
-        found = list(finder(each).find(text))
+        found = list(islice(finder(each).find(text), MOST_DATES))
         length = sum(len(match.text) for match in found)
         if length > most:
             best, most = found, length

@@ -6,6 +6,7 @@ The time of an event is not in the question but in the memory, where a record te
 from __future__ import annotations
 
 import re
+from itertools import chain, islice
 from typing import NamedTuple
 
 from recollect.text.words import letters
@@ -44,6 +45,10 @@ _WORDS = frozenset(
 )
 
 
+#: Number of events of a question that count; further ones are passed over. Each is a search of its own.
+MOST_EVENTS = 8
+
+
 class Event(NamedTuple):
     """An event that a question names as a time.
 
@@ -57,7 +62,7 @@ class Event(NamedTuple):
 
 
 def events(question: str) -> tuple[Event, ...]:
-    """Return the events that a question, with single blanks between its words, names as times.
+    """Return the first `MOST_EVENTS` events that a question, with single blanks between its words, names as times.
 
     >>> events("What did we buy after the move to Oslo?")
     (Event(relation='after', name='move to Oslo'),)
@@ -67,9 +72,8 @@ def events(question: str) -> tuple[Event, ...]:
     present = letters(question)
     if present is not None and _WORDS.isdisjoint(present):  # most questions stop here
         return ()
-    found = [*_SPACED.finditer(question), *(() if question.isascii() else _UNSPACED.finditer(question))]
     out = []
-    for match in found:
+    for match in islice(chain(_SPACED.finditer(question), _UNSPACED.finditer(question)), MOST_EVENTS):
         name = _END.sub("", match["event"]).strip()
         if name:
             out.append(Event(next(each for each in ("after", "before", "around") if match[each]), name))

@@ -57,7 +57,9 @@ def facts_in(text: str, *, speaker: str | None = None) -> list[Extracted]:
 
 def distinct(facts: Iterable[Extracted]) -> list[Extracted]:
     """Return facts, of those with the same name and text the first. Case makes no difference."""
-    return list({(each.entity_name.lower(), each.fact.lower()): each for each in reversed(list(facts))}.values())[::-1]
+    last_first = list(facts)[::-1]
+    lower = {fact: fact.lower() for fact in {each.fact for each in last_first}}  # many are about one long sentence
+    return list({(each.entity_name.lower(), lower[each.fact]): each for each in last_first}.values())[::-1]
 
 
 def rule_importance(fact: str, entity_type: str, default: float = 0.5) -> float:

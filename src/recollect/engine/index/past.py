@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
+from recollect.deadlines import within
 from recollect.engine.budget import Budget
 from recollect.engine.follower import in_history
 from recollect.engine.index.keeper import BRANCH_BYTES, BULK_CHANGES, IndexKeeper, apply_written
@@ -94,7 +95,7 @@ class PastIndexes:
         entry = self._entries.get_or_put(key, _Entry)
         with entry.lock:
             if not _usable(entry.built, view, branch):
-                with self._keeper.building():
+                with self._keeper.building(), within(None):
                     index = self._index(view, branch, head.seq)
                 if index is None:
                     return None

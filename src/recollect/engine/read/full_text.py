@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 
+from recollect.deadlines import checked, within
 from recollect.engine.follower import changed_since
 from recollect.engine.results import RecordList
 from recollect.engine.scope import Scope
@@ -58,8 +59,9 @@ def grep(
 
         with store.read():
             pass  # raises if the store is closed or forked, before the file and locks of the index are used
-        ids = index.search(branch, operation.query, updates_since)
-        stored = ((record_id, views[0].get(branch, record_id)) for record_id in ids)
+        with within(None):  # the index catches up, which is kept as a whole
+            ids = index.search(branch, operation.query, updates_since)
+        stored = ((record_id, views[0].get(branch, record_id)) for record_id in checked(ids))
         records = {each: Record.load(version.payload) for each, version in stored if version is not None}
         if mismatched := [each for each, record in records.items() if record.id != each]:
             raise DamagedStoreError(store.path, f"record {mismatched[0]!r} has another id in its payload")

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import chain, groupby, islice
 from typing import Any
 
+from recollect.deadlines import check
 from recollect.engine.cursors import Cursors
 from recollect.engine.index.mentions import MentionIndex
 from recollect.engine.index.outlines import OutlineOf, outlines_at
@@ -357,6 +358,7 @@ def in_pages(
     size = _COMMITS_PAGE if limit is None else min(limit, _COMMITS_PAGE)
     before: int | None = None
     while True:
+        check()
         page = list(view.commits(branch, since, size, record_id, before=before, newest_first=newest_first))
         yield from page
         if len(page) < size:

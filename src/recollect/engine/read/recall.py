@@ -11,6 +11,7 @@ from itertools import compress
 
 import numpy as np
 
+from recollect.deadlines import current
 from recollect.engine.index.vectors import QuestionVector
 from recollect.engine.read.filter_bounds import UNBOUNDED, bounds, of_scope
 from recollect.engine.read.record_loader import Records
@@ -78,6 +79,9 @@ def recall(
         In proportion to the postings of the question's words, and to the number of hits that the filter rejects.
     """
     words = words.at(now)
+    deadline = current()
+    if deadline is not None:
+        words = words.until(deadline)
     if scope.fixed:
         # Statistics too must not depend on records outside the scope: words, lengths and names.
         table = words.table
@@ -114,6 +118,7 @@ def recall(
             chosen.append((index, record))
             if len(chosen) == operation.k:
                 break
+    words.check()
     standing = _standing(records, words.table, of_standing, where, among, lapsed)
     if of_standing is scores:  # explaining all together costs little more than explaining one
         explained = _hits([*chosen, *standing], scores)

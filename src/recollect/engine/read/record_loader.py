@@ -8,6 +8,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any
 
+from recollect.deadlines import check
 from recollect.engine.index.record_cache import RecordCache, cache_of
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import TEXT_FIELDS
@@ -43,6 +44,7 @@ class Records:
         """
         cache = cache_of(self._table.rows, standing)
         while ranks := list(islice(order, page_size)):
+            check()
             records = self._of(numbers[[index for index, _ in ranks]].tolist(), cache)
             for (index, total), record in zip(ranks, records, strict=True):
                 yield index, total, record

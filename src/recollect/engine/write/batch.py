@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, NamedTuple, TypeVar
 
+from recollect.deadlines import checked
 from recollect.engine.cursors import Cursors
 from recollect.engine.history_results import Restored
 from recollect.engine.index.keeper import IndexKeeper, apply_written, read_back
@@ -31,6 +32,7 @@ from recollect.engine.write.writer import Writer
 from recollect.errors import (
     ClosedError,
     ConflictError,
+    DeadlineError,
     RecollectError,
     RejectedError,
     ScopeError,
@@ -149,7 +151,7 @@ class Writing:
             result = call(*arguments)
             self.executed += 1
             return result
-        except StoreError as error:
+        except (StoreError, DeadlineError) as error:
             self.failure = self.failure or error
             raise
         except Exception:
@@ -190,7 +192,7 @@ class Writing:
         for number, ((index, _), item) in enumerate(zip(drafts, looked_up, strict=True)):
             try:
                 results.append(self.remember_draft(item, repeated.get(number)))
-            except StoreError:
+            except (StoreError, DeadlineError):
                 raise
             except RecollectError as error:
                 if operation.on_error == "raise":
@@ -222,7 +224,7 @@ class Writing:
         results: list[Outcome] = []
         failed: list[Failed] = []
         added = 0
-        for index in range(start, len(addition.turns)):
+        for index in checked(range(start, len(addition.turns))):
             outcome = known.get(index)
             if outcome is None:
                 if added == limit:
@@ -230,7 +232,7 @@ class Writing:
                 added += 1
                 try:
                     outcome = self.remember_draft(addition.draft(index))
-                except StoreError:
+                except (StoreError, DeadlineError):
                     raise
                 except RecollectError as error:
                     failed.append(Failed(addition.turns[index], index, error))
@@ -387,7 +389,7 @@ class Writing:
 
     def _looked_up(self, drafts: list[Draft]) -> Iterator[Draft]:
         """Yield drafts, looking up the ids of `_LOOKED_UP` of them at a time."""
-        for index, item in enumerate(drafts):
+        for index, item in enumerate(checked(drafts)):
             if index % _LOOKED_UP == 0:
                 self.writer.look_up(drafts[index : index + _LOOKED_UP])
             yield item

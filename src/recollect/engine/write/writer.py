@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import Any
 
+from recollect.deadlines import checked
 from recollect.engine.policies import policies_of
 from recollect.engine.quota import quota_of
 from recollect.engine.results import Outcome, Status
@@ -524,8 +525,8 @@ class Writer:
         """
         live = AllOf.of(self._scope.filter, where if prefiltered is None else prefiltered)
         where = AllOf.of(self._scope.filter, where)
-        found = list(self._tx.select(self._branch, live, order="id", now=self._micros))
-        for record in found:
+        found = list(checked(self._tx.select(self._branch, live, order="id", now=self._micros)))
+        for record in checked(found):
             self._drop(record.id, "forgotten")
         for record_id in self._tx.due(self._branch, self._micros, _ALL):
             due = self._due(record_id)

@@ -93,6 +93,7 @@ class Base:
         number = postings.terms[term]
         found = self._summaries.get(number)
         if found is None:
+            postings.check()
             begin, end = postings.spans[term, :2].tolist()
             return self._summarized(kernels, number, postings.base[begin:end], is_title)
         with suppress(KeyError):  # another thread has evicted it

@@ -90,6 +90,7 @@ class NumpyKernels:
             shares[TITLE, at] += title_share(int(weights.terms[term]), own, pivot[at], weights.whole)
         relevant = shares.sum(axis=0) > 0
         for first, second, share in weights.pairs.tolist():
+            postings.check()
             near = _near(occurrences[first], occurrences[second])
             if part is not None:
                 near = near[_wanted(near, part)]
@@ -230,6 +231,7 @@ def _lending(step: int) -> int:
 def _parts(postings: Postings) -> Iterator[Ints]:
     """Yield the occurrences of each term, those in dead documents included."""
     for begin, end, tail_begin, tail_end in postings.spans.tolist():
+        postings.check()
         base, tail = postings.base[begin:end], postings.tail[tail_begin:tail_end]
         yield np.concatenate([base, tail]) if len(base) and len(tail) else base if len(base) else tail
 

@@ -91,6 +91,7 @@ def read(text: str, view: WordView, now: date, tag: str | None = None) -> Questi
         # If there are documents of that time, "yesterday" is a date and not a word to search for.
         for phrase in dict.fromkeys(dates.relative):
             framed = framed.replace(phrase, " ")
+    view.check()
     speaker, misspelt = _speaker(text, view)
     language = _language(text, view, tag)
     frame = _frame(framed, view, misspelt, language) if table.has_speakers else Frame(frame_words(language))
@@ -126,6 +127,7 @@ def _times_of(happened: Iterable[Event], view: WordView, language: str) -> Itera
     """
     table = view.table
     for relation, name in happened:
+        view.check()
         pairs = terms(name, language)
         while pairs and not (telling := _having_all([term for term, _ in pairs], view)).any():
             pairs.pop()

@@ -16,6 +16,7 @@ import numpy as np
 
 from recollect.indexes.documents.columns import NONE, Document, Flags, Ints
 from recollect.indexes.documents.table import Documents, Table
+from recollect.indexes.ending import Ending
 from recollect.indexes.fixed_point import ONE, log_ratio
 from recollect.indexes.parameters import COMPOUND_WEIGHT
 from recollect.indexes.words.compounds import related
@@ -81,7 +82,13 @@ class _Tail:
 
 
 class WordView:
-    """An immutable view of the index."""
+    """An immutable view of the index.
+
+    Attributes:
+        table: The documents.
+        segment: The segment; None if there is none.
+        ending: When work on the view must end; None for no limit.
+    """
 
     def __init__(
         self,
@@ -90,7 +97,9 @@ class WordView:
         tails: dict[str, _Tail],
         vocabulary: Vocabulary,
         borrowed: Mapping[str, int],
+        ending: Ending | None = None,
     ) -> None:
+        self.ending = ending
         self.table = table
         self.segment = segment
         self._tails = tails
@@ -108,7 +117,16 @@ class WordView:
     def _of(self, table: Table) -> WordView:
         if table is self.table:
             return self
-        return WordView(table, self.segment, self._tails, self._vocabulary, self._borrowed)
+        return WordView(table, self.segment, self._tails, self._vocabulary, self._borrowed, self.ending)
+
+    def until(self, ending: Ending) -> WordView:
+        """Return the view for work that ends by a limit: the kernels look at it, and `check` does."""
+        return WordView(self.table, self.segment, self._tails, self._vocabulary, self._borrowed, ending)
+
+    def check(self) -> None:
+        """Raise the error of the limit if the work is over. Called between the parts of a question."""
+        if self.ending is not None:
+            self.ending.check()
 
     # Occurrences of terms
 
@@ -198,7 +216,7 @@ class WordView:
         rows = np.array(spans, dtype=np.int64).reshape(-1, 4)
         tail = _NOTHING if not tails else tails[0] if len(tails) == 1 else np.concatenate(tails)
         known = not tails and self.table.live_count == self.table.count
-        return Postings(base, tail, rows, lengths, segment, tuple(numbers)), counts if known else None
+        return Postings(base, tail, rows, lengths, segment, tuple(numbers), self.ending), counts if known else None
 
     def having(self, terms: Iterable[str]) -> Flags:
         """Return which documents contain any of some terms, dead documents included.
@@ -343,6 +361,8 @@ def query_terms(view: WordView, terms: Sequence[tuple[str, str]], language: str 
     for term, word in list(dict.fromkeys(terms)):
         if not word or view.known(term):
             continue
+        if view.ending is not None:
+            view.ending.check()
         for like in view.similar(word, term):
             known = out.get(like.stem)
             if known is None or known.weight < like.dice:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import NONE, Ints
 from recollect.indexes.documents.table import Table
+from recollect.indexes.ending import Ending
 
 if TYPE_CHECKING:
     from recollect.indexes.words.segment import Segment
@@ -48,6 +49,7 @@ class Postings(NamedTuple):
         lengths: For each occurrence in `base`, the length of its document and the flag MORE (`lengths_of`).
         segment: The segment that `base` is of; None if there is none.
         terms: The number of each term in the segment, or NONE.
+        ending: When work on them must end; None for no limit. Kernels look at it between terms and between blocks.
     """
 
     base: Ints
@@ -56,6 +58,12 @@ class Postings(NamedTuple):
     lengths: NDArray[np.uint16]
     segment: Segment | None = None
     terms: tuple[int, ...] = ()
+    ending: Ending | None = None
+
+    def check(self) -> None:
+        """Raise the error of the limit if the work is over."""
+        if self.ending is not None:
+            self.ending.check()
 
 
 def live(occurrences: Ints, table: Table) -> Ints:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from recollect import filters as f
 from recollect.arguments import all_named, json_form
+from recollect.deadlines import checked
 from recollect.engine.results import Outcome, record_from_json, record_json
 from recollect.errors import ConflictError, InvalidArgumentError, RecollectError, SummaryError, UnknownRecordError
 from recollect.filters.text_form import as_filter
@@ -187,7 +188,7 @@ class Consolidation(Calls):
             condition = condition & f.before(limit + timedelta.resolution)  # at that time, too
         groups = groups_of(self.find(f.kind(*GROUPED_BY) & condition, order="id"), min_count, now)
         method = _Method(summariser, min_count, strict=strict, dry_run=dry_run)
-        prepared = [method.summary(group) for group in groups]
+        prepared = [method.summary(group) for group in checked(groups)]
         if dry_run or not any(each.text for each, _ in prepared):
             return Consolidated(tuple(each for each, _ in prepared))
         with self.batch(actor=actor, reason=reason) as batch:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from recollect import filters as f
 from recollect.arguments import all_named
+from recollect.deadlines import checked
 from recollect.engine.results import record_json
 from recollect.errors import InvalidArgumentError
 from recollect.filters.text_form import as_filter
@@ -125,7 +126,7 @@ class Contradictions(Calls):
         condition = as_filter(where)
         check_filter(condition)
         records = self.find(f.kind(*KINDS) & condition, order="id")
-        return disagreeing(each for record in records for each in statements(record))
+        return disagreeing(each for record in checked(records) for each in statements(record))
 
     def resolve(self, found: Contradiction | Sequence[Contradiction]) -> Record:
         """Let the newer of two records supersede the older one, and return the newer one.

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from recollect import filters as f
 from recollect.arguments import all_named
+from recollect.deadlines import checked
 from recollect.engine.results import record_json
 from recollect.errors import InvalidArgumentError
 from recollect.filters.text_form import as_filter
@@ -127,7 +128,7 @@ def found_in(records: Iterable[Record], likeness: Likeness = "restated") -> list
         records: The records, in the order of the result.
         likeness: How different they may be.
     """
-    said = [_said(record) for record in records if isinstance(record.content, str)]
+    said = [_said(record) for record in checked(records) if isinstance(record.content, str)]
     group_of: dict[int, int] = {}
     worst: dict[int, int] = defaultdict(int)
 
@@ -201,9 +202,12 @@ def _similar(features: Sequence[tuple[Hashable, frozenset[str]]], threshold: Fra
     for _, elements in features:
         for element in elements:
             counts[element] += 1
-    index: dict[tuple[Hashable, str], list[int]] = defaultdict(list)
-    first: dict[tuple[Hashable, frozenset[str]], int] = {}
-    for at, (exact, elements) in enumerate(features):
+    index: dict[tuple[int, str], list[int]] = defaultdict(list)
+    first: dict[tuple[int, frozenset[str]], int] = {}
+    # A number in the place of what must be the same: that has all numbers of a text, and would be hashed for each word.
+    of: dict[Hashable, int] = {}
+    for at, (same_in, elements) in enumerate(checked(features)):
+        exact = of.setdefault(same_in, len(of))
         if not elements:
             continue
         same = first.setdefault((exact, elements), at)

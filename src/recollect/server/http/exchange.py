@@ -21,6 +21,7 @@ from recollect.errors import CommitInDoubtError, ProtocolError, RecollectError, 
 from recollect.server.calls import Calls, internal_error
 from recollect.server.http.guard import Guard
 from recollect.server.http.problems import problem
+from recollect.server.limits import CALL_S
 from recollect.server.waits import Waits
 from recollect.wire import PROTOCOL, Grant, OpenBatch, Place, Right, decode, encode, reads
 
@@ -30,6 +31,8 @@ VERSION_HEADER = "Recollect-Protocol"
 KEY_HEADER = "Idempotency-Key"
 #: What stands for "/" within a part of a path (%2F), while the route is searched. No name contains it.
 SLASH = "\x1e"
+#: Seconds that a read takes before it is noticed that its client has left: watching costs more than most reads.
+LOOK_S = 0.5
 #: Texts up to this length are parsed in the event loop.
 _SHORT = 16 * 2**10
 #: Size of the parts of a long answer.
@@ -53,7 +56,7 @@ class Site:
         calls: Executes calls.
         waits: Waits for commits.
         guard: Who may send which request.
-        call_s: Seconds that a call may take before its client is answered. It runs to its end nevertheless.
+        call_s: Seconds that a call may take before its client is answered. A write runs to its end nevertheless.
         batches: The open batches, by their number.
         beginning: The clients whose batch is about to wait for its turn.
         committed: The batches that were committed last, and whose they were.
@@ -62,7 +65,7 @@ class Site:
     calls: Calls
     waits: Waits
     guard: Guard
-    call_s: float = 60.0
+    call_s: float = CALL_S
     batches: dict[str, OpenedBatch] = field(default_factory=dict)
     beginning: set[Hashable] = field(default_factory=set)
     committed: OrderedDict[str, Grant] = field(default_factory=OrderedDict)
@@ -152,20 +155,32 @@ class Exchange:
         """Run a call in a thread and return its result.
 
         Raises:
+            ClientDisconnect: It reads, and the client has left. It ends soon.
             CommitInDoubtError: It writes, and has not ended in time. It goes on.
-            ServerBusyError: It reads, and has not ended in time.
+            ServerBusyError: It reads, and has not ended in time. It ends soon.
             RecollectError: What it raises.
         """
         try:
             async with asyncio.timeout(self.site.call_s):
-                return await self.calls.run("http", name, call, client=self.client)
+                work = self.calls.run("http", name, call, client=self.client)
+                # A stream notices by itself that its client has left.
+                return await (self._unless_left(work) if reads(name) and name != "export" else work)
         except TimeoutError:
             if reads(name):
                 raise ServerBusyError(f"it takes longer than {self.site.call_s:g} s", self.site.call_s) from None
             raise CommitInDoubtError("the store", f"it takes longer than {self.site.call_s:g} s, and goes on") from None
 
-    async def while_connected(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what a coroutine returns, which is cancelled if the client leaves. The body must have been read.
+    async def _unless_left(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what a coroutine returns. If it takes long, it is cancelled when the client leaves."""
+        doing = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait((doing,), timeout=LOOK_S)
+            return await (doing if doing.done() else self.while_connected(doing))
+        finally:
+            doing.cancel()
+
+    async def while_connected(self, work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
+        """Return what some work returns, which is cancelled if the client leaves. The body must have been read.
 
         Raises:
             ClientDisconnect: The client has left.

@@ -19,6 +19,7 @@ _STATUS: tuple[tuple[type[RecollectError], HTTPStatus], ...] = (
     (errors.ScopeError, HTTPStatus.FORBIDDEN),
     (errors.ReadOnlyMemoryError, HTTPStatus.FORBIDDEN),
     (errors.ReadOnlyStoreError, HTTPStatus.FORBIDDEN),
+    (errors.DeadlineError, HTTPStatus.GATEWAY_TIMEOUT),
     (errors.ServerBusyError, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.StoreBusyError, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.StoreReplacedError, HTTPStatus.SERVICE_UNAVAILABLE),  # of a batch: another one uses the new store

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import count
 from typing import Any, cast
 
+from recollect.deadlines import Deadline
 from recollect.errors import (
     AccessError,
     ClosedError,
@@ -110,6 +111,7 @@ class Connection(asyncio.Protocol):
         self._export: Pages | None = None
         self._export_ends: asyncio.TimerHandle | None = None
         self._waiter: asyncio.Task[None] | None = None
+        self._deadline: Deadline | None = None  # of the read that runs
 
     # asyncio.Protocol
 
@@ -188,6 +190,8 @@ class Connection(asyncio.Protocol):
         self._count()
         self._end_batch()
         self._close_export()
+        if self._deadline is not None:
+            self._deadline.cancel()
         if self._waiter is not None:
             self._waiter.cancel()
 
@@ -453,7 +457,7 @@ class Connection(asyncio.Protocol):
                     answer = error
             self._done(answer)
 
-        calls.start("socket", name, call, done, client=self._name, batch=batch)
+        self._deadline = calls.start("socket", name, call, done, client=self._name, batch=batch)
 
     def _done(self, answer: bytes | RecollectError) -> None:
         """Write the answer of the request that ran, and go on with the next line."""

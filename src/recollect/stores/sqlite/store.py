@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 import apsw
 
+from recollect import deadlines
 from recollect.errors import (
     ClosedError,
     CommitInDoubtError,
@@ -70,6 +71,8 @@ _MAX_IDLE = 8
 #: A payload of fewer bytes is in one page together with its length, so the page's checksum covers it. A longer one
 #: continues in overflow pages that contain only its bytes, and a page of zeros there has a valid checksum.
 _ONE_PAGE_BYTES = 3900
+#: Number of steps of a statement between two looks at the deadline of its thread: about a millisecond.
+_STEPS = 50_000
 #: The value of `PRAGMA synchronous` for each mode, and what survives a power cut.
 DURABILITY: dict[Durability, str] = {
     "full": "FULL",  # every acknowledged commit
@@ -188,6 +191,8 @@ class SqliteStore:
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             if not writing:
                 connection.execute("PRAGMA query_only = 1")
+                # It is called in the thread that runs the statement, whose deadline may be another one each time.
+                connection.set_progress_handler(deadlines.is_over, _STEPS)
             else:
                 connection.execute(f"PRAGMA synchronous = {self._synchronous}")
                 connection.execute("PRAGMA temp_store = MEMORY")  # temporary files never touch the disk

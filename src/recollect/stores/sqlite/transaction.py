@@ -57,6 +57,8 @@ class _Put(NamedTuple):
 class SqliteTransaction(SqliteView):
     """A `Transaction` of the SQLite store. The arguments are those of `SqliteView`."""
 
+    _looks = False
+
     def __init__(self, connection: apsw.Connection, path: str, key: bytes = PUBLIC_KEY, trusted: int = 0) -> None:
         super().__init__(connection, path, key, trusted)
         self._connection = connection

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from recollect.deadlines import checked, current
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import EVERYTHING, Everything, Filter
 from recollect.ledger.commits import Branch, Change, Commit, Head, Snapshot, Stored
@@ -65,6 +66,9 @@ class SqliteView:
             when they are read.
     """
 
+    #: Whether rows are read until the deadline of the thread: not within a transaction, where the caller says when.
+    _looks = True
+
     def __init__(self, connection: apsw.Connection, path: str, key: bytes = PUBLIC_KEY, trusted: int = 0) -> None:
         self._execute = connection.execute
         self._path = path
@@ -81,7 +85,8 @@ class SqliteView:
         """Yield the rows of a statement. Their columns have the types that are declared in schema.TABLES (STRICT)."""
         try:
             rows: Any = self._execute(sql, parameters)
-            yield from rows  # inside `try`, because later rows can fail like the first
+            # inside `try`, because later rows can fail like the first
+            yield from checked(rows) if self._looks and current() is not None else rows
         except SQLITE_ERRORS as error:
             raise ours(self._path, error) from error
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 
 import apsw
 
+from recollect.deadlines import overdue
 from recollect.errors import (
     ClosedError,
     DamagedStoreError,
@@ -46,7 +47,7 @@ _KINDS: dict[type[Exception], _Kind] = {
     apsw.ConstraintError: DamagedStoreError,
     apsw.MismatchError: DamagedStoreError,
     apsw.ReadOnlyError: ReadOnlyStoreError,
-    # Only statements that run while a file is opened are interrupted (`structure.few_steps`).
+    # Without a deadline, only statements that run while a file is opened are interrupted (`structure.few_steps`).
     apsw.InterruptError: lambda path, detail: DamagedStoreError(path, "a statement that opens it takes too long"),
 }
 #: How close to the limit on the size of a file a write fails at it, in bytes: SQLite writes several pages at once.
@@ -95,6 +96,8 @@ def ours(path: str, error: Exception) -> RecollectError:
         return ClosedError("the memory")
     if isinstance(error, apsw.CursorClosedError):
         return ClosedError("the view")
+    if isinstance(error, apsw.InterruptError) and (late := overdue()) is not None:
+        return late
     kind = _EXTENDED.get(getattr(error, "extendedresult", 0))
     if kind is None and isinstance(error, apsw.SQLError) and _NOT_OUR_TABLES.search(str(error)):
         kind = DamagedStoreError

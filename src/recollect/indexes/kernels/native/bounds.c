@@ -87,11 +87,14 @@ static void add_pair(rc_scratch *scratch, rc_span first, rc_span second, double 
     }
 }
 
-void bounds_add(const rc_postings *postings, const rc_table *table, const rc_weights *weights,
-                const rc_layout *layout, const rc_summary *const *summaries, rc_scratch *scratch) {
+int bounds_add(const rc_postings *postings, const rc_table *table, const rc_weights *weights, const rc_layout *layout,
+               const rc_summary *const *summaries, rc_scratch *scratch) {
     double unit = (double)((int64_t)1 << SHARE_BITS) / (double)weights->whole * MARGIN;
     for (int64_t term = 0; term < weights->terms.count; term++) {
         const rc_summary *summary = summaries[term];
+        if (is_late(postings->until)) {
+            return RC_LATE;
+        }
         double weight = (double)(AT(weights->terms, term) * TOP) / TOP_BELOW * unit / (1 << RATIO_BITS);
         for (int64_t at = 0; at < summary->blocks.count; at++) {
             raise(scratch, AT(summary->blocks, at), weight * AT(summary->most, at));
@@ -104,8 +107,12 @@ void bounds_add(const rc_postings *postings, const rc_table *table, const rc_wei
     for (int64_t pair = 0; pair < weights->pairs.count; pair += 3) {
         rc_span first = span_of(postings, AT(weights->pairs, pair), false);
         rc_span second = span_of(postings, AT(weights->pairs, pair + 1), false);
+        if (is_late(postings->until)) {
+            return RC_LATE;
+        }
         add_pair(scratch, first, second, (double)AT(weights->pairs, pair + 2) * MARGIN, layout->bits);
     }
+    return 0;
 }
 
 int64_t bound_of(int64_t block, const rc_layout *layout, const rc_scratch *scratch) {

@@ -26,7 +26,8 @@ typedef struct {
 /* The occurrences of terms (`words.postings.Postings`); `spans` has four elements for each term. */
 typedef struct {
     rc_ints base, tail, spans;
-    rc_shorts lengths;  /* of the occurrences in `base` */
+    rc_shorts lengths;     /* of the occurrences in `base` */
+    const int64_t *until;  /* when work on them must end (`clock.h`); NULL: never */
 } rc_postings;
 
 /* The weights of terms (`types.Weights`); `pairs` has three elements for each pair. */
@@ -130,8 +131,9 @@ typedef struct {
 /* The working memory of one question: all zeros while it is not in use. */
 typedef struct rc_scratch rc_scratch;
 
-/* What these functions return if memory ran out; otherwise it is 0, or what their descriptions say. */
-enum { RC_NO_MEMORY = -1 };
+/* What these functions return if memory ran out, or if the time was over, after which the working memory must not be used
+   again; otherwise it is 0, or what their descriptions say. */
+enum { RC_NO_MEMORY = -1, RC_LATE = -2 };
 
 /* Whether this is a build that checks every index. */
 int rc_checked(void);
@@ -152,9 +154,9 @@ int64_t rc_summarize(rc_ints occurrences, const rc_table *table, int32_t is_titl
 int64_t rc_search(const rc_postings *postings, const rc_table *table, const rc_weights *weights, const rc_about *about,
                   const rc_blocks *base, const rc_changes *changes, const rc_wanted *wanted, rc_scratch *scratch,
                   rc_found *found);
-void rc_matched(const rc_postings *postings, const rc_table *table, const rc_weights *weights, rc_ints hits,
-                rc_ints factors, rc_flags reached, rc_ints shares, rc_ints own, rc_flags lent, rc_ints around,
-                rc_flags lends);
+int rc_matched(const rc_postings *postings, const rc_table *table, const rc_weights *weights, rc_ints hits,
+               rc_ints factors, rc_flags reached, rc_ints shares, rc_ints own, rc_flags lent, rc_ints around,
+               rc_flags lends);
 
 void rc_weigh(rc_ints numbers, rc_ints shares, rc_ints dates, const rc_table *table, const rc_about *about,
               rc_ints totals);

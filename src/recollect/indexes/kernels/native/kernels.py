@@ -52,12 +52,12 @@ class NativeKernels:
 
     def tally(self, postings: Postings, table: Table) -> Ints:
         out: Ints = np.zeros((len(postings.spans), 3), dtype=np.int64)
-        check(lib.rc_tally(_postings(postings), _table(table), ints(out)))
+        check(lib.rc_tally(_postings(postings), _table(table), ints(out)), postings.ending)
         return out
 
     def reach(self, postings: Postings, table: Table, weights: Weights, forced: Ints) -> Reached:
         found, scratch = struct("rc_found"), self._scratch()
-        check(lib.rc_reach(*_question(postings, table, weights), ints(forced), scratch, found))
+        check(lib.rc_reach(*_question(postings, table, weights), ints(forced), scratch, found), postings.ending)
         self._free.append(scratch)
         return _reached(found)
 
@@ -93,7 +93,7 @@ class NativeKernels:
             **fields,
         )
         of_question = *_question(postings, table, weights), _about(about)
-        count = check(lib.rc_search(*of_question, base, changes, of_wanted, scratch, found))
+        count = check(lib.rc_search(*of_question, base, changes, of_wanted, scratch, found), postings.ending)
         self._free.append(scratch)
         return _reached(found)._replace(passed=count)
 
@@ -115,7 +115,7 @@ class NativeKernels:
         )
         kinds = ("flags", "ints", "ints", "flags", "ints", "flags")
         arguments = *_question(postings, table, weights), ints(numbers), ints(factors)
-        lib.rc_matched(*arguments, *map(passed, kinds, found))
+        check(lib.rc_matched(*arguments, *map(passed, kinds, found)), postings.ending)
         return found
 
     def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
@@ -229,6 +229,7 @@ def _postings(postings: Postings) -> Any:
         tail=ints(postings.tail),
         spans=ints(postings.spans),
         lengths=passed("shorts", postings.lengths),
+        until=ffi.NULL if postings.ending is None else ffi.from_buffer("int64_t[]", postings.ending.cell),
     )
 
 

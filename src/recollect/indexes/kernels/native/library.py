@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.indexes.ending import Ending
 from recollect.indexes.kernels.native.sources import fingerprint
 
 _native = import_module("recollect.indexes.kernels.native._native")
@@ -100,12 +101,15 @@ def kept(owner: Any, make: Callable[[], Any]) -> Any:
     return made
 
 
-def check(status: int) -> int:
-    """Return the result of a function that allocates memory.
+def check(status: int, ending: Ending | None = None) -> int:
+    """Return the result of a function that allocates memory, or that looks at a limit on its time.
 
     Raises:
         MemoryError: It could not.
+        Exception: That of the limit: the time is over.
     """
     if status == lib.RC_NO_MEMORY:
         raise MemoryError
+    if status == lib.RC_LATE and ending is not None:
+        ending.end()
     return status

@@ -1,5 +1,6 @@
 /* What is read from postings without adding up shares: counts of terms, and the shares of each term in some documents. */
 
+#include "clock.h"
 #include "score.h"
 
 int rc_tally(const rc_postings *postings, const rc_table *table, rc_ints out) {
@@ -8,6 +9,10 @@ int rc_tally(const rc_postings *postings, const rc_table *table, rc_ints out) {
         return RC_NO_MEMORY;
     }
     for (int64_t term = 0; term < postings->spans.count / 4; term++) {
+        if ((term & 3) == 0 && is_late(postings->until)) {
+            free(stamps);
+            return RC_LATE;
+        }
         for (int in_tail = 0; in_tail < 2; in_tail++) {
             rc_span span = span_of(postings, term, in_tail);
             for (int64_t at = span.begin; at < span.end;) {
@@ -30,12 +35,15 @@ int rc_tally(const rc_postings *postings, const rc_table *table, rc_ints out) {
     return 0;
 }
 
-void rc_matched(const rc_postings *postings, const rc_table *table, const rc_weights *weights, rc_ints hits,
-                rc_ints factors, rc_flags reached, rc_ints shares, rc_ints own, rc_flags lent, rc_ints around,
-                rc_flags lends) {
+int rc_matched(const rc_postings *postings, const rc_table *table, const rc_weights *weights, rc_ints hits,
+               rc_ints factors, rc_flags reached, rc_ints shares, rc_ints own, rc_flags lent, rc_ints around,
+               rc_flags lends) {
     int64_t terms = weights->terms.count, plain = terms - weights->title_of.count;
     double by_whole = 1.0 / (double)weights->whole;
     for (int64_t hit = 0; hit < hits.count; hit++) {
+        if (is_late(postings->until)) {
+            return RC_LATE;
+        }
         int64_t number = AT(hits, hit), factor = AT(factors, hit), pivot = pivot_of(number, table);
         int64_t at = AT(table->before, number);
         for (int step = 0; step < 2 * STEPS; step++) {
@@ -82,4 +90,5 @@ void rc_matched(const rc_postings *postings, const rc_table *table, const rc_wei
             AT(lent, place) = mass > its_own;
         }
     }
+    return 0;
 }

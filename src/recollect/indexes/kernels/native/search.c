@@ -139,15 +139,15 @@ static int offer_touched(search *of, walk *walked, bool in_all) {
     return status;
 }
 
-/* Compute the shares of the documents in a part, or of all. Returns 0 or RC_NO_MEMORY. */
+/* Compute the shares of the documents in a part, or of all. Returns 0, RC_NO_MEMORY or RC_LATE. */
 static int compute(search *of, const rc_part *part) {
     walk walked;
     int status = walk_begin(&walked, of->postings, of->table, of->weights, part, of->scratch);
     if (status) {
         return status;
     }
-    walk_all(&walked, of->wanted->forced);
-    status = offer_touched(of, &walked, !part || part->with_tail);
+    status = walk_all(&walked, of->wanted->forced);
+    status = status ? status : offer_touched(of, &walked, !part || part->with_tail);
     walk_end(&walked);
     return status;
 }
@@ -156,7 +156,7 @@ static int compute(search *of, const rc_part *part) {
 enum { WINDOW = 4096 };
 
 /* Compute the shares of all documents, none of which is a turn: a window of documents at a time, since none lends to
-   another. Returns 0 or RC_NO_MEMORY. */
+   another. Returns 0, RC_NO_MEMORY or RC_LATE. */
 static int compute_plain(search *of) {
     const rc_postings *postings = of->postings;
     int64_t terms = of->weights->terms.count, count = of->table->count, forced = 0;
@@ -171,7 +171,7 @@ static int compute_plain(search *of) {
                               AT(spans, 4 * term + 2);
         plain_begin(&walked, &plain[term], AT(of->weights->terms, term) * TOP, occurrences);
     }
-    rc_postings window = {postings->base, postings->tail, spans, postings->lengths};
+    rc_postings window = {postings->base, postings->tail, spans, postings->lengths, postings->until};
     walked.postings = &window;
     walked.plain = plain;
     for (int64_t begin = 0; !status && begin < count; begin += WINDOW) {
@@ -188,8 +188,8 @@ static int compute_plain(search *of) {
         if (some || forced > from) {
             rc_ints here = PART(of->wanted->forced, from, forced);
             walked.first = begin;
-            walk_all(&walked, here);
-            status = offer_touched(of, &walked, true);
+            status = walk_all(&walked, here);
+            status = status ? status : offer_touched(of, &walked, true);
         }
         for (int64_t at = 0; at < 4 * terms; at += 2) {
             AT(spans, at) = AT(spans, at + 1);
@@ -244,7 +244,7 @@ static rc_ints lenders_of(const search *of, const rc_flags inside, const rc_ints
     return found;
 }
 
-/* Compute a group of blocks, with the tail or not. Returns 0 or RC_NO_MEMORY. */
+/* Compute a group of blocks, with the tail or not. Returns 0, RC_NO_MEMORY or RC_LATE. */
 static int compute_group(search *of, rc_flags inside, const rc_ints more, bool with_tail, int64_t *lenders) {
     rc_part part = {of->base->layout, inside, lenders_of(of, inside, more, lenders), of->changes->dead,
                     of->changes->tail_sessions, with_tail, of->wanted->summaries};
@@ -252,7 +252,7 @@ static int compute_group(search *of, rc_flags inside, const rc_ints more, bool w
 }
 
 /* Compute the blocks of some candidates in the order of their limits, as long as these can have one of the best, in
-   groups of which the first has `group` blocks. Returns 0 or RC_NO_MEMORY. */
+   groups of which the first has `group` blocks. Returns 0, RC_NO_MEMORY or RC_LATE. */
 static int compute_in_order(search *of, rc_candidate *order, int64_t left, int64_t group, const heap *best,
                             int64_t *lenders) {
     rc_scratch *scratch = of->scratch;
@@ -330,8 +330,9 @@ static int compute_blocks(search *of, int64_t *lenders) {
     const rc_layout *layout = of->base->layout;
     const rc_wanted *wanted = of->wanted;
     /* First the blocks with changes, with the tail. */
-    if (of->changes->any && compute_group(of, of->changes->blocks, of->changes->lenders, true, lenders)) {
-        return RC_NO_MEMORY;
+    int status = of->changes->any ? compute_group(of, of->changes->blocks, of->changes->lenders, true, lenders) : 0;
+    if (status) {
+        return status;
     }
     rc_candidate *order = scratch->candidates, *of_standing = order + scratch->blocks;
     int64_t size = 0, standing = 0;
@@ -349,7 +350,7 @@ static int compute_blocks(search *of, int64_t *lenders) {
             of_standing[standing++] = each;
         }
     }
-    int status = compute_in_order(of, of_standing, standing, of->standing.wanted, &of->standing, lenders);
+    status = compute_in_order(of, of_standing, standing, of->standing.wanted, &of->standing, lenders);
     return status ? status : compute_in_order(of, order, size, FIRST_GROUP, &of->best, lenders);
 }
 
@@ -380,9 +381,11 @@ int64_t rc_search(const rc_postings *postings, const rc_table *table, const rc_w
                   heap_new(&of.best, wanted->best_count) && heap_new(&of.standing, wanted->standing_count);
     int64_t status = enough ? 0 : RC_NO_MEMORY;
     if (enough) {
-        bounds_add(postings, table, weights, base->layout, wanted->summaries, scratch);
-        add_extras(wanted, base->layout, scratch);
-        status = compute_blocks(&of, lenders);
+        status = bounds_add(postings, table, weights, base->layout, wanted->summaries, scratch);
+        if (!status) {
+            add_extras(wanted, base->layout, scratch);
+            status = compute_blocks(&of, lenders);
+        }
         for (int64_t at = 0; at < scratch->bounded_count; at++) {
             scratch->done[scratch->bounded[at]] = false;
         }

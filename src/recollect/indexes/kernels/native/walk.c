@@ -395,12 +395,23 @@ static int prepare(walk *of) {
     return 0;
 }
 
+/* Return whether the time is over. The clock is read for every fourth term or pair. */
+static inline bool walk_is_late(walk *of, int64_t at) {
+    if ((at & 3) == 0 && is_late(of->postings->until)) {
+        of->late = true;
+    }
+    return of->late;
+}
+
 /* Add the shares of all terms to the sums. */
 static void gather(walk *of) {
     int64_t terms = of->weights->terms.count, titles = of->weights->title_of.count;
     for (int64_t term = 0; term < terms - titles; term++) {
         int64_t weight = AT(of->weights->terms, term) * TOP;
         bool like = AT(of->weights->like, term);
+        if (walk_is_late(of, term)) {
+            return;
+        }
         add_term(of, term, weight, like);
         settle(of, weight, like);
         if (!of->part) {
@@ -441,6 +452,9 @@ static void add_pairs(walk *of) {
     for (int64_t pair = 0; pair < of->weights->pairs.count; pair += 3) {
         int64_t first = AT(of->weights->pairs, pair), second = AT(of->weights->pairs, pair + 1);
         int64_t share = AT(of->weights->pairs, pair + 2);
+        if (walk_is_late(of, pair / 3)) {
+            return;
+        }
         rc_span one = span_of(of->postings, first, false), other = span_of(of->postings, second, false);
         if (!of->part) {
             add_pair(of, one, other, share);
@@ -465,19 +479,25 @@ static void add_pairs(walk *of) {
 
 int walk_begin(walk *of, const rc_postings *postings, const rc_table *table, const rc_weights *weights,
                const rc_part *part, rc_scratch *scratch) {
-    walk begun = {postings, table, weights, part, scratch, 1.0 / (double)weights->whole, 0, 0, 0, 0, 0, {NULL, 0}, 0, NULL};
+    walk begun = {postings, table, weights, part, scratch, 1.0 / (double)weights->whole, 0, 0, 0, 0, 0, {NULL, 0}, 0, NULL, false};
     *of = begun;
     return walk_fit(scratch, table) || (part && prepare(of)) ? RC_NO_MEMORY : 0;
 }
 
-void walk_all(walk *of, rc_ints forced) {
+int walk_all(walk *of, rc_ints forced) {
     gather(of);
-    add_pairs(of);
+    if (!of->late) {
+        add_pairs(of);
+    }
+    if (of->late) {
+        return RC_LATE;
+    }
     for (int64_t place = 0; place < forced.count; place++) {
         if (is_wanted(of->part, AT(forced, place))) {
             touch(of, AT(forced, place));
         }
     }
+    return 0;
 }
 
 rc_row walk_take(walk *of, int64_t number) {
@@ -508,7 +528,10 @@ int rc_reach(const rc_postings *postings, const rc_table *table, const rc_weight
     if (walk_begin(&of, postings, table, weights, NULL, scratch)) {
         return RC_NO_MEMORY;
     }
-    walk_all(&of, forced);
+    if (walk_all(&of, forced)) {
+        walk_end(&of);
+        return RC_LATE;
+    }
     found->count = of.touched;
     found->at = malloc((size_t)(of.touched + 1) * sizeof(rc_row));
     for (int64_t place = 0; place < of.touched; place++) {

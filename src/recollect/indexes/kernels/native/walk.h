@@ -3,6 +3,7 @@
 #ifndef RC_WALK_H
 #define RC_WALK_H
 
+#include "clock.h"
 #include "score.h"
 
 /* A block that can have one of the best documents. */
@@ -62,6 +63,7 @@ typedef struct {
     rc_ints ranges;    /* begins and ends of the documents of the base that are wanted or lend to wanted ones */
     int64_t first;     /* the document of the first sum in `scratch->sums` */
     const plain_shares *plain;  /* of each term; NULL if they are not known */
+    bool late;         /* whether the time was over before all was added */
 } walk;
 
 static inline sum *sum_of(const walk *of, int64_t number) { return &of->scratch->sums[number - of->first]; }
@@ -122,8 +124,9 @@ void plain_begin(const walk *of, plain_shares *shares, int64_t weight, int64_t o
 int walk_begin(walk *of, const rc_postings *postings, const rc_table *table, const rc_weights *weights,
                const rc_part *part, rc_scratch *scratch);
 
-/* Add the shares of all terms, and the documents of `forced`. Their numbers are then in `scratch->touched`. */
-void walk_all(walk *of, rc_ints forced);
+/* Add the shares of all terms, and the documents of `forced`. Their numbers are then in `scratch->touched`. Returns 0 or
+   RC_LATE. */
+int walk_all(walk *of, rc_ints forced);
 
 /* Return the shares of a touched document, and clear its sums. */
 rc_row walk_take(walk *of, int64_t number);
@@ -135,8 +138,8 @@ void walk_end(walk *of);
    for any. */
 int walk_fit_blocks(rc_scratch *scratch, const rc_layout *layout);
 
-/* Compute the upper bounds of the shares of a document in all blocks that a term reaches. */
-void bounds_add(const rc_postings *postings, const rc_table *table, const rc_weights *weights,
+/* Compute the upper bounds of the shares of a document in all blocks that a term reaches. Returns 0 or RC_LATE. */
+int bounds_add(const rc_postings *postings, const rc_table *table, const rc_weights *weights,
                 const rc_layout *layout, const rc_summary *const *summaries, rc_scratch *scratch);
 
 /* Return the bound of such a block. */

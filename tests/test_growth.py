@@ -1,0 +1,63 @@
+"""What an input costs grows with its length, whatever it repeats: measured exactly, at small sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+import pytest
+from tests.examples import FULL
+from torture.growth import FORMS, MOST_GROWTH, SURFACES, growth_of
+from torture.repeats import TOKENS
+
+from recollect.text import dates
+from recollect.text.words import language_of
+
+SIZE = 1024
+_OTHERS = [name for name in SURFACES if name != "recall"]
+#: Every kind is a question, and is passed to one of the other calls: each of these gets several kinds.
+CASES = [("recall", kind) for kind in TOKENS] + [
+    (_OTHERS[number % len(_OTHERS)], kind) for number, kind in enumerate(TOKENS)
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm() -> None:
+    """Make once what is made once for all inputs, such as compiled patterns."""
+    for surface in SURFACES:
+        for kind in ("word", "Chinese", "sentence"):
+            growth_of(surface, kind, "distinct", 64)
+
+
+@pytest.mark.promise("input.linear")
+@pytest.mark.parametrize(("surface", "kind"), CASES)
+def test_twice_the_tokens_cost_about_twice_as_much(surface: str, kind: str) -> None:
+    for form in FORMS if FULL else ("alike",):
+        assert growth_of(surface, kind, form, SIZE).growth < MOST_GROWTH
+
+
+def test_control_work_on_the_whole_question_for_each_date_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop as it was: it detected the language of the question for each date in it."""
+    complete = dates._complete
+
+    def with_language(found: Any, tag: str) -> set[date]:
+        language_of(found.string)
+        return complete(found, tag)
+
+    monkeypatch.setattr(dates, "_complete", with_language)
+    monkeypatch.setattr(dates, "MOST_DATES", 10**6)
+    assert growth_of("recall", "ISO date", "alike", SIZE).growth > MOST_GROWTH
+
+
+@pytest.mark.parametrize("count", [dates.MOST_DATES, dates.MOST_DATES + 1, 1000])
+def test_the_first_dates_of_a_question_count(count: int) -> None:
+    written: dict[str, Callable[[int], str]] = {
+        "iso": lambda at: f"{1950 + at % 60}-03-{1 + at % 28:02}",
+        "numeric": lambda at: f"{1 + at % 28}.03.{1950 + at % 60}",
+        "in words": lambda at: f"on {1 + at % 28} March {1950 + at % 60}",
+    }
+    for each in written.values():
+        found = dates.named(" ".join(map(each, range(count))), date(2026, 1, 1))
+        expected = dates.named(" ".join(map(each, range(min(count, dates.MOST_DATES)))), date(2026, 1, 1))
+        assert found == expected
