@@ -113,15 +113,15 @@ def _one(folder: Path, seed: int, *, looks_last: bool) -> str:
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     with os.fdopen(reading, encoding="utf-8") as lines:
-        told = [json.loads(line) for line in lines if line.endswith("\n")]
+        acknowledgements = [json.loads(line) for line in lines if line.endswith("\n")]
     other.kill()
     copies = [line.split(" ", 1) for line in other.communicate()[0].splitlines() if " " in line]
-    if errors := [each for each in told if isinstance(each, str)]:
+    if errors := [each for each in acknowledgements if isinstance(each, str)]:
         return errors[0]
     if looks_last:
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("SELECT count(*) FROM heads").fetchall()
-    acknowledged = {"first", *(each for line in told for each in line)}
+    acknowledged = {"first", *(each for line in acknowledgements for each in line)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RecollectWarning)
         problem = _missing(path, acknowledged, len(acknowledged))
@@ -141,7 +141,7 @@ def _missing(path: Path, acknowledged: set[str], count: int) -> str:
         return f"{path.name}: {type(error).__name__}: {error}"
     if len(found) < count:
         return f"{path.name} has {len(found)} records, and {count} were committed"
-    return f"{path.name} has records that nobody wrote" if len(found - acknowledged) > 1 else ""
+    return f"{path.name} has records that no process wrote" if len(found - acknowledged) > 1 else ""
 
 
 def trials(seed: int, folder: Path) -> Iterator[Trial]:
@@ -150,5 +150,5 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
         place = folder / f"run-{number}"
         place.mkdir()
         looks_last = number % 2 == 0
-        where = "another SQLite looks after the kill" if looks_last else "nobody looks after the kill"
+        where = "another SQLite looks after the kill" if looks_last else "no SQLite looks after the kill"
         yield Trial(seed, where, _one(place, seed + number, looks_last=looks_last))

@@ -5,7 +5,7 @@ that looked at the store of a process that was killed, DB Browser, Litestream. I
 former state, or none; so do copies by `.backup` and `VACUUM INTO`. Such a page looks like a damaged one. It is intact
 
 - if it is the same as in a frame of the WAL, whose own chained sums are verified; or
-- if SQLite's integrity check passes, and every row, hash and root of the whole store verifies (`integrity`).
+- if SQLite's integrity check passes, and every hash and root of the whole store verifies (`integrity`).
 
 A page that differs from one with its checksum by a byte or two was probably damaged: a commit changes more in most
 pages that it writes, and adds a whole row of the log to one of them. So it is damage if all pages that mismatch are
@@ -50,7 +50,8 @@ class Renewed(NamedTuple):
     verified: bool
 
     def __str__(self) -> str:
-        by = "every row, hash and root of the store was verified" if self.verified else "they are the same in its WAL"
+        whole = "every record and root was verified (quotas, policies and names of snapshots have no hash)"
+        by = whole if self.verified else "they are the same in its WAL"
         return f"{self.pages} of its pages were written by another SQLite, without their checksums; {by}"
 
 
