@@ -12,5 +12,5 @@ class Uncopied:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         """Raise UnsupportedError: a copy would use the locks and connections of this one."""
-        what = f"a copy of a {type(self).__name__}"
-        raise UnsupportedError(what, "it uses an open store: pass the path, and call recollect.open(path) there")
+        what = f"{type(self).__name__} cannot be copied or pickled"
+        raise UnsupportedError(what, "it uses an open store. Where another one is needed, call recollect.open(path)")

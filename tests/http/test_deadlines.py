@@ -128,7 +128,7 @@ def test_a_client_that_is_answered_that_it_takes_too_long_leaves_nothing_behind(
         server.calls.deadline = held.deadline
         server.site.call_s = 0.01
         answer = server("POST", "/v1/default/recall", {"question": WORST, "k": 3})
-        assert (answer.status, answer.json["code"]) == (503, "server_busy")
+        assert (answer.status, answer.json["code"]) == (504, "deadline")
         held.go_on.set()
         assert nothing_runs(server)
         assert held.searched == 0

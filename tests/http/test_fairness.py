@@ -199,3 +199,14 @@ def test_the_worst_questions_of_a_token_delay_no_other(
 
 def test_every_call_of_a_door_names_its_client() -> None:
     assert inspect.signature(Calls.start).parameters["client"].default is inspect.Parameter.empty
+
+
+def test_a_write_whose_turn_does_not_come_within_the_time_of_a_call_is_refused_and_not_made(tmp_path: Path) -> None:
+    with served(tmp_path, tokens=True, batch_s=60.0) as server:
+        ana, bob = server.token("ana"), server.token("bob")
+        server.site.call_s = server.calls.call_s = 0.2
+        with server.memory("team", ana).batch() as batch:
+            batch.remember("a note")
+            answer = server("POST", "/v1/team/remember", {"content": "another note", "id": "another"}, token=bob)
+            assert (answer.status, answer.json["code"]) == (503, "busy")
+        assert not server.memory("team", ana).exists("another")

@@ -295,7 +295,7 @@ def token(
 ) -> None:
     """Make a token for `recollect serve --tokens FILE` and print it. The file has its hash only.
 
-    NAME says whose it is; commits have it as their actor, unless a request states another. To revoke a token, delete
+    NAME says whose it is; commits name it as their actor, beside what a request states. To revoke a token, delete
     its entry: a running server notices it within a second.
     """
     from recollect.server.tokens import add_entry, entry, new_token

@@ -36,7 +36,7 @@ THREADS = 8
 #: Number of batches that may wait for their turn at the same time.
 MOST_BEGINNING = 64
 #: What may run for minutes, and does not have the write lock all the time.
-_LONG = frozenset("backup check compact embed_all erase probe remember_all".split())
+LONG = frozenset("backup check compact embed_all erase probe remember_all".split())
 #: Whose calls those of the server itself are.
 _OURS = "the server"
 #: The part of the time of a call after which a read ends, so that its client learns why.
@@ -126,7 +126,7 @@ class Calls:
         loop = asyncio.get_running_loop()
         begun = time.perf_counter()
         writes = not reads(name) if writes is None else writes
-        is_limited = not writes and batch is None and name not in _LONG
+        is_limited = not writes and batch is None and name not in LONG
         deadline = self.deadline(self.call_s * _OF_CALL) if is_limited else None
         expiry: asyncio.TimerHandle | None = None
         has_ended = False
@@ -172,19 +172,20 @@ class Calls:
             in_batch()
             return None
         queue = self._writers if writes else self._readers
-        waiting = Waiting(client, run if batch is None else in_batch, is_batch=begins, is_short=name not in _LONG)
+        waiting = Waiting(client, run if batch is None else in_batch, is_batch=begins, is_short=name not in LONG)
         if batch is not None:
             batch.on_end = over
         queue.submit(waiting)
         if writes:
+            wait_s = min(self.turn_s, self.call_s * _OF_CALL)  # so that its client learns that it was not made
 
             def expire() -> None:
                 if queue.withdraw(waiting):
-                    error = StoreBusyError("the store", f"waited {self.turn_s:g} s for other clients")
+                    error = StoreBusyError("the store", f"waited {wait_s:g} s for other clients")
                     error.unchanged = True
                     ended(error)
 
-            expiry = loop.call_later(self.turn_s, expire)
+            expiry = loop.call_later(wait_s, expire)
         return deadline
 
     def has_batch(self, client: Hashable) -> bool:

@@ -17,8 +17,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from recollect import Memory
-from recollect.errors import CommitInDoubtError, ProtocolError, RecollectError, ServerBusyError, UnknownArgumentError
-from recollect.server.calls import Calls, internal_error
+from recollect.errors import CommitInDoubtError, DeadlineError, ProtocolError, RecollectError, UnknownArgumentError
+from recollect.server.calls import LONG, Calls, internal_error
 from recollect.server.http.guard import Guard
 from recollect.server.http.problems import problem
 from recollect.server.limits import CALL_S
@@ -157,17 +157,17 @@ class Exchange:
         Raises:
             ClientDisconnect: It reads, and the client has left. It ends soon.
             CommitInDoubtError: It writes, and has not ended in time. It goes on.
-            ServerBusyError: It reads, and has not ended in time. It ends soon.
+            DeadlineError: It reads, and has not ended in time. It ends soon.
             RecollectError: What it raises.
         """
         try:
-            async with asyncio.timeout(self.site.call_s):
+            async with asyncio.timeout(None if name in LONG else self.site.call_s):
                 work = self.calls.run("http", name, call, client=self.client)
                 # A stream notices by itself that its client has left.
                 return await (self._unless_left(work) if reads(name) and name != "export" else work)
         except TimeoutError:
             if reads(name):
-                raise ServerBusyError(f"it takes longer than {self.site.call_s:g} s", self.site.call_s) from None
+                raise DeadlineError(self.site.call_s) from None
             raise CommitInDoubtError("the store", f"it takes longer than {self.site.call_s:g} s, and goes on") from None
 
     async def _unless_left(self, work: Coroutine[Any, Any, T]) -> T:
