@@ -576,3 +576,12 @@ def test_an_erasure_that_goes_on_after_another_sqlite_wrote_keeps_the_vectors_of
     with memory:
         assert memory.vector_stats()["embedded"] == 99
         assert not core_of(memory).erasures.pending
+
+
+def test_the_command_line_says_once_that_another_sqlite_wrote(killed: Path) -> None:
+    looked(killed)
+    command = [sys.executable, "-m", "recollect", "list", "--db", str(killed)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr.count("were written by another SQLite") == 1
+    again = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "another SQLite" not in again.stderr

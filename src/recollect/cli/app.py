@@ -13,6 +13,7 @@ import json
 import math
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from recollect._version import __version__
 from recollect.errors import InvalidArgumentError, RecollectError, StoreMissingError
 from recollect.filters import parse
 from recollect.filters.tree import AllOf, Filter, Is
-from recollect.memory import Memory
+from recollect.memory import Memory, RecollectWarning
 from recollect.memory.opening import PATH_VARIABLE
 from recollect.memory.opening import open as open_memory
 from recollect.operations import target_of
@@ -104,7 +105,9 @@ class Settings:
             return connect(address, self.namespace, token=os.environ.get(TOKEN_VARIABLE) or None)
         options: dict[str, Any] = {"embedder": self.embedder, "key": self.key, **budgets}
         try:
-            return open_memory(self.db, self.namespace, create=create, read_only=read_only, **options)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RecollectWarning)  # the log says the same on stderr
+                return open_memory(self.db, self.namespace, create=create, read_only=read_only, **options)
         except StoreMissingError as error:
             if self.db or os.environ.get(PATH_VARIABLE):
                 raise
