@@ -270,7 +270,7 @@ def test_no_pattern_can_take_more_than_linear_time(name: str) -> None:
     described = next(each for each in descriptions() if each["name"] == name)
     starts = [start.strip("/") for start in described["starts"] if start.startswith("/")]
     for pattern in (expanded(described["pattern"], parts()), *starts):
-        assert faults(pattern) == []
+        assert faults(pattern, re.VERBOSE) == []
 
 
 @pytest.mark.parametrize("pattern", ["a+b", "(a|b)*+c", "(a{0,99}){0,99}b", "(?=a*b)c", "a{1,1000}b", "(?:x.*)+"])

@@ -42,8 +42,8 @@ store is in, and what to do. An error that corresponds to a built-in exception i
             ProtocolError (ValueError)
             TokenError
             AccessError
-            AnswerTooLargeError
             ResultChangedError
+            AnswerTooLargeError
             ServerBusyError
             ServerVersionError
         StoreError
@@ -777,7 +777,8 @@ class ResultChangedError(ServerError):
         super().__init__(name)
 
     def __str__(self) -> str:
-        return f"the result of {self.args[0]} has changed since its first part: ask for the first part again"
+        what = f"the result of {self.args[0]} has changed since its first part"
+        return f"{what}; nothing was done: ask for the first part again"
 
 
 class AnswerTooLargeError(ServerError):
