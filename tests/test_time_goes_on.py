@@ -68,7 +68,7 @@ def what_is_left(folder: Path, part: str, telling: str, ends: str) -> Any:
         memory.close()
         memory = recollect.open(path, clock=clock, embedder="none")
     clock.now = START - timedelta(hours=1)
-    if ends != "not at all":  # the clock goes back while nobody looks
+    if ends != "not at all":  # the clock goes back while the store is closed
         memory.close()
         memory = recollect.open(path, clock=clock, embedder="none")
     with memory:
@@ -84,7 +84,7 @@ def what_is_left(folder: Path, part: str, telling: str, ends: str) -> Any:
 @pytest.mark.parametrize("part", PARTS)
 def test_what_has_expired_does_not_return(tmp_path: Path, part: str, telling: str, ends: str) -> None:
     if ends == "killed" and telling == "the end of the process alone":
-        pytest.skip("nobody saw that it had expired")
+        pytest.skip("no call found it expired before the process was killed")
     assert not what_is_left(tmp_path, part, telling, ends)
 
 

@@ -57,7 +57,7 @@ class Calls:
         turn_s: Seconds that a write, or a batch, waits for its turn.
         call_s: Seconds that a call may take. A read ends a little before, its waiting included; not one of those that
             may take minutes.
-        deadline: Returns the deadline in so many seconds.
+        deadline: Returns the deadline that is a number of seconds from now.
         most_waiting: Number of calls that may wait for a thread; further ones are refused.
         failed: Called in a thread with each error, so that a store that was replaced is opened again.
         unread: What clients have not read of their answers.
