@@ -170,3 +170,11 @@ def test_a_client_of_ours_raises_the_error(tmp_path: Path, held: Held) -> None:
             with pytest.raises(DeadlineError, match="ask for less at a time"):
                 memory.recall("harbour")
             assert isinstance(memory, recollect.Memory)
+
+
+def test_calls_that_may_take_minutes_are_answered_after_the_time_of_others(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        server.site.call_s = 0.0  # over at once
+        assert server("POST", "/v1/default/execute", {"op": "check"}).status == 200
+        other = server("POST", "/v1/default/remember", {"content": "a note"})
+        assert other.json["code"] == "commit_in_doubt"
