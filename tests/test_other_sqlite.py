@@ -505,7 +505,7 @@ def test_pages_of_a_store_without_checksums_are_not_overwritten(
         store = core_of(memory).store
         assert isinstance(store, SqliteStore)
         assert not store.has_checksums
-        store._renew()
+        store._renewal.run()
         assert memory.check() == []
     with recollect.open(tmp_path / "a.db") as memory:
         assert memory.check() == []

@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 
 def begun(path: Path) -> FileLocks:
     out = FileLocks(str(path))
-    out.begin(writing=True)
+    out.begin(str(path), writing=True)
     return out
 
 

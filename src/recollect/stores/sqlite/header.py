@@ -122,8 +122,7 @@ def admit(path: str, create: bool) -> bool:
         return True
     if create and not any(start) and os.path.exists(path + "-journal"):
         return True  # a power cut interrupted its creation; SQLite will roll it back to empty with the journal
-    header = header_of(path)
-    application = int.from_bytes(header[68:72], "big")
+    application = int.from_bytes(_checked(path, start)[68:72], "big")
     if application != APPLICATION_ID:
         raise NotAStoreError(path, f"it is an SQLite file of another application (id {application:#010x})")
     return False
@@ -133,6 +132,11 @@ def header_of(path: str) -> bytes:
     """Return the header of an SQLite file. Raise NotAStoreError for any other file, StoreIOError if reading fails."""
     with _file_errors(path):
         header = read(path, _HEADER_BYTES)
+    return _checked(path, header)
+
+
+def _checked(path: str, header: bytes) -> bytes:
+    """Return a header if it is that of an SQLite file."""
     if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
         raise NotAStoreError(path, "it is not an SQLite file; if it was a store, run `recollect rescue`")
     return header

@@ -32,7 +32,6 @@ import sys
 import threading
 import time
 import weakref
-from contextlib import suppress
 
 try:
     import fcntl
@@ -62,11 +61,21 @@ class _Descriptors:
 
     def __init__(self) -> None:
         self.users = 0
+        self.every: list[int] = []
         self.free: dict[bool, list[int]] = {True: [], False: []}  # by whether they can write
         self.drops = 0  # how many times locks were dropped while others used the file
 
+    def close(self) -> None:
+        for descriptor in self.every:
+            try:
+                os.close(descriptor)
+            except OSError as error:
+                _log.debug("a descriptor could not be closed: %s", error)
+        self.every, self.free = [], {True: [], False: []}
 
-_lock = threading.Lock()
+
+#: Reentrant: the garbage collector may give back a store that was not closed, in a thread that has it.
+_lock = threading.RLock()
 _open: dict[tuple[int, int], _Descriptors] = {}
 _own = secrets.randbelow(_MOST)
 
@@ -74,15 +83,11 @@ _own = secrets.randbelow(_MOST)
 def _forget_all() -> None:
     """Close the descriptors in a fork, which would otherwise keep the locks of its parent beyond the parent's end."""
     global _lock, _own
-    _lock, _own = threading.Lock(), secrets.randbelow(_MOST)
+    _lock, _own = threading.RLock(), secrets.randbelow(_MOST)
     for locks in _stores:
         locks.forget()
-    for each in _all:
-        each.close_in_fork()
     for own in _open.values():
-        for descriptor in (*own.free[True], *own.free[False]):
-            with suppress(OSError):
-                os.close(descriptor)
+        own.close()
     _open.clear()
 
 
@@ -98,22 +103,33 @@ class _Locked:
         self._key = facts.st_dev, facts.st_ino
         self._writing = writing
         with _lock:
-            own = _open.get(self._key, _Descriptors())
-            if own.free[writing]:
-                self.descriptor = own.free[writing].pop()
-            else:
-                self.descriptor = os.open(path, (os.O_RDWR if writing else os.O_RDONLY) | os.O_CLOEXEC)
+            own = self.of_process = _open.get(self._key) or _Descriptors()
             own.users += 1
-            self.of_process = _open[self._key] = own
-            _all.add(self)
+            _open[self._key] = own
+            try:
+                self.descriptor = own.free[writing].pop()
+            except IndexError:
+                try:
+                    self.descriptor = os.open(path, (os.O_RDWR if writing else os.O_RDONLY) | os.O_CLOEXEC)
+                except OSError:
+                    self._leave()
+                    raise
+                own.every.append(self.descriptor)
 
     def set(self, kind: int, part: tuple[int, int]) -> bool:
-        """Set (F_RDLCK, F_WRLCK) or remove (F_UNLCK) a lock. Return False if another one prevents that."""
+        """Set a lock (F_RDLCK, F_WRLCK). Return False if another one prevents that."""
         try:
             fcntl.fcntl(self.descriptor, fcntl.F_OFD_SETLK, _FLOCK.pack(kind, 0, *part, 0))
         except (BlockingIOError, PermissionError):
             return False
         return True
+
+    def unset(self, part: tuple[int, int]) -> None:
+        """Remove locks. If the system refuses that, it has none."""
+        try:
+            fcntl.fcntl(self.descriptor, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_UNLCK, 0, *part, 0))
+        except OSError as error:
+            _log.debug("a file cannot be unlocked: %s", error)
 
     def owner_of(self, part: tuple[int, int]) -> int:
         """Return the process that has a lock there, -1 for another description, of any process; 0 if none has."""
@@ -131,28 +147,19 @@ class _Locked:
 
     def give_back(self) -> None:
         """Remove all locks, and close the descriptor as soon as no store of this process uses the file."""
-        if self.descriptor < 0:  # in a fork
-            return
-        with suppress(OSError):
-            self.set(fcntl.F_UNLCK, _ALL)
+        self.unset(_ALL)
         with _lock:
-            own = _open[self._key]
-            own.free[self._writing].append(self.descriptor)
-            own.users -= 1
-            self.descriptor = -1
-            if not own.users:
-                del _open[self._key]
-                for each in (*own.free[True], *own.free[False]):
-                    os.close(each)
+            self.of_process.free[self._writing].append(self.descriptor)
+            self._leave()
 
-    def close_in_fork(self) -> None:
-        if self.descriptor >= 0:
-            with suppress(OSError):
-                os.close(self.descriptor)
-            self.descriptor = -1
+    def _leave(self) -> None:
+        own = self.of_process
+        own.users -= 1
+        if not own.users:
+            del _open[self._key]
+            own.close()
 
 
-_all: weakref.WeakSet[_Locked] = weakref.WeakSet()
 if SUPPORTED:
     os.register_at_fork(after_in_child=_forget_all)
 
@@ -168,15 +175,16 @@ class FileLocks:
         self._path = path
         self._files: tuple[_Locked, ...] = ()
 
-    def begin(self, *, writing: bool) -> None:
-        """Set the locks.
+    def begin(self, real: str, *, writing: bool) -> None:
+        """Set the locks. The store must be open in SQLite, with its WAL.
 
         Args:
-            writing: Whether the store writes. It must be open in SQLite, with its WAL.
+            real: The path of the file itself, where that of the store is a symbolic link.
+            writing: Whether the store writes.
         """
         if not SUPPORTED:
             return
-        real, shared = os.path.realpath(self._path), False
+        shared = False
         files: list[_Locked] = []
         self._end = weakref.finalize(self, _give_back, files)
         self._end.atexit = False
@@ -211,14 +219,12 @@ class FileLocks:
             _log.debug("%s cannot be locked: %s", self._path, error)
             return True
         finally:
-            with suppress(OSError):
-                file.set(fcntl.F_UNLCK, _GATE)
+            file.unset(_GATE)
 
     def end_turn(self) -> None:
         """Release the lock for writing, if this store has it."""
-        for file in self._files[:1]:
-            with suppress(OSError):
-                file.set(fcntl.F_UNLCK, _WRITING)
+        if self._files:
+            self._files[0].unset(_WRITING)
 
     def drops(self) -> int:
         """Return how many times POSIX locks of this process were dropped while others used the file.
@@ -256,8 +262,7 @@ class FileLocks:
     def release(self) -> None:
         """Remove the locks, so that the last connection to close can delete the WAL."""
         for each in self._files:
-            with suppress(OSError):
-                each.set(fcntl.F_UNLCK, _ALL)
+            each.unset(_ALL)
 
     def close(self) -> None:
         """Give the descriptors back. All connections must be closed."""

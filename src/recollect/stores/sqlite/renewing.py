@@ -16,14 +16,17 @@ Only the bytes of checksums are overwritten, so a process that dies meanwhile le
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 
-from recollect.errors import DamagedStoreError, StoreIOError
+from recollect.errors import DamagedStoreError, StoreError, StoreIOError
 from recollect.stores.sqlite.header import wal_path
 from recollect.stores.sqlite.integrity import examined
 from recollect.stores.sqlite.pages import Pages
@@ -32,6 +35,7 @@ from recollect.stores.sqlite_base.checksums import BYTES, checksum
 from recollect.stores.sqlite_base.descriptors import FileBytes
 from recollect.stores.sqlite_base.errors import translated
 
+_log = logging.getLogger("recollect")
 #: The b-trees whose rows are not covered by a hash of the ledger.
 _WITHOUT_HASH = ("meta", "snapshots", "snapshots_by_name")
 #: Number of bytes of the file that are read at once.
@@ -53,6 +57,73 @@ class Renewed(NamedTuple):
         whole = "every record and root was verified (quotas, policies and names of snapshots have no hash)"
         by = whole if self.verified else "they are the same in its WAL"
         return f"{self.pages} of its pages were written by another SQLite, without their checksums; {by}"
+
+
+class Renewal:
+    """The renewal of the pages of one open store.
+
+    Args:
+        path: The file.
+        key: The store's key.
+        unverified: Opens a connection that does not verify checksums, and returns with it whether it may write.
+
+    Attributes:
+        verifies: Whether checksums are to be verified. It becomes false when a file that must not be written turns out
+            to have intact pages without them.
+        found: What was found of such pages, for the caller; "" if there were none.
+    """
+
+    def __init__(
+        self, path: str, key: bytes, unverified: Callable[[], AbstractContextManager[tuple[apsw.Connection, bool]]]
+    ) -> None:
+        self._path = path
+        self._key = key
+        self._unverified = unverified
+        self._lock = threading.Lock()
+        self._damaged = False
+        self.verifies = True
+        self.found = ""
+
+    def run(self) -> int:
+        """Renew the checksums of pages that another SQLite has written, once everything is verified.
+
+        Returns:
+            The number of pages.
+
+        Raises:
+            DamagedStoreError: Something does not verify.
+            StoreError: The file cannot be used, as when it is opened.
+        """
+        with self._unverified() as (connection, writing):
+            found = renew(connection, self._path, self._key, writing=writing)
+        if found.pages:
+            done = "their checksums were renewed" if writing else "their checksums are not verified while it is open"
+            self.found = f"{os.path.basename(self._path)}: {found}, and {done} (docs/backup.md, Other SQLite tools)"
+            _log.warning("%s", self.found)
+        self.verifies = self.verifies and writing
+        return found.pages
+
+    def attempt(self, alone: AbstractContextManager[None]) -> int | None:
+        """Run it in a store that is in use.
+
+        Args:
+            alone: Keeps other threads from writing meanwhile.
+
+        Returns:
+            The number of pages; None if not everything verifies, now or the last time, or the file cannot be used now.
+        """
+        with self._lock:
+            if self._damaged or not self.verifies:
+                return None
+            try:
+                with alone:
+                    return self.run()
+            except DamagedStoreError as damage:
+                self._damaged = True  # so that not every call reads everything
+                _log.error("%s", damage)
+            except StoreError as failure:
+                _log.warning("the checksums of pages could not be renewed: %s", failure)
+            return None
 
 
 def renew(connection: apsw.Connection, path: str, key: bytes, *, writing: bool) -> Renewed:
@@ -141,9 +212,3 @@ def _without_hash(pages: Pages) -> Iterator[int]:
             yield number
             for first in pages.overflows(number):
                 yield from pages.chain(first)
-
-
-def warning_of(path: str, renewed: Renewed, *, writing: bool) -> str:
-    """Return what a caller is warned of."""
-    done = "their checksums were renewed" if writing else "their checksums are not verified while it is open"
-    return f"{os.path.basename(path)}: {renewed}, and {done} (docs/backup.md, Other SQLite tools)"

@@ -9,13 +9,12 @@ transaction (`write_queue`). A background thread checkpoints the WAL (`checkpoin
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import secrets
 import threading
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from typing import Any
 from urllib.parse import quote
@@ -54,7 +53,7 @@ from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of
 from recollect.stores.sqlite.identity import FileIdentity, FrozenFile
 from recollect.stores.sqlite.integrity import examined
 from recollect.stores.sqlite.locks import FileLocks
-from recollect.stores.sqlite.renewing import renew, warning_of
+from recollect.stores.sqlite.renewing import Renewal
 from recollect.stores.sqlite.schema import APPLICATION_ID, KEYED_IDS, PAGE_CHECKSUMS, TABLES
 from recollect.stores.sqlite.transaction import SqliteTransaction
 from recollect.stores.sqlite.view import SqliteView
@@ -65,7 +64,6 @@ from recollect.stores.sqlite_base.structure import differing_table, few_steps, s
 from recollect.stores.values import Backup, Capabilities, Durability
 from recollect.stores.write_queue import POLL_S, Shared, Ticket, WriteQueue
 
-_log = logging.getLogger("recollect")
 #: Maximum number of idle read connections that are kept open for later reads.
 _MAX_IDLE = 8
 #: A payload of fewer bytes is in one page together with its length, so the page's checksum covers it. A longer one
@@ -136,10 +134,7 @@ class SqliteStore:
         self._polling = threading.Lock()
         self._readers: dict[object, Steps] = {}
         self._readers_done = threading.Condition()
-        self._verify = True  # whether the checksums of pages are verified
-        self._renewing = threading.Lock()
-        self._beyond_renewal = False
-        self.renewed = ""  # what was found of pages that another SQLite has written
+        self._renewal = Renewal(self.path, key, self._unverified)
         self._write_refused = must_not_write(self.path, read_only)
         if create and not self._write_refused and not os.path.lexists(self.path):
             self._zone_of_new()  # raises before there is a file
@@ -153,7 +148,7 @@ class SqliteStore:
         try:
             self._identity = FileIdentity(self.path, self._writer)
             self._check_frozen()
-            self._locks.begin(writing=not self._write_refused)
+            self._locks.begin(self._writer.filename, writing=not self._write_refused)
         except BaseException:
             self._close_refused(new)
             raise
@@ -161,7 +156,7 @@ class SqliteStore:
     # Opening
 
     def _renews_at_opening(self, error: StoreError) -> bool:
-        return checksums.is_fault(error) and self._renew() >= 0
+        return checksums.is_fault(error) and self._renewal.run() >= 0
 
     def _open(self, new: bool) -> None:
         self._writer = self._connect(writing=not self._write_refused)
@@ -185,7 +180,7 @@ class SqliteStore:
             # SQLite would create files next to it, which is impossible here and not needed.
             name, flags = f"file:{quote(self.path)}?immutable=1", flags | apsw.SQLITE_OPEN_URI
         with translated(self.path):
-            connection = checksums.connect(name, flags, verify=self._verify and verify)
+            connection = checksums.connect(name, flags, verify=self._renewal.verifies and verify)
             connection.set_busy_timeout(max(1, round(self._timeout_s * 1000)))
             # One query plan for a statement, whatever values are bound; otherwise SQLite prepares it again for each.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -215,7 +210,7 @@ class SqliteStore:
             with few_steps(self._writer):
                 if not self._has_tables(self._writer):
                     self._create_tables()
-            self._read_meta(self._writer)
+                self._read_meta(self._writer)
 
     def _read_meta(self, connection: apsw.Connection) -> None:
         """Read what the store says of itself.
@@ -223,8 +218,7 @@ class SqliteStore:
         Raises:
             DamagedStoreError, NewerFormatError, OlderFormatError, WrongKeyError: It cannot be used.
         """
-        with few_steps(connection):
-            meta = dict(connection.execute("SELECT name, value FROM meta"))
+        meta = dict(connection.execute("SELECT name, value FROM meta"))
         self.has_checksums = checksums.reserved(connection)
         try:
             least_reader, least_writer = int(meta["least_reader"]), int(meta["least_writer"])
@@ -244,18 +238,12 @@ class SqliteStore:
         if not self._write_refused:
             self._write_refused = self._why_not_write(least_writer)
         self.id_key = self.key if KEYED_IDS in features else None
-        self._trusted = _ONE_PAGE_BYTES if self.has_checksums and checksums.available() and self._verify else 0
+        verified = self.has_checksums and checksums.available() and self._renewal.verifies
+        self._trusted = _ONE_PAGE_BYTES if verified else 0
 
-    def _renew(self) -> int:
-        """Renew the checksums of pages that another SQLite has written (`renewing`), once everything is verified.
-
-        Returns:
-            The number of pages.
-
-        Raises:
-            DamagedStoreError: Something does not verify.
-            StoreError: The file cannot be used, as when it is opened.
-        """
+    @contextmanager
+    def _unverified(self) -> Iterator[tuple[apsw.Connection, bool]]:
+        """Provide a connection that does not verify checksums, and whether it may write."""
         connection = self._connect(writing=False, verify=False)
         try:
             with translated(self.path), few_steps(connection):
@@ -264,47 +252,35 @@ class SqliteStore:
             writing = not self._write_refused
             if writing:
                 connection.execute("PRAGMA query_only = 0")
-            found = renew(connection, self.path, self.key, writing=writing)
+            yield connection, writing
         finally:
             with suppress(apsw.Error):
                 # Not the last connection, or the file is not to be changed.
                 connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 connection.close()
-        if found.pages:
-            self.renewed = warning_of(self.path, found, writing=writing)
-            _log.warning("%s", self.renewed)
-        if not writing:
-            self._verify, self._trusted = False, 0
-        return found.pages
 
     def owned_by_caller(self) -> bool:
         return self._queue.owned_by_caller()
+
+    @property
+    def renewed(self) -> str:
+        return self._renewal.found
 
     def renew(self, error: StoreError) -> bool:
         """Verify the store after an error that may mean no damage. See `Store.renew`."""
         return checksums.is_fault(error) and self._renewed_pages() is not None
 
     def _renewed_pages(self) -> int | None:
-        """Renew the checksums of pages. Return their number; None if not everything verifies, now or the last time."""
-        with self._renewing:
-            if self._beyond_renewal or not self._verify or not self.has_checksums:
-                return None
-            try:
-                if self._write_refused:
-                    pages = self._renew()
-                else:
-                    with self._alone():
-                        pages = self._renew()
-            except DamagedStoreError as damage:
-                self._beyond_renewal = True  # so that not every call reads everything
-                _log.error("%s", damage)
-                return None
-            except StoreError as failure:
-                _log.warning("the checksums of pages could not be renewed: %s", failure)
-                return None
-        with suppress(IndexError):
-            while True:  # one by one: other threads take them, too
-                self._idle.pop().close()
+        """Renew the checksums of pages. Return their number; None if not everything verifies."""
+        if not self.has_checksums:
+            return None
+        pages = self._renewal.attempt(nullcontext() if self._write_refused else self._alone())
+        if pages is not None:
+            if not self._renewal.verifies:
+                self._trusted = 0
+            with suppress(IndexError):
+                while True:  # one by one: other threads take them, too
+                    self._idle.pop().close()
         return pages
 
     def _check_size(self) -> None:
@@ -575,11 +551,11 @@ class SqliteStore:
         """
         former = self._writer
         try:
-            renewed = self._connect(writing=True)
-            self._checkpointer.attach(renewed)
+            successor = self._connect(writing=True)
+            self._checkpointer.attach(successor)
         except StoreError:
             return  # it is tried again after the next transaction
-        self._writer = renewed
+        self._writer = successor
         with suppress(apsw.Error):
             former.close()
 

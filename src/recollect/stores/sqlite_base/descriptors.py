@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import apsw
 
+T = TypeVar("T")
 #: SQLite treats the descriptor as that of a database, and postpones closing it while it has locks.
 _FLAGS = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB
 _WRITE_FLAGS = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_MAIN_DB
@@ -43,32 +44,28 @@ class FileBytes:
         if not os.access(path, os.W_OK | os.R_OK if writing else os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         self._path = path
-        flags = _WRITE_FLAGS if writing else _FLAGS
-        with self._errors():
-            self._file = apsw.VFSFile("", os.path.realpath(path), [flags, 0])  # SQLite follows no link here
+        real = os.path.realpath(path)  # SQLite follows no link here
+        self._file: apsw.VFSFile = self._run(apsw.VFSFile, "", real, [_WRITE_FLAGS if writing else _FLAGS, 0])
 
     def __len__(self) -> int:
-        with self._errors():
-            return self._file.xFileSize()
+        return self._run(self._file.xFileSize)
 
     def __getitem__(self, part: slice) -> bytes:
         begin, end, _ = part.indices(len(self))
-        with self._errors():
-            return b"".join(self._file.xRead(min(_AT_ONCE, end - at), at) for at in range(begin, end, _AT_ONCE))
+        return b"".join(
+            [self._run(self._file.xRead, min(_AT_ONCE, end - at), at) for at in range(begin, end, _AT_ONCE)]
+        )
 
     def write(self, data: bytes, at: int) -> None:
         """Overwrite a part of the file."""
-        with self._errors():
-            self._file.xWrite(data, at)
+        self._run(self._file.xWrite, data, at)
 
     def sync(self) -> None:
         """Make what was written durable."""
-        with self._errors():
-            self._file.xSync(apsw.SQLITE_SYNC_FULL)
+        self._run(self._file.xSync, apsw.SQLITE_SYNC_FULL)
 
     def close(self) -> None:
-        with self._errors():
-            self._file.xClose()
+        self._run(self._file.xClose)
 
     def __enter__(self) -> FileBytes:
         return self
@@ -76,10 +73,10 @@ class FileBytes:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _run(self, call: Callable[..., T], *arguments: Any) -> T:
+        """Return the result of a call, with SQLite's errors raised as OSError."""
         try:
-            yield
+            return call(*arguments)
         except apsw.Error as error:
             raise OSError(errno.EIO, str(error), self._path) from error
 
