@@ -21,7 +21,7 @@ from bench.measuring import milliseconds, versions
 
 
 def foreign(records: int) -> dict[str, Any]:
-    """The figures of a store of so many records."""
+    """Return the figures of a store with this number of records."""
     source = corpus()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"

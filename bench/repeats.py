@@ -60,7 +60,7 @@ def _rows(memory: Memory, name: str, size: int, indexing: float) -> Iterator[dic
 
 
 def repeats(size: int) -> dict[str, Any]:
-    """Measure every kind of token at every call, with at most so many bytes."""
+    """Measure every kind of token at every call, with at most `size` bytes."""
     memory = a_memory()
     index = SURFACES["remember"]
     indexing = min(_time(memory, index, plain(size, seed)) for seed in (3, 4, 5))

@@ -7,6 +7,7 @@ what was left, or the exception that ended it, is kept.
 from __future__ import annotations
 
 import asyncio
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -224,26 +225,35 @@ LOCAL: dict[str, Way] = {
 }
 
 
-def filled(memory: Memory) -> Memory:
-    memory.remember_all([{"content": f"sentence {each}", "id": f"s{each}", "user": "ana"} for each in range(RECORDS)])
-    memory.grep("sentence", limit=1)
-    memory.recall("sentence 7")
-    return memory
-
-
-@pytest.fixture(params=["in process", "socket", "http"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    opened = recollect.open(tmp_path / "a.db", embedder="none")
-    if request.param != "in process":
-        opened = Memory(BehindDoor(opened._executor, request.param), Branch("default"))  # type: ignore[arg-type]
-    with opened:
-        yield filled(opened)
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a store and its indexes, of which each test has a copy."""
+    folder = tmp_path_factory.mktemp("filled")
+    records = [{"content": f"sentence {each}", "id": f"s{each}", "user": "ana"} for each in range(RECORDS)]
+    with recollect.open(folder / "a.db", embedder="none") as memory:
+        memory.remember_all(records)
+        memory.grep("sentence", limit=1)
+        memory.recall("sentence 7")
+    return folder
 
 
 @pytest.fixture
-def local(tmp_path: Path) -> Iterator[Memory]:
+def local(filled: Path, tmp_path: Path) -> Iterator[Memory]:
+    shutil.copytree(filled, tmp_path, dirs_exist_ok=True)
     with recollect.open(tmp_path / "a.db", embedder="none") as opened:
-        yield filled(opened)
+        opened.grep("sentence", limit=1)
+        opened.recall("sentence 7")
+        yield opened
+
+
+@pytest.fixture(params=["in process", "socket", "http"])
+def memory(request: pytest.FixtureRequest, local: Memory) -> Iterator[Memory]:
+    if request.param == "in process":
+        yield local
+        return
+    door = BehindDoor(local._executor, request.param)  # type: ignore[arg-type]
+    with Memory(door, Branch("default")) as behind:
+        yield behind
 
 
 def stale_reads(memory: Memory, way: Way) -> list[str]:

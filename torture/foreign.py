@@ -131,7 +131,7 @@ def _one(folder: Path, seed: int, *, looks_last: bool) -> str:
 
 
 def _missing(path: Path, acknowledged: set[str], count: int) -> str:
-    """What is wrong with a store, which must have so many of the records at least and no others but the last one."""
+    """Return what is wrong with a store: it must have `count` records or more, and no others but the last one."""
     try:
         with open_memory(path, embedder="none", create=False) as memory:
             found = {record.id for record in memory.find()}

@@ -238,7 +238,7 @@ class Grown(NamedTuple):
 
 
 def growth_of(surface: str, kind: str, form: str, size: int) -> Grown:
-    """Measure an input of so many bytes, and one of twice as many."""
+    """Measure an input of `size` bytes, and one of twice as many."""
     small, large = (_work(surface, FORMS[form](TOKENS[kind], bytes_)) for bytes_ in (size, 2 * size))
     return Grown(surface, kind, form, max(large, LEAST_WORK) / max(small, LEAST_WORK), large)
 

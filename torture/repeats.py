@@ -130,12 +130,12 @@ TOKENS: dict[str, str] = {
 
 
 def repeated(token: str, size: int) -> str:
-    """Return a token, repeated to about so many bytes of UTF-8, with a letter before what is blank."""
+    """Return a token, repeated to about `size` bytes of UTF-8, with a letter before what is blank."""
     text = token * max(1, size // len(token.encode("utf-8")))
     return text if text.strip() else f"a{text}"
 
 
 def distinct(token: str, size: int) -> str:
-    """Return a token, with a number beside each so that none recurs, in about so many bytes."""
+    """Return a token, with a number beside each so that none recurs, in about `size` bytes."""
     each = len(token.encode("utf-8")) + 6
     return "".join(f"{token.rstrip()}{number} " for number in range(10_000, 10_000 + max(1, size // each)))

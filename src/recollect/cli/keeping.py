@@ -103,7 +103,7 @@ def rescue(settings: Settings, old: Path, new: Path) -> None:
             click.echo(f"  lost: {printable(str(lost))}", err=True)
         if len(report.lost) > _NAMED:
             click.echo(f"  and {len(report.lost) - _NAMED} more lost: --json lists all", err=True)
-        click.echo(f"{new}: {report.records} records saved, {len(report.lost)} items lost")
+        click.echo(f"{new}: records saved {report.records}, items lost {len(report.lost)}")
     if report.lost:
         sys.exit(1)
 
