@@ -1,7 +1,9 @@
-"""Of those that write to one file all the time, each gets its turn; and what a process had ends with it."""
+"""The locks of a store: writers of one file get their turns, locks end with a process, and none is dropped by it."""
 
 from __future__ import annotations
 
+import errno
+import gc
 import os
 import signal
 import subprocess
@@ -29,6 +31,7 @@ def path(tmp_path: Path) -> Path:
 
 def begun(path: Path) -> FileLocks:
     out = FileLocks(str(path))
+    out.enter()
     out.begin(str(path), writing=True)
     return out
 
@@ -159,3 +162,87 @@ def test_stores_of_one_process_share_what_they_must_not_close(path: Path) -> Non
     with recollect.open(path) as memory:
         assert memory.count() == 52
         assert memory.check() == []
+
+
+LOOK = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT count(*) FROM heads').fetchall(); c.close()"
+
+
+def wal_outlasts_another(path: Path) -> bool:
+    """Return whether the WAL is there after another process has opened and closed the file."""
+    subprocess.run([sys.executable, "-c", LOOK, str(path)], check=True, timeout=60)
+    return path.with_name(path.name + "-wal").exists()
+
+
+def opened_while_another_is_closed(path: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Open a store while the other one of this process on the file is closed; return whether its WAL is safe then."""
+    first = recollect.open(path)
+    found = []
+
+    def begin(self: FileLocks, real: str, *, writing: bool) -> None:
+        first.close()
+        found.append(wal_outlasts_another(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileLocks, "begin", begin)
+        second = recollect.open(path)
+    second.close()
+    return found[0]
+
+
+@pytest.mark.promise("concurrent.locks")
+def test_a_store_that_is_being_opened_keeps_its_locks_while_another_of_the_file_is_closed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert opened_while_another_is_closed(path, monkeypatch)
+
+
+def test_control_to_close_a_descriptor_while_a_store_is_opened_drops_its_locks(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def close_all() -> None:
+        for key in list(locks._open):
+            locks._open.pop(key).close()
+
+    monkeypatch.setattr(locks, "_close_unused", close_all)
+    assert not opened_while_another_is_closed(path, monkeypatch)
+
+
+@pytest.mark.promise("concurrent.locks")
+@pytest.mark.parametrize("fails", ["the first lock", "the index of the WAL"])
+def test_where_a_lock_cannot_be_set_those_of_sqlite_remain(
+    path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    def refused(*_arguments: object) -> bool:
+        raise OSError(errno.EINVAL, "no such locks here")
+
+    def without_index(self: object, file: object, name: str, end: str, *, writing: bool) -> None:
+        if end:
+            raise OSError(errno.EMFILE, "too many open files")
+        former(self, file, name, end, writing=writing)  # type: ignore[arg-type]
+
+    former = locks._Locked.__init__
+    if fails == "the first lock":
+        monkeypatch.setattr(locks._Locked, "set", refused)
+    else:
+        monkeypatch.setattr(locks._Locked, "__init__", without_index)
+    with recollect.open(path) as memory:
+        assert wal_outlasts_another(path)
+        memory.remember("two")
+    assert not path.with_name("a.db-wal").exists()
+
+
+def test_the_descriptors_of_a_file_are_closed_with_its_last_store(path: Path) -> None:
+    def descriptors() -> list[str]:
+        links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+        return [os.readlink(link) for link in links if os.path.lexists(link) and str(path) in os.readlink(link)]
+
+    first, second = recollect.open(path), recollect.open(path)
+    first.close()
+    assert len(descriptors()) > 2
+    second.close()
+    assert descriptors() == []
+    left = recollect.open(path)
+    del left
+    gc.collect()
+    recollect.open(path).close()
+    assert descriptors() == []

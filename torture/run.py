@@ -55,6 +55,7 @@ PARTS: dict[str, Part] = {
     "concurrency": Part("torture.concurrency", short=1, long=10, alone=True),
     "damage": Part("torture.damage", short=2, long=16),
     "foreign": Part("torture.foreign", short=2, long=30),
+    "opening": Part("torture.opening", short=1, long=12, alone=True),
     "migration": Part("torture.migrating", short=5, long=16),
     "mcp-kill": Part("torture.mcp", short=2, long=36),
     "mcp-shared": Part("torture.mcp", short=1, long=4, alone=True, trials="shared"),

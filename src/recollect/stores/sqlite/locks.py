@@ -56,13 +56,18 @@ _UNLOCKED = b"" if fcntl is None else struct.pack("h", fcntl.F_UNLCK)
 SUPPORTED = hasattr(fcntl, "F_OFD_SETLK") and sys.maxsize > 2**32
 
 
-class _Descriptors:
-    """The descriptors of this process on one file. They are closed together: to close one would drop POSIX locks."""
+class _File:
+    """What this process has open of one store's file, and of the index of its WAL.
+
+    To close one of its descriptors drops all POSIX locks of this process on it, those of a store that is just being
+    opened, too. So none is closed as long as a store uses the file, from before SQLite opens it until SQLite has closed
+    it.
+    """
 
     def __init__(self) -> None:
         self.users = 0
         self.every: list[int] = []
-        self.free: dict[bool, list[int]] = {True: [], False: []}  # by whether they can write
+        self.free: dict[tuple[str, bool], list[int]] = {}  # by the end of the path, and whether they can write
         self.drops = 0  # how many times locks were dropped while others used the file
 
     def close(self) -> None:
@@ -71,13 +76,18 @@ class _Descriptors:
                 os.close(descriptor)
             except OSError as error:
                 _log.debug("a descriptor could not be closed: %s", error)
-        self.every, self.free = [], {True: [], False: []}
 
 
 #: Reentrant: the garbage collector may give back a store that was not closed, in a thread that has it.
 _lock = threading.RLock()
-_open: dict[tuple[int, int], _Descriptors] = {}
+_open: dict[tuple[int, int], _File] = {}
 _own = secrets.randbelow(_MOST)
+
+
+def _close_unused() -> None:
+    """Close the descriptors of files that no store uses. The caller has the lock."""
+    for key in [key for key, file in _open.items() if not file.users]:
+        _open.pop(key).close()
 
 
 def _forget_all() -> None:
@@ -86,35 +96,35 @@ def _forget_all() -> None:
     _lock, _own = threading.RLock(), secrets.randbelow(_MOST)
     for locks in _stores:
         locks.forget()
-    for own in _open.values():
-        own.close()
+    for file in _open.values():
+        file.close()
     _open.clear()
 
 
 class _Locked:
-    """A file with locks of an open file description of its own.
+    """A descriptor with locks of an open file description of its own.
+
+    Args:
+        file: The file of the store.
+        path: Its path.
+        end: What follows it in the path that is opened.
+        writing: Whether to open it for writing.
 
     Raises:
         OSError: It cannot be opened.
     """
 
-    def __init__(self, path: str, *, writing: bool) -> None:
-        facts = os.stat(path)
-        self._key = facts.st_dev, facts.st_ino
-        self._writing = writing
+    def __init__(self, file: _File, path: str, end: str, *, writing: bool) -> None:
+        self.file = file
+        self._kind = end, writing
         with _lock:
-            own = self.of_process = _open.get(self._key) or _Descriptors()
-            own.users += 1
-            _open[self._key] = own
-            try:
-                self.descriptor = own.free[writing].pop()
-            except IndexError:
-                try:
-                    self.descriptor = os.open(path, (os.O_RDWR if writing else os.O_RDONLY) | os.O_CLOEXEC)
-                except OSError:
-                    self._leave()
-                    raise
-                own.every.append(self.descriptor)
+            free = file.free.get(self._kind, [])
+            while free:
+                self.descriptor = free.pop()
+                if os.path.samestat(os.fstat(self.descriptor), os.stat(path + end)):  # and not one deleted since
+                    return
+            self.descriptor = os.open(path + end, (os.O_RDWR if writing else os.O_RDONLY) | os.O_CLOEXEC)
+            file.every.append(self.descriptor)
 
     def set(self, kind: int, part: tuple[int, int]) -> bool:
         """Set a lock (F_RDLCK, F_WRLCK). Return False if another one prevents that."""
@@ -146,22 +156,28 @@ class _Locked:
         fcntl.fcntl(self.descriptor, fcntl.F_SETLK, _FLOCK.pack(fcntl.F_RDLCK, 0, *part, 0))
 
     def give_back(self) -> None:
-        """Remove all locks, and close the descriptor as soon as no store of this process uses the file."""
+        """Remove all locks, and let another store use the descriptor."""
         self.unset(_ALL)
         with _lock:
-            self.of_process.free[self._writing].append(self.descriptor)
-            self._leave()
-
-    def _leave(self) -> None:
-        own = self.of_process
-        own.users -= 1
-        if not own.users:
-            del _open[self._key]
-            own.close()
+            self.file.free.setdefault(self._kind, []).append(self.descriptor)
 
 
 if SUPPORTED:
     os.register_at_fork(after_in_child=_forget_all)
+
+
+class _Use:
+    """The use of a file by one store, which ends once."""
+
+    def __init__(self, file: _File) -> None:
+        self.file = file
+        self.locked: list[_Locked] = []
+
+    def end(self) -> None:
+        for each in self.locked:
+            each.give_back()
+        with _lock:
+            self.file.users -= 1
 
 
 class FileLocks:
@@ -173,7 +189,27 @@ class FileLocks:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._use: _Use | None = None
         self._files: tuple[_Locked, ...] = ()
+
+    def enter(self) -> None:
+        """Note that SQLite is going to open the file. `close` must follow, when SQLite has closed it."""
+        if not SUPPORTED:
+            return
+        try:
+            facts = os.stat(self._path)
+        except OSError as error:  # SQLite says what that means
+            _log.debug("%s cannot be read: %s", self._path, error)
+            return
+        key = facts.st_dev, facts.st_ino
+        with _lock:
+            _close_unused()
+            file = _open[key] = _open.get(key) or _File()
+            file.users += 1
+        self._use = _Use(file)
+        self._end = weakref.finalize(self, self._use.end)  # of a store that is not closed
+        self._end.atexit = False
+        _stores.add(self)
 
     def begin(self, real: str, *, writing: bool) -> None:
         """Set the locks. The store must be open in SQLite, with its WAL.
@@ -182,25 +218,23 @@ class FileLocks:
             real: The path of the file itself, where that of the store is a symbolic link.
             writing: Whether the store writes.
         """
-        if not SUPPORTED:
+        if self._use is None:
             return
-        shared = False
-        files: list[_Locked] = []
-        self._end = weakref.finalize(self, _give_back, files)
-        self._end.atexit = False
+        shared, locked = False, self._use.locked
         try:
-            for name in (real, real + "-shm"):
-                files.append(_Locked(name, writing=writing))
-            shared = files[0].set(fcntl.F_RDLCK, _IN_USE) and files[1].set(fcntl.F_RDLCK, _INDEX_IN_USE)
+            for end in ("", "-shm"):
+                locked.append(_Locked(self._use.file, real, end, writing=writing))
+            shared = locked[0].set(fcntl.F_RDLCK, _IN_USE) and locked[1].set(fcntl.F_RDLCK, _INDEX_IN_USE)
             self._mark = _FLOCK.pack(fcntl.F_WRLCK, 0, _FIRST + _own, 1, 0)
-            files[1].mark((_FIRST + _own, 1))
+            locked[1].mark((_FIRST + _own, 1))
         except OSError as error:  # the file system has no locks, or what is read only has no index of a WAL
+            shared = False
             _log.debug("%s has no locks besides those of SQLite: %s", self._path, error)
         if shared:
-            self._files = tuple(files)
-            _stores.add(self)
+            self._files = tuple(locked)
         else:
-            self._end()
+            for each in locked:  # their descriptors stay: to close one would drop the locks of SQLite
+                each.unset(_ALL)
 
     def take_turn(self, timeout_s: float) -> bool:
         """Wait for the lock for writing. Return False if the time is over."""
@@ -240,13 +274,13 @@ class FileLocks:
                 self._note_drop(index)
         except OSError as error:
             _log.debug("it is not known whether %s is locked: %s", self._path, error)
-        return index.of_process.drops
+        return index.file.drops
 
     def _note_drop(self, index: _Locked) -> None:
         below, above = (_FIRST, _own), (_FIRST + _own + 1, _MOST - _own)
         others = any(part[1] and index.is_locked(part) for part in (below, above))  # marks of other processes
         others = others or self._files[0].owner_of(_IN_USE) not in (-1, 0, os.getpid())  # SQLite's own in one of them
-        index.of_process.drops += others
+        index.file.drops += others
         index.mark((_FIRST + _own, 1))
         _log.info(
             "another library of this process has closed %s, which dropped SQLite's locks; %s",
@@ -256,7 +290,7 @@ class FileLocks:
 
     def forget(self) -> None:
         """Forget the locks, in a fork, which has none of them."""
-        self._files = ()
+        self._files, self._use = (), None
         self._end.detach()
 
     def release(self) -> None:
@@ -265,15 +299,12 @@ class FileLocks:
             each.unset(_ALL)
 
     def close(self) -> None:
-        """Give the descriptors back. All connections must be closed."""
-        files, self._files = self._files, ()
-        if files:
+        """End the use of the file. All connections must be closed."""
+        if self._use is not None:
+            self._files, self._use = (), None
             self._end()
-
-
-def _give_back(files: list[_Locked]) -> None:
-    for each in files:
-        each.give_back()
+            with _lock:
+                _close_unused()
 
 
 _stores: weakref.WeakSet[FileLocks] = weakref.WeakSet()

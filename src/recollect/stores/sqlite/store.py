@@ -141,6 +141,16 @@ class SqliteStore:
         new = admit(self.path, create and not self._write_refused)
         immutable = bool(self._write_refused) and not new and is_immutable(self.path)
         self._frozen = FrozenFile(self.path) if immutable else None
+        self._locks.enter()
+        try:
+            self._begin(new)
+        except BaseException:
+            self._locks.close()
+            raise
+
+    # Opening
+
+    def _begin(self, new: bool) -> None:
         try:
             self._open(new)
         except DamagedStoreError as error:
@@ -152,8 +162,6 @@ class SqliteStore:
         except BaseException:
             self._close_refused(new)
             raise
-
-    # Opening
 
     def _renews_at_opening(self, error: StoreError) -> bool:
         return checksums.is_fault(error) and self._renewal.run() >= 0
