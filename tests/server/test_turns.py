@@ -6,6 +6,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
+from heapq import heappop, heappush
 from itertools import count
 from queue import SimpleQueue
 from typing import Any
@@ -167,6 +168,50 @@ def test_a_pause_saves_up_nothing_and_a_debt_is_limited_and_forgotten() -> None:
     assert taken(turns, lambda client: 1.0, 2) == ["one", "new"]
 
 
+def waited_s(turns_of: Callable[[Callable[[], float]], Turns[str]], pause_s: float) -> float:
+    """Return how long a client with a debt of ten seconds waits, up to 100 s, while twenty others keep a thread busy.
+
+    Each of them makes a call of 50 ms, and the next one after a pause.
+    """
+    now = 0.0
+    turns = turns_of(lambda: now)
+    turns.charge("in debt", MOST_DEBT_S)
+    turns.add("in debt", "call")
+    coming = [(0.0, f"{number:02}") for number in range(20)]
+    while now < 100:
+        while coming and coming[0][0] <= now:
+            turns.add(heappop(coming)[1], "call")
+        found = turns.take(lambda client, item: True)
+        if found is None:
+            now = coming[0][0]
+        elif found[0] == "in debt":
+            return now
+        else:
+            now += 0.05
+            turns.charge(found[0], 0.05)
+            heappush(coming, (now + pause_s, str(found[0])))
+    return now
+
+
+@pytest.mark.promise("serve.slow")
+@pytest.mark.parametrize("pause_s", [0.0, 0.03, 0.2, 0.5])
+def test_a_client_that_has_used_much_waits_as_long_as_that_whatever_others_do(pause_s: float) -> None:
+    assert waited_s(Turns, pause_s) <= MOST_DEBT_S + 20 * 0.05
+
+
+def test_control_a_debt_that_a_waiting_client_keeps_excludes_it() -> None:
+    class Keeping(Turns[str]):
+        """Its lines go on with the time, so that who waits is always as far in debt as when it came."""
+
+        def take(self, ready: Callable[[Hashable, str], bool | None]) -> tuple[Hashable, str] | None:
+            for client, line in self._lines.items():
+                line.free_s = max(line.free_s, self._free_now() + MOST_DEBT_S * (client == "in debt"))
+                self._push(client, line)
+            return super().take(ready)
+
+    assert waited_s(Keeping, 0.2) >= 100
+
+
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("+-c"), st.floats(0, 20))))
 def test_every_item_is_taken_once_in_the_order_of_its_client(steps: list[tuple[str, str, float]]) -> None:
     turns: Turns[int] = Turns(count().__next__)
@@ -212,14 +257,15 @@ class Batches:
 
 
 def test_a_write_of_another_client_comes_before_the_next_batches_of_one() -> None:
-    now = count()
-    batches = Batches(FairThreads(4, "fair", clock=lambda: float(next(now))))
+    now = 0.0
+    batches = Batches(FairThreads(4, "fair", clock=lambda: now))
     open_one = batches.add("loop", is_batch=True)
     assert batches.next() == "loop"
     more = [batches.add("loop", is_batch=True) for _ in range(5)]
     for _ in range(3):
         batches.add("bob", is_batch=False)
     assert batches.started.empty()
+    now = 5.0
     batches.threads.end(open_one)
     assert [batches.next() for _ in range(3)] == ["bob"] * 3
     for each in more:

@@ -2,10 +2,10 @@
 
 The client that has used the fewest seconds is served first, and of those that have used the same the one that has
 waited longest. What a client has used is counted on a clock of the queue itself, which stands at what the client that
-was served last had used. A client that comes after a while starts at this clock, so that a pause saves up nothing; and
-what one has used beyond it is forgotten as time goes by, and is limited, so that a long call delays its client's next
-one, and does not exclude it. (This is start-time fair queueing with a limited debt, which is counted after the call:
-how long it takes is not known before.)
+was served last had used. A client that comes after a while starts at this clock, so that a pause saves up nothing. What
+one has used beyond it, its debt, is limited, and is forgotten as time goes by, whether the client waits or not: so a
+long call delays its client's next one by as much, and does not exclude it, however many others come meanwhile. (This is
+start-time fair queueing with a limited debt, which is counted after the call: how long it takes is not known before.)
 
 Source: Goyal, Vin and Cheng, Start-time fair queuing, SIGCOMM 1996.
 """
@@ -27,13 +27,18 @@ _REMEMBERED = 4096
 
 
 class _Line(Generic[T]):
-    """The calls of one client that wait, and what it has used."""
+    """The calls of one client that wait, and its debt.
 
-    __slots__ = ("items", "stamp", "used_s")
+    Attributes:
+        free_s: When it has no debt any more: what it has used, on the clock of the queue, plus the time of that. Both
+            clocks together go on whether time passes or others are served, and the order of clients stays the same.
+    """
 
-    def __init__(self, used_s: float) -> None:
+    __slots__ = ("free_s", "items", "stamp")
+
+    def __init__(self, free_s: float) -> None:
         self.items: deque[T] = deque()
-        self.used_s = used_s
+        self.free_s = free_s
         self.stamp = 0  # the number of its valid entry in the heap
 
 
@@ -50,8 +55,8 @@ class Turns(Generic[T]):
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lines: dict[Hashable, _Line[T]] = {}  # of clients that wait
-        self._heap: list[tuple[float, int, Hashable]] = []  # each client's use and stamp; entries with others are void
-        self._idle: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()  # what others had used, and when
+        self._heap: list[tuple[float, int, Hashable]] = []  # `free_s`, stamp, client; void with another stamp
+        self._idle: OrderedDict[Hashable, float] = OrderedDict()  # that of clients that wait for nothing
         self._stamps = count(1)
         self._now_s = 0.0  # the clock of the queue
 
@@ -62,7 +67,7 @@ class Turns(Generic[T]):
         """Queue an item behind those of its client."""
         line = self._lines.get(client)
         if line is None:
-            line = self._lines[client] = _Line(self._used_by_idle(client))
+            line = self._lines[client] = _Line(max(self._idle.pop(client, 0.0), self._free_now()))
             self._push(client, line)
         line.items.append(item)
 
@@ -76,7 +81,7 @@ class Turns(Generic[T]):
         try:
             while self._heap:
                 entry = heappop(self._heap)
-                used_s, stamp, client = entry
+                free_s, stamp, client = entry
                 line = self._lines.get(client)
                 if line is None or line.stamp != stamp:
                     continue
@@ -86,9 +91,10 @@ class Turns(Generic[T]):
                     if verdict is None:
                         return None
                     continue
-                self._now_s = max(self._now_s, used_s)
+                self._now_s = max(self._now_s, free_s - self._clock())
                 item = line.items.popleft()
                 if line.items:
+                    line.free_s = max(free_s, self._free_now())  # having waited saves up nothing, either
                     self._push(client, line)  # behind others that have used the same
                 else:
                     self._rest(client, line)
@@ -110,25 +116,24 @@ class Turns(Generic[T]):
 
     def charge(self, client: Hashable, seconds: float) -> None:
         """Count what a client has used."""
-        line, most_s = self._lines.get(client), self._now_s + MOST_DEBT_S
+        line, now_s = self._lines.get(client), self._free_now()
         if line is not None:
-            line.used_s = min(line.used_s + seconds, most_s)
+            line.free_s = min(max(line.free_s, now_s) + seconds, now_s + MOST_DEBT_S)
             self._push(client, line)
             return
-        self._idle[client] = min(self._used_by_idle(client) + seconds, most_s), self._clock()
+        self._idle[client] = min(max(self._idle.pop(client, 0.0), now_s) + seconds, now_s + MOST_DEBT_S)
         while len(self._idle) > _REMEMBERED:
             self._idle.popitem(last=False)
 
+    def _free_now(self) -> float:
+        """Return the `free_s` of a client without a debt."""
+        return self._now_s + self._clock()
+
     def _push(self, client: Hashable, line: _Line[T]) -> None:
         line.stamp = next(self._stamps)
-        heappush(self._heap, (line.used_s, line.stamp, client))
+        heappush(self._heap, (line.free_s, line.stamp, client))
 
     def _rest(self, client: Hashable, line: _Line[T]) -> None:
         """Note that a client waits for nothing more."""
         del self._lines[client]
-        self._idle[client] = line.used_s, self._clock()
-
-    def _used_by_idle(self, client: Hashable) -> float:
-        """Return what counts by now of what a client had used that has waited for nothing since."""
-        used_s, since = self._idle.pop(client, (self._now_s, self._clock()))
-        return max(used_s - (self._clock() - since), self._now_s)
+        self._idle[client] = line.free_s
