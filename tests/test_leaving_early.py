@@ -11,7 +11,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -339,3 +339,16 @@ def test_a_view_that_has_ended_says_so(local: Memory) -> None:
     left: Any = view_of_the_store(local)
     with pytest.raises(RecollectError, match="the view is closed"):
         next(left[0])
+
+
+@pytest.mark.in_process
+def test_a_memory_is_closed_although_an_export_of_it_was_of_two_moments(
+    local: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export = export_open(local)
+    opened = core_of(local).store
+    drops = count()
+    monkeypatch.setattr(opened._locks, "drops", lambda: next(drops))  # type: ignore[attr-defined]
+    local.close()
+    assert opened._closed  # type: ignore[attr-defined]
+    assert export is not None

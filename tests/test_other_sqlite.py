@@ -65,6 +65,19 @@ def run(code: str, *arguments: object) -> str:
 
 
 OPEN = "import recollect, sys; memory = recollect.open(sys.argv[1]); print(1, flush=True); input()"
+WRITE = """
+import recollect, sys, warnings
+warnings.simplefilter("ignore")
+with recollect.open(sys.argv[1], timeout=0.05) as memory:
+    print(memory.remember("meanwhile").id)
+"""
+UPDATE = """
+import recollect, sys, warnings
+warnings.simplefilter("ignore")
+with recollect.open(sys.argv[1]) as memory:
+    for number in range(20):
+        memory.update(f"s{number + 10}", content=f"new {number}")
+"""
 LOOK = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); print(*c.execute(sys.argv[2]).fetchall()); c.close()"
 
 
@@ -505,7 +518,7 @@ def test_pages_of_a_store_without_checksums_are_not_overwritten(
         store = core_of(memory).store
         assert isinstance(store, SqliteStore)
         assert not store.has_checksums
-        store._renewal.run()
+        store._renewal.run(is_open=True)
         assert memory.check() == []
     with recollect.open(tmp_path / "a.db") as memory:
         assert memory.check() == []
@@ -517,6 +530,75 @@ def test_the_check_finds_nothing_as_often_as_pages_are_renewed(killed: Path) -> 
         for _ in range(3):
             without_checksums(killed)
             assert memory.check() == []
+
+
+def failing_reads(killed: Path) -> int:
+    """Renew the pages of a store that is only read while an export is open, and return how many later reads fail."""
+    recollect.open(killed).close()
+    with recollect.open(killed, read_only=True) as memory:
+        with memory.open_export():  # whose connection has not read much yet
+            without_checksums(killed)
+            memory.find()  # another connection meets the pages
+        assert memory.stats()["store"]["renewed"]
+        failed = 0
+        for number in range(RECORDS):
+            try:
+                memory.get(f"s{number}")
+            except DamagedStoreError:
+                failed += 1
+        return failed
+
+
+@pytest.mark.promise("damage.other-sqlite")
+def test_a_connection_that_was_in_use_while_pages_were_verified_meets_none_of_them(killed: Path) -> None:
+    assert failing_reads(killed) == 0
+
+
+def test_control_without_a_second_try_it_meets_the_pages_for_ever(
+    killed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = renewing.Renewal.attempt
+    monkeypatch.setattr(renewing.Renewal, "attempt", lambda renewal: real(renewal) if renewal.verifies else None)
+    assert failing_reads(killed) > 0
+
+
+@pytest.mark.promise("damage.other-sqlite")
+def test_others_write_while_a_store_is_verified(killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recollect.open(killed).close()
+    written = []
+
+    def examined(*arguments: Any) -> Any:
+        written.append(run(WRITE, killed))
+        return integrity.examined(*arguments)
+
+    with recollect.open(killed) as memory:
+        without_checksums(killed)
+        monkeypatch.setattr(renewing, "examined", examined)
+        assert memory.check() == []
+        assert written
+        assert memory.count() == RECORDS + len(written)
+    recollect.open(killed).close()
+
+
+def test_a_page_that_was_written_while_the_store_was_verified_keeps_its_checksum(
+    killed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recollect.open(killed).close()
+    real = renewing._verified
+
+    def verified(*arguments: Any) -> Any:
+        found = real(*arguments)
+        run(UPDATE, killed)
+        looked(killed, "PRAGMA wal_checkpoint(TRUNCATE)")
+        return found
+
+    with recollect.open(killed) as memory:
+        without_checksums(killed)
+        with monkeypatch.context() as patch:
+            patch.setattr(renewing, "_verified", verified)
+            assert memory.check() == []
+        assert memory.check() == []
+        assert [each.content for each in memory.find(f.id("s12"))] == ["new 2"]
 
 
 @pytest.mark.parametrize("write", ["remember_all", "add_messages"])

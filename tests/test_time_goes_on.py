@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -162,3 +163,35 @@ def test_a_memory_is_not_closed_within_its_batch_and_goes_on(tmp_path: Path) -> 
             with pytest.raises(StoreBusyError, match="inside a batch"):
                 memory.close()
         assert memory.count() == 1
+
+
+@pytest.mark.promise("fault.clock")
+@pytest.mark.parametrize("fails", ["the thread cannot start", "the thread dies"])
+def test_what_a_thread_could_not_note_is_noted_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    clock = Clock()
+    memory = recollect.open(tmp_path / "a.db", clock=clock, embedder="none")
+    memory.remember("a boat", id="boat", ttl=TTL)
+    clock.now += timedelta(seconds=60)
+    with monkeypatch.context() as patch:
+        if fails == "the thread cannot start":
+            patch.setattr(threading.Thread, "start", refusing(RuntimeError("can't start new thread")))
+        else:
+            patch.setattr(core_of(memory).store, "write", refusing(MemoryError()), raising=False)
+            patch.setattr(threading, "excepthook", lambda _arguments: None)
+        assert memory.get("boat") is None
+        for thread in threading.enumerate():
+            if thread.name == "recollect-clock":
+                thread.join()
+    memory.close()
+    clock.now = START
+    with recollect.open(tmp_path / "a.db", clock=clock, embedder="none") as reopened:
+        assert reopened.get("boat") is None
+
+
+def refusing(error: BaseException) -> Callable[..., object]:
+    def refuse(*_arguments: object, **_named: object) -> object:
+        raise error
+
+    return refuse

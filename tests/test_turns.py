@@ -164,7 +164,12 @@ def test_stores_of_one_process_share_what_they_must_not_close(path: Path) -> Non
         assert memory.check() == []
 
 
-LOOK = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT count(*) FROM heads').fetchall(); c.close()"
+LOOK = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("SELECT count(*) FROM heads").fetchall()
+connection.close()
+"""
 
 
 def wal_outlasts_another(path: Path) -> bool:

@@ -43,7 +43,7 @@ def _write(path: Path, name: str, seed: int) -> list[str]:
 def _threads(path: Path, name: str, seed: int) -> None:
     problems: list[str] = []
     threads = [
-        threading.Thread(target=lambda each=each: problems.extend(_write(path, f"{name}{each}", seed)))  # type: ignore[misc]
+        threading.Thread(target=lambda each=each: problems.extend(_write(path, f"{name}{each}", seed)))
         for each in range(THREADS)
     ]
     for thread in threads:

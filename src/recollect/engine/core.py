@@ -10,7 +10,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
@@ -391,7 +391,8 @@ class Core:
             finally:
                 self.past.clear()
                 for each in list(self._exports):
-                    each.close()
+                    with suppress(RecollectError):  # that what it read was not of one moment, which matters no more
+                        each.close()
                 self.store.close()
             self.feed.join()
             self.uses.write()

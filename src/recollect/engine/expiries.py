@@ -1,9 +1,9 @@
-"""The time goes on: what was once found to have expired stays so, whatever the clock does, also after reopening.
+"""The time goes on: what a process has found to have expired stays so, whatever its clock does, also after reopening.
 
 The time of a read is not in the log. So when a read finds for the first time that a record has expired, its time is
 noted in the store, by a thread, since reads do not wait for writers; and so is the time at which the store is closed. A
-process that opens it begins at the latest of that time and of the newest commits of all branches. A store without
-records that expire is not written by reads.
+process that opens it begins at the latest of that time and of the newest commits of all branches; one that has it open
+goes by its own clock. A store without records that expire is not written by reads.
 """
 
 from __future__ import annotations
@@ -72,31 +72,42 @@ class Expiries:
 
     def _note(self, now: int) -> None:
         with self._lock:
+            if not self._store.capabilities.durable or self._store.facts().get("read_only"):
+                return
             self._due = max(self._due, now)
-            durable = self._store.capabilities.durable and not self._store.facts().get("read_only")
-            if self._thread is None and durable:
-                self._thread = threading.Thread(target=self._write, name="recollect-clock", daemon=True)
-                self._thread.start()
+            if self._thread is None:
+                thread = threading.Thread(target=self._write, name="recollect-clock", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:  # there are too many threads, or the interpreter is shutting down
+                    _log.info("the time of a read is noted later: %s", error)
+                else:
+                    self._thread = thread
 
     def _write(self) -> None:
         """Write the time that is due, until none is."""
-        while True:
-            with self._lock:
-                due = self._due
-                if due <= self._noted:
-                    self._thread = None
-                    return
-            try:
+        try:
+            while (due := self._next()) is not None:
                 with self._store.write(Branch(_NOTE)) as transaction:
                     written = transaction.setting(_NOTE)
                     if written is None or int(written) < due:
                         transaction.set_setting(_NOTE, str(due))
                 self._noted = due
-            except (RecollectError, ValueError) as error:
-                _log.warning("the time of a read is not noted now: %s", error)
-                with self._lock:
+        except (RecollectError, ValueError) as error:
+            _log.warning("the time of a read is not noted now: %s", error)
+        finally:
+            with self._lock:
+                if self._thread is threading.current_thread():
                     self._thread = None
-                return
+
+    def _next(self) -> int | None:
+        """Return the time that is due; None if none is, and then this thread ends."""
+        with self._lock:
+            if self._due > self._noted:
+                return self._due
+            if self._thread is threading.current_thread():
+                self._thread = None
+            return None
 
     def close(self, now: int) -> None:
         """Note the time, if a record can expire, and wait until it is noted."""
@@ -112,3 +123,5 @@ class Expiries:
         thread = self._thread
         if thread is not None:
             thread.join()
+        elif self._due > self._noted:
+            self._write()  # no thread could be started, or the last one failed

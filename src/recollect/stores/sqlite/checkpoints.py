@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import apsw
 
@@ -91,6 +92,12 @@ class Checkpointer:
             finally:
                 writer.set_busy_timeout(before)
         return True
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Run no checkpoint while a block runs. The caller must have the write lock."""
+        with self._concurrent:
+            yield
 
     def _start_thread(self) -> bool:
         """Start the thread if it does not run. Return False if it cannot be started."""

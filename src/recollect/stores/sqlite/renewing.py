@@ -11,7 +11,9 @@ A page that differs from one with its checksum by a byte or two was probably dam
 pages that it writes, and adds a whole row of the log to one of them. So it is damage if all pages that mismatch are
 such pages, or if it is one of settings or snapshots, which no hash covers.
 
-Only the bytes of checksums are overwritten, so a process that dies meanwhile leaves a store that is verified again.
+Others read and write meanwhile. Only to overwrite checksums, of pages that are still the same, is the write lock taken.
+Nothing but the bytes of checksums is overwritten, so a process that dies meanwhile leaves a store that is verified
+again.
 """
 
 from __future__ import annotations
@@ -19,13 +21,14 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 
+from recollect.deadlines import within
 from recollect.errors import DamagedStoreError, StoreError, StoreIOError
 from recollect.stores.sqlite.header import wal_path
 from recollect.stores.sqlite.integrity import examined
@@ -43,20 +46,22 @@ _AT_ONCE = 2**20
 
 
 class Renewed(NamedTuple):
-    """What was found.
+    """The pages that another SQLite has written.
 
     Attributes:
-        pages: Number of pages whose checksum did not match. It was renewed, if the file may be written.
+        sums: By number, the right checksum of each intact page whose checksum did not match.
+        size: The size of a page, in bytes.
         verified: Whether the whole store was verified, and not only these pages by the WAL.
     """
 
-    pages: int
+    sums: Mapping[int, bytes]
+    size: int
     verified: bool
 
     def __str__(self) -> str:
         whole = "every record and root was verified (quotas, policies and names of snapshots have no hash)"
         by = whole if self.verified else "they are the same in its WAL"
-        return f"{self.pages} of its pages were written by another SQLite, without their checksums; {by}"
+        return f"{len(self.sums)} of its pages were written by another SQLite, without their checksums; {by}"
 
 
 class Renewal:
@@ -66,6 +71,7 @@ class Renewal:
         path: The file.
         key: The store's key.
         unverified: Opens a connection that does not verify checksums, and returns with it whether it may write.
+        alone: Keeps other threads of this process from writing, and from checkpointing.
 
     Attributes:
         verifies: Whether checksums are to be verified. It becomes false when a file that must not be written turns out
@@ -74,18 +80,26 @@ class Renewal:
     """
 
     def __init__(
-        self, path: str, key: bytes, unverified: Callable[[], AbstractContextManager[tuple[apsw.Connection, bool]]]
+        self,
+        path: str,
+        key: bytes,
+        unverified: Callable[[], AbstractContextManager[tuple[apsw.Connection, bool]]],
+        alone: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._path = path
         self._key = key
         self._unverified = unverified
+        self._alone = alone
         self._lock = threading.Lock()
         self._damaged = False
         self.verifies = True
         self.found = ""
 
-    def run(self) -> int:
+    def run(self, *, is_open: bool) -> int:
         """Renew the checksums of pages that another SQLite has written, once everything is verified.
+
+        Args:
+            is_open: Whether the store is in use, so that other threads may write to it.
 
         Returns:
             The number of pages.
@@ -93,31 +107,44 @@ class Renewal:
         Raises:
             DamagedStoreError: Something does not verify.
             StoreError: The file cannot be used, as when it is opened.
+
+        Cost:
+            Reads the file. Unless the WAL has the pages, reads and hashes everything in it. It has no deadline: each
+            call that meets such a page would otherwise begin again.
         """
-        with self._unverified() as (connection, writing):
-            found = renew(connection, self._path, self._key, writing=writing)
-        if found.pages:
+        path = self._path
+        with (
+            within(None),
+            self._unverified() as (connection, writing),
+            _file_errors(path),
+            FileBytes(path, writing=writing) as data,
+        ):
+            with _transaction(connection, path, "BEGIN"):
+                found = _verified(connection, path, self._key, data)
+            if writing and found.sums:
+                alone = self._alone() if is_open else nullcontext()
+                with alone, _transaction(connection, path, "BEGIN IMMEDIATE"):
+                    _overwrite(data, found)
+        if found.sums:
             done = "their checksums were renewed" if writing else "their checksums are not verified while it is open"
             self.found = f"{os.path.basename(self._path)}: {found}, and {done} (docs/backup.md, Other SQLite tools)"
             _log.warning("%s", self.found)
         self.verifies = self.verifies and writing
-        return found.pages
+        return len(found.sums)
 
-    def attempt(self, alone: AbstractContextManager[None]) -> int | None:
+    def attempt(self) -> int | None:
         """Run it in a store that is in use.
-
-        Args:
-            alone: Keeps other threads from writing meanwhile.
 
         Returns:
             The number of pages; None if not everything verifies, now or the last time, or the file cannot be used now.
         """
         with self._lock:
-            if self._damaged or not self.verifies:
+            if self._damaged:
                 return None
+            if not self.verifies:  # it was found before, while the connection that met a page was in use
+                return 0
             try:
-                with alone:
-                    return self.run()
+                return self.run(is_open=True)
             except DamagedStoreError as damage:
                 self._damaged = True  # so that not every call reads everything
                 _log.error("%s", damage)
@@ -126,60 +153,79 @@ class Renewal:
             return None
 
 
-def renew(connection: apsw.Connection, path: str, key: bytes, *, writing: bool) -> Renewed:
-    """Verify a store of which pages do not match their checksums, and renew these, if that is all that is wrong.
+@contextmanager
+def _file_errors(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreIOError(path, error.strerror or str(error)) from error
 
-    Args:
-        connection: A connection that does not verify checksums.
-        path: The file.
-        key: The store's key.
-        writing: Whether to renew them; otherwise the file is not changed.
 
-    Raises:
-        DamagedStoreError: Something else is wrong. The file is not changed.
-        StoreError: It cannot be read, or written.
-
-    Cost:
-        Reads the file. Unless the WAL has the pages, reads and hashes everything in it.
-    """
+@contextmanager
+def _transaction(connection: apsw.Connection, path: str, begin: str) -> Iterator[None]:
+    """Run a block in a transaction, which is undone at its end."""
     with translated(path):
-        connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")  # so that no other process adds to the WAL
-        connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
+        connection.execute(begin)
         try:
-            try:
-                with FileBytes(path, writing=writing) as data:
-                    return _renew(connection, path, key, data, writing=writing)
-            except OSError as error:
-                raise StoreIOError(path, error.strerror or str(error)) from error
+            connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()  # the snapshot begins
+            yield
         finally:
             if connection.in_transaction:  # SQLite itself ends it after some errors
                 connection.execute("ROLLBACK")
 
 
-def _renew(connection: apsw.Connection, path: str, key: bytes, data: FileBytes, *, writing: bool) -> Renewed:
+def _verified(connection: apsw.Connection, path: str, key: bytes, data: FileBytes) -> Renewed:
+    """Verify a store of which pages do not match their checksums.
+
+    Args:
+        connection: A connection that does not verify checksums, with a snapshot. So the pages in the file are those of
+            the snapshot, or are just being copied from the WAL.
+        path: The file.
+        key: The store's key.
+        data: Its bytes.
+
+    Raises:
+        DamagedStoreError: Something else is wrong than that another SQLite has written these pages.
+    """
     pages = Pages(data, _wal(path))
     if not pages.has_checksums:
-        return Renewed(0, False)
-    mismatching = [number for number in _mismatching(data, pages.size) if not _is_newer_in_wal(pages, number)]
-    unexplained = [number for number in mismatching if number not in pages.in_wal]
+        return Renewed({}, pages.size, False)
+    sums: dict[int, bytes] = {}
+    unexplained: list[int] = []
+    nearly: list[int] = []
+    for number in _mismatching(data, pages.size):
+        page = pages.in_file(number)
+        right = checksum(page[:-BYTES])
+        if page[-BYTES:] == right or _is_newer_in_wal(pages, number):
+            continue  # another process has just renewed it, or SQLite does not read it
+        sums[number] = right
+        if number not in pages.in_wal:
+            unexplained.append(number)
+            nearly += [number] * _is_nearly_intact(page, number)
     if unexplained:
         if problems := examined(connection, path, key):
             raise DamagedStoreError(path, f"a page does not match its checksum, and {problems[0]}")
-        nearly = [number for number in unexplained if _is_nearly_intact(pages, number)]
-        damaged = nearly if len(nearly) == len(unexplained) else filter(pages.is_damaged, _without_hash(pages))
-        for number in damaged:
-            raise DamagedStoreError(path, f"page {number} does not match its checksum")
-    if writing:
-        for number in mismatching:
-            page = pages.in_file(number)
-            data.write(checksum(page[:-BYTES]), number * pages.size - BYTES)
-        data.sync()
-    return Renewed(len(mismatching), bool(unexplained))
+        damaged = nearly[0] if nearly == unexplained else next(filter(pages.is_damaged, _without_hash(pages)), None)
+        if damaged is not None:
+            raise DamagedStoreError(path, f"page {damaged} does not match its checksum")
+    return Renewed(sums, pages.size, bool(unexplained))
 
 
-def _is_nearly_intact(pages: Pages, number: int) -> bool:
+def _overwrite(data: FileBytes, found: Renewed) -> None:
+    """Write the checksums of pages that are as they were when they were verified."""
+    for number, verified in found.sums.items():
+        end = number * found.size
+        if checksum(data[end - found.size : end - BYTES]) == verified:
+            data.write(verified, end - BYTES)
+        # A checkpoint of another process may have written the page and its checksum meanwhile.
+        page = data[end - found.size : end]
+        if (now := checksum(page[:-BYTES])) != verified and page[-BYTES:] == verified:
+            data.write(now, end - BYTES)
+    data.sync()
+
+
+def _is_nearly_intact(page: bytes, number: int) -> bool:
     """Return whether a byte or two of a page were changed, and not by a copy, which changes the header."""
-    page = pages.in_file(number)
     return not (number == 1 and checksums.matches_before_copying(page)) and checksums.nearly_matches(page)
 
 

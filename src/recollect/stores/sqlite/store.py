@@ -14,7 +14,7 @@ import secrets
 import threading
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from typing import Any
 from urllib.parse import quote
@@ -134,7 +134,7 @@ class SqliteStore:
         self._polling = threading.Lock()
         self._readers: dict[object, Steps] = {}
         self._readers_done = threading.Condition()
-        self._renewal = Renewal(self.path, key, self._unverified)
+        self._renewal = Renewal(self.path, key, self._unverified, self._without_writers)
         self._write_refused = must_not_write(self.path, read_only)
         if create and not self._write_refused and not os.path.lexists(self.path):
             self._zone_of_new()  # raises before there is a file
@@ -164,7 +164,7 @@ class SqliteStore:
             raise
 
     def _renews_at_opening(self, error: StoreError) -> bool:
-        return checksums.is_fault(error) and self._renewal.run() >= 0
+        return checksums.is_fault(error) and self._renewal.run(is_open=False) >= 0
 
     def _open(self, new: bool) -> None:
         self._writer = self._connect(writing=not self._write_refused)
@@ -282,14 +282,20 @@ class SqliteStore:
         """Renew the checksums of pages. Return their number; None if not everything verifies."""
         if not self.has_checksums:
             return None
-        pages = self._renewal.attempt(nullcontext() if self._write_refused else self._alone())
+        pages = self._renewal.attempt()
         if pages is not None:
             if not self._renewal.verifies:
                 self._trusted = 0
             with suppress(IndexError):
-                while True:  # one by one: other threads take them, too
+                while True:  # one by one: other threads take them, too. One that is in use may meet such a page later
                     self._idle.pop().close()
         return pages
+
+    @contextmanager
+    def _without_writers(self) -> Iterator[None]:
+        """Keep other threads of this process from writing and from checkpointing."""
+        with self._alone(), self._checkpointer.paused():
+            yield
 
     def _check_size(self) -> None:
         """Raise DamagedStoreError if the file lacks pages."""
