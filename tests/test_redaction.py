@@ -276,3 +276,12 @@ def test_no_pattern_can_take_more_than_linear_time(name: str) -> None:
 @pytest.mark.parametrize("pattern", ["a+b", "(a|b)*+c", "(a{0,99}){0,99}b", "(?=a*b)c", "a{1,1000}b", "(?:x.*)+"])
 def test_the_check_of_patterns_finds_slow_ones(pattern: str) -> None:
     assert faults(pattern)
+
+
+@pytest.mark.parametrize("text", ["password=***hunter2real", "api_key: ***a1b2c3d4e5"])
+def test_a_secret_that_begins_as_what_stands_for_one_is_hidden(text: str) -> None:
+    hidden = redact(text).text
+    assert "***REDACTED***" in hidden
+    assert text.rpartition("***")[2] not in hidden
+    assert redact(hidden).text == hidden
+    assert redact_json({"password": "***hunter2real"})[0] == {"password": "***REDACTED***"}

@@ -20,7 +20,7 @@ from recollect.errors import DeadlineError
 T = TypeVar("T")
 #: Number of items between two looks at the clock.
 _EVERY = 64
-#: A time in the past, in nanoseconds of the monotonic clock; 0 would mean none.
+#: A time in the past, in nanoseconds of the monotonic clock.
 _PAST = 1
 
 

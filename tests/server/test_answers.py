@@ -13,6 +13,7 @@ from tests.server.serving import HttpClient, LineClient, Served, many
 from tests.server.test_requests import EXECUTE, get, post
 
 import recollect
+from recollect import filters as f
 from recollect import operations as op
 from recollect.client.pages import read_whole
 from recollect.errors import AnswerTooLargeError, InvalidOperationError, ResultChangedError, ServerBusyError
@@ -57,7 +58,9 @@ def asked() -> dict[str, list[op.Operation]]:
         "changes": [
             op.Changes(), op.Changes(limit=5), op.Changes(limit=30), op.Changes(limit=7), op.Changes(since=3),
             op.Changes(newest_first=True), op.Changes(newest_first=True, limit=5), op.Changes(id="n00"),
-            op.Changes(newest_first=True, limit=30),
+            op.Changes(newest_first=True, limit=30), op.Changes(newest_first=True, limit=30, since=25),
+            op.Changes(newest_first=True, limit=15, id="n00"),
+            op.Changes(newest_first=True, limit=15, where=f.id("n00")),
         ],
         "history": [op.History(id="n00"), op.History(id="n01")],
         "grep": [op.Grep(query="Ana", limit=3)],
@@ -348,6 +351,33 @@ def test_the_reads_of_a_batch_are_bounded_by_bytes_and_undo_it(tmp_path: Path) -
             answers.answer(op.Batch(operations=operations), lambda each: desk.execute(Request(each, place), Grant()))
         assert memory.get("undone") is None
         assert len(memory.execute(op.Batch(operations=operations))) == 2  # in this process there is no limit
+
+
+@pytest.mark.usefixtures("small")
+def test_the_newest_commits_are_read_without_all_that_are_older(served: Served) -> None:
+    with served.memory() as memory:
+        for number in range(60):
+            memory.remember(f"note {number}", id=f"n{number}")
+    sent: list[Any] = []
+
+    def send(operation: Any, rest: Any) -> Any:
+        answer = decode(answers.answer(operation, here.execute))
+        sent.extend(answer["result"])
+        return answer
+
+    with recollect.open(served.path, embedder="none") as here:
+        found = read_whole(op.Changes(newest_first=True, limit=20), send, lambda: None)
+        assert [each.seq for each in found] == [*range(here.seq, here.seq - 20, -1)]
+    assert len(sent) <= 20 + RECORDS
+
+
+@pytest.mark.parametrize("over", ["socket", "http"])
+def test_reads_of_an_open_batch_are_bounded_one_by_one(served: Served, over: str) -> None:
+    with served.memory(over) as memory:
+        for number in range(8):
+            memory.remember(f"{number} {'x' * 900_000}", id=f"r{number}")
+        with memory.batch() as batch:
+            assert [batch.get(f"r{number}").content[0] for number in range(8)] == list("01234567")  # type: ignore[union-attr]
 
 
 def test_a_list_that_changes_between_its_parts_is_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

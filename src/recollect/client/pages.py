@@ -12,6 +12,7 @@ from typing import Any
 
 from recollect.engine.results import RecordList
 from recollect.errors import ResultChangedError
+from recollect.filters.tree import Everything
 from recollect.ledger.commits import Commit
 from recollect.operations import At, Changes, Find, Operation
 from recollect.wire import read_answer, read_result
@@ -48,7 +49,7 @@ def read_whole(operation: Operation, send: Send, state: Callable[[], object]) ->
     if isinstance(inner, Find):
         return _found(inner, read, state)
     if isinstance(inner, Changes):
-        return _changes(inner, read)
+        return _changes(inner, result, read)
     for _ in range(_TRIES - 1):
         try:
             return _rest(operation, answer, send)
@@ -75,9 +76,13 @@ def _found(operation: Find, read: Read, state: Callable[[], object]) -> RecordLi
     return RecordList(out.values(), after)
 
 
-def _changes(operation: Changes, read: Read) -> list[Commit]:
+def _changes(operation: Changes, first: list[Commit], read: Read) -> list[Commit]:
+    """Return commits, of which the first answer has a part. The newest are read oldest first, too."""
     out: list[Commit] = []
     since, limit = operation.since, None if operation.newest_first else operation.limit
+    lists_all = operation.id is None and operation.where == Everything() and first[0].seq  # 0 within a scope
+    if operation.newest_first and operation.limit is not None and isinstance(since, int) and lists_all:
+        since = max(since, first[0].seq - operation.limit)
     more: Any = True
     while more is not None:
         left = None if limit is None else limit - len(out)

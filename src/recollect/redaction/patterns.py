@@ -109,7 +109,7 @@ class Pattern(NamedTuple):
             start, end = _hidden(found)
             if self.check:
                 end = start + _valid(text[start:end], self.check, self.shorter)
-            if start < end and not text.startswith("***", start):  # every replacement begins so
+            if start < end and not text.startswith(marks(), start) and text[start:end].strip("*"):
                 yield start, end
 
     def _matches(self, read: FoldedText, text: str) -> Iterator[re.Match[str]]:
@@ -145,6 +145,13 @@ def _valid(found: str, check: Callable[[str], bool], shorter: bool) -> int:
 def patterns() -> tuple[Pattern, ...]:
     """Return all patterns."""
     return tuple(Pattern.of({**each, "pattern": expanded(each["pattern"], parts())}) for each in descriptions())
+
+
+@cache
+def marks() -> tuple[str, ...]:
+    """Return what stands for something that is hidden, also in lower case."""
+    found = {each["with"] for each in descriptions()}
+    return tuple(sorted({*found, *map(str.lower, found)}))
 
 
 @cache

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from recollect.errors import InvalidArgumentError
-from recollect.redaction.patterns import FoldedText, Pattern, patterns
+from recollect.redaction.patterns import FoldedText, Pattern, marks, patterns
 
 #: What can be redacted.
 CATEGORIES = ("secret", "email", "card", "iban", "phone", "national_id")
@@ -118,7 +118,9 @@ def redact_json(value: Any, categories: Collection[str] = CATEGORIES) -> tuple[A
         if isinstance(each, str):
             text, found = redact(each, chosen)
             if each and "secret" in chosen and _names_secret(key):
-                text, found = (each, {}) if each.startswith("***") else ("***REDACTED***", {"secret": 1})
+                text, found = (
+                    (each, {}) if each in marks() or not each.strip("*") else ("***REDACTED***", {"secret": 1})
+                )
             elif not found and key:
                 prefix = f"{key}="
                 named, found = redact(prefix + each, chosen)

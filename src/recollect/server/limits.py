@@ -6,7 +6,7 @@ from __future__ import annotations
 BODY_BYTES = 16 * 2**20
 #: Seconds that a body may take to arrive.
 BODY_S = 30.0
-#: Seconds that a call may take before its client is answered. A read ends a little earlier (`Calls.read_s`).
+#: Seconds that a call may take before its client is answered. A read ends a little earlier, to say why.
 CALL_S = 60.0
 #: The longest time that a call can be allowed, in seconds.
 MOST_CALL_S = 3600.0

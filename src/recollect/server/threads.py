@@ -67,11 +67,6 @@ class FairThreads:
         self._batch: Waiting | None = None  # the one that is open, or is being opened
         self._batches: Counter[Hashable] = Counter()
 
-    def __len__(self) -> int:
-        """The number of calls and batches that wait."""
-        with self._lock:
-            return len(self._turns)
-
     def submit(self, waiting: Waiting) -> None:
         """Make a call, or begin a batch, when it is its turn. `end` must be called when a batch has ended."""
         with self._lock:

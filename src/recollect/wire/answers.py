@@ -9,7 +9,7 @@ An answer that has `"more"` is a part, and `more` has the fields to ask again wi
   different ones are not taken for one.
 
 What is no list is refused if it is too large. The answer to a write is never refused, since it was done: it is about as
-large as the request. The reads of a batch are limited while it runs, and undo it if they return more.
+large as the request. The reads of a batch operation are limited while it runs, and undo it if they return more.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def answer(operation: Operation, execute: Callable[[Operation], Any], rest: Rest
     if isinstance(inner, Changes):
         return _changes(inner, run)
     _check_parts(operation)
-    limited = MOST_READ_BYTES.set(ANSWER_BYTES)
+    limited = MOST_READ_BYTES.set(ANSWER_BYTES if isinstance(operation, Batch) else None)
     try:
         result = result_to_json(operation, execute(operation))
     finally:

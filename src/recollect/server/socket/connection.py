@@ -414,6 +414,9 @@ class Connection(asyncio.Protocol):
             self._close_export()
             place, calls, grant = _place(data), self._door.calls, self._door.grant
 
+            def take() -> Pages:
+                return Pages(calls.desk.export(place, grant))
+
             def opened(answer: Pages | RecollectError) -> None:
                 if isinstance(answer, RecollectError):
                     self._done(answer)
@@ -425,7 +428,7 @@ class Connection(asyncio.Protocol):
 
             self._export_ends = asyncio.get_running_loop().call_later(calls.export_s, self._close_export)
             self._busy = True
-            calls.start("socket", "export", lambda: Pages(calls.desk.export(place, grant)), opened, client=self._name)
+            self._deadline = calls.start("socket", "export", take, opened, client=self._name)
         elif what == "read":
             if self._export is None:
                 raise ClosedError("the export")
