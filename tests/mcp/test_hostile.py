@@ -19,6 +19,8 @@ from torture.mcp_client import HttpClient, HttpServer, Message, StdioClient, fai
 from recollect.server.mcp.stdio import MOST_BYTES, REQUESTS
 from recollect.server.mcp.toolsets import DEFAULT_SETS, TOOLSETS
 
+#: One worker runs them, with one server for all.
+pytestmark = pytest.mark.xdist_group("hostile")
 #: A value of each JSON type.
 VALUES: dict[str, Any] = {
     "string": "x",
