@@ -10,6 +10,7 @@ and in each copy what was committed before it was begun; every check must find n
 from __future__ import annotations
 
 import json
+import logging
 import os
 import random
 import signal
@@ -146,6 +147,7 @@ def _missing(path: Path, acknowledged: set[str], count: int) -> str:
 
 def trials(seed: int, folder: Path) -> Iterator[Trial]:
     """A few runs."""
+    logging.getLogger("recollect").setLevel(logging.ERROR)  # each renewal is a warning
     for number in range(KILLS):
         place = folder / f"run-{number}"
         place.mkdir()
