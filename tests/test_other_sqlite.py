@@ -518,7 +518,7 @@ def test_pages_of_a_store_without_checksums_are_not_overwritten(
         store = core_of(memory).store
         assert isinstance(store, SqliteStore)
         assert not store.has_checksums
-        store._renewal.run(is_open=True)
+        store._renewal.run(store._unverified)
         assert memory.check() == []
     with recollect.open(tmp_path / "a.db") as memory:
         assert memory.check() == []
@@ -558,7 +558,9 @@ def test_control_without_a_second_try_it_meets_the_pages_for_ever(
     killed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = renewing.Renewal.attempt
-    monkeypatch.setattr(renewing.Renewal, "attempt", lambda renewal: real(renewal) if renewal.verifies else None)
+    monkeypatch.setattr(
+        renewing.Renewal, "attempt", lambda renewal, *how: real(renewal, *how) if renewal.verifies else None
+    )
     assert failing_reads(killed) > 0
 
 

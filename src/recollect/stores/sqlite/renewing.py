@@ -38,6 +38,8 @@ from recollect.stores.sqlite_base.checksums import BYTES, checksum
 from recollect.stores.sqlite_base.descriptors import FileBytes
 from recollect.stores.sqlite_base.errors import translated
 
+_Unverified = Callable[[], AbstractContextManager[tuple[apsw.Connection, bool]]]
+_Alone = Callable[[], AbstractContextManager[None]]
 _log = logging.getLogger("recollect")
 #: The b-trees whose rows are not covered by a hash of the ledger.
 _WITHOUT_HASH = ("meta", "snapshots", "snapshots_by_name")
@@ -67,11 +69,11 @@ class Renewed(NamedTuple):
 class Renewal:
     """The renewal of the pages of one open store.
 
+    It has no reference to the store: a store that is not closed is freed as soon as nothing refers to it.
+
     Args:
         path: The file.
         key: The store's key.
-        unverified: Opens a connection that does not verify checksums, and returns with it whether it may write.
-        alone: Keeps other threads of this process from writing, and from checkpointing.
 
     Attributes:
         verifies: Whether checksums are to be verified. It becomes false when a file that must not be written turns out
@@ -79,27 +81,20 @@ class Renewal:
         found: What was found of such pages, for the caller; "" if there were none.
     """
 
-    def __init__(
-        self,
-        path: str,
-        key: bytes,
-        unverified: Callable[[], AbstractContextManager[tuple[apsw.Connection, bool]]],
-        alone: Callable[[], AbstractContextManager[None]],
-    ) -> None:
+    def __init__(self, path: str, key: bytes) -> None:
         self._path = path
         self._key = key
-        self._unverified = unverified
-        self._alone = alone
         self._lock = threading.Lock()
         self._damaged = False
         self.verifies = True
         self.found = ""
 
-    def run(self, *, is_open: bool) -> int:
+    def run(self, unverified: _Unverified, alone: _Alone = nullcontext) -> int:
         """Renew the checksums of pages that another SQLite has written, once everything is verified.
 
         Args:
-            is_open: Whether the store is in use, so that other threads may write to it.
+            unverified: Opens a connection that does not verify checksums, and returns with it whether it may write.
+            alone: Keeps other threads of this process from writing, and from checkpointing.
 
         Returns:
             The number of pages.
@@ -115,15 +110,14 @@ class Renewal:
         path = self._path
         with (
             within(None),
-            self._unverified() as (connection, writing),
+            unverified() as (connection, writing),
             _file_errors(path),
             FileBytes(path, writing=writing) as data,
         ):
             with _transaction(connection, path, "BEGIN"):
                 found = _verified(connection, path, self._key, data)
             if writing and found.sums:
-                alone = self._alone() if is_open else nullcontext()
-                with alone, _transaction(connection, path, "BEGIN IMMEDIATE"):
+                with alone(), _transaction(connection, path, "BEGIN IMMEDIATE"):
                     _overwrite(data, found)
         if found.sums:
             done = "their checksums were renewed" if writing else "their checksums are not verified while it is open"
@@ -132,8 +126,8 @@ class Renewal:
         self.verifies = self.verifies and writing
         return len(found.sums)
 
-    def attempt(self) -> int | None:
-        """Run it in a store that is in use.
+    def attempt(self, unverified: _Unverified, alone: _Alone) -> int | None:
+        """Run it in a store that is in use. The arguments are those of `run`.
 
         Returns:
             The number of pages; None if not everything verifies, now or the last time, or the file cannot be used now.
@@ -144,7 +138,7 @@ class Renewal:
             if not self.verifies:  # it was found before, while the connection that met a page was in use
                 return 0
             try:
-                return self.run(is_open=True)
+                return self.run(unverified, alone)
             except DamagedStoreError as damage:
                 self._damaged = True  # so that not every call reads everything
                 _log.error("%s", damage)

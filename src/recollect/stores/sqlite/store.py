@@ -134,7 +134,7 @@ class SqliteStore:
         self._polling = threading.Lock()
         self._readers: dict[object, Steps] = {}
         self._readers_done = threading.Condition()
-        self._renewal = Renewal(self.path, key, self._unverified, self._without_writers)
+        self._renewal = Renewal(self.path, key)
         self._write_refused = must_not_write(self.path, read_only)
         if create and not self._write_refused and not os.path.lexists(self.path):
             self._zone_of_new()  # raises before there is a file
@@ -164,7 +164,7 @@ class SqliteStore:
             raise
 
     def _renews_at_opening(self, error: StoreError) -> bool:
-        return checksums.is_fault(error) and self._renewal.run(is_open=False) >= 0
+        return checksums.is_fault(error) and self._renewal.run(self._unverified) >= 0
 
     def _open(self, new: bool) -> None:
         self._writer = self._connect(writing=not self._write_refused)
@@ -282,7 +282,7 @@ class SqliteStore:
         """Renew the checksums of pages. Return their number; None if not everything verifies."""
         if not self.has_checksums:
             return None
-        pages = self._renewal.attempt()
+        pages = self._renewal.attempt(self._unverified, self._without_writers)
         if pages is not None:
             if not self._renewal.verifies:
                 self._trusted = 0
