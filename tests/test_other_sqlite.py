@@ -5,14 +5,16 @@ The other SQLite is that of Python's `sqlite3`, in this process and in others.
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ from recollect.errors import (
 )
 from recollect.stores.maintenance.rescue import rescue
 from recollect.stores.sqlite import integrity, locks, renewing
+from recollect.stores.sqlite.identity import FileIdentity
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.descriptors import FileBytes
@@ -335,7 +338,58 @@ def test_without_locks_of_its_own_a_store_would_lose_its_wal(tmp_path: Path, mon
     memory.close()
 
 
-def test_what_was_read_while_locks_were_dropped_and_others_use_the_file_is_read_again(tmp_path: Path) -> None:
+#: Checkpoints a store with Python's `sqlite3` so that its WAL is emptied, and prints whether a lock prevented that.
+CHECKPOINT = """
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1], timeout=0) as connection:
+    print(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+"""
+
+
+@pytest.mark.promise("concurrent.dropped")
+def test_sqlites_own_locks_last_whatever_this_process_closes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def emptied_by_another_process(path: Path) -> bool:
+        with recollect.open(path) as memory:
+            memory.remember("one")
+            with memory.open_export() as export:  # a snapshot, which no checkpoint may overwrite
+                memory.remember("two")
+                for suffix in ("", "-shm", "-wal"):
+                    path.with_name(path.name + suffix).read_bytes()
+                done = subprocess.run(
+                    [sys.executable, "-c", CHECKPOINT, path], capture_output=True, check=True, text=True
+                )
+                with suppress(StoreError):  # without such locks
+                    assert len(list(export.records)) == 1
+        return done.stdout.strip() == "0"
+
+    assert not emptied_by_another_process(tmp_path / "a.db")
+    monkeypatch.setattr(locks, "_calls", lambda: None)
+    assert emptied_by_another_process(tmp_path / "b.db")  # the control: locks that are dropped
+
+
+@pytest.mark.promise("concurrent.dropped")
+def test_a_fork_has_none_of_the_locks_of_its_parent(tmp_path: Path) -> None:
+    """As with SQLite's own locks: what the parent had ends with the parent, though the child lives on."""
+    path = tmp_path / "a.db"
+    parent = subprocess.Popen([sys.executable, "-c", FORKING, path], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    with parent.stdout:
+        child = int(parent.stdout.readline())
+    parent.kill()
+    parent.wait()
+    try:
+        with recollect.open(path, timeout=5) as memory:
+            memory.remember("the lock for writing is free")
+            assert len(memory.find()) == 1
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_what_was_read_while_locks_were_dropped_and_others_use_the_file_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the package was not compiled, so that SQLite's own locks can be dropped."""
+    monkeypatch.setattr(locks, "_calls", lambda: None)
     path = tmp_path / "a.db"
     with recollect.open(path) as memory:
         memory.remember("one", id="one")
@@ -351,6 +405,55 @@ def test_what_was_read_while_locks_were_dropped_and_others_use_the_file_is_read_
             export.close()
         assert memory.get("one") is not None
         other.communicate(b"\n", timeout=60)
+
+
+#: Opens a store with Python's `sqlite3` and closes it: the last user of a store deletes its WAL.
+LAST_USER = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("SELECT count(*) FROM heads").fetchall()
+connection.close()
+"""
+
+
+@pytest.mark.parametrize("marks", [True, False])
+def test_no_other_process_deletes_the_wal_while_a_store_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, marks: bool
+) -> None:
+    """Its connections are closed one by one. Without the lock that is set again, the control, the WAL is deleted."""
+    path, real, there = tmp_path / "a.db", FileIdentity.close, []
+
+    def close(self: FileIdentity, connections: Iterable[apsw.Connection]) -> None:
+        subprocess.run([sys.executable, "-c", LAST_USER, path], check=True)
+        there.append(path.with_name("a.db-wal").exists())
+        real(self, connections)
+
+    memory = recollect.open(path)
+    memory.remember("one")
+    path.read_bytes()  # drops SQLite's lock on the file
+    monkeypatch.setattr(FileIdentity, "close", close)
+    if not marks:
+        monkeypatch.setattr(locks._Locked, "mark", lambda self, part: None)
+    memory.close()
+    assert there == [marks]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecollectWarning)  # without the lock, the other one has checkpointed it
+        with recollect.open(path) as memory:
+            assert len(memory.find()) == 1
+
+
+#: Forks in the middle of a write, prints the child, which then sleeps, and sleeps itself.
+FORKING = """
+import os, sys, time
+import recollect
+memory = recollect.open(sys.argv[1])
+with memory.batch() as batch:
+    batch.remember("never committed")
+    child = os.fork()
+    if child:
+        print(child, flush=True)
+    time.sleep(600)
+"""
 
 
 # What is damaged

@@ -9,11 +9,13 @@ POSIX locks of every process, this one included, and last as long as the descrip
 - a shared lock on the bytes that SQLite locks in a file that is in use: no other connection gets the exclusive lock
   that the last user takes before it deletes the WAL;
 - a shared lock on the byte of the index of the WAL (`-shm`) that says that it is in use: no process truncates it;
+- the locks that SQLite itself sets in the index of the WAL, for its snapshots, checkpoints and writes: the calls that
+  set them are replaced (`indexes.kernels.native`), where the package was compiled;
 - while it writes, an exclusive lock on a byte that only Recollect uses. Writers wait for it in a gate, one at a time,
   and a process that has released it must pass the gate again: so one that writes all the time starves no other.
 
-A POSIX lock on a byte of its own in the index of the WAL tells whether the others there were dropped: what was read
-meanwhile may be of two moments, if other processes use the file.
+Where the package was not compiled, a POSIX lock on a byte of its own in the index of the WAL tells whether the others
+there were dropped: what was read meanwhile may be of two moments, if other processes use the file.
 
 Systems without such locks (Windows, macOS) have none of this: there, `identity` notices a deleted WAL.
 
@@ -32,6 +34,12 @@ import sys
 import threading
 import time
 import weakref
+from functools import cache
+from typing import Any
+
+import apsw
+
+from recollect.indexes.kernels.choose import missing, native
 
 try:
     import fcntl
@@ -82,6 +90,24 @@ class _File:
 _lock = threading.RLock()
 _open: dict[tuple[int, int], _File] = {}
 _own = secrets.randbelow(_MOST)
+#: The paths of stores whose index of the WAL has locks that last, and what they were without symbolic links.
+_registered: dict[str, str] = {}
+
+
+@cache
+def _calls() -> Any:
+    """Replace the calls with which SQLite locks the index of a WAL. Return the module; None where that cannot be."""
+    if not SUPPORTED or missing():
+        return None
+    calls = native("system_calls")
+    vfs = apsw.VFS("recollect-calls", "unix")
+    try:
+        replacing = calls.replacing([vfs.xGetSystemCall(name) for name in calls.NAMES])
+        for name, pointer in zip(calls.NAMES, replacing or (), strict=False):
+            vfs.xSetSystemCall(name, pointer)
+    finally:
+        vfs.unregister()
+    return None if replacing is None else calls
 
 
 def _close_unused() -> None:
@@ -191,11 +217,16 @@ class FileLocks:
         self._path = path
         self._use: _Use | None = None
         self._files: tuple[_Locked, ...] = ()
+        self._last = False  # whether the locks of SQLite cannot be dropped
 
     def enter(self) -> None:
         """Note that SQLite is going to open the file. `close` must follow, when SQLite has closed it."""
         if not SUPPORTED:
             return
+        if self._path not in _registered and (calls := _calls()) is not None:
+            real = os.path.realpath(self._path)
+            calls.register(os.fsencode(f"{real}-shm"))
+            _registered[self._path] = real
         try:
             facts = os.stat(self._path)
         except OSError as error:  # SQLite says what that means
@@ -221,6 +252,7 @@ class FileLocks:
         if self._use is None:
             return
         shared, locked = False, self._use.locked
+        self._last = _registered.get(self._path) == real
         try:
             for end in ("", "-shm"):
                 locked.append(_Locked(self._use.file, real, end, writing=writing))
@@ -265,7 +297,7 @@ class FileLocks:
 
         If that changes while something is read, SQLite's lock on it was dropped, and others may have overwritten it.
         """
-        if not self._files:
+        if not self._files or self._last:
             return 0
         index = self._files[1]
         try:
@@ -294,7 +326,16 @@ class FileLocks:
         self._end.detach()
 
     def release(self) -> None:
-        """Remove the locks, so that the last connection to close can delete the WAL."""
+        """Remove the locks, so that the last connection to close can delete the WAL.
+
+        Another library may have dropped SQLite's own lock on the file. It is set again first: otherwise another process
+        could delete the WAL before all connections are closed.
+        """
+        if self._files:
+            try:
+                self._files[0].mark(_IN_USE)
+            except OSError as error:
+                _log.debug("%s cannot be locked: %s", self._path, error)
         for each in self._files:
             each.unset(_ALL)
 

@@ -159,6 +159,7 @@ class SqliteStore:
             self._identity = FileIdentity(self.path, self._writer)
             self._check_frozen()
             self._locks.begin(self._writer.filename, writing=not self._write_refused)
+            self._identity.check()  # from here on, no other process can delete the WAL
         except BaseException:
             self._close_refused(new)
             raise

@@ -98,10 +98,13 @@ def ours(path: str, error: Exception) -> RecollectError:
         return ClosedError("the view")
     if isinstance(error, apsw.InterruptError) and (late := overdue()) is not None:
         return late
-    kind = _EXTENDED.get(getattr(error, "extendedresult", 0))
+    extended = getattr(error, "extendedresult", 0)
+    kind, detail = _EXTENDED.get(extended), str(error)
+    if kind is None and isinstance(error, apsw.IOError) and extended in apsw.mapping_extended_result_codes:
+        detail = f"{detail}, {apsw.mapping_extended_result_codes[extended]}"  # says which call of the system failed
     if kind is None and isinstance(error, apsw.SQLError) and _NOT_OUR_TABLES.search(str(error)):
         kind = DamagedStoreError
-    return (kind or _KINDS.get(type(error), StoreIOError))(path, str(error))
+    return (kind or _KINDS.get(type(error), StoreIOError))(path, detail)
 
 
 @contextmanager

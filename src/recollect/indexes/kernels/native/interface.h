@@ -170,3 +170,8 @@ void rc_products(rc_components matrix, rc_components vector, rc_ints out);
 /* Returns the number of rows found. */
 int64_t rc_best_sdrs(const rc_base *base, const rc_rows *tail, const rc_query *query, rc_numbers sums,
                      rc_best_rows *best);
+
+/* Locks that last (`shm_locks.c`). The first returns whether there are such locks, and what replaces five calls of the
+   system that SQLite makes: open, close, fcntl, mmap and munmap. The second returns 0 or RC_NO_MEMORY. */
+int rc_replace_calls(const uintptr_t *calls, uintptr_t *replacing);
+int rc_register_index(const char *path);
