@@ -19,6 +19,7 @@ from unittest.mock import patch
 import numpy as np
 
 import recollect
+from recollect.engine.read import recall as recalling
 from recollect.evaluation import datasets
 from recollect.evaluation.run import evaluate
 from recollect.indexes.fixed_point import ONE
@@ -29,7 +30,7 @@ from recollect.indexes.words import fuzzy
 from recollect.indexes.words import index as words
 from recollect.text import manner
 from recollect.text import words as text_words
-from recollect.text.answers import INSTRUCTION, Kind
+from recollect.text.answers import ASKS, INSTRUCTION, Kind
 from recollect.text.frames import Frame
 
 Change = tuple[Any, str, Any]
@@ -73,6 +74,9 @@ PARTS: dict[str, list[Change]] = {
     "the factor of one's own": [(manner, "OWN", Fraction(1))],
     "the instruction factor": [(manner, "STANDING_TAGS", {**manner.STANDING_TAGS, manner.INSTRUCTION: Fraction(1)})],
     "the preference factor": [(manner, "STANDING_TAGS", {**manner.STANDING_TAGS, manner.PREFERENCE: Fraction(1)})],
+    "texts that only ask": _without_kinds(ASKS),
+    "rivals": [(recalling, "_contest", lambda question, view, span: None)],
+    "the limit of neighbours": [(signals, "limits", lambda found, best: scores.NOTHING)],
     "likeness of unknown words": [(words.WordView, "similar", lambda self, word, stem: [])],
     "the limit of likeness": [(fuzzy, "may_stand_for", lambda known, unknown: True)],
     "the parts of mixed words": [(text_words, "_MIXED", re.compile("(?!)"))],

@@ -101,6 +101,7 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.Update: st.builds(
         ops.Update, id=IDS, changes=st.fixed_dictionaries({"content": texts}, optional={"user": names}), expect=expects
     ),
+    ops.ValidUntil: st.builds(ops.ValidUntil, ids=st.lists(IDS, max_size=3).map(tuple)),
     ops.Supersede: st.builds(
         ops.Supersede,
         id=IDS,
@@ -325,6 +326,7 @@ class TestEveryCallIsAnOperation:
             "merge_entities": ("ana", "bob"),
             "extract_entities": ("Ada Lovelace likes tea",),
             "update": ("none", lambda record: record),
+            "valid_until": (["none"],),
             "backup": ("x",),
             "wait": (0, 0),
             "prove": ("a",),

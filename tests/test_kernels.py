@@ -21,7 +21,7 @@ from recollect.indexes.kernels.native import library, sources
 from recollect.indexes.kernels.types import RATIO_BITS, RAW
 from recollect.indexes.sdr import types as sdr_types
 from recollect.indexes.words import postings
-from recollect.text.answers import INSTRUCTION, Kind
+from recollect.text.answers import ASKS, INSTRUCTION, Kind
 
 #: Answers a question in a new process, which prints what answered and what the log and the doctor say.
 _ASKS = """
@@ -98,9 +98,14 @@ def test_the_doctor_names_the_kernels() -> None:
 
 
 def test_the_constants_in_c_are_those_in_python() -> None:
-    by_kind = {kind: BY_KIND[kind] for kind in (*Kind, INSTRUCTION)}
-    assert {*by_kind.values()} == {parameters.ANSWER, parameters.PAST_ANSWER, parameters.RECOLLECTED_INSTRUCTION}
-    assert [kind for kind, factor in by_kind.items() if factor != parameters.ANSWER] == [Kind.PAST, INSTRUCTION]
+    by_kind = {kind: BY_KIND[kind] for kind in (*Kind, INSTRUCTION, ASKS)}
+    assert {*by_kind.values()} == {
+        parameters.ANSWER,
+        parameters.PAST_ANSWER,
+        parameters.RECOLLECTED_INSTRUCTION,
+        parameters.ASKED,
+    }
+    assert [kind for kind, factor in by_kind.items() if factor != parameters.ANSWER] == [Kind.PAST, INSTRUCTION, ASKS]
     expected = {
         "NONE": columns.NONE,
         "POSITION_BITS": postings.POSITION_BITS,
@@ -113,11 +118,17 @@ def test_the_constants_in_c_are_those_in_python() -> None:
         "RATIO_BITS": RATIO_BITS,
         "FACTOR_BITS": sdr_types.FACTOR_BITS,
         "INSTRUCTION": INSTRUCTION,
+        "ASKS": ASKS,
         **{kind.name: kind.value for kind in Kind if kind.name},
         **{f"FROM_BEFORE_{at}": tenths for at, tenths in enumerate(parameters.FROM_BEFORE, 1)},
         **{f"FROM_AFTER_{at}": tenths for at, tenths in enumerate(parameters.FROM_AFTER, 1)},
     }
-    for name, of in (("ANSWER", "ANSWER"), ("PAST", "PAST_ANSWER"), ("RECOLLECTED", "RECOLLECTED_INSTRUCTION")):
+    for name, of in (
+        ("ANSWER", "ANSWER"),
+        ("PAST", "PAST_ANSWER"),
+        ("RECOLLECTED", "RECOLLECTED_INSTRUCTION"),
+        ("ASKED", "ASKED"),
+    ):
         expected[f"{name}_OF"], expected[f"{name}_OUT_OF"] = getattr(parameters, of)
     header = Path(library.__file__).with_name("constants.h").read_text()
     names = re.findall(r"^#define (\w+) .", header, flags=re.MULTILINE)

@@ -281,6 +281,7 @@ does(
     style=st.sampled_from(STYLES),
 )
 does("entity_context", lambda m, entity: m.entity_context(entity), entity=entities)
+does("valid_until", lambda m, ids: m.valid_until(ids), ids=st.lists(names | st.sampled_from(DERIVED), max_size=3))
 does("user_context", lambda m, user: m.user_context(user), user=whom)
 does("conversation_context", lambda m, limit: m.conversation_context("c", limit), limit=st.integers(1, 3))
 does("copy", lambda m: m.remember_all(m.find()))

@@ -133,7 +133,7 @@ def test_the_place_of_a_standing_record_and_the_number_reached_do_not_depend_on_
 def test_what_is_reached_by_its_month_stays_a_hit_beside_what_replaces_it(memory: Memory) -> None:
     memory.remember("Rome", id="rome", valid_to="2024-01-01", time="2024-05-03")
     memory.remember("Paris", id="paris", time="2024-05-04")
-    memory.remember("Oslo", id="oslo", supersedes=["rome"], time="2026-01-01")
+    memory.remember("Oslo", id="oslo", supersedes=["rome"], time="2026-01-01", valid_from="2024-01-01")
     assert set(ids(memory, "what happened in May 2024")) == {"paris", "oslo", "rome"}
 
 

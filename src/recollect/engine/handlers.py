@@ -105,6 +105,7 @@ from recollect.operations import (
     Sweep,
     TakeSnapshot,
     Update,
+    ValidUntil,
     VectorStats,
     Wait,
     Zone,
@@ -472,6 +473,15 @@ def _recall(core: Core, request: Request) -> Hits:
     return core.on_index(request.branch, read)
 
 
+def _valid_until(core: Core, request: Request) -> dict[str, datetime]:
+    core.now()
+
+    def read(view: View, words: WordView) -> dict[str, datetime]:
+        return core.reading(view, request.branch, request.scope, words).valid_until(request.operation)
+
+    return core.on_index(request.branch, read)
+
+
 def _find_similar(core: Core, request: Request) -> Similar:
     operation: FindSimilar = request.operation
     core.now()
@@ -675,6 +685,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     ReadTree: Handler(_scoped(Core.tree), Writing.tree, atomic=False),
     Head: _read(Reading.head),
     Stats: _read(Reading.stats),
+    ValidUntil: Handler(_valid_until, Writing.valid_until, atomic=False),
     GetQuota: _read(Reading.quota),
     GetPolicies: _read(Reading.policies),
     Namespaces: _read(Reading.namespaces),
@@ -691,7 +702,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     Compact: _alone(_compact),
     BackUp: _alone(_back_up),
     Probe: _alone(lambda core, request: core.store.probe()),
-    Now: _alone(lambda core, request: core.now()),
+    Now: Handler(lambda core, request: core.now(), lambda writing, operation: writing.now, atomic=False),
     Zone: Handler(
         lambda core, request: core.store.zone, lambda writing, operation: name_of(writing.zone), atomic=False
     ),

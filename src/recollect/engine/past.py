@@ -57,6 +57,7 @@ from recollect.operations import (
     Receipt,
     SharedNames,
     Stats,
+    ValidUntil,
     Zone,
 )
 from recollect.operations import Export as ExportOperation
@@ -267,6 +268,7 @@ _READS: dict[type[Operation], Callable[[_Past, Any], Any]] = {
     Receipt: _receipt,
     Grep: _grep,
     Stats: _on_index(Reading.stats),
+    ValidUntil: _on_index(Reading.valid_until),
     Entities: _on_index(lambda reading, operation: reading.mentions().entities(operation)),
     EntityOf: _on_index(lambda reading, operation: reading.mentions().entity(operation)),
     Neighbours: _on_index(lambda reading, operation: reading.mentions().neighbours(operation)),

@@ -82,6 +82,7 @@ from recollect.operations import (
     Sweep,
     TakeSnapshot,
     Update,
+    ValidUntil,
     VectorStats,
     Wait,
     Zone,
@@ -145,6 +146,10 @@ _FORMS: dict[type[Operation], _Form] = {
     ReadTree: _list_of(_Form(TreeEntry.to_json, TreeEntry.from_json)),
     Head: _Form(NamespaceHead.to_json, NamespaceHead.from_json),
     Stats: _PLAIN,
+    ValidUntil: _Form(
+        lambda ends: {each: end.isoformat() for each, end in ends.items()},
+        lambda data: {each: datetime.fromisoformat(end) for each, end in data.items()},
+    ),
     GetPolicies: _Form(Policies.to_json, Policies.from_json),
     GetQuota: _optional(_Form(Quota.to_json, Quota.from_json)),
     Namespaces: _PLAIN,

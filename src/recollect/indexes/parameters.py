@@ -9,6 +9,8 @@ from recollect.indexes.fixed_point import ONE
 FROM_BEFORE = (4, 3, 1, 1)
 FROM_AFTER = (2, 2, 1, 1)
 AFTER_QUESTION = 6
+#: The part of the greatest share of words among the turns around it that a turn without any of the words can get.
+MOST_LENT = (9, 10)
 #: Approximate maximum of tokens that a turn contributes to another.
 DONOR_CAP = 12
 #: K = 1.5 (0.4 + 0.6 length / 40), as 0.6 + 0.0225 length.
@@ -31,6 +33,8 @@ SPEAKER, SPEAKING_ASSISTANT = ONE * 5 // 4, ONE * 25 // 12
 ANSWER, PAST_ANSWER = (23, 20), (11, 10)
 #: The factor for a standing instruction if a question asks what was said or done: it removes that of its manner.
 RECOLLECTED_INSTRUCTION = (5, 8)
+#: The factor for a document that only asks, unless the question is about questions.
+ASKED = (2, 5)
 #: If a question asks for an order of events or a summary: what a turn gains at the beginning of its session, less the
 #: further it is from it; the factor of each turn of a session after its best, for an order; and the factor for an
 #: assistant's turns, for a summary, which removes that of its manner.
@@ -39,6 +43,9 @@ OPENING, SPREAD, SUMMARIZED_ASSISTANT = (1, 2), (4, 5), (5, 3)
 MEMBER_SHARE = 60
 #: The factor for a document that is not valid at the time in question.
 LAPSED = (1, 2)
+#: The least part of a rival's score with which a document can prevail over it: if the question has a word such as "now"
+#: or "before" or names a time, and otherwise, if both have all of its words (`scoring.rivals`).
+RIVAL, RIVAL_OF_ALL_WORDS = (1, 3), (19, 20)
 #: The shares of a speaker's turns if nothing but their name is left of a question, in hundredths: if it asks what they
 #: said, which ranks their turns first, and otherwise.
 SAID_SHARE, NAMED_SHARE = 200, 10

@@ -296,6 +296,8 @@ class AsyncBatch(Uncopied):
     """Return the `n` newest records that match a filter or its text form, by their time, newest first."""
     count = _awaited(Batch.count)
     """Return how many records match a filter or its text form; without one, how many there are."""
+    valid_until = _awaited(Batch.valid_until)
+    """Return when records stop, or stopped, being valid, by id. Those without an end are left out."""
     update = _awaited(Batch.update)
     """Change fields of a record and return the changed record."""
     supersede = _awaited(Batch.supersede)
@@ -398,6 +400,8 @@ class AsyncMemory(Uncopied):
     """Return the `n` newest records that match a filter or its text form, by their time, newest first."""
     count = _awaited(Memory.count)
     """Return how many records match a filter or its text form; without one, how many there are."""
+    valid_until = _awaited(Memory.valid_until)
+    """Return when records stop, or stopped, being valid, by id. Those without an end are left out."""
     update = _awaited(Memory.update)
     """Change fields of a record and return the changed record."""
     supersede = _awaited(Memory.supersede)

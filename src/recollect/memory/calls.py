@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Unpack
 
 from recollect.arguments import all_named
@@ -32,6 +32,7 @@ from recollect.operations import (
     Stats,
     Supersede,
     Update,
+    ValidUntil,
     Zone,
 )
 from recollect.records.codec import RawField
@@ -362,6 +363,26 @@ class Calls:
         """Return how many records match a filter or its text form; without one, how many there are."""
         found: int = self.execute(Count(where=as_filter(where)))
         return found
+
+    def valid_until(self, ids: Iterable[str]) -> dict[str, datetime]:
+        """Return when records stop, or stopped, being valid, by id. Those without an end are left out.
+
+            ends = memory.valid_until(hit.record.id for hit in hits)
+
+        A record ends at its `valid_to`, or when a live record that replaces it (`supersedes`) begins: at its
+        `valid_from`, or else its time. If that has neither, the record was never valid, and its end is in the year 1.
+
+        Args:
+            ids: The ids of the records. Those that are not live are left out.
+
+        Raises:
+            InvalidArgumentError: `ids` are not several ids.
+
+        Cost:
+            O(log n) for each id. The first call loads or builds the index.
+        """
+        ends: dict[str, datetime] = self.execute(ValidUntil(ids=ids))  # type: ignore[arg-type]
+        return ends
 
     def update(
         self,

@@ -10,10 +10,12 @@ from recollect.errors import ScopeError
 from recollect.filters.text_form import as_filter
 from recollect.filters.tree import Filter
 from recollect.memory.calls import Calls
+from recollect.memory.context.asking import asked_before
 from recollect.memory.context.filling import Filling
 from recollect.memory.context.gathering import Candidate, Owners, gathered
 from recollect.memory.context.quoting import indented
-from recollect.memory.context.values import STYLES, Context, Style, Tokenizer, counter
+from recollect.memory.context.validity import Validity, still_valid
+from recollect.memory.context.values import STYLES, Context, Outcome, Style, Tokenizer, counter
 from recollect.operations.checks import check_choice, check_count, check_filter, check_instant, check_text
 from recollect.records.record import Instant, Record
 from recollect.zones import zone_of
@@ -89,24 +91,42 @@ class Contexts(Calls):
         condition = as_filter(where)
         check_filter(condition)
         condition = condition.located(zone)
-        standing, pinned, hits = gathered(self, question, max_tokens, owners, condition, reference)
+        found = gathered(self, question, max_tokens, owners, condition, reference)
+        validity = Validity(self, [each.record for each in found.all], question, found.reference, zone)
+        is_asked = asked_before(question)
+        left_out: list[tuple[Candidate, Outcome]] = [
+            (each, "asked before" if validity.holds(each.record) else "not valid")
+            for each in found.all
+            if not validity.holds(each.record) or (each.origin == "hit" and is_asked(each.record))
+        ]
+        found = found.without({each.record.id for each, _ in left_out})
 
         def fetch(record_id: str) -> Candidate | None:
             record = self.get(record_id)
-            readable = record is not None and all(each.matches(record) for each in (condition, *owners.readable))
-            return Candidate(record, "neighbour", 0.0, {}, None) if record is not None and readable else None
+            if record is None or not all(each.matches(record) for each in (condition, *owners.readable)):
+                return None
+            validity.add([record])
+            return Candidate(record, "neighbour", 0.0, {}, None) if validity.holds(record) else None
 
         empty = count("")  # a tokenizer may add tokens for the beginning and the end to each text
         size = (lambda text: len(text.encode("utf-8")) / 4) if tokenizer is None else lambda text: count(text) - empty
         filling = Filling(
-            style, max_tokens, size, [*standing, *pinned, *hits], fetch, zone, of_user=owners.user is not None
+            style,
+            max_tokens,
+            size,
+            found.all,
+            fetch,
+            zone,
+            validity.ended,
+            left_out,
+            of_user=owners.user is not None,
         )
-        filling.fill(standing, pinned, hits)
+        filling.fill(found.standing, found.pinned, found.hits)
         # The parts of a text may have more tokens than the whole. What that leaves is filled, too.
         for _ in range(_MOST_ROUNDS if tokenizer is not None else 0):
             if not filling.count(count):
                 break
-            filling.fill(standing, pinned, hits)
+            filling.fill(found.standing, found.pinned, found.hits)
         return filling.finished(count)
 
     def _owners(self, user: str | None, agent: str | None, conversation: str | None) -> Owners:
@@ -146,7 +166,7 @@ class Contexts(Calls):
             In proportion to the number of records of the entity.
         """
         check_text("entity", entity)
-        facts = self.find(f.entity(entity) & ~f.kind("conversation"))
+        facts = still_valid(self, self.find(f.entity(entity) & ~f.kind("conversation")))
         names = (record.metadata.get("entity_name") for record in facts)
         name = next((name for name in names if isinstance(name, str) and name), entity)
         return _listed(f"Known facts about {' '.join(name.split())}:", facts)
@@ -169,7 +189,8 @@ class Contexts(Calls):
             In proportion to the number of records of the user.
         """
         check_text("user", user)
-        return _listed("Known facts about the user:", self.find(f.user(user) & f.kind("user_fact")))
+        facts = still_valid(self, self.find(f.user(user) & f.kind("user_fact")))
+        return _listed("Known facts about the user:", facts)
 
     def conversation_context(self, conversation: str, max_messages: int = 20) -> str:
         """Return the newest messages of a conversation as text for a prompt, oldest first; "" if there are none.
@@ -195,7 +216,7 @@ class Contexts(Calls):
         check_count("max_messages", max_messages)
         newest = self.find(f.conversation(conversation) & f.kind("conversation"), limit=max_messages)
         # Newest first is by time, then by position; what is shown is in the order of the conversation.
-        turns = sorted(newest, key=_position)
+        turns = sorted(still_valid(self, newest), key=_position)
         return "\n".join(["Previous conversation:", *map(_said, turns)]) if turns else ""
 
 

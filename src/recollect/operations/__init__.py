@@ -52,6 +52,7 @@ from recollect.operations.reads import (
     ProveLog,
     Recall,
     Stats,
+    ValidUntil,
     Wait,
     Zone,
 )
@@ -168,6 +169,7 @@ __all__ = [
     "TakeSnapshot",
     "Tokenizer",
     "Update",
+    "ValidUntil",
     "VectorStats",
     "Wait",
     "WhenFull",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal, TypeAlias, get_args
@@ -72,6 +73,22 @@ class Count(Operation, name="count"):
 
     def __post_init__(self) -> None:
         check_filter(self.where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidUntil(Operation, name="valid_until"):
+    """Find out when records stop being valid. The result is a dict of datetimes by id.
+
+    Attributes:
+        ids: The ids of the records.
+    """
+
+    ids: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.ids, str) or not isinstance(self.ids, Iterable):
+            raise InvalidArgumentError("ids", self.ids, "must be several ids")
+        object.__setattr__(self, "ids", tuple(map(record_id, self.ids)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,7 +317,7 @@ class Export(Operation, name="export", in_batch=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Now(Operation, name="now", in_batch=False):
+class Now(Operation, name="now"):
     """Read the clock of the memory. The result is a datetime."""
 
 

@@ -26,8 +26,9 @@ class Kind(IntFlag):
     REASON = 16
 
 
-#: A bit beside those of the kinds: the text is a standing instruction.
+#: Bits beside those of the kinds: the text is a standing instruction, or only asks (`text.asking`).
 INSTRUCTION = 32
+ASKS = 64
 #: As plain integers: combining flags costs more than finding them.
 _A_TIME, _A_NUMBER, _A_NAME, _A_PAST, _A_REASON = map(int, Kind)
 _KINDS = tuple(map(Kind, range(32)))

@@ -16,7 +16,7 @@ READ, WRITE, ADMIN = RIGHTS
 _READS = frozenset(
     "annotate_terms at changes count diff entities entity export find find_similar get get_policies get_quota grep "
     "head history namespaces neighbours now paths pin prove prove_log read_tree recall recall_sdrs recall_terms "
-    "receipt replay shared_names snapshots stats vector_stats wait zone".split()
+    "receipt replay shared_names snapshots stats valid_until vector_stats wait zone".split()
 )
 #: Those that change its records or mark a moment.
 _WRITES = frozenset(

@@ -16,7 +16,8 @@ from recollect.indexes.fixed_point import ONE
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.derived_protocols import keyed
-from recollect.text.answers import INSTRUCTION, offered
+from recollect.text.answers import ASKS, INSTRUCTION, offered
+from recollect.text.asking import only_asks
 from recollect.text.languages import CODES
 from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, weight
 from recollect.text.words import Term, analyzed, ends_with_question, terms
@@ -24,7 +25,7 @@ from recollect.zones import rules_of
 
 #: Version of the conversion. Raise it when a record may give a different document, or documents a different segment:
 #: index files with another version are rebuilt. tests/test_indexing.py fails if this was forgotten.
-_LAYOUT = 11
+_LAYOUT = 12
 #: A record of at most this many bytes is stored in the index, so that hits need not be read from the store.
 _MAX_PAYLOAD_BYTES = 2048
 
@@ -127,7 +128,9 @@ def document_of(record: Record, zone: tzinfo, digest_key: bytes | None = None) -
         names=_names(record.speaker) if record.speaker else (),
         weight=_fixed(weight(text, assistant=role in MACHINE_ROLES, tags=tags)),
         civil=0 if record.time is None else civil_of(record.time.astimezone(zone).date()),
-        offers=offered(text) | (INSTRUCTION if standing & 1 and role not in MACHINE_ROLES else 0),
+        offers=offered(text)
+        | (INSTRUCTION if standing & 1 and role not in MACHINE_ROLES else 0)
+        | (ASKS if only_asks(text) else 0),
         language=_NUMBER[language],
         standing=standing,
         text=b"" if digest_key is None else digest_of(record, digest_key),

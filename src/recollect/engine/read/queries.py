@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from datetime import tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
 from itertools import chain, groupby, islice
 from typing import Any
@@ -22,9 +22,18 @@ from recollect.engine.policies import Policies, policies_of
 from recollect.engine.quota import Quota, quota_of
 from recollect.engine.read.below import Below
 from recollect.engine.read.entities import Mentions
-from recollect.engine.read.filter_bounds import MAX_IDS, as_ids, bounds, exact_count, in_parts, most_important
+from recollect.engine.read.filter_bounds import (
+    MAX_IDS,
+    as_ids,
+    bounds,
+    exact_count,
+    in_parts,
+    most_important,
+    of_scope,
+)
 from recollect.engine.read.recall import recall
 from recollect.engine.read.record_loader import Records
+from recollect.engine.read.replaced import replaced
 from recollect.engine.read.similar import Candidates, by_cosine
 from recollect.engine.read.terms import Glossary
 from recollect.engine.results import Hits, NamespaceHead, RecordList
@@ -33,6 +42,7 @@ from recollect.engine.sdr_results import FoundSdr
 from recollect.engine.similar_results import Similar, SimilarRecord
 from recollect.errors import ScopeError
 from recollect.filters.tree import AllOf, Everything, Filter, resolved
+from recollect.indexes.documents.columns import NEVER, NONE
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Change, Commit, ScopedCommit
 from recollect.ledger.merkle import Root
@@ -53,13 +63,16 @@ from recollect.operations import (
     RecallTerms,
     SharedNames,
     Stats,
+    ValidUntil,
 )
-from recollect.records.codec import datetime_of
+from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record, in_zone
 from recollect.records.unchecked import altered
 from recollect.stores.base import ReadView
 from recollect.stores.ordering import expired, in_order, sort_key
 
+#: The earliest end of a record that was never valid: every time zone can express it.
+_FIRST = microseconds(datetime.min.replace(tzinfo=UTC) + timedelta(days=2))
 #: Commits that `changes` reads at a time.
 _COMMITS_PAGE = 256
 
@@ -157,6 +170,27 @@ class Reading:
             cursor,
             self.question_vector,
         )
+
+    def valid_until(self, operation: ValidUntil) -> dict[str, datetime]:
+        """Return when records stop being valid, by id: at their own end, or when another record replaces them."""
+        assert self.words is not None
+        words = self.words.at(self.now)
+        if self.scope.fixed:
+            table = words.table
+            words = words.narrowed(self.scope, lambda: of_scope(self.scope, table))
+        table, links = words.table, replaced(self.view, self.branch, words)
+        known = partial(self.view.known, self.branch)
+        out: dict[str, datetime] = {}
+        for each in operation.ids:
+            numbers = (table.number(stored) for stored in self.scope.stored_ids(each, known))
+            number = next((number for number in numbers if number != NONE), NONE)
+            if number == NONE:
+                continue
+            since = links.since_of(number)
+            end = min(int(table.valid_to[number]), NEVER if since is None else since)
+            if end != NEVER:
+                out[each] = datetime_of(max(end, _FIRST)).astimezone(self.zone)
+        return out
 
     def candidates(self, where: Filter) -> Candidates:
         """Return the records that a filter admits, for a search by similarity."""

@@ -7,6 +7,7 @@ an integer share, and the score is the sum of the shares. A filter decides which
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import compress
 
 import numpy as np
@@ -15,7 +16,8 @@ from recollect.deadlines import current
 from recollect.engine.index.vectors import QuestionVector
 from recollect.engine.read.filter_bounds import UNBOUNDED, bounds, of_scope
 from recollect.engine.read.record_loader import Records
-from recollect.engine.read.validity import by_validity, time_in_question
+from recollect.engine.read.replaced import NONE_REPLACED, Replaced, replaced
+from recollect.engine.read.validity import by_validity, lapsed_at, time_in_question
 from recollect.engine.results import Hit, Hits, Plan, Why, Word
 from recollect.engine.scope import Scope
 from recollect.filters.tree import AllOf, Everything, Filter
@@ -27,6 +29,7 @@ from recollect.indexes.parameters import STANDING
 from recollect.indexes.scoring.dense import Dense
 from recollect.indexes.scoring.priors import Prior, with_prior
 from recollect.indexes.scoring.ranking import ranked
+from recollect.indexes.scoring.rivals import Contest, may_have_rivals, prevailing
 from recollect.indexes.scoring.scores import NOTHING, Scores
 from recollect.indexes.scoring.signals import Question, read, score
 from recollect.indexes.words.index import WordView
@@ -36,6 +39,7 @@ from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record, aware
 from recollect.records.unchecked import unchecked, unchecked_tuple
 from recollect.stores.base import ReadView
+from recollect.text.change import Holds
 
 _WHOLE = 1 << SHARE_BITS
 #: If at most this many records are not valid, the best are searched for without computing all scores.
@@ -101,8 +105,10 @@ def recall(
     prior = _prior(operation)
     best = best if prior is None else None
     span = time_in_question(question.dates, operation.reference)
-    lapsed = NOTHING if span is None else words.table.lapsed(*span)
-    scores, of_standing = _scores(question, words, scope, dense, best, limits.upper, lapsed)
+    links = NONE_REPLACED if span is None else replaced(view, branch, words)
+    lapsed = NOTHING if span is None else lapsed_at(span, words.table, links)
+    contest = _contest(question, words, span)
+    scores, of_standing = _scores(question, words, links, dense, best, limits.upper, lapsed, contest)
     if prior is not None:
         same, scores = of_standing is scores, with_prior(scores, prior, words.table)
         of_standing = scores if same else with_prior(of_standing, prior, words.table)
@@ -148,21 +154,22 @@ def recall(
 def _scores(
     question: Question,
     view: WordView,
-    scope: Scope,
+    links: Replaced,
     dense: Dense | None,
     best: int | None,
     among: Flags | None,
     lapsed: Ints,
+    contest: Contest | None,
 ) -> tuple[Scores, Scores]:
-    """Return the scores of a question with the validity of the records (`validity.by_validity`), and without it.
+    """Return the scores of a question with the validity of the records and their rivals, and without both.
 
     The latter are those of standing records. What these replace must not matter to them: it can be among the documents
     whose scores are not computed.
     """
-    if not len(lapsed):
+    if contest is None and not len(lapsed):
         scores = score(question, view, dense, best, among)
         return scores, scores
-    if best is not None and among is None and len(lapsed) <= _FEW_LAPSED:
+    if contest is None and best is not None and among is None and len(lapsed) <= _FEW_LAPSED:
         # Whatever is lost by those that are not valid, the best of the others are among these; and if none of them is
         # among these, none is so good that what replaces it would be.
         scores = score(question, view, dense, best + len(lapsed))
@@ -172,9 +179,27 @@ def _scores(
     def scored(admitted: Ints | None) -> Scores:
         return score(question, view, dense, admitted=admitted)
 
-    scores = scored(None)
-    valid = by_validity(scores, scored, lapsed, view, scope)
+    scores = valid = scored(None)
+    if len(lapsed) and (contest is None or contest.holds is Holds.NOW):
+        valid = by_validity(scores, scored, lapsed, links)
+    else:
+        lapsed = NOTHING
+    if contest is not None and len(prevails := prevailing(valid, contest, lapsed)):
+        valid = replace(valid, prevails=prevails)
     return (valid, scores) if among is None else (valid.within(among), scores.within(among))
+
+
+def _contest(question: Question, view: WordView, span: tuple[int, int] | None) -> Contest | None:
+    """Return which of several rivals a question asks for; None if it does not say so, and can have none."""
+    if question.request.order or question.request.summary:
+        return None
+    if question.holds is not None:
+        return Contest(question.holds, beside=question.beside)
+    if question.dates.spans or question.dates.years:
+        return None if span is None else Contest(Holds.NOW, span[1])
+    if question.present and may_have_rivals(question.asked, view):
+        return Contest(Holds.NOW, implied=True)
+    return None
 
 
 def _shown(hits: tuple[Hit, ...], scope: Scope) -> tuple[Hit, ...]:

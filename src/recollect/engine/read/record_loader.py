@@ -50,6 +50,13 @@ class Records:
                 yield index, total, record
             page_size = min(page_size * 2, _MAX_PAGE)
 
+    def all(self, numbers: Ints) -> Iterator[tuple[int, Record]]:
+        """Yield the records of documents, each with its number. They are not cached."""
+        for start in range(0, len(numbers), _MAX_PAGE):
+            check()
+            page = numbers[start : start + _MAX_PAGE].tolist()
+            yield from zip(page, self._loaded(page), strict=True)
+
     def live(self, record_id: str) -> Record | None:
         """Return the live record of a stored id; None if there is none."""
         number = self._table.number(record_id)
@@ -59,19 +66,24 @@ class Records:
         found = cache.known(numbers)
         missing = [number for number in numbers if number not in found]
         if missing:
-            payload_of = self._table.rows.payload
-            payloads = {number: payload_of(number) for number in missing}
-            if not all(payloads.values()):
-                payloads |= self._stored([number for number, payload in payloads.items() if not payload])
             loaded = []
-            for number, payload in payloads.items():
-                record = _record(payload)
-                if record is None or record.id != self._table.id(number):  # the index file was tampered with
-                    record = self._listed(number)
+            for number, record in zip(missing, self._loaded(missing), strict=True):
                 found[number] = record
                 loaded.append((number, record, memory_bytes(record)))
             cache.keep(loaded)
         return [found[number] for number in numbers]
+
+    def _loaded(self, numbers: Sequence[int]) -> Iterator[Record]:
+        """Yield the records of documents."""
+        payload_of = self._table.rows.payload
+        payloads = {number: payload_of(number) for number in numbers}
+        if not all(payloads.values()):
+            payloads |= self._stored([number for number, payload in payloads.items() if not payload])
+        for number in numbers:
+            record = _record(payloads[number])
+            if record is None or record.id != self._table.id(number):  # the index file was tampered with
+                record = self._listed(number)
+            yield record
 
     def _listed(self, number: int) -> Record:
         """Return the record of a document from the store.

@@ -20,15 +20,28 @@ from typing import Any
 import numpy as np
 
 from recollect.engine.index import document_of
-from recollect.engine.read import recall, validity
+from recollect.engine.read import recall, replaced, validity
 from recollect.indexes import fixed_point, parameters
 from recollect.indexes.documents import columns
 from recollect.indexes.kernels import factors, types, with_numpy
-from recollect.indexes.scoring import dense, members, order_and_summary, priors, ranking, scores, signals, times
+from recollect.indexes.scoring import (
+    dense,
+    members,
+    neighbours,
+    order_and_summary,
+    priors,
+    ranking,
+    rivals,
+    scores,
+    signals,
+    times,
+)
 from recollect.indexes.words import compounds, fuzzy, index, postings, surface_forms, titles
 from recollect.text import (
     _unicode14,
     answers,
+    asking,
+    change,
     classes,
     date_matching,
     date_phrases,
@@ -47,10 +60,12 @@ from recollect.text import (
 )
 
 #: Raise it when the same constants give other scores. tests/test_receipts.py fails if this was forgotten.
-_REVISION = 9
+_REVISION = 10
 _MODULES: tuple[ModuleType, ...] = (
     _unicode14,
     answers,
+    asking,
+    change,
     classes,
     date_matching,
     date_phrases,
@@ -74,9 +89,11 @@ _MODULES: tuple[ModuleType, ...] = (
     with_numpy,
     dense,
     members,
+    neighbours,
     order_and_summary,
     priors,
     ranking,
+    rivals,
     scores,
     signals,
     times,
@@ -88,6 +105,7 @@ _MODULES: tuple[ModuleType, ...] = (
     titles,
     document_of,
     recall,
+    replaced,
     validity,
 )
 #: Constants that change no answer: sizes of caches, of blocks and of estimates.

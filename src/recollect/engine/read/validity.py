@@ -1,8 +1,8 @@
 """Validity in recall: what is true at the time in question comes before what it replaced.
 
-A record that is not valid at that time counts half. If a record that is valid then replaces it (`supersedes`), directly
-or through others, the new one gets at least its score: "is the office in Rome?" finds where it is now, even if no word
-of the question is there. The old record stays a hit.
+A record is not valid outside of `valid_from` and `valid_to`, nor once another one replaces it (`replaced`), and then it
+counts half. If a record that is valid replaces it, directly or through others, the new one gets at least its score: "is
+the office in Rome?" finds where it is now, even if no word of the question is there. The old record stays a hit.
 
 The time in question is the reference time, or the time that the question names ("where did Ana live in 2024?").
 """
@@ -16,14 +16,12 @@ from datetime import date, datetime, time, timedelta
 
 import numpy as np
 
-from recollect.engine.index.filter_terms import link_term
-from recollect.engine.scope import Scope
+from recollect.engine.read.replaced import Replaced
 from recollect.indexes.documents.columns import NEVER, Ints
+from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import ONE
 from recollect.indexes.parameters import LAPSED
 from recollect.indexes.scoring.scores import NOTHING, Scores
-from recollect.indexes.words.index import WordView
-from recollect.indexes.words.postings import POSITION_BITS
 from recollect.records.codec import microseconds
 from recollect.text.dates import Named
 
@@ -66,20 +64,27 @@ def _of_years(dates: Named) -> tuple[date, date]:
     return date(year, month, day), date(last_year, last_month, last_day)
 
 
-def by_validity(scores: Scores, scored: Callable[[Ints], Scores], lapsed: Ints, view: WordView, scope: Scope) -> Scores:
+def lapsed_at(span: tuple[int, int], table: Table, replaced: Replaced) -> Ints:
+    """Return the live documents that are valid at no time of a span, ascending."""
+    lapsed = table.lapsed(*span)
+    if not len(replaced.replacing[0]):
+        return lapsed
+    return np.union1d(lapsed, np.union1d(replaced.before(span[0]), replaced.later(span[1])))
+
+
+def by_validity(scores: Scores, scored: Callable[[Ints], Scores], lapsed: Ints, replaced: Replaced) -> Scores:
     """Return the scores of the documents that a question reaches, and of those that replace them, with their validity.
 
     Args:
         scores: The scores of all documents that the question reaches, without their validity.
         scored: Returns the same if the documents that it is given count as reached, too.
         lapsed: The documents that are not valid at the time in question, ascending.
-        view: The view that is searched.
-        scope: The scope of the caller.
+        replaced: Which documents are replaced by which.
 
     Cost:
-        O(documents reached), and a look-up of a term for each of at most MOST_REPLACED documents and what replaced it.
+        O(documents reached), and a look-up for each of at most MOST_REPLACED documents and what replaced it.
     """
-    heirs = _heirs(scores, lapsed, view, scope)
+    heirs = _heirs(scores, lapsed, replaced)
     admitted = np.union1d(np.array(sorted(heirs), dtype=np.int64), scores.numbers)
     if len(admitted) > len(scores.numbers):
         scores = scored(admitted)  # with all of the others, which the question may reach only by their month
@@ -94,9 +99,9 @@ def by_validity(scores: Scores, scored: Callable[[Ints], Scores], lapsed: Ints, 
     return replace(scores, placed=placed, replaces=replaces)
 
 
-def _heirs(scores: Scores, lapsed: Ints, view: WordView, scope: Scope) -> dict[int, int]:
+def _heirs(scores: Scores, lapsed: Ints, replaced: Replaced) -> dict[int, int]:
     """Map each valid document that replaces a reached one that is not to the best score of those that it replaces."""
-    numbers, totals, table = scores.numbers, scores.totals, view.table
+    numbers, totals, table = scores.numbers, scores.totals, scores.query.view.table
     old = np.flatnonzero(np.isin(numbers, lapsed) & (totals > 0))
     ids = [table.id(number) for number in numbers[old].tolist()]
     best = sorted(zip((-totals[old]).tolist(), ids, numbers[old].tolist(), strict=True))[:MOST_REPLACED]
@@ -110,17 +115,9 @@ def _heirs(scores: Scores, lapsed: Ints, view: WordView, scope: Scope) -> dict[i
             if number in passed:  # by a record with a higher score
                 continue
             passed.add(number)
-            for heir in successors(number, view, scope):
+            for heir in replaced.heirs_of(number):
                 if heir in not_valid:
                     waiting.append(heir)
                 else:
                     heirs[heir] = max(heirs.get(heir, 0), -total)
     return heirs
-
-
-def successors(number: int, view: WordView, scope: Scope) -> list[int]:
-    """Return the live documents that replace a document, by its id as it is stored, or as the scope shows it."""
-    stored = view.table.id(number)
-    found = [view.occurrences(link_term("supersedes", each)) for each in {stored, scope.shown_id(stored)}]
-    numbers: list[int] = np.unique(np.concatenate(found) >> POSITION_BITS).tolist()
-    return numbers

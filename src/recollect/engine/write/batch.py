@@ -59,6 +59,7 @@ from recollect.operations import (
     Supersede,
     Sweep,
     Update,
+    ValidUntil,
 )
 from recollect.stores.base import Store, Transaction, View
 from recollect.stores.derived_protocols import FullTextIndex
@@ -331,6 +332,11 @@ class Writing:
             log_head=lambda: services.log_head(self.transaction, self._branch),
         )
 
+    @property
+    def now(self) -> datetime:
+        """The time at which the transaction began."""
+        return self._now
+
     def recall(self, operation: Recall) -> Hits:
         """Return the hits of a question, as the transaction sees the records."""
         self._services.intake.limits.check_question(operation.question)
@@ -339,6 +345,10 @@ class Writing:
         if operation.reference is None:
             operation = operation.with_reference(self._now)
         return self.reading(self._words()).recall(operation)
+
+    def valid_until(self, operation: ValidUntil) -> dict[str, datetime]:
+        """Return when records stop being valid, as the transaction sees them."""
+        return self.reading(self._words()).valid_until(operation)
 
     def find_similar(self, operation: FindSimilar) -> Similar:
         """Return what is most similar to a text, as the transaction sees the records: by the words."""

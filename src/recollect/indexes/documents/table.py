@@ -61,6 +61,7 @@ class Table:
         languages: Number of live documents in each language, by language number.
         spoken: Number of live documents of each speaker, by speaker number.
         later_sessions: Returns the sessions that are not in the segment, by number; also those added after this view.
+        derived: What a user of the index computes from this view, by name.
     """
 
     count: int
@@ -108,6 +109,7 @@ class Table:
     _first: First | None
     _unexpired: list[tuple[int, Table]] = field(default_factory=list)
     _narrowed: dict[Hashable, Table] = field(default_factory=dict)
+    derived: dict[str, Any] = field(default_factory=dict)
 
     def id(self, number: int) -> str:
         """Return the id of a document's record."""
@@ -217,6 +219,7 @@ class Table:
             spoken=counted(self.speaker, live, len(self.spoken)),
             _unexpired=[],
             _narrowed={},
+            derived={},
         )
 
     def narrowed(self, name: Hashable, kept: Callable[[], Flags]) -> Table:

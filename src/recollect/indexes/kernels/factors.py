@@ -8,8 +8,8 @@ from recollect.indexes.documents.columns import NONE, Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS
 from recollect.indexes.kernels.types import About
-from recollect.indexes.parameters import ANSWER, PAST_ANSWER, RECOLLECTED_INSTRUCTION
-from recollect.text.answers import INSTRUCTION, Kind
+from recollect.indexes.parameters import ANSWER, ASKED, PAST_ANSWER, RECOLLECTED_INSTRUCTION
+from recollect.text.answers import ASKS, INSTRUCTION, Kind
 
 #: The factor for each kind of a document, as a fraction.
 BY_KIND: dict[int, tuple[int, int]] = {
@@ -19,6 +19,7 @@ BY_KIND: dict[int, tuple[int, int]] = {
     Kind.PAST: PAST_ANSWER,
     Kind.REASON: ANSWER,
     INSTRUCTION: RECOLLECTED_INSTRUCTION,
+    ASKS: ASKED,
 }
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: The signals: RAW are the rows of `Reached.shares`; SHARES also has those that are computed separately.
 RAW = ("words", "trigram", "context", "session", "pair", "title")
-SHARES = (*RAW, "date", "member", "speaker", "dense", "replaces", "recency", "importance")
+SHARES = (*RAW, "date", "member", "speaker", "dense", "limit", "replaces", "prevails", "recency", "importance")
 #: The row of words in titles.
 TITLE = RAW.index("title")
 #: Bits of fraction of the ratios in a `Summary`.

@@ -40,7 +40,7 @@ M = TypeVar("M")
 _BATCH = 64
 _MEMBER = SHARES.index("member")
 #: The fields of `Scores` with a value for each document.
-_BY_DOCUMENT = ("dates", "placed", "speaker", "dense", "replaces", "recency", "importance")
+_BY_DOCUMENT = ("dates", "placed", "speaker", "dense", "limit", "replaces", "prevails", "recency", "importance")
 
 
 class Match(NamedTuple):
@@ -186,6 +186,9 @@ class Scores:
         speaker: The share of the speaker that the question asks for, for each document; empty if there is none.
         dense: The share of the dense signal for each document; empty if there is none.
         replaces: The share of what each document replaces; empty if there is none (`engine.read.validity`).
+        limit: What is taken from each document that only surrounding turns lend to, 0 or less; empty if nothing is
+            (`scoring.neighbours`).
+        prevails: The share for prevailing over rivals; empty if there is none (`scoring.rivals`).
         recency: The share of recency for each document; empty if there is none.
         importance: The share of importance for each document; empty if there is none. No factor applies to this share
             and those of speaker, dense and recency.
@@ -200,6 +203,8 @@ class Scores:
     speaker: Ints = field(default_factory=lambda: NOTHING)
     dense: Ints = field(default_factory=lambda: NOTHING)
     replaces: Ints = field(default_factory=lambda: NOTHING)
+    limit: Ints = field(default_factory=lambda: NOTHING)
+    prevails: Ints = field(default_factory=lambda: NOTHING)
     recency: Ints = field(default_factory=lambda: NOTHING)
     importance: Ints = field(default_factory=lambda: NOTHING)
     about: About = NO_SUBJECT
@@ -247,7 +252,7 @@ class Scores:
     @cached_property
     def _unfactored(self) -> list[tuple[str, Ints]]:
         """The shares to which no factor applies, each with its name."""
-        names = ("speaker", "dense", "replaces", "recency", "importance")
+        names = ("speaker", "dense", "limit", "replaces", "prevails", "recency", "importance")
         return [(name, shares) for name in names if len(shares := getattr(self, name))]
 
     def prior_at(self, index: int) -> int:
@@ -271,15 +276,28 @@ class Scores:
         Args:
             first: The number of results that is probably needed.
         """
-        kernels, table = self.query.kernels, self.query.view.table
+        return ranked(self.best, self.numbers, self.query.view.table, first)
 
-        def best(wanted: int) -> tuple[Ints, Ints]:
+    def best(self, wanted: int) -> tuple[Ints, Ints]:
+        """Return the indexes of the best documents, and their scores: as many as wanted and all that tie with the last.
+
+        They are in no particular order. Cached: the limit of neighbours looks at the best before they are ranked.
+        """
+        found = self._found.get(wanted)
+        if found is None:
+            kernels, table = self.query.kernels, self.query.view.table
             if not self._unfactored and not self._apart:
-                return kernels.best_of(self.reached, self.dates, table, self.about, wanted)
-            indexes = kernels.best(self.totals, self.numbers, table, wanted)
-            return indexes, self.totals[indexes]
+                found = kernels.best_of(self.reached, self.dates, table, self.about, wanted)
+            else:
+                indexes = kernels.best(self.totals, self.numbers, table, wanted)
+                found = indexes, self.totals[indexes]
+            self._found[wanted] = found
+        return found
 
-        return ranked(best, self.numbers, table, first)
+    @cached_property
+    def _found(self) -> dict[int, tuple[Ints, Ints]]:
+        """What `best` has found."""
+        return {}
 
     def explained(
         self, indexes: Sequence[int], make: Callable[[MatchFields], M], divisor: int

@@ -22,13 +22,16 @@ from recollect.indexes.kernels.types import About, Extras, Reached, Wanted
 from recollect.indexes.parameters import NAMED_SHARE, SAID_SHARE, SPEAKER, SPEAKING_ASSISTANT, STANDING
 from recollect.indexes.scoring.dense import Dense
 from recollect.indexes.scoring.members import Member, MemberShares, member_shares, members_in
+from recollect.indexes.scoring.neighbours import limits
 from recollect.indexes.scoring.order_and_summary import by_place, spread
 from recollect.indexes.scoring.scores import NOTHING, Scores, WeightedQuery, weighed
 from recollect.indexes.scoring.times import date_shares, exact, span_bounds, within
 from recollect.indexes.words.index import QueryTerm, WordView, query_terms
 from recollect.indexes.words.surface_forms import comparable
-from recollect.text.answers import INSTRUCTION, Kind
+from recollect.text.answers import ASKS, INSTRUCTION, Kind
 from recollect.text.answers import wanted as asks_for
+from recollect.text.asking import is_about_questions
+from recollect.text.change import Holds, asks_what_holds, words_beside
 from recollect.text.date_spans import Span
 from recollect.text.dates import NO_DATES, Named, named
 from recollect.text.events import Event, events
@@ -59,6 +62,10 @@ class Question:
         request: What it asks to be done.
         members: The members of the class that it asks for.
         favour: The factor of the speaker's documents.
+        about_questions: Whether a text that only asks can answer it.
+        holds: Whether it asks for what is true now or was true before.
+        present: Whether it is a question about the present.
+        beside: The terms of the events that it names as times, and of phrases such as "these days".
         speaker_share: The share of the speaker's turns, in hundredths, if nothing else is left of the question; else 0.
     """
 
@@ -71,6 +78,10 @@ class Question:
     members: tuple[Member, ...] = ()
     speaker_share: int = 0
     favour: int = SPEAKER
+    about_questions: bool = False
+    holds: Holds | None = None
+    present: bool = False
+    beside: frozenset[str] = frozenset()
 
 
 def read(text: str, view: WordView, now: date, tag: str | None = None) -> Question:
@@ -86,6 +97,7 @@ def read(text: str, view: WordView, now: date, tag: str | None = None) -> Questi
     text = " ".join(text.split())
     dates = named(text, now, tag)
     request, framed = request_of(text), without_kind(text)
+    holds = asks_what_holds(text)
     table = view.table
     if (dates.spans or dates.moments) and within(dates, table).any():
         # If there are documents of that time, "yesterday" is a date and not a word to search for.
@@ -107,7 +119,13 @@ def read(text: str, view: WordView, now: date, tag: str | None = None) -> Questi
     if not known(tag):
         pairs = [(_known_stem(term, word, view), word) for term, word in pairs]
     pairs = [each for each in pairs if each[1] not in misspelt] or pairs
-    if dates == NO_DATES and (happened := events(text)):
+    happened = events(text) if dates == NO_DATES else ()
+    beside = frozenset[str]()
+    if happened or holds is not None:
+        names = " ".join([words_beside(text), *[name for _, name in happened]])
+        beside = frozenset([term for term, _ in terms(names, language)])
+    plain = dates == NO_DATES and not happened
+    if happened:
         dates = dates._replace(around=tuple(_times_of(happened, view, language)))
     asked = tuple(query_terms(view, pairs, language))
     kept = {query.term for query in asked}
@@ -117,7 +135,24 @@ def read(text: str, view: WordView, now: date, tag: str | None = None) -> Questi
         # "What did you recommend?" has a word to search for: it decides among the assistant's turns.
         topic = favour == SPEAKING_ASSISTANT and any(word not in frame.words for _, word in pairs)
         share = SAID_SHARE if frame.says and not topic else NAMED_SHARE
-    return Question(asked, sequence, dates, speaker, asks_for(text), request, members_in(text, view), share, favour)
+    of_questions = request.order or request.summary or is_about_questions(text)
+    members = members_in(text, view)
+    wanted = asks_for(text)
+    return Question(
+        asked,
+        sequence,
+        dates,
+        speaker,
+        wanted,
+        request,
+        members,
+        share,
+        favour,
+        about_questions=of_questions,
+        holds=holds,
+        present=plain and not (wanted & Kind.PAST or request.recollection) and text.endswith(("?", "？")),
+        beside=beside,
+    )
 
 
 def _times_of(happened: Iterable[Event], view: WordView, language: str) -> Iterator[Span]:
@@ -256,9 +291,38 @@ def score(
         among: The documents that may be hits; their shares are computed among all documents. None for all.
         admitted: Documents that count as reached although the question may reach them by no signal.
     """
+    wanted, found = best, _score(question, view, dense, best, among, admitted)
+    while wanted is not None and (missing := _missing(found, wanted, best)):
+        wanted += max(missing, wanted)
+        found = _score(question, view, dense, wanted, among, admitted)
+    return found
+
+
+def _missing(scores: Scores, wanted: int, best: int | None) -> int:
+    """Return how many more of the best documents by their words are needed, since others were limited."""
+    if not len(scores.limit) or len(scores.numbers) >= scores.reached.passed:
+        return 0
+    totals = scores.totals
+    least = np.sort(totals - scores.limit)[-min(wanted, len(totals))]  # no other document has more
+    return max(0, (best or 0) - int(np.count_nonzero(totals > least)))
+
+
+def _score(
+    question: Question,
+    view: WordView,
+    dense: Dense | None,
+    best: int | None,
+    among: Flags | None,
+    admitted: Ints | None,
+) -> Scores:
+    """Return what `score` does; with `best`, that many of the best before any limit (`neighbours.limits`)."""
     asked = weighed(view, question.asked, question.sequence)
     table, dates = view.table, question.dates
-    kinds = (*map(int, question.wanted), *((INSTRUCTION,) if question.request.recollection else ()))
+    kinds = (
+        *map(int, question.wanted),
+        *((INSTRUCTION,) if question.request.recollection else ()),
+        *(() if question.about_questions else (ASKS,)),
+    )
     about = About(question.speaker, kinds, question.favour)
     named_time = dates != NO_DATES
     request, members = question.request, question.members if asked.mass else ()
@@ -278,31 +342,32 @@ def score(
     if admitted is not None:
         forced = _joined(forced, admitted)
     reached: Reached | None = None
+    whole = False
     if best is not None and dense is None and admitted is None and not placed:
         wanted = Wanted(max(1, min(best, table.live_count)), STANDING, among)
         if len(forced) or named_time:
             wanted = wanted._replace(extras=_extras(forced, dates, with_member, table))
         reached = asked.reach_best(about, wanted) if spoken is None else _best_with(spoken, asked, about, wanted)
     if reached is None or (named_time and not reached.passed):
-        reached = asked.reach(forced)
+        whole, reached = True, asked.reach(forced)
         if named_time and not reached.passed:  # nothing is reached, whatever may be a hit
             alive = np.flatnonzero(table.alive[: table.count])
             reached = asked.reach(alive[date_shares(dates, table, alive) > 0])
-        if among is not None:
-            reached = reached.within(among)
     dated = date_shares(dates, table, reached.numbers) if named_time else NOTHING
     # The embedding covers the complete text, including its manner, so no factor applies to its share.
     by_vector = NOTHING if dense is None else dense.shares[reached.numbers]
     said = NOTHING if spoken is None else spoken[reached.numbers] * ((question.speaker_share << SHARE_BITS) // 100)
     by_member = None if with_member is None else with_member.of(reached.numbers)
     scores = Scores(asked, reached, dated, by_member, speaker=said, dense=by_vector, about=about)
-    if not placed:
-        return scores
-    factors = by_place(request, reached.numbers, table)
-    if request.order:
+    if placed:
+        factors = by_place(request, reached.numbers, table)
+        if request.order:
+            scores = replace(scores, placed=factors)
+            factors = factors * spread(scores.totals, reached.numbers, table) >> BITS
         scores = replace(scores, placed=factors)
-        factors = factors * spread(scores.totals, reached.numbers, table) >> BITS
-    return replace(scores, placed=factors)
+    if table.has_turns and len(limit := limits(scores, None if whole else best)):
+        scores = replace(scores, limit=limit)
+    return scores if among is None or not whole else scores.within(among)
 
 
 def _best_with(spoken: Flags, asked: WeightedQuery, about: About, wanted: Wanted) -> Reached | None:

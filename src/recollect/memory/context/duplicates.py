@@ -2,7 +2,8 @@
 
 A record repeats another if both have the same words in the same order, apart from case, blanks and punctuation, and are
 of the same user and speaker and about the same entity. Turns must be of the same day, too: "I paid the rent today" of
-another month is another event. Nothing that differs in a word, a number or a sign is ever folded.
+another month is another event; but a turn that only asks says the same on any day. Nothing that differs in a word, a
+number or a sign is ever folded.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from datetime import UTC, tzinfo
 from typing import Any
 
 from recollect.records.record import Record
+from recollect.text.asking import only_asks
 
 #: Punctuation at the ends of words that makes no difference. Signs such as + - # < $ do.
 _PUNCTUATION = ".,;:!?…\"'“”„‘’«»()[]"
@@ -43,7 +45,7 @@ class Chosen:
         words = (word.strip(_PUNCTUATION) for word in text.casefold().split())
         day = (
             record.time.astimezone(self._zone).date()
-            if record.time is not None and record.kind == "conversation"
+            if record.time is not None and record.kind == "conversation" and not only_asks(text)
             else None
         )
         who = (record.user, record.speaker or record.role, record.entity, record.metadata.get("success"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from typing import Any
 
 from recollect.memory.context.duplicates import Chosen
@@ -50,6 +50,8 @@ class Filling:
         candidates: All candidates.
         fetch: Returns the turn with an id as a candidate; None if it may not be read.
         zone: The time zone in which times are shown.
+        ended: Returns until when a record was valid; None if it still is.
+        left_out: Candidates that cannot be chosen, and why.
         of_user: Whether the context is that of one user.
     """
 
@@ -61,13 +63,15 @@ class Filling:
         candidates: Sequence[Candidate],
         fetch: Callable[[str], Candidate | None],
         zone: tzinfo,
+        ended: Callable[[Record], datetime | None] = lambda record: None,
+        left_out: Sequence[tuple[Candidate, Outcome]] = (),
         *,
         of_user: bool,
     ) -> None:
         self._style, self._max_tokens, self._size, self._fetch = style, max_tokens, size, fetch
         self._by_id = {each.record.id: each for each in candidates}
         self._layout = layout(style, (text for each in candidates for text in _texts(each.record)))
-        self._places = places_of(candidates, zone, of_user=of_user)
+        self._places = places_of(candidates, zone, ended, of_user=of_user)
         self._left = max_tokens - size(self._layout.whole("\n"))
         self._entries: dict[str, Entry] = {}  # of the chosen records, in the order in which they were chosen
         self._items: dict[str, ContextItem] = {}
@@ -76,6 +80,8 @@ class Filling:
         self._unread = _MOST_READ
         self._reserved: dict[str, float] = {}  # room for passages, in tokens
         self._chosen = Chosen(zone)
+        for candidate, outcome in left_out:
+            self._leave_out(candidate, outcome)
 
     def fill(self, standing: Sequence[Candidate], pinned: Sequence[Candidate], hits: Sequence[Candidate]) -> None:
         """Give candidates room.

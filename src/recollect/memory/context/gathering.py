@@ -6,7 +6,7 @@ by what they are worth for their length.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -83,13 +83,41 @@ def _of(name: str, value: str) -> Filter:
     return any_of(Is(name, (value,)), ~has(name))
 
 
-def gathered(
-    calls: Calls, question: str, max_tokens: int, owners: Owners, where: Filter, time: datetime | None
-) -> tuple[list[Candidate], list[Candidate], list[Candidate]]:
-    """Return standing instructions, pinned records and hits, each in the order in which they get room.
+class Gathered(NamedTuple):
+    """The candidates of a context, each kind in the order in which they get room.
 
     A record may be among several of them: what does not fit in the share of pinned records is still a hit.
+
+    Attributes:
+        standing: Standing instructions and preferences.
+        pinned: Pinned records.
+        hits: What answers the question.
+        reference: The time of the question.
     """
+
+    standing: list[Candidate]
+    pinned: list[Candidate]
+    hits: list[Candidate]
+    reference: datetime
+
+    @property
+    def all(self) -> list[Candidate]:
+        """All candidates."""
+        return [*self.standing, *self.pinned, *self.hits]
+
+    def without(self, ids: Collection[str]) -> Gathered:
+        """Return the candidates without some records."""
+
+        def kept(some: list[Candidate]) -> list[Candidate]:
+            return [each for each in some if each.record.id not in ids]
+
+        return Gathered(kept(self.standing), kept(self.pinned), kept(self.hits), self.reference)
+
+
+def gathered(
+    calls: Calls, question: str, max_tokens: int, owners: Owners, where: Filter, time: datetime | None
+) -> Gathered:
+    """Return what is considered for a context."""
     hits = calls.recall(
         question, max(HITS, max_tokens // _TOKENS_PER_HIT), all_of(where, *owners.readable), reference=time
     )
@@ -101,7 +129,8 @@ def gathered(
         for record in calls.find(all_of(has("pinned"), governing), limit=PINNED, order="importance")
     ]
     found = [_candidate(hit, "hit") for hit in by_worth(hits, max_tokens)]
-    return _own_first(standing, owners.user), _own_first(pinned, owners.user), found
+    assert hits.reference is not None, "recall sets it"
+    return Gathered(_own_first(standing, owners.user), _own_first(pinned, owners.user), found, hits.reference)
 
 
 def _standing(

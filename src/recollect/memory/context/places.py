@@ -13,7 +13,9 @@ _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 Session = tuple[str, str]
 
 
-def places_of(candidates: Sequence[Candidate], zone: tzinfo, *, of_user: bool) -> Callable[[Candidate], Place]:
+def places_of(
+    candidates: Sequence[Candidate], zone: tzinfo, ended: Callable[[Record], datetime | None], *, of_user: bool
+) -> Callable[[Candidate], Place]:
     """Return a function that returns the place of a candidate, also of a neighbour that is not in the list.
 
     Sessions and conversations are ordered by the time of their first turn among the candidates, documents by their best
@@ -22,6 +24,7 @@ def places_of(candidates: Sequence[Candidate], zone: tzinfo, *, of_user: bool) -
     Args:
         candidates: All candidates.
         zone: The time zone in which times are shown.
+        ended: Returns until when a record was valid; None if it still is.
         of_user: Whether they are those of one user, who need not be named.
     """
     sessions: dict[Session, datetime] = {}
@@ -38,6 +41,9 @@ def places_of(candidates: Sequence[Candidate], zone: tzinfo, *, of_user: bool) -
             documents.setdefault(record.source, rank)
 
     def place(candidate: Candidate) -> Place:
+        return where(candidate)._replace(until=ended(candidate.record))
+
+    def where(candidate: Candidate) -> Place:
         record = candidate.record
         rank = ranks.get(record.id, len(ranks))
         owner = "" if of_user else record.user or ""

@@ -55,6 +55,7 @@ class Place(NamedTuple):
         began: The time at which its session began, for a turn; the first of those that are considered.
         group: The order of the conversation or document among the others.
         owner: The user of the record, in a context of several users; else "".
+        until: Until when it was valid, in the time zone of the memory; None if it still is.
     """
 
     section: str
@@ -63,6 +64,7 @@ class Place(NamedTuple):
     began: datetime | None = None
     group: tuple[Any, ...] = ()
     owner: str = ""
+    until: datetime | None = None
 
 
 class Layout(Protocol):
@@ -151,15 +153,23 @@ def _label(record: Record, place: Place) -> str:
     if place.section == "conversations":
         time = place.time if _moment(place.time) != _moment(place.began) else None
         shown = "" if time is None else f"{time:%H:%M}" if _same_day(time, place.began) else _moment(time)
-        return " ".join(part for part in (shown, _author(record, place)) if part)
+        said = " ".join(part for part in (shown, _author(record, place)) if part)
+        return ", ".join(part for part in (said, _ended(place)) if part)
     if place.section == "documents":
-        return f"user {_name(place.owner)}" if place.owner else ""
+        owner = f"user {_name(place.owner)}" if place.owner else ""
+        return ", ".join(part for part in (owner, _ended(place)) if part)
     name = record.metadata.get("entity_name")
     about = name if isinstance(name, str) and name.casefold() not in record.text.casefold() else ""
     owner = f"user {_name(place.owner)}" if place.owner else ""
     failed = "failed" if record.kind == "task" and record.metadata.get("success") is False else ""
-    parts = (_moment(place.time), owner, _name(record.speaker), _name(about), _name(record.source), failed)
+    who = (owner, _name(record.speaker), _name(about), _name(record.source), failed)
+    parts = (_moment(place.time), _ended(place), *who)
     return ", ".join(part for part in parts if part)
+
+
+def _ended(place: Place) -> str:
+    """Return until when a record was valid; "" if it still is."""
+    return "" if place.until is None else f"until {_moment(place.until)}"
 
 
 def _author(record: Record, place: Place) -> str:
@@ -248,6 +258,7 @@ class _Xml:
             about = record.metadata.get("entity_name")
             attributes["about"] = _name(about) if isinstance(about, str) else ""
             name = "passage" if place.section == "documents" else "fact"
+        attributes["until"] = _moment(place.until)
         block = f"{_tag(name, attributes)}{_escaped(text)}</{name}>\n"
         return Entry(_order(record, place), tuple(self._headings(record, place)), block)
 
@@ -298,7 +309,8 @@ class _Llm4s:
     def entry(self, record: Record, text: str, place: Place) -> Entry:
         order = (_LLM4S_ORDER.get(record.kind, len(_LLM4S_ORDER)), record.kind, place.rank)
         title = _LLM4S_SECTIONS.get(record.kind, record.kind)
-        return Entry(order, (Heading(record.kind, f"\n\n## {title}"),), f"\n- {text}")
+        ended = f" ({_ended(place)})" if place.until is not None else ""
+        return Entry(order, (Heading(record.kind, f"\n\n## {title}"),), f"\n- {text}{ended}")
 
     def whole(self, body: str) -> str:
         return f"# Retrieved Context{body[1:]}" if body else ""

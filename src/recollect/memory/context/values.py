@@ -23,7 +23,7 @@ Tokenizer: TypeAlias = Callable[[str], int | Sized]
 #: Why a record was considered.
 Origin: TypeAlias = Literal["standing", "pinned", "hit", "neighbour"]
 #: What became of it.
-Outcome: TypeAlias = Literal["whole", "part", "duplicate", "no room", "no text"]
+Outcome: TypeAlias = Literal["whole", "part", "duplicate", "not valid", "asked before", "no room", "no text"]
 #: The start and the end of a passage, in characters (code points) of the text of its record.
 Span: TypeAlias = tuple[int, int]
 
@@ -37,8 +37,9 @@ class ContextItem:
         origin: Why it was considered. "standing": a standing instruction or preference. "pinned": a pinned record.
             "hit": it answers the question. "neighbour": a turn next to a hit that explains it.
         outcome: "whole": its text is in the context. "part": passages of it are. The others were left out.
-            "duplicate": a chosen record says the same. "no room": it did not fit in the budget, or in the share of its
-            origin. "no text": it has no text.
+            "duplicate": a chosen record says the same. "not valid": it does not hold at the time in question. "asked
+            before": it only asks what the question asks. "no room": it did not fit in the budget, or in the share of
+            its origin. "no text": it has no text.
         score: The score of the hit; 0.0 if it is none.
         spans: The passages that are in the context: start and end, in characters of `record.text`.
         tokens: The tokens of its entry. Headings, which several items share, are not included.

@@ -41,14 +41,17 @@
 #define PAST_OUT_OF 10
 #define RECOLLECTED_OF 5
 #define RECOLLECTED_OUT_OF 8
+#define ASKED_OF 2
+#define ASKED_OUT_OF 5
 
-/* text.answers: the kinds of answers, and instructions. */
+/* text.answers: the kinds of answers, instructions, and texts that only ask. */
 #define TIME 1
 #define NUMBER 2
 #define NAME 4
 #define PAST 8
 #define REASON 16
 #define INSTRUCTION 32
+#define ASKS 64
 
 /* indexes.kernels.types: the rows of shares, and the fraction of ratios. */
 #define RAW 6

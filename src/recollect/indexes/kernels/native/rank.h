@@ -10,6 +10,7 @@ static const int64_t FACTORS[][3] = {
     {TIME, ANSWER_OF, ANSWER_OUT_OF},   {NUMBER, ANSWER_OF, ANSWER_OUT_OF},
     {NAME, ANSWER_OF, ANSWER_OUT_OF},   {PAST, PAST_OF, PAST_OUT_OF},
     {REASON, ANSWER_OF, ANSWER_OUT_OF}, {INSTRUCTION, RECOLLECTED_OF, RECOLLECTED_OUT_OF},
+    {ASKS, ASKED_OF, ASKED_OUT_OF},
 };
 
 /* Return a factor multiplied by those of some kinds, ascending. */
@@ -38,7 +39,7 @@ static inline int64_t greatest_factor(const rc_table *table, const rc_about *abo
     if (about->speaker != NONE) {
         factor = most_of(factor, factor * about->favour >> BITS);
     }
-    return of_kinds(factor, about->kinds & ~(int64_t)INSTRUCTION);
+    return of_kinds(factor, about->kinds & ~(int64_t)(INSTRUCTION | ASKS));
 }
 
 /* A heap of the best totals, and of the times of those that tie: the least is on top. */
