@@ -495,6 +495,70 @@ os._exit(0)  # what is acknowledged must be there without an orderly end
 """
 
 
+#: Forks with an open store. The child opens the store again and writes beside its parent.
+REOPENED = """
+import os, sys
+import recollect
+memory = recollect.open(sys.argv[1])
+memory.remember("one")
+child = os.fork()
+if child == 0:
+    with recollect.open(sys.argv[1]) as own:
+        for number in range(20):
+            own.remember(f"of the child {number}")
+    os._exit(0)
+for number in range(20):
+    memory.remember(f"of the parent {number}")
+os.waitpid(child, 0)
+memory.close()
+"""
+#: Forks with an open store and writes on. The child uses nothing, and ends when its input does, after its parent.
+OUTLIVED = """
+import os, sys, time
+import recollect
+memory = recollect.open(sys.argv[1])
+memory.remember("one")
+if os.fork() == 0:
+    print(os.getpid(), flush=True)
+    sys.stdin.read()
+    sys.exit()
+for number in range(int(sys.argv[2])):
+    memory.remember(f"after the fork {number}")
+print("written", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.promise("fault.fork")
+def test_a_fork_that_opens_the_store_again_writes_beside_its_parent(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    subprocess.run([sys.executable, "-c", REOPENED, path], check=True, timeout=120)
+    with recollect.open(path) as memory:
+        assert len(memory.find()) == 41
+        assert memory.check() == []
+
+
+@pytest.mark.promise("fault.fork")
+@pytest.mark.parametrize("writes", [20, 600])
+def test_a_fork_that_ends_after_its_parent_was_killed_loses_nothing(tmp_path: Path, writes: int) -> None:
+    path = tmp_path / "a.db"
+    parent = subprocess.Popen(
+        [sys.executable, "-c", OUTLIVED, path, str(writes)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    assert parent.stdin is not None
+    with parent.stdout, parent.stdin:
+        lines = {parent.stdout.readline().strip() for _ in range(2)}
+        assert "written" in lines
+        parent.kill()
+        parent.wait()
+        parent.stdin.close()
+        assert parent.stdout.read() == ""  # at its end, the child has ended, too
+    with recollect.open(path) as memory:
+        assert len(memory.find()) == writes + 1
+        assert memory.check() == []
+
+
 @pytest.mark.promise("fault.fork")
 @pytest.mark.parametrize("end", ["exit", "close", "drop"])
 def test_the_end_of_a_fork_leaves_its_parent_and_the_file_unharmed(path: Path, end: str) -> None:

@@ -102,7 +102,8 @@ def _calls() -> Any:
     calls = native("system_calls")
     vfs = apsw.VFS("recollect-calls", "unix")
     try:
-        replacing = calls.replacing([vfs.xGetSystemCall(name) for name in calls.NAMES])
+        pointers = [pointer for name in calls.NAMES if (pointer := vfs.xGetSystemCall(name)) is not None]
+        replacing = calls.replacing(pointers) if len(pointers) == len(calls.NAMES) else None
         for name, pointer in zip(calls.NAMES, replacing or (), strict=False):
             vfs.xSetSystemCall(name, pointer)
     finally:
@@ -223,10 +224,11 @@ class FileLocks:
         """Note that SQLite is going to open the file. `close` must follow, when SQLite has closed it."""
         if not SUPPORTED:
             return
-        if self._path not in _registered and (calls := _calls()) is not None:
-            real = os.path.realpath(self._path)
-            calls.register(os.fsencode(f"{real}-shm"))
-            _registered[self._path] = real
+        with _lock:
+            if self._path not in _registered and (calls := _calls()) is not None:
+                real = os.path.realpath(self._path)
+                calls.register(os.fsencode(f"{real}-shm"))
+                _registered[self._path] = real
         try:
             facts = os.stat(self._path)
         except OSError as error:  # SQLite says what that means
@@ -252,7 +254,10 @@ class FileLocks:
         if self._use is None:
             return
         shared, locked = False, self._use.locked
-        self._last = _registered.get(self._path) == real
+        calls = _calls()
+        self._last = calls is not None and calls.has_lasting_locks(os.fsencode(f"{real}-shm"))
+        if _registered.get(self._path) != real:  # it is a symbolic link that names another file now
+            _registered.pop(self._path, None)
         try:
             for end in ("", "-shm"):
                 locked.append(_Locked(self._use.file, real, end, writing=writing))

@@ -172,6 +172,8 @@ int64_t rc_best_sdrs(const rc_base *base, const rc_rows *tail, const rc_query *q
                      rc_best_rows *best);
 
 /* Locks that last (`shm_locks.c`). The first returns whether there are such locks, and what replaces five calls of the
-   system that SQLite makes: open, close, fcntl, mmap and munmap. The second returns 0 or RC_NO_MEMORY. */
+   system that SQLite makes: open, close, fcntl, mmap and munmap. The second returns 0 or RC_NO_MEMORY, the third whether
+   SQLite has the file open with such locks. */
 int rc_replace_calls(const uintptr_t *calls, uintptr_t *replacing);
 int rc_register_index(const char *path);
+int rc_has_lasting_locks(const char *path);

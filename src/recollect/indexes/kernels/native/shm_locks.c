@@ -5,21 +5,25 @@
    overwrite the WAL: commits are lost and the store is corrupt. Locks of open file descriptions conflict with POSIX locks
    and last as long as the description. SQLite has one description of an index in a process, so its own calls can set
    them in the same places: those of the paths that were registered before SQLite opened them. All other calls, and those
-   on other files, are passed on as they are.
+   on other files, are passed on as they are; so are all where the file system has no such locks.
 
-   A fork inherits descriptions, and with them the locks, also by what is mapped of the file. So the child replaces both
-   at once, the memory by a copy of its own: it may not use the store of its parent anyway. */
+   A fork inherits descriptions, and with them the locks, also by what is mapped of the file. POSIX locks are not
+   inherited. So the child opens and maps the file again, in the same places: its SQLite has the same memory, and no lock.
+   A call and what is noted of it are one step for a fork in another thread. */
 
 #define _GNU_SOURCE
 #include "slices.h"
 
 #if defined(__linux__)
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #endif
 
@@ -33,44 +37,58 @@ typedef int close_call(int);
 typedef int fcntl_call(int, int, ...);
 typedef void *map_call(void *, size_t, int, int, int, off_t);
 typedef int unmap_call(void *, size_t);
-typedef struct { void *at; size_t size; } region;
+typedef struct { void *at; size_t size; int protection, descriptor; off_t offset; } region;
 
 static open_call *real_open;
 static close_call *real_close;
 static fcntl_call *real_fcntl;
 static map_call *real_map;
 static unmap_call *real_unmap;
-static volatile unsigned char ours[MOST_DESCRIPTORS];
-static int nowhere = -1;  /* a descriptor of /dev/null, for forks */
+static volatile unsigned char ours[MOST_DESCRIPTORS];  /* whether a descriptor is of a registered path */
+static int highest = -1;  /* the highest descriptor that ever was */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char **paths;
 static region *regions;
 static size_t path_count, region_count;
 
+static int is_ours(int descriptor) { return descriptor >= 0 && descriptor < MOST_DESCRIPTORS && ours[descriptor]; }
+
+/* Return whether a path was registered. The caller has the mutex. */
 static int is_registered(const char *path) {
-    int found = 0;
-    pthread_mutex_lock(&mutex);
-    for (size_t at = 0; at < path_count && !found; at++) {
-        found = !strcmp(paths[at], path);
+    for (size_t at = 0; at < path_count; at++) {
+        if (!strcmp(paths[at], path)) {
+            return 1;
+        }
     }
-    pthread_mutex_unlock(&mutex);
-    return found;
+    return 0;
 }
 
 static int open_index(const char *path, int flags, int mode) {
-    int descriptor = real_open(path, flags, mode);
     size_t length = path ? strlen(path) : 0;
-    if (descriptor >= 0 && descriptor < MOST_DESCRIPTORS) {
-        ours[descriptor] = length > 4 && !strcmp(path + length - 4, "-shm") && is_registered(path);
+    if (length < 4 || strcmp(path + length - 4, "-shm")) {
+        return real_open(path, flags, mode);
     }
+    pthread_mutex_lock(&mutex);
+    int descriptor = real_open(path, flags, mode), error = errno;
+    if (descriptor >= 0 && descriptor < MOST_DESCRIPTORS && is_registered(path)) {
+        ours[descriptor] = 1;
+        highest = descriptor > highest ? descriptor : highest;
+    }
+    pthread_mutex_unlock(&mutex);
+    errno = error;
     return descriptor;
 }
 
 static int close_index(int descriptor) {
-    if (descriptor >= 0 && descriptor < MOST_DESCRIPTORS) {
-        ours[descriptor] = 0;
+    if (!is_ours(descriptor)) {
+        return real_close(descriptor);
     }
-    return real_close(descriptor);
+    pthread_mutex_lock(&mutex);
+    ours[descriptor] = 0;
+    int status = real_close(descriptor), error = errno;
+    pthread_mutex_unlock(&mutex);
+    errno = error;
+    return status;
 }
 
 static int fcntl_index(int descriptor, int command, ...) {
@@ -78,39 +96,45 @@ static int fcntl_index(int descriptor, int command, ...) {
     va_start(arguments, command);
     void *argument = va_arg(arguments, void *);
     va_end(arguments);
-    if (descriptor >= 0 && descriptor < MOST_DESCRIPTORS && ours[descriptor]) {
-        int of_description = command == F_SETLK    ? F_OFD_SETLK
-                             : command == F_SETLKW ? F_OFD_SETLKW
-                             : command == F_GETLK  ? F_OFD_GETLK
-                                                   : 0;
-        if (of_description) {
-            struct flock lock = *(struct flock *)argument;
-            lock.l_pid = 0;
-            int status = real_fcntl(descriptor, of_description, &lock);
+    int of_description = !is_ours(descriptor)   ? 0
+                         : command == F_SETLK   ? F_OFD_SETLK
+                         : command == F_SETLKW  ? F_OFD_SETLKW
+                         : command == F_GETLK   ? F_OFD_GETLK
+                                                : 0;
+    if (of_description) {
+        struct flock lock = *(struct flock *)argument;
+        lock.l_pid = 0;
+        int status = real_fcntl(descriptor, of_description, &lock);
+        if (!status || errno != EINVAL) {
             if (command == F_GETLK && !status) {
                 *(struct flock *)argument = lock;
             }
             return status;
         }
+        ours[descriptor] = 0;  /* no such locks here, as SQLite's first look at a lock shows: it has none yet */
     }
     return real_fcntl(descriptor, command, argument);
 }
 
 static void *map_index(void *at, size_t size, int protection, int flags, int descriptor, off_t offset) {
-    void *mapped = real_map(at, size, protection, flags, descriptor, offset);
-    if (mapped != MAP_FAILED && descriptor >= 0 && descriptor < MOST_DESCRIPTORS && ours[descriptor]) {
-        pthread_mutex_lock(&mutex);
-        region *more = realloc(regions, (region_count + 1) * sizeof(*regions));
-        if (more) {
-            regions = more;
-            regions[region_count++] = (region){mapped, size};
-        }
-        pthread_mutex_unlock(&mutex);
-        if (!more) {
-            real_unmap(mapped, size);
-            return MAP_FAILED;
-        }
+    if (!is_ours(descriptor)) {
+        return real_map(at, size, protection, flags, descriptor, offset);
     }
+    pthread_mutex_lock(&mutex);
+    region *more = realloc(regions, (region_count + 1) * sizeof(*regions));
+    void *mapped = MAP_FAILED;
+    if (more) {
+        regions = more;
+        mapped = real_map(at, size, protection, flags, descriptor, offset);
+        if (mapped != MAP_FAILED) {
+            regions[region_count++] = (region){mapped, size, protection, descriptor, offset};
+        }
+    } else {
+        errno = ENOMEM;
+    }
+    int error = errno;
+    pthread_mutex_unlock(&mutex);
+    errno = error;
     return mapped;
 }
 
@@ -122,66 +146,90 @@ static int unmap_index(void *at, size_t size) {
             break;
         }
     }
+    int status = real_unmap(at, size), error = errno;
     pthread_mutex_unlock(&mutex);
-    return real_unmap(at, size);
+    errno = error;
+    return status;
 }
 
-/* What a fork does first: without its descriptors and its mapped memory, the locks end with its parent. */
-static void leave(void) {
+/* Around a fork: no other thread is in the middle of a call. */
+static void before_fork(void) { pthread_mutex_lock(&mutex); }
+static void after_fork(void) { pthread_mutex_unlock(&mutex); }
+
+/* What a fork does first: it opens and maps the indexes again, so that it has none of the locks. Where that fails, it
+   keeps those of its parent: a lock that stays too long is better than memory that is not shared. */
+static void in_fork(void) {
+    for (int descriptor = 0; descriptor <= highest; descriptor++) {
+        if (ours[descriptor]) {
+            char name[40];
+            snprintf(name, sizeof(name), "/proc/self/fd/%d", descriptor);
+            int access = fcntl(descriptor, F_GETFL) & O_ACCMODE, fresh = open(name, access | O_CLOEXEC);
+            if (fresh >= 0) {
+                dup3(fresh, descriptor, O_CLOEXEC);
+                close(fresh);
+            }
+        }
+    }
     for (size_t index = 0; index < region_count; index++) {
         region of = regions[index];
-        void *copy = mmap(NULL, of.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (copy != MAP_FAILED) {
-            memcpy(copy, of.at, of.size);
-            mremap(copy, of.size, of.size, MREMAP_MAYMOVE | MREMAP_FIXED, of.at);
-        }
+        mmap(of.at, of.size, of.protection, MAP_SHARED | MAP_FIXED, of.descriptor, of.offset);
     }
-    region_count = 0;
-    pthread_mutex_init(&mutex, NULL);  /* another thread of the parent may have had it */
-    for (int descriptor = 0; descriptor < MOST_DESCRIPTORS; descriptor++) {
-        if (ours[descriptor]) {
-            ours[descriptor] = 0;
-            dup2(nowhere, descriptor);
-        }
-    }
+    pthread_mutex_unlock(&mutex);
 }
 
 int rc_replace_calls(const uintptr_t *calls, uintptr_t *replacing) {
+    int failed = 0;
+    pthread_mutex_lock(&mutex);
     if (!real_open) {
-        nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-        if (nowhere < 0 || pthread_atfork(NULL, NULL, leave)) {
-            return 0;
+        failed = pthread_atfork(before_fork, after_fork, in_fork);
+        if (!failed) {
+            real_close = (close_call *)calls[1];
+            real_fcntl = (fcntl_call *)calls[2];
+            real_map = (map_call *)calls[3];
+            real_unmap = (unmap_call *)calls[4];
+            real_open = (open_call *)calls[0];
         }
-        real_close = (close_call *)calls[1];
-        real_fcntl = (fcntl_call *)calls[2];
-        real_map = (map_call *)calls[3];
-        real_unmap = (unmap_call *)calls[4];
-        real_open = (open_call *)calls[0];
     }
+    pthread_mutex_unlock(&mutex);
     replacing[0] = (uintptr_t)open_index;
     replacing[1] = (uintptr_t)close_index;
     replacing[2] = (uintptr_t)fcntl_index;
     replacing[3] = (uintptr_t)map_index;
     replacing[4] = (uintptr_t)unmap_index;
-    return 1;
+    return !failed;
 }
 
 int rc_register_index(const char *path) {
-    if (is_registered(path)) {
-        return 0;
-    }
+    int status = 0;
     pthread_mutex_lock(&mutex);
-    char **more = realloc(paths, (path_count + 1) * sizeof(*paths)), *copy = strdup(path);
-    if (more) {
-        paths = more;
-    }
-    if (more && copy) {
-        paths[path_count++] = copy;
-    } else {
-        free(copy);
+    if (!is_registered(path)) {
+        char **more = realloc(paths, (path_count + 1) * sizeof(*paths)), *copy = strdup(path);
+        if (more) {
+            paths = more;
+        }
+        if (more && copy) {
+            paths[path_count++] = copy;
+        } else {
+            free(copy);
+            status = RC_NO_MEMORY;
+        }
     }
     pthread_mutex_unlock(&mutex);
-    return more && copy ? 0 : RC_NO_MEMORY;
+    return status;
+}
+
+int rc_has_lasting_locks(const char *path) {
+    struct stat file, other;
+    int found = 0;
+    pthread_mutex_lock(&mutex);
+    if (!stat(path, &file)) {
+        for (int descriptor = 0; descriptor <= highest && !found; descriptor++) {
+            found = ours[descriptor] && !fstat(descriptor, &other) && other.st_dev == file.st_dev &&
+                    other.st_ino == file.st_ino;
+        }
+    }
+    pthread_mutex_unlock(&mutex);
+    return found;
 }
 
 #else
@@ -192,6 +240,11 @@ int rc_replace_calls(const uintptr_t *calls, uintptr_t *replacing) {
 }
 
 int rc_register_index(const char *path) {
+    (void)path;
+    return 0;
+}
+
+int rc_has_lasting_locks(const char *path) {
     (void)path;
     return 0;
 }

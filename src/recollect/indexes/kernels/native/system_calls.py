@@ -19,3 +19,8 @@ def replacing(pointers: Sequence[int]) -> list[int] | None:
 def register(path: bytes) -> None:
     """Let the locks on a file that SQLite opens under this path last. It must not have it open already."""
     check(lib.rc_register_index(path))
+
+
+def has_lasting_locks(path: bytes) -> bool:
+    """Return whether SQLite has a file open with locks that last."""
+    return bool(lib.rc_has_lasting_locks(path))
