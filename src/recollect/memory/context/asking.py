@@ -1,4 +1,7 @@
-"""Asking again: turns that only ask what the question asks, which a context leaves out, since they answer nothing."""
+"""Asking again: what a user asked an assistant before is no answer, so a context leaves it out.
+
+Only turns of a user without a name are left out. Between people, the question says what the answer next to it is about.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _SHARED = (2, 3)
 
 
 def asked_before(question: str) -> Callable[[Record], bool]:
-    """Return a function that returns whether a record is a turn that asks nearly what a question asks.
+    """Return a function that returns whether a record is a turn of a user that asks nearly what a question asks.
 
     Of a question about questions, no turn does.
     """
@@ -23,7 +26,8 @@ def asked_before(question: str) -> Callable[[Record], bool]:
     asked = {term for term, _ in terms(question, language)}
 
     def is_asked(record: Record) -> bool:
-        if record.kind != "conversation" or not only_asks(record.text):
+        to_assistant = record.kind == "conversation" and record.role == "user" and record.speaker is None
+        if not to_assistant or not only_asks(record.text):
             return False
         words = {term for term, _ in terms(record.text, language)}
         least, all_of = _SHARED
