@@ -129,6 +129,14 @@ def test_a_scope_sees_its_own_links_under_its_own_names(memory: Memory) -> None:
     assert memory.valid_until(stored) == {stored[0]: day("2026-05-01")}
 
 
+@pytest.mark.parametrize("link", ["i" * 255, "@user=ana/pier"])
+def test_a_link_that_no_scope_can_have_chosen_harms_no_question(memory: Memory, link: str) -> None:
+    memory.remember("pier 3", id="i" * 255)
+    memory.remember("pier 7", user="ana", supersedes=[link])
+    assert len(memory.recall("pier")) == 2
+    assert memory.valid_until(["i" * 255]) == {}  # it has no user, so no record of a user replaces it
+
+
 def test_the_past_has_the_links_of_then_and_a_batch_its_own(memory: Memory) -> None:
     memory.remember("pier 3", id="old", time="2026-01-01")
     before = memory.seq

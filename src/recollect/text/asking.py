@@ -104,7 +104,7 @@ _OF_QUESTIONS = re.compile(
     r"|问|問|聞い|質問|尋ね",
     re.IGNORECASE,
 )
-#: Beginnings of the words of `_OF_QUESTIONS`, for a quick look.
+#: What a text has that asks, other than by a request.
 _MARKS = ("?", "？", "か。")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,8 @@ import numpy as np
 from recollect.deadlines import check
 from recollect.engine.index.filter_terms import links_term
 from recollect.engine.read.record_loader import Records
-from recollect.engine.scope import QUALIFIED_PREFIX, linked_id, scopes_of
+from recollect.engine.scope import linked_id, scopes_of
+from recollect.errors import InvalidRecordError
 from recollect.indexes.documents.columns import NO_TIME, NONE, Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.words.index import WordView
@@ -173,9 +175,11 @@ def _linked(record: Record) -> Iterator[tuple[str, ...]]:
         if _MADE.fullmatch(each):  # no id that anybody chose
             yield (each,)
             continue
-        own = linked_id(record.id, each)
-        qualified = [scope.qualified(each) for scope in scopes_of(record) if not each.startswith(QUALIFIED_PREFIX)]
-        yield tuple(dict.fromkeys(id_ for id_ in (own, *qualified, each) if id_ is not None))
+        ids = [linked_id(record.id, each)]
+        for scope in scopes_of(record):
+            with suppress(InvalidRecordError):  # it is too long for an id of that scope, or is one of a scope itself
+                ids.append(scope.qualified(each))
+        yield tuple(dict.fromkeys(id_ for id_ in (*ids, each) if id_ is not None))
 
 
 def _number(ids: Iterable[str], table: Table) -> int:
