@@ -70,8 +70,10 @@ class TestFiltersAsText:
         for call in (memory.find, memory.count, memory.forget_where):
             with pytest.raises(InvalidFilterError):
                 call(text)
+        with pytest.raises(InvalidArgumentError, match="pass a filter"):
+            memory.forget_where(None)
         with pytest.raises(InvalidArgumentError, match="must be a filter"):
-            memory.forget_where(None)  # type: ignore[arg-type]
+            memory.forget_where(5)  # type: ignore[arg-type]
         assert memory.count() == 2
 
 
@@ -199,7 +201,7 @@ class TestWrongCalls:
             (
                 lambda m: m.recall("x", 5, None, "now"),
                 TypeError,
-                "recall() does not take 'now' by position: pass it by name, such as reference=...",
+                "recall() does not take 'now' by position: pass it by name, such as user=...",
             ),
             (lambda m: m.stats("x"), TypeError, "stats() does not take 'x' by position: pass it by name"),
             (lambda m: m.remember(), TypeError, "remember() needs the argument 'content'"),
@@ -208,12 +210,12 @@ class TestWrongCalls:
             (
                 lambda m: m.recall("x", user_id="ana"),
                 TypeError,
-                "recall() has no argument 'user_id' (did you mean 'where=\"user=...\"'?)",
+                "recall() has no argument 'user_id' (did you mean 'user'?)",
             ),
             (
                 lambda m: m.find(tag="old"),
                 TypeError,
-                "find() has no argument 'tag' (did you mean 'where=\"tag=...\"'?)",
+                "find() has no argument 'tag' (did you mean 'where=filters.tag(...)'?)",
             ),
             (
                 lambda m: m.remember("x", user_id="ana"),

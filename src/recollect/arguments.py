@@ -34,6 +34,10 @@ FILTERED = (
 )
 
 
+#: Those of them that have more operators than equality, so that the text form says more.
+_COMPARED = ("importance", "time", "content")
+
+
 #: The names that other calls and other libraries have for an argument -> its names here.
 _OTHER_NAMES = {
     "k": ("limit", "n"),
@@ -140,8 +144,11 @@ class _Arguments:
 
     def _check_known(self, name: str) -> None:
         field = name.removesuffix("_id")
+        if name not in self.known and field in self.known:
+            raise UnknownArgumentError(self.call, name, field)
         if name not in self.known and "where" in self.known and field in FILTERED:
-            raise UnknownArgumentError(self.call, name, f'where="{field}=..."')
+            hint = f'where="{field}=..."' if field in _COMPARED else f"where=filters.{field}(...)"
+            raise UnknownArgumentError(self.call, name, hint)
         check_known(self.call, name, self.known)
 
 

@@ -25,10 +25,11 @@ import click
 from recollect._version import __version__
 from recollect.errors import InvalidArgumentError, RecollectError, StoreMissingError
 from recollect.filters import parse
-from recollect.filters.tree import AllOf, Filter, Is
+from recollect.filters.tree import Filter
 from recollect.memory import Memory, RecollectWarning
 from recollect.memory.opening import PATH_VARIABLE
 from recollect.memory.opening import open as open_memory
+from recollect.memory.owners import Owners
 from recollect.operations import target_of
 from recollect.records.record import located, unlocated
 from recollect.stores.files import open_regular
@@ -339,32 +340,29 @@ at_option = click.option(
     help="Read the memory as it was: the number of a commit, an ISO 8601 time, a root, or the name of a snapshot.",
 )
 
-user_option = click.option(
-    "--user", metavar="NAME", envvar=USER_VARIABLE, help=f"Only records of this user. Default: {USER_VARIABLE}."
-)
+
+_OF_ONE = "Only records of this {0}, and those without {1} {0}.{2}"
+
+
+def owner_options(command: F) -> F:
+    """Add options that say whose records are read to a command, and pass them as `owners`."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, user: str | None, agent: str | None, conversation: str | None, **options: Any) -> Any:
+        # An empty name is none: `--user ""` reads all where the variable names a user.
+        return command(*args, owners=Owners(user or None, agent or None, conversation or None), **options)
+
+    out: Any = wrapped
+    default = f" Default: {USER_VARIABLE}."
+    for name, article in (("conversation", "a"), ("agent", "an")):
+        out = click.option(f"--{name}", metavar="NAME", help=_OF_ONE.format(name, article, ""))(out)
+    help_ = _OF_ONE.format("user", "a", default)
+    return click.option("--user", metavar="NAME", envvar=USER_VARIABLE, help=help_)(out)  # type: ignore[no-any-return]
 
 
 def filter_options(command: F) -> F:
-    """Add --where and options for the most common conditions to a command, and pass them as one filter, `where`."""
-
-    @functools.wraps(command)
-    def wrapped(
-        *args: Any,
-        where: Filter | None,
-        user: str | None,
-        agent: str | None,
-        conversation: str | None,
-        **options: Any,
-    ) -> Any:
-        fields = {"user": user, "agent": agent, "conversation": conversation}
-        conditions = [Is(name, (value,)) for name, value in fields.items() if value]
-        both = [*conditions, *([] if where is None else [where])]
-        return command(*args, where=AllOf.of(*both) if both else None, **options)
-
-    out: Any = wrapped
-    for name in ("conversation", "agent"):
-        out = click.option(f"--{name}", metavar="NAME", help=f"Only records of this {name}.")(out)
-    return where_option(user_option(out))  # type: ignore[no-any-return]
+    """Add --where and options that say whose records are read, and pass them as `where` and `owners`."""
+    return where_option(owner_options(command))
 
 
 zone_option = click.option(

@@ -9,12 +9,19 @@ from typing import Any
 import click
 
 from recollect.cli import render
-from recollect.cli.app import Settings, app, at_option, common, filter_options, print_json
+from recollect.cli.app import Settings, app, at_option, common, filter_options, owner_options, print_json
+from recollect.filters import all_of, everything
 from recollect.filters.tree import Filter
 from recollect.memory.manager.duplicates import LIKENESSES, Likeness
+from recollect.memory.owners import Owners
 from recollect.zones import zone_of
 
 _ACTOR = "recollect"
+
+
+def _own(where: Filter | None, owners: Owners) -> Filter:
+    """Return the condition of a command that writes: only records of the owners, none that is shared."""
+    return all_of(where or everything(), *owners.own)
 
 
 @app.command()
@@ -33,6 +40,7 @@ def consolidate(
     strict: bool,
     dry_run: bool,
     where: Filter | None,
+    owners: Owners,
 ) -> None:
     """Replace groups of records by summaries: turns of a conversation, facts about an entity or a user, ...
 
@@ -48,7 +56,7 @@ def consolidate(
         done = memory.consolidate(
             age,
             min_count,
-            where=where,
+            where=_own(where, owners),
             summariser=summariser,
             strict=strict,
             dry_run=dry_run,
@@ -79,10 +87,13 @@ def consolidate(
 @click.option("--merge", is_flag=True, help="Replace each group by its newest text. The records stay in the history.")
 @filter_options
 @common
-def duplicates(settings: Settings, likeness: Likeness, turns: bool, merge: bool, where: Filter | None) -> None:
+def duplicates(
+    settings: Settings, likeness: Likeness, turns: bool, merge: bool, where: Filter | None, owners: Owners
+) -> None:
     """List records that say the same. Nothing is changed, unless --merge is passed."""
     with settings.open() as memory:
-        groups = memory.duplicates(where, likeness=likeness, turns=turns)
+        whose: Any = {"where": _own(where, owners)} if merge else {"where": where, **owners.named}
+        groups = memory.duplicates(likeness=likeness, turns=turns, **whose)
         if merge and groups:
             with memory.batch(actor=f"{_ACTOR} duplicates") as batch:
                 for group in groups:
@@ -104,13 +115,14 @@ def duplicates(settings: Settings, likeness: Likeness, turns: bool, merge: bool,
 @click.option("--resolve", is_flag=True, help="Let the newest fact supersede the others. They stay, as former ones.")
 @filter_options
 @common
-def contradictions(settings: Settings, resolve: bool, where: Filter | None) -> None:
+def contradictions(settings: Settings, resolve: bool, where: Filter | None, owners: Owners) -> None:
     """List facts that disagree: the same attribute of the same subject, with another value.
 
     Nothing is changed, unless --resolve is passed.
     """
     with settings.open() as memory:
-        found = memory.contradictions(where)
+        whose: Any = {"where": _own(where, owners)} if resolve else {"where": where, **owners.named}
+        found = memory.contradictions(**whose)
         if resolve and found:
             with memory.batch(actor=f"{_ACTOR} contradictions") as batch:
                 batch.resolve(found)
@@ -129,12 +141,13 @@ def contradictions(settings: Settings, resolve: bool, where: Filter | None) -> N
 @app.command()
 @click.option("--type", "type_", metavar="TYPE", help="Only of this type: person, organization, place, name, ...")
 @click.option("--limit", type=int, default=50, metavar="N", show_default=True, help="Maximum number of entities.")
+@owner_options
 @at_option
 @common
-def entities(settings: Settings, type_: str | None, limit: int, at: str | None) -> None:
+def entities(settings: Settings, type_: str | None, limit: int, owners: Owners, at: str | None) -> None:
     """List the people, places and things that records mention."""
     with settings.open_at(at) as memory:
-        found = memory.entities(type_, limit)
+        found = memory.entities(type_, limit, **owners.named)
     if settings.as_json:
         print_json([each.to_json() for each in found])
         return

@@ -11,7 +11,6 @@ import click
 
 from recollect.cli import render
 from recollect.cli.app import (
-    USER_VARIABLE,
     Settings,
     app,
     at_option,
@@ -20,21 +19,20 @@ from recollect.cli.app import (
     filter_options,
     print_json,
     time_of,
-    where_option,
     zone_option,
 )
 from recollect.cli.ids import short_ids, whole_id
 from recollect.cli.output import write_file
 from recollect.engine.results import Hits, record_json
 from recollect.errors import UnknownRecordError
+from recollect.filters import all_of, everything
 from recollect.filters.tree import Filter
 from recollect.memory import Memory
 from recollect.memory.context.values import STYLES, Style
+from recollect.memory.owners import Owners
 from recollect.operations import ORDERS, Order
 from recollect.records.record import Record
 from recollect.zones import zone_of
-
-_OF_ONE = "Read the records of this {0} and those of none.{1}"
 
 
 def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> None:
@@ -85,6 +83,7 @@ def recall(
     question: str,
     k: int,
     where: Filter | None,
+    owners: Owners,
     explain: bool,
     min_confidence: float,
     reference: str | None,
@@ -105,6 +104,7 @@ def recall(
             min_confidence=min_confidence,
             language=language,
             wait_for_vectors=wait_for_vectors,
+            **owners.named,
         )
         _show(settings, memory, hits)
         if receipt is not None:
@@ -136,12 +136,7 @@ def _is_receipt(path: Path) -> bool:
 @click.argument("question")
 @click.option("--max-tokens", type=int, default=2000, show_default=True, metavar="N", help="Budget, headings included.")
 @click.option("--style", type=click.Choice(STYLES), default="markdown", show_default=True, help="Format of the text.")
-@click.option(
-    "--user", metavar="NAME", envvar=USER_VARIABLE, help=_OF_ONE.format("user", f" Default: {USER_VARIABLE}.")
-)
-@click.option("--agent", metavar="NAME", help=_OF_ONE.format("agent", ""))
-@click.option("--conversation", metavar="NAME", help=_OF_ONE.format("conversation", ""))
-@where_option
+@filter_options
 @click.option("--items", is_flag=True, help="Also list on stderr what went in, what was left out, and why.")
 @click.option(
     "--reference", metavar="ISO8601", help='Time of the question, for words such as "yesterday". Default: now.'
@@ -154,10 +149,8 @@ def context(
     question: str,
     max_tokens: int,
     style: Style,
-    user: str | None,
-    agent: str | None,
-    conversation: str | None,
     where: Filter | None,
+    owners: Owners,
     items: bool,
     reference: str | None,
     at: str | None,
@@ -172,12 +165,10 @@ def context(
         found = memory.context(
             question,
             max_tokens,
-            user=user,
-            agent=agent,
-            conversation=conversation,
             where=where,
             style=style,
             time=time,
+            **owners.named,
         )
         if not found.items and not settings.as_json:
             _show(settings, memory, [])
@@ -203,13 +194,13 @@ def context(
 @filter_options
 @at_option
 @common
-def grep(settings: Settings, query: str, k: int, where: Filter | None, at: str | None) -> None:
+def grep(settings: Settings, query: str, k: int, where: Filter | None, owners: Owners, at: str | None) -> None:
     """Find the records whose text matches QUERY, newest first.
 
     QUERY: words (all must occur), "phrases", prefix*, and, or, not, parentheses.
     """
     with settings.open_at(at) as memory:
-        _show(settings, memory, memory.grep(query, limit=k, where=where))
+        _show(settings, memory, memory.grep(query, limit=k, where=where, **owners.named))
 
 
 @app.command()
@@ -267,6 +258,7 @@ def log(
     since: int,
     k: int,
     where: Filter | None,
+    owners: Owners,
     at: str | None,
 ) -> None:
     """Show the commit log, newest first. With ID, only commits that changed it, even if it is forgotten.
@@ -275,8 +267,9 @@ def log(
     """
     with settings.open_at(at) as memory:
         id = None if id is None else whole_id(memory, id, in_log=True)  # noqa: A001
-        commits = memory.changes(since, k, id, newest_first=True, where=where)
-        if id is not None and not commits and not since and where is None:
+        condition = where if not owners.named else all_of(where or everything(), *owners.readable)
+        commits = memory.changes(since, k, id, newest_first=True, where=condition)
+        if id is not None and not commits and not since and condition is None:
             raise UnknownRecordError(id, memory.name)
         zone = zone_of(memory.zone)
     if settings.as_json:
@@ -313,19 +306,27 @@ def log(
 @filter_options
 @at_option
 @common
-def list_(settings: Settings, k: int, order: Order, cursor: str | None, where: Filter | None, at: str | None) -> None:
+def list_(
+    settings: Settings,
+    k: int,
+    order: Order,
+    cursor: str | None,
+    where: Filter | None,
+    owners: Owners,
+    at: str | None,
+) -> None:
     """List records, newest first by default.
 
     A full page prints a cursor for the next one. With --json, the result has "records" and "cursor", which is null
     after the last page.
     """
     with settings.open_at(at) as memory:
-        page = memory.find(where, limit=k, order=order, after=cursor)
+        page = memory.find(where, limit=k, order=order, after=cursor, **owners.named)
         if settings.as_json:
             print_json(page.to_json())
             return
         _show(settings, memory, page)
-        total = memory.count(where)
+        total = memory.count(where, **owners.named)
         if page.cursor is not None and total > len(page):
             click.echo(f"{len(page)} of {total} records; the next ones: --cursor {page.cursor}", err=True)
 

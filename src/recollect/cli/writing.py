@@ -27,7 +27,9 @@ from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Intake, draft
 from recollect.errors import InvalidArgumentError
+from recollect.filters import all_of, everything
 from recollect.filters.tree import Filter
+from recollect.memory.owners import Owners
 from recollect.operations import (
     IF_EXISTS,
     SCOPED,
@@ -185,18 +187,33 @@ def supersede(settings: Settings, id: str, text: str, at: str | None, zone: tzin
 @app.command()
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @where_option
+@click.option("--user", metavar="NAME", help="Only records of this user, and none that is shared.")
+@click.option("--agent", metavar="NAME", help="Only records of this agent.")
+@click.option("--conversation", metavar="NAME", help="Only records of this conversation.")
 @click.option("--expect", metavar="HASH", help="Write only if the record has this hash.")
 @click.option("--yes", is_flag=True, help="Do not ask before forgetting the records that match a filter.")
 @common
-def forget(settings: Settings, ids: tuple[str, ...], where: Filter | None, expect: str | None, yes: bool) -> None:
+def forget(
+    settings: Settings,
+    ids: tuple[str, ...],
+    where: Filter | None,
+    user: str | None,
+    agent: str | None,
+    conversation: str | None,
+    expect: str | None,
+    yes: bool,
+) -> None:
     """Forget the records with these IDs, or all that match a filter. Their history stays.
 
     The beginning of an id is enough, from 4 characters on, if no other begins like it.
     """
+    owners = Owners.checked({}, user, agent, conversation)
+    if owners.named:
+        where = all_of(where or everything(), *owners.own)
     if not ids and where is None:
-        raise click.UsageError("pass ids or --where FILTER to select what to forget")
+        raise click.UsageError("pass ids, or select what to forget by --where FILTER or --user NAME")
     if ids and where is not None:
-        raise click.UsageError("pass either ids or --where, not both")
+        raise click.UsageError("pass either ids or what selects records, such as --where, not both")
     if where is not None and expect is not None:
         raise click.UsageError("--expect applies to single records and cannot be combined with --where")
     for each in ids:

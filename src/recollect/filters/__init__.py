@@ -15,7 +15,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from recollect.errors import InvalidFilterError
-from recollect.filters.text_form import parse
+from recollect.filters.text_form import Where, parse
 from recollect.filters.tree import (
     AllOf,
     AnyOf,
@@ -42,6 +42,7 @@ from recollect.records.record import Instant, Record
 
 __all__ = [
     "Filter",
+    "Where",
     "after",
     "agent",
     "all_of",

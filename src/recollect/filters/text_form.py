@@ -9,6 +9,12 @@ field alone, whether the record has it (`not user`). Values with spaces, parenth
 single quotes, with a backslash before a quote or a backslash inside; so are keys of metadata: `meta."a.b c"=1`. A
 single quote inside a bare word is part of it: `user=O'Brien`. `not` binds tighter than `and`, and `and` tighter than
 `or`. Times are ISO 8601; times without an offset are in the zone that the caller passes.
+
+A value that comes from outside is passed beside the text and never parsed: `?` stands for it, as in SQL.
+
+    ("user=? and not tag=?", name, tag)
+
+A question mark in quotes is text.
 """
 
 from __future__ import annotations
@@ -16,8 +22,9 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from recollect.errors import InvalidFilterError, InvalidRecordError, shown
 from recollect.filters.tree import (
@@ -44,6 +51,11 @@ from recollect.filters.tree import (
     ValidAt,
 )
 from recollect.records.record import located, unlocated
+
+#: What `where=` accepts: a filter, its text form, or a text form with `?` followed by the values that they stand for.
+Where: TypeAlias = Filter | str | tuple[Any, ...] | list[Any]
+#: What stands for a value that is passed beside the text.
+_PARAMETER = "?"
 
 # A word is quoted as a whole in single quotes, or has parts in double quotes. In a bare word a single quote is literal,
 # but not at its start: there a quote that is not closed is more likely a mistake.
@@ -72,34 +84,41 @@ class _Token(NamedTuple):
     at: int
 
 
-def parse(text: str, *, zone: tzinfo | None = None) -> Filter:
+def parse(text: str, *values: Any, zone: tzinfo | None = None) -> Filter:
     """Parse the text form of a filter.
 
     An empty text is an error, so that an empty variable in a script does not select every record: write "everything".
 
     Args:
         text: The text form.
+        *values: The values that the `?` in the text stand for, in their order: text, a number for `importance`, a time,
+            or a JSON value for a key of metadata. They are compared as they are, whatever they contain.
         zone: The time zone of times without an offset; default: that of the memory that the filter is passed to.
 
     Raises:
-        InvalidFilterError: The text is invalid. The message has the position, in characters from 1.
+        InvalidFilterError: The text is invalid. The message has the position, in characters from 1. Or there are more
+            or fewer values than `?`.
 
     >>> parse("user=ana and not tag=old").to_json()
     {'all_of': [{'user': 'ana'}, {'not': {'tag': 'old'}}]}
+    >>> parse("user=?", "ana or user=bob").to_json()
+    {'user': 'ana or user=bob'}
     """
     if not isinstance(text, str):
         raise InvalidFilterError(repr(text), "is not the text form of a filter")
-    reader = _Reader(text, zone)
+    reader = _Reader(text, values, zone)
     if reader.token.kind == "end":
         raise reader.wrong('it is empty (write "everything" for all records)')
     found = reader.either(0)
     if reader.token.kind != "end":
-        raise reader.wrong("expected and, or, or the end")
+        raise reader.wrong("expected and, or, or the end (put a value with spaces in quotes, or pass it for a ?)")
+    if reader.used != len(values):
+        raise InvalidFilterError(text, f"it has {reader.used} ? for values, and {len(values)} were passed")
     return found
 
 
 def as_filter(where: object) -> Filter:
-    """Return a `where=` argument as a filter: a text is parsed, and None is every record.
+    """Return a `where=` argument as a filter: a text is parsed, also with values beside it, and None is every record.
 
     Anything else is returned as it is: the operation refuses it.
 
@@ -108,14 +127,19 @@ def as_filter(where: object) -> Filter:
     """
     if where is None:
         return Everything()
-    return parse(where) if isinstance(where, str) else where  # type: ignore[return-value]
+    if isinstance(where, str):
+        return parse(where)
+    if isinstance(where, (tuple, list)) and where and isinstance(where[0], str):
+        return parse(*where)
+    return where  # type: ignore[return-value]
 
 
 class _Reader:
     """A recursive descent parser."""
 
-    def __init__(self, text: str, zone: tzinfo | None) -> None:
-        self.text, self.zone, self.at = text, zone, 0
+    def __init__(self, text: str, values: Sequence[Any], zone: tzinfo | None) -> None:
+        self.text, self.values, self.zone, self.at = text, values, zone, 0
+        self.used = 0  # how many of the values
         self.token = self.next_token()
 
     def next_token(self) -> _Token:
@@ -190,15 +214,25 @@ class _Reader:
             raise self.wrong("expected a value")
         value = self.take()
         try:
-            if operator == "!=":
-                return Not(self.compared(key.text, "=", value.text))
-            return self.compared(key.text, operator, value.text)
+            kind = "=" if operator == "!=" else operator
+            stated = self.passed() if value.text == _PARAMETER else value.text
+            found = self.compared(key.text, kind, stated, is_text=value.text != _PARAMETER)
+            return Not(found) if operator == "!=" else found
         except InvalidFilterError as error:
             _, rule = error.args
             raise InvalidFilterError(self.text, f"at character {key.at + 1}, {rule}") from None
 
-    def compared(self, name: str, operator: str, value: str) -> Filter:
-        text = _unquoted(value)
+    def passed(self) -> Any:
+        """Return the next value that was passed beside the text."""
+        if self.used == len(self.values):
+            rule = f'there is no value for a ?: {len(self.values)} were passed (for the character, write "?" in quotes)'
+            raise InvalidFilterError("?", rule)
+        self.used += 1
+        return self.values[self.used - 1]
+
+    def compared(self, name: str, operator: str, value: Any, *, is_text: bool) -> Filter:
+        """Return a comparison. The value is text of the filter, or was passed beside it."""
+        text = _unquoted(value) if is_text else value
         if name in TEXT_FIELDS and operator == "=":
             return Is(name, (text,))
         if name in LINK_FIELDS and operator == "=":
@@ -214,14 +248,15 @@ class _Reader:
         if name == "importance" and operator == ">=":
             try:
                 return ImportanceAtLeast(float(text))
-            except ValueError:
-                raise InvalidFilterError(value, "importance takes a number") from None
+            except (TypeError, ValueError):
+                raise InvalidFilterError(shown(value), "importance takes a number") from None
         if name == "time" and operator != "~":
             return self.timed(operator, self.instant(text))
         if name == "valid_at" and operator == "=":
             return ValidAt(self.instant(text))
         if name.startswith("meta.") and operator in "=~":
-            return Meta(_unquoted(name[5:]), "equals" if operator == "=" else "contains", _meta_value(value))
+            compared = _meta_value(value) if is_text else value
+            return Meta(_unquoted(name[5:]), "equals" if operator == "=" else "contains", compared)
         operators = _OPERATORS | dict.fromkeys(TEXT_FIELDS, "= or !=")
         taken = operators.get("meta.KEY" if name.startswith("meta.") else name)
         if taken:
@@ -230,10 +265,10 @@ class _Reader:
         hint = f"did you mean {close[0]!r}?" if close else f"the fields are {', '.join(operators)}"
         raise InvalidFilterError(name, f"unknown field {shown(name)}: {hint}")
 
-    def instant(self, text: str) -> datetime:
+    def instant(self, text: Any) -> datetime:
         try:
-            time = unlocated(text, text)
-            return time if self.zone is None else located(text, time, self.zone)
+            time = unlocated("time", text)
+            return time if self.zone is None else located("time", time, self.zone)
         except InvalidRecordError as error:
             raise InvalidFilterError(text, f"{shown(text)} {error.args[2]}") from None
 

@@ -293,9 +293,9 @@ class AsyncBatch(Uncopied):
     find = _awaited(Batch.find)
     """Return the records that match a filter."""
     recent = _awaited(Batch.recent)
-    """Return the `n` newest records that match a filter or its text form, by their time, newest first."""
+    """Return the `n` newest records of `find`, by their time, newest first."""
     count = _awaited(Batch.count)
-    """Return how many records match a filter or its text form; without one, how many there are."""
+    """Return how many records `find` returns; without arguments, how many there are."""
     valid_until = _awaited(Batch.valid_until)
     """Return when records stop, or stopped, being valid, by id. Those without an end are left out."""
     update = _awaited(Batch.update)
@@ -329,7 +329,7 @@ class AsyncBatch(Uncopied):
     forget = _awaited(Batch.forget)
     """Forget a record: it is no longer returned, and its history remains in the log."""
     forget_where = _awaited(Batch.forget_where)
-    """Forget every record that matches a filter or its text form, in one commit, and return how many."""
+    """Forget every record that matches, in one commit, and return how many."""
     clear = _awaited(Batch.clear)
     """Forget every record, in one commit, and return how many."""
     stats = _awaited(Batch.stats)
@@ -397,9 +397,9 @@ class AsyncMemory(Uncopied):
     find = _awaited(Memory.find)
     """Return the records that match a filter."""
     recent = _awaited(Memory.recent)
-    """Return the `n` newest records that match a filter or its text form, by their time, newest first."""
+    """Return the `n` newest records of `find`, by their time, newest first."""
     count = _awaited(Memory.count)
-    """Return how many records match a filter or its text form; without one, how many there are."""
+    """Return how many records `find` returns; without arguments, how many there are."""
     valid_until = _awaited(Memory.valid_until)
     """Return when records stop, or stopped, being valid, by id. Those without an end are left out."""
     update = _awaited(Memory.update)
@@ -433,7 +433,7 @@ class AsyncMemory(Uncopied):
     forget = _awaited(Memory.forget)
     """Forget a record: it is no longer returned, and its history remains in the log."""
     forget_where = _awaited(Memory.forget_where)
-    """Forget every record that matches a filter or its text form, in one commit, and return how many."""
+    """Forget every record that matches, in one commit, and return how many."""
     clear = _awaited(Memory.clear)
     """Forget every record, in one commit, and return how many."""
     consolidate = _awaited(Memory.consolidate)

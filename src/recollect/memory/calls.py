@@ -10,9 +10,11 @@ from typing import Any, Unpack
 from recollect.arguments import all_named
 from recollect.engine.results import Failed, Hits, MemoryStats, Outcome, RecordList, Report
 from recollect.errors import InvalidArgumentError, RecollectError
-from recollect.filters.text_form import as_filter
+from recollect.filters import all_of
+from recollect.filters.text_form import Where, as_filter
 from recollect.filters.tree import Filter
 from recollect.memory.messages import ARGUMENTS, MessageList, is_message_item, turn_operations
+from recollect.memory.owners import Owners
 from recollect.operations import (
     MONTH_S,
     Clear,
@@ -35,6 +37,7 @@ from recollect.operations import (
     ValidUntil,
     Zone,
 )
+from recollect.operations.checks import check_filter
 from recollect.records.codec import RawField
 from recollect.records.record import FieldChanges, Fields, Instant, Record
 
@@ -64,6 +67,18 @@ class Calls:
     def scope(self) -> dict[str, str]:
         """The values of user, agent and conversation that all its records have; empty if it is not scoped."""
         raise NotImplementedError
+
+    def _owners(self, user: str | None, agent: str | None, conversation: str | None) -> Owners:
+        """Return whose records a call is about: within a scope, those of the scope."""
+        return Owners.checked(self.scope, user, agent, conversation)
+
+    def _read(self, where: Where | None, user: str | None, agent: str | None, conversation: str | None) -> Filter:
+        """Return the condition of a call that reads."""
+        condition = as_filter(where)
+        if user is None and agent is None and conversation is None:
+            return condition
+        check_filter(condition)
+        return all_of(condition, *self._owners(user, agent, conversation).readable)
 
     @property
     def zone(self) -> str:
@@ -227,8 +242,11 @@ class Calls:
         self,
         question: str,
         k: int = 10,
-        where: Filter | str | None = None,
+        where: Where | None = None,
         *,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
         reference: Instant | None = None,
         min_confidence: float = 0.0,
         language: str | None = None,
@@ -250,8 +268,12 @@ class Calls:
         Args:
             question: The question, at most 64 KiB as UTF-8 by default (see `Limits`).
             k: Maximum number of hits, 1 or more.
-            where: Return only records that match this filter, or this text form of one, such as "user=ana and not
-                tag=old" (see docs/filters.md). A filter never changes a score.
+            where: Return only records that match this filter, or this text form of one, such as "kind=user_fact and
+                not tag=old" (see docs/filters.md). A filter never changes a score.
+            user: Only records of this user and those without a user, also where the name comes from outside: it is
+                compared, never parsed.
+            agent: Only records of this agent and those without an agent.
+            conversation: Only records of this conversation and those without one.
             reference: The time that expressions such as "yesterday" are relative to: a datetime with a time zone, ISO
                 8601 text, or a date (its midnight); without an offset, in the zone of the memory. Default: now.
             min_confidence: Leave out hits with a lower confidence, 0 to 1 (see docs/retrieval.md).
@@ -268,6 +290,7 @@ class Calls:
 
         Raises:
             InvalidArgumentError: `k` is below 1, the question is empty or too long, or another argument is invalid.
+            ScopeError: This memory is scoped to another user, agent or conversation.
             UnsupportedError: `wait_for_vectors` without an embedder, or in a batch.
             EmbedderError: With `wait_for_vectors`, the embedder cannot be used.
             StoreError: The store failed.
@@ -279,7 +302,7 @@ class Calls:
             Recall(
                 question=question,
                 k=k,
-                where=as_filter(where),
+                where=self._read(where, user, agent, conversation),
                 reference=reference,  # type: ignore[arg-type]
                 min_confidence=min_confidence,
                 language=language,
@@ -292,7 +315,16 @@ class Calls:
         )
         return hits
 
-    def grep(self, query: str, limit: int = 20, where: Filter | str | None = None) -> RecordList:
+    def grep(
+        self,
+        query: str,
+        limit: int = 20,
+        where: Where | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+    ) -> RecordList:
         """Return the records whose text matches a full-text query, newest first.
 
         Args:
@@ -300,14 +332,20 @@ class Calls:
                 default (see `Limits`), 256 words, and 64 words per phrase.
             limit: Maximum number of records, 1 or more.
             where: Return only records that match this filter or text form of one.
+            user: Only records of this user and those without a user, as for `recall`.
+            agent: Only records of this agent and those without an agent.
+            conversation: Only records of this conversation and those without one.
 
         Raises:
             InvalidQueryError: The query is malformed or exceeds a limit.
+            ScopeError: This memory is scoped to another user, agent or conversation.
 
         Cost:
             First updates the full-text index, in proportion to what was written since the last call.
         """
-        found: RecordList = self.execute(Grep(query=query, limit=limit, where=as_filter(where)))
+        found: RecordList = self.execute(
+            Grep(query=query, limit=limit, where=self._read(where, user, agent, conversation))
+        )
         return found
 
     def get(self, id: str) -> Record | None:  # noqa: A002 - the field's name
@@ -321,17 +359,20 @@ class Calls:
 
     def find(
         self,
-        where: Filter | str | None = None,
+        where: Where | None = None,
         limit: int | None = None,
         order: Order = "newest",
         *,
         after: str | None = None,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
     ) -> RecordList:
         """Return the records that match a filter.
 
-            page = memory.find("user=ana", limit=50)
+            page = memory.find("kind=task", limit=50, user="ana")
             while page.cursor:
-                page = memory.find("user=ana", limit=50, after=page.cursor)
+                page = memory.find("kind=task", limit=50, user="ana", after=page.cursor)
 
         Args:
             where: The filter or its text form; default: all records.
@@ -340,28 +381,48 @@ class Calls:
             after: Return the records after a page: the `cursor` of an earlier result with the same filter and order.
                 Of the records that stay as they are, none is returned twice or left out, whatever is written between
                 two pages.
+            user: Only records of this user and those without a user, as for `recall`.
+            agent: Only records of this agent and those without an agent.
+            conversation: Only records of this conversation and those without one.
 
         Returns:
             A list with a `cursor`, which is None if there are no more records.
 
         Raises:
             InvalidArgumentError: `after` is the cursor of another memory, scope or order, or an argument is invalid.
+            ScopeError: This memory is scoped to another user, agent or conversation.
 
         Cost:
             In proportion to the number of records with the kind, user, conversation, entity or time that the filter
             names; if it names none, to the number of all records. With `limit`, in order of time, in proportion to the
             records that are read until it is reached, wherever the page begins.
         """
-        found: RecordList = self.execute(Find(where=as_filter(where), limit=limit, order=order, after=after))
+        condition = self._read(where, user, agent, conversation)
+        found: RecordList = self.execute(Find(where=condition, limit=limit, order=order, after=after))
         return found
 
-    def recent(self, n: int = 10, where: Filter | str | None = None) -> RecordList:
-        """Return the `n` newest records that match a filter or its text form, by their time, newest first."""
-        return self.find(where, limit=n)
+    def recent(
+        self,
+        n: int = 10,
+        where: Where | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+    ) -> RecordList:
+        """Return the `n` newest records of `find`, by their time, newest first."""
+        return self.find(where, limit=n, user=user, agent=agent, conversation=conversation)
 
-    def count(self, where: Filter | str | None = None) -> int:
-        """Return how many records match a filter or its text form; without one, how many there are."""
-        found: int = self.execute(Count(where=as_filter(where)))
+    def count(
+        self,
+        where: Where | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+    ) -> int:
+        """Return how many records `find` returns; without arguments, how many there are."""
+        found: int = self.execute(Count(where=self._read(where, user, agent, conversation)))
         return found
 
     def valid_until(self, ids: Iterable[str]) -> dict[str, datetime]:
@@ -491,9 +552,36 @@ class Calls:
         outcome: Outcome = self.execute(Forget(id=id, expect=expect))  # type: ignore[arg-type]
         return outcome.status == "forgotten"
 
-    def forget_where(self, where: Filter | str) -> int:
-        """Forget every record that matches a filter or its text form, in one commit, and return how many."""
-        forgotten: int = self.execute(ForgetWhere(where=as_filter(where) if isinstance(where, str) else where))
+    def forget_where(
+        self,
+        where: Where | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+    ) -> int:
+        """Forget every record that matches, in one commit, and return how many.
+
+            memory.forget_where("tag=old", user="ana")
+
+        Args:
+            where: The filter, or its text form. It can be left out if an owner is passed.
+            user: Only records of this user. Unlike in calls that read, those without a user are kept: they are shared.
+            agent: Only records of this agent.
+            conversation: Only records of this conversation.
+
+        Raises:
+            InvalidArgumentError: Neither a filter nor an owner was passed (`clear` forgets everything), or an argument
+                is invalid.
+            ScopeError: This memory is scoped to another user, agent or conversation.
+        """
+        named = {"user": user, "agent": agent, "conversation": conversation}
+        if where is None and all(value is None for value in named.values()):
+            rule = "pass a filter, or whose records to forget (clear() forgets all)"
+            raise InvalidArgumentError("where", where, rule)
+        condition = as_filter(where)
+        check_filter(condition)
+        forgotten: int = self.execute(ForgetWhere(where=all_of(condition, *self._owners(**named).own)))
         return forgotten
 
     def clear(self) -> int:

@@ -6,13 +6,11 @@ from collections.abc import Iterable
 
 from recollect import filters as f
 from recollect.arguments import all_named
-from recollect.errors import ScopeError
-from recollect.filters.text_form import as_filter
-from recollect.filters.tree import Filter
+from recollect.filters.text_form import Where, as_filter
 from recollect.memory.calls import Calls
 from recollect.memory.context.asking import asked_before
 from recollect.memory.context.filling import Filling
-from recollect.memory.context.gathering import Candidate, Owners, gathered
+from recollect.memory.context.gathering import Candidate, gathered
 from recollect.memory.context.quoting import indented
 from recollect.memory.context.validity import Validity, still_valid
 from recollect.memory.context.values import STYLES, Context, Outcome, Style, Tokenizer, counter
@@ -36,7 +34,7 @@ class Contexts(Calls):
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
-        where: Filter | str | None = None,
+        where: Where | None = None,
         style: Style = "markdown",
         tokenizer: Tokenizer | None = None,
         time: Instant | None = None,
@@ -128,23 +126,6 @@ class Contexts(Calls):
                 break
             filling.fill(found.standing, found.pinned, found.hits)
         return filling.finished(count)
-
-    def _owners(self, user: str | None, agent: str | None, conversation: str | None) -> Owners:
-        """Return whose records are read: within a scope, those of the scope.
-
-        Raises:
-            InvalidArgumentError: A name is not text, or is empty.
-            ScopeError: The scope fixes another name.
-        """
-        fixed = self.scope
-        given = {"user": user, "agent": agent, "conversation": conversation}
-        for name, value in given.items():
-            if value is None:
-                continue
-            check_text(name, value)
-            if fixed.get(name) not in (None, value):
-                raise ScopeError(f"{name} {value!r}", ", ".join(f"{key}={each}" for key, each in fixed.items()))
-        return Owners(**(given | fixed))
 
     def entity_context(self, entity: str) -> str:
         """Return what is known about an entity as text for a prompt, newest first; "" if nothing is.

@@ -8,7 +8,7 @@ from typing import Any
 from recollect.arguments import all_named
 from recollect.engine.history_results import Difference, Erased, RecordVersion, Restored
 from recollect.engine.results import Moment
-from recollect.filters.text_form import as_filter
+from recollect.filters.text_form import Where, as_filter
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Commit, Snapshot
 from recollect.memory.calls import Calls
@@ -77,7 +77,7 @@ class Histories(Calls):
         snapshot: Snapshot = self.execute(DropSnapshot(label=name))
         return snapshot
 
-    def log(self, limit: int | None = None, since: int | str = 0, where: Filter | str | None = None) -> list[Commit]:
+    def log(self, limit: int | None = None, since: int | str = 0, where: Where | None = None) -> list[Commit]:
         """Return the newest commits, newest first.
 
         `changes` returns them from the oldest on.

@@ -22,8 +22,7 @@ from recollect.engine.results import Export, Hits, Moment, NamespaceHead, scored
 from recollect.engine.scope import Scope
 from recollect.engine.streams import CommitStream
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
-from recollect.filters.text_form import as_filter
-from recollect.filters.tree import Filter
+from recollect.filters.text_form import Where, as_filter
 from recollect.ledger.commits import Branch, Commit
 from recollect.ledger.proofs import Proof
 from recollect.ledger.receipts import Receipt as ReceiptForm
@@ -275,7 +274,7 @@ class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
         id: str | None = None,  # noqa: A002 - the field's name
         *,
         newest_first: bool = False,
-        where: Filter | str | None = None,
+        where: Where | None = None,
     ) -> list[Commit]:
         """Return the commits after a cursor.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from recollect.operations.base import Operation
 from recollect.operations.checks import check_count, check_text
+from recollect.operations.upkeep import SCOPED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,14 +16,21 @@ class Entities(Operation, name="entities"):
     Attributes:
         type: Only entities of this type.
         limit: Maximum number of entities.
+        user: Only what records of this user and those without a user mention; None: of all users.
+        agent: The same for an agent.
+        conversation: The same for a conversation.
     """
 
     type: str | None = None
     limit: int = 50
+    user: str | None = None
+    agent: str | None = None
+    conversation: str | None = None
 
     def __post_init__(self) -> None:
-        if self.type is not None:
-            check_text("type", self.type)
+        for name in ("type", *SCOPED):
+            if getattr(self, name) is not None:
+                check_text(name, getattr(self, name))
         check_count("limit", self.limit)
 
 

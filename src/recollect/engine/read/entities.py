@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 
 from recollect.engine.entity_results import Edge, EntityGraph, EntitySummary, EntityView, Mentioning
 from recollect.engine.index.mentions import MentionIndex, Noted
 from recollect.engine.scope import Scope
-from recollect.operations import Entities, EntityOf, Neighbours, Paths
+from recollect.operations import SCOPED, Entities, EntityOf, Neighbours, Paths
 from recollect.records.codec import datetime_of
 from recollect.records.graph import SAME_AS, entity_id
 
 #: Maximum number of paths that are returned, and of steps that are tried to find them.
 MOST_PATHS, _MOST_STEPS = 100, 1_000_000
 _NO_TIME = 2**63
+NO_OWNERS: Mapping[str, str] = MappingProxyType({})
 
 
 class Mentions:
@@ -25,15 +27,21 @@ class Mentions:
         index: The index.
         scope: The scope of the caller.
         now: Records that expire at or before this time (microseconds since 1970) are ignored.
+        owners: Only records of these owners, by field, and those without one are seen.
     """
 
-    def __init__(self, index: MentionIndex, scope: Scope, now: int) -> None:
+    def __init__(self, index: MentionIndex, scope: Scope, now: int, owners: Mapping[str, str] = NO_OWNERS) -> None:
         self._index = index
         self._scope = scope
         self._now = now
+        self._owners = owners
 
     def entities(self, operation: Entities) -> list[EntitySummary]:
         """Return the entities, those that most records mention first."""
+        owners: dict[str, str] = {name: value for name in SCOPED if (value := getattr(operation, name)) is not None}
+        if owners:
+            of_all = Entities(type=operation.type, limit=operation.limit)
+            return Mentions(self._index, self._scope, self._now, owners).entities(of_all)
         found = [self._summary(id_) for id_ in self._all()]
         kept = [each for each in found if each.records and operation.type in (None, each.type)]
         return sorted(kept, key=lambda each: (-each.records, each.id))[: operation.limit]
@@ -127,7 +135,8 @@ class Mentions:
 
     def _sees(self, noted: Noted) -> bool:
         in_time = noted.expires is None or noted.expires > self._now
-        return in_time and all(noted.owner[name] == value for name, value in self._scope.fixed)
+        in_scope = all(noted.owner[name] == value for name, value in self._scope.fixed)
+        return in_time and in_scope and all(noted.owner[name] in (value, None) for name, value in self._owners.items())
 
     def _records(self, id_: str) -> list[tuple[str, Noted]]:
         """Return the records that mention an entity or an alias of it, except those that only say what it is called."""

@@ -12,10 +12,11 @@ from datetime import datetime
 from typing import NamedTuple
 
 from recollect.engine.results import Hit, Hits
-from recollect.filters import all_of, any_of, has
-from recollect.filters.tree import Filter, Is
+from recollect.filters import all_of, has
+from recollect.filters.tree import Filter
 from recollect.memory.calls import Calls
 from recollect.memory.context.values import Origin
+from recollect.memory.owners import Owners
 from recollect.records.record import Record
 
 #: Minimum number of hits that are considered, and the tokens of the budget for each one of more. With half as many,
@@ -59,28 +60,6 @@ class Candidate:
     score: float
     words: Mapping[str, float]
     explained_by: str | None
-
-
-class Owners(NamedTuple):
-    """Whose records a context reads: those of the user, agent and conversation, and those of none."""
-
-    user: str | None
-    agent: str | None
-    conversation: str | None
-
-    @property
-    def readable(self) -> list[Filter]:
-        """The conditions on what may be read."""
-        return [_of(name, value) for name, value in self._asdict().items() if value is not None]
-
-    @property
-    def governing(self) -> list[Filter]:
-        """The conditions on standing instructions and pinned records: without a user, only those of no user."""
-        return self.readable if self.user is not None else [*self.readable, ~has("user")]
-
-
-def _of(name: str, value: str) -> Filter:
-    return any_of(Is(name, (value,)), ~has(name))
 
 
 class Gathered(NamedTuple):

@@ -13,8 +13,7 @@ from recollect.arguments import all_named, json_form
 from recollect.deadlines import checked
 from recollect.engine.results import Outcome, record_from_json, record_json
 from recollect.errors import ConflictError, InvalidArgumentError, RecollectError, SummaryError, UnknownRecordError
-from recollect.filters.text_form import as_filter
-from recollect.filters.tree import Filter
+from recollect.filters.text_form import Where, as_filter
 from recollect.memory.batch import Batch
 from recollect.memory.calls import Calls
 from recollect.memory.manager.groups import GROUPED_BY, Group, groups_of
@@ -132,7 +131,7 @@ class Consolidation(Calls):
         older_than: Instant | timedelta | None = None,
         min_count: int = 10,
         *,
-        where: Filter | str | None = None,
+        where: Where | None = None,
         summariser: Summariser | None = None,
         strict: bool = False,
         dry_run: bool = False,

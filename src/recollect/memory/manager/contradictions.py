@@ -18,8 +18,7 @@ from recollect.arguments import all_named
 from recollect.deadlines import checked
 from recollect.engine.results import record_json
 from recollect.errors import InvalidArgumentError
-from recollect.filters.text_form import as_filter
-from recollect.filters.tree import Filter
+from recollect.filters.text_form import Where
 from recollect.memory.calls import Calls
 from recollect.operations.checks import check_filter
 from recollect.records.graph import entity_id
@@ -95,7 +94,14 @@ class Contradiction:
 class Contradictions(Calls):
     """The calls on facts that disagree."""
 
-    def contradictions(self, where: Filter | str | None = None) -> list[Contradiction]:
+    def contradictions(
+        self,
+        where: Where | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+    ) -> list[Contradiction]:
         """Return the facts that disagree: about the same subject and attribute, with another value. Nothing is changed.
 
             memory.record_user_fact("I live in Rome", user="ana")
@@ -111,19 +117,23 @@ class Contradictions(Calls):
 
         Args:
             where: Only records that match this filter or text form of one.
+            user: Only records of this user and those without a user, as for `recall`.
+            agent: Only records of this agent and those without an agent.
+            conversation: Only records of this conversation and those without one.
 
         Returns:
             The newest record of each attribute with each earlier one that disagrees with it, ordered by subject,
             attribute and time.
 
         Raises:
-            InvalidArgumentError: `where` is invalid.
+            InvalidArgumentError: An argument is invalid.
+            ScopeError: This memory is scoped to another user, agent or conversation.
             StoreError: The store failed.
 
         Cost:
             Reads the facts, knowledge and turns that match.
         """
-        condition = as_filter(where)
+        condition = self._read(where, user, agent, conversation)
         check_filter(condition)
         records = self.find(f.kind(*KINDS) & condition, order="id")
         return disagreeing(each for record in checked(records) for each in statements(record))

@@ -19,8 +19,7 @@ from recollect.arguments import all_named
 from recollect.deadlines import checked
 from recollect.engine.results import record_json
 from recollect.errors import InvalidArgumentError
-from recollect.filters.text_form import as_filter
-from recollect.filters.tree import Filter
+from recollect.filters.text_form import Where
 from recollect.memory.calls import Calls
 from recollect.operations.checks import check_filter
 from recollect.records.record import Record
@@ -85,7 +84,14 @@ class Duplicates(Calls):
     """The call that finds records that say the same."""
 
     def duplicates(
-        self, where: Filter | str | None = None, *, likeness: Likeness = "restated", turns: bool = False
+        self,
+        where: Where | None = None,
+        *,
+        likeness: Likeness = "restated",
+        turns: bool = False,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
     ) -> list[DuplicateGroup]:
         """Return the groups of records that say the same. Nothing is changed: `merge` replaces a group by one record.
 
@@ -100,12 +106,16 @@ class Duplicates(Calls):
             likeness: How different they may be. "exact": in case, blanks and punctuation. "near": also in a few
                 letters. "restated": also in the order and the form of words.
             turns: Look at turns of conversations, too; people say the same more than once.
+            user: Only records of this user and those without a user, as for `recall`.
+            agent: Only records of this agent and those without an agent.
+            conversation: Only records of this conversation and those without one.
 
         Returns:
             The groups, those with the oldest records first.
 
         Raises:
             InvalidArgumentError: An argument is invalid.
+            ScopeError: This memory is scoped to another user, agent or conversation.
             StoreError: The store failed.
 
         Cost:
@@ -115,7 +125,7 @@ class Duplicates(Calls):
             raise InvalidArgumentError("likeness", likeness, f"must be one of {', '.join(LIKENESSES)}")
         if not isinstance(turns, bool):
             raise InvalidArgumentError("turns", turns, "must be true or false")
-        condition = as_filter(where)
+        condition = self._read(where, user, agent, conversation)
         check_filter(condition)
         records = self.find(condition if turns else condition & ~f.kind(_TURN), order="oldest")
         return found_in(records, likeness)

@@ -30,7 +30,15 @@ _FIELDS = ("user", "agent", "conversation", "session", "source", "tags", "time",
 class EntityCalls(Calls):
     """The calls on entities."""
 
-    def entities(self, type: str | None = None, limit: int = 50) -> list[EntitySummary]:  # noqa: A002 - the word for it
+    def entities(
+        self,
+        type: str | None = None,  # noqa: A002 - the word for it
+        limit: int = 50,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+    ) -> list[EntitySummary]:
         """Return the entities that records mention, those that most records mention first.
 
         Names, organisations, places, handles and addresses are found in texts by rules, without a model. Speakers, the
@@ -41,16 +49,21 @@ class EntityCalls(Calls):
             type: Only entities of this type: "person", "organization", "place", "handle", "address", "name" (if no rule
                 decides), or one that recorded facts state.
             limit: Maximum number of entities, 1 or more.
+            user: Only what records of this user and those without a user mention, as for `recall`.
+            agent: Only what records of this agent and those without an agent mention.
+            conversation: Only what records of this conversation and those without one mention.
 
         Raises:
             InvalidArgumentError: An argument is invalid.
+            ScopeError: This memory is scoped to another user, agent or conversation.
             StoreError: The store failed.
 
         Cost:
             The first call in a process reads all records: about 0.2 milliseconds for each. Later calls read what was
             changed since. In a batch and for a past moment, all records are read.
         """
-        found: list[EntitySummary] = self.execute(Entities(type=type, limit=limit))
+        owners = self._owners(user, agent, conversation).named
+        found: list[EntitySummary] = self.execute(Entities(type=type, limit=limit, **owners))
         return found
 
     def entity(self, name: str, limit: int = 20) -> EntityView | None:

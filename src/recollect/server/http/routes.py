@@ -153,22 +153,19 @@ async def history(exchange: Exchange) -> Response:
 async def _given(exchange: Exchange) -> tuple[dict[str, Any], Any]:
     """Return the arguments of a call, from the query of GET or the body of POST, and its place.
 
-    The query can name the scope: user, agent, conversation.
+    In a query, user, agent and conversation are arguments of the call, as in the body.
     """
     if exchange.request.method == "POST":
         given = dict(await exchange.json())
         _check_names(given)
         return given, exchange.place(given.pop("in", None))
-    given, scope = {}, {}
+    given = {}
     for name, value in exchange.request.query_params.multi_items():
-        if name in given or name in scope:
+        if name in given:
             raise ProtocolError(f"the query has {name!r:.80} twice")
-        if name in ("user", "agent", "conversation"):
-            scope[name] = value
-        else:
-            given[name] = _number(name, value)
+        given[name] = _number(name, value)
     _check_names(given)
-    return given, exchange.place({"scope": scope} if scope else None)
+    return given, exchange.place(None)
 
 
 def _check_names(given: Mapping[str, Any], *others: str) -> None:

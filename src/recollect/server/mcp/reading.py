@@ -8,8 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from recollect import Hit, Record
-from recollect import filters as f
-from recollect.filters import Filter
 from recollect.records.graph import OBSERVATION
 from recollect.server.mcp.budget import CURSOR, PAGE, budget, fitting, page_of, tokens_of
 from recollect.server.mcp.schemas import array, integer, mapping, number, string
@@ -40,7 +38,12 @@ _WHERE = string(
     "Fields: id, kind, user, agent, conversation, session, speaker, role, entity, source, tag, time, "
     "valid_at, supersedes, derived_from"
 )
-_USER = string("The user who asks: records of other users are left out")
+#: Whose records are read, and those of nobody.
+OWNERS = {
+    "user": string("The user who asks: records of other users are left out"),
+    "agent": string("Leave out records of other agents"),
+    "conversation": string("Leave out records of other conversations"),
+}
 _ITEM = mapping(
     {
         "id": string(),
@@ -53,12 +56,9 @@ _ITEM = mapping(
 )
 
 
-def condition(arguments: dict[str, Any]) -> Filter | None:
-    """Return the filter that the arguments "where" and "user" state together."""
-    parts = [f.parse(arguments["where"])] if "where" in arguments else []
-    if "user" in arguments:
-        parts.append(f.user(arguments["user"]) | ~f.has("user"))
-    return f.all_of(*parts) if parts else None
+def _owners(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments that say whose records are read."""
+    return {name: arguments[name] for name in OWNERS if name in arguments}
 
 
 def shown(record: Record) -> dict[str, Any]:
@@ -81,7 +81,8 @@ def _recall(call: Call, arguments: dict[str, Any]) -> Result:
     hits = call.memory.recall(
         arguments["question"],
         k=start + k + 1,
-        where=condition(arguments),
+        where=arguments.get("where"),
+        **_owners(arguments),
         min_confidence=arguments.get("min_confidence", 0.0),
     )
     budget = arguments.get("max_tokens", _RECALL_TOKENS)
@@ -110,9 +111,8 @@ def _context(call: Call, arguments: dict[str, Any]) -> Result:
     context = call.memory.context(
         arguments["question"],
         arguments.get("max_tokens", _CONTEXT_TOKENS),
-        user=arguments.get("user"),
-        conversation=arguments.get("conversation"),
         where=arguments.get("where"),
+        **_owners(arguments),
     )
     ids = [item.record.id for item in context.items if item.included]
     return Result({"context": str(context), "tokens": context.tokens, "ids": ids}, str(context))
@@ -140,11 +140,11 @@ def _get(call: Call, arguments: dict[str, Any]) -> Result:
 
 
 def _list(call: Call, arguments: dict[str, Any]) -> Result:
-    where, order, after = condition(arguments), arguments.get("order", "newest"), arguments.get("cursor")
+    where, order, after = arguments.get("where"), arguments.get("order", "newest"), arguments.get("cursor")
     memory = call.memory
     limit = arguments.get("limit", 20)
     while True:  # until the page is what is shown, so that its cursor continues there
-        page = memory.find(where, limit=limit, order=order, after=after)
+        page = memory.find(where, limit=limit, order=order, after=after, **_owners(arguments))
         items = fitting(map(shown, page), arguments.get("max_tokens", _LIST_TOKENS))
         if len(items) == len(page):
             return Result({"records": items, **({"cursor": page.cursor} if page.cursor else {})})
@@ -169,7 +169,7 @@ TOOLS = (
         inputs={
             "question": string("The question, in natural language"),
             "k": integer("Maximum number of hits. Default: 5", minimum=1, maximum=100),
-            "user": _USER,
+            **OWNERS,
             "where": _WHERE,
             "min_confidence": number("Leave out hits with a lower confidence. Default: 0", minimum=0, maximum=1),
             "max_tokens": budget(_RECALL_TOKENS),
@@ -192,8 +192,7 @@ TOOLS = (
         ),
         inputs={
             "question": string("The question or task, in natural language"),
-            "user": string("The user for whom the task is done: records of other users are left out"),
-            "conversation": string("The current conversation"),
+            **OWNERS,
             "where": _WHERE,
             "max_tokens": budget(_CONTEXT_TOKENS),
         },
@@ -241,7 +240,7 @@ TOOLS = (
         description="List records, newest first, optionally those that match a filter. For a question, use recall.",
         inputs={
             "where": _WHERE,
-            "user": _USER,
+            **OWNERS,
             "order": string("Default: newest", enum=["newest", "oldest", "importance", "position", "id"]),
             "limit": integer("Maximum number of records. Default: 20", minimum=1, maximum=1000),
             "max_tokens": budget(_LIST_TOKENS),
