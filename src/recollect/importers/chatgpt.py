@@ -23,8 +23,8 @@ from recollect.importers.messages import can_name, untaken
 from recollect.messages import Turn, UnreadableError, read_turns
 from recollect.messages.parts import NOTHING, without_base64
 from recollect.messages.values import kind_of
+from recollect.records.turns import OTHER_BRANCH
 
-OTHER_BRANCH = "other-branch"
 _NAMES = ("conversation_id", "id", "title")
 _STRUCTURE = ("mapping", "current_node")
 #: Content that is no part of the conversation: thoughts of the model, and instructions that apply to all.

@@ -397,7 +397,7 @@ def _store(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectErr
     """Remember items as `remember_all` does; return the outcome or the error of each."""
     from recollect.memory.calls import store_all
 
-    fields = [item.fields for item in items]
+    fields = [{**item.fields, "standing": False} for item in items]  # nobody wishes that here and now
     report = store_all(memory, fields)
     failed = {each.place: each.reason for each in report.failed}
     for reason in failed.values():

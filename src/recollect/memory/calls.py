@@ -162,7 +162,8 @@ class Calls:
         listed as failed. (A batch raises the StoreError instead.)
 
         Args:
-            items: Texts, mappings of fields with a "content", records, or `Remember` operations.
+            items: Texts, mappings of fields with a "content", records, or `Remember` operations. A mapping with
+                "standing": false is never taken for a standing instruction or preference, whatever its text says.
             on_error: "report": store the valid items, in durable commits of up to 1,000 items, and list the others in
                 `report.failed`. "raise": raise the first error and store nothing.
 

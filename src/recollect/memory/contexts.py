@@ -90,7 +90,7 @@ class Contexts(Calls):
         check_filter(condition)
         condition = condition.located(zone)
         found = gathered(self, question, max_tokens, owners, condition, reference)
-        validity = Validity(self, [each.record for each in found.all], question, found.reference, zone)
+        validity = Validity(self, [each.record for each in found.all], question, found.reference, zone, condition)
         is_asked = asked_before(question)
         left_out: list[tuple[Candidate, Outcome]] = [
             (each, "asked before" if validity.holds(each.record) else "not valid")

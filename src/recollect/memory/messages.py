@@ -13,7 +13,7 @@ from recollect.operations import AddMessages, Remember
 from recollect.records.record import Fields
 
 #: Keys of a mapping that are arguments of `Remember`, not fields of the record.
-ARGUMENTS = ("content", "id", "expect", "if_exists", "ttl")
+ARGUMENTS = ("content", "id", "expect", "if_exists", "ttl", "standing")
 #: Keys of a message that are also fields of a record; the others of a record's fields are not part of a message.
 _SHARED = ("role", "metadata")
 

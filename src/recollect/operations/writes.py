@@ -64,6 +64,8 @@ class Remember(Operation, name="remember"):
         ttl: Seconds from now until the record expires. None: it expires at `expires`, or never.
         exact: Store exactly these fields under `id`, as for a copy of a record: the memory does not fill in a time, a
             language, a position or standing tags.
+        standing: Whether the text may be a standing instruction or preference of its user. False for what was imported
+            or quoted.
     """
 
     content: str | bytes
@@ -73,11 +75,14 @@ class Remember(Operation, name="remember"):
     if_exists: IfExists = "keep"
     ttl: float | None = None
     exact: bool = False
+    standing: bool = True
 
     def __post_init__(self) -> None:
         check_choice("if_exists", self.if_exists, IF_EXISTS)
-        if not isinstance(self.exact, bool):
+        if self.exact is not False and self.exact is not True:
             raise InvalidArgumentError("exact", self.exact, "must be true or false")
+        if self.standing is not False and self.standing is not True:
+            raise InvalidArgumentError("standing", self.standing, "must be true or false")
         if self.exact and (self.id is None or self.ttl is not None):
             raise InvalidArgumentError("exact", self.exact, "requires the id of the record, and excludes ttl")
         if self.expect is not None:

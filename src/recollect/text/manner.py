@@ -15,7 +15,7 @@ The rules are English only. To them, a text in another language is a plain state
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from fractions import Fraction
 from functools import lru_cache
 
@@ -29,6 +29,8 @@ STANDING_TAGS = {INSTRUCTION: Fraction(16, 10), PREFERENCE: Fraction(13, 10)}
 ASKING = Fraction(4, 10)
 ASSISTANT = Fraction(6, 10)
 OWN = Fraction(115, 100)
+#: The factor of a summary: the turns that it stands for say the same in more words, and are what was said.
+SUMMARISING = Fraction(1, 2)
 #: Roles whose texts are not written by a person.
 MACHINE_ROLES = ("assistant", "system", "tool", "developer")
 #: Maximum length of a standing instruction or preference. Longer texts are pasted documents, whose instructions are not
@@ -142,9 +144,55 @@ def standing_tags(text: str) -> tuple[str, ...]:
     if not instructs and not prefers:
         return ()
     # Runs of white space would make the rules quadratic.
-    text = re.sub(r"\n\s*", "\n", re.sub(r"[^\S\n]+", " ", text))
+    text = re.sub(r"\n\s*", "\n", re.sub(r"[^\S\n]+", " ", _without_quotes(text)))
     found = ((INSTRUCTION, instructs, _INSTRUCTION), (PREFERENCE, prefers, _PREFERENCE))
     return tuple(tag for tag, may, rule in found if may and rule.search(text))
+
+
+#: What is quoted: lines of a reply, code, and more than two words in quotation marks.
+_QUOTED = re.compile(
+    r"^[^\S\n]*>.*$|^```.*?(?:^```|\Z)|\"[^\"\n]*?\s[^\"\n]*?\s[^\"\n]*\"|\u201c[^\u201d]*?\s[^\u201d]*?\s[^\u201d]*\u201d"
+    r"|«[^»]*?\s[^»]*?\s[^»]*»|\u201e[^\u201c\u201d]*?\s[^\u201c\u201d]*?\s[^\u201c\u201d]*[\u201c\u201d]",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def _without_quotes(text: str) -> str:
+    """Return a text without what it quotes, which is not the wish of its author."""
+    if not any(mark in text for mark in '">`\u201c\u201e«'):  # most texts stop here
+        return text
+    return _QUOTED.sub('""', text)
+
+
+def standing_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """Return the sentences of a text that state an instruction or a preference, as offsets; () if all of it does.
+
+    >>> standing_spans("I fly on Friday. I prefer window seats. My boss is Karl.")
+    ((17, 39),)
+    >>> standing_spans("I prefer window seats.")
+    ()
+    """
+    found: list[tuple[int, int]] = []
+    others = False
+    for start, end in _sentences(text):
+        if not standing_tags(text[start:end]):
+            others = True
+        elif found and not text[found[-1][1] : start].strip():
+            found[-1] = found[-1][0], end
+        else:
+            found.append((start, end))
+    return tuple(found) if others else ()
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the sentences of a text, as offsets without blanks around them."""
+    at = 0
+    for gap in (*(found.span() for found in _SENTENCE_END.finditer(text)), (len(text), len(text))):
+        sentence = text[at : gap[0]]
+        if sentence.strip():
+            begin = at + len(sentence) - len(sentence.lstrip())
+            yield begin, begin + len(sentence.strip())
+        at = gap[1]
 
 
 #: Alternatives of `_INSTRUCTION` whose first words alone are common.

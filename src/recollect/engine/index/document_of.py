@@ -15,11 +15,12 @@ from recollect.indexes.documents.columns import NEVER, NO_IMPORTANCE, NO_TIME, D
 from recollect.indexes.fixed_point import ONE
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
+from recollect.records.turns import is_summary
 from recollect.stores.derived_protocols import keyed
 from recollect.text.answers import ASKS, INSTRUCTION, offered
 from recollect.text.asking import only_asks
 from recollect.text.languages import CODES
-from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, weight
+from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, SUMMARISING, weight
 from recollect.text.words import Term, analyzed, ends_with_question, terms
 from recollect.zones import rules_of
 
@@ -114,19 +115,19 @@ def document_of(record: Record, zone: tzinfo, digest_key: bytes | None = None) -
     if isinstance(caption, str):
         words.extend(terms(caption, language))
     standing = sum(1 << bit for bit, term in enumerate(STANDING_TAGS) if term in tags) if tags else 0
-    payload = record.to_bytes()
+    payload, summary = record.to_bytes(), is_summary(record)
     micros = NO_TIME if record.time is None else microseconds(record.time)
     return Document(
         id=record.id,
         terms=words,
-        session=None if record.conversation is None else (record.conversation, record.session or ""),
+        session=None if record.conversation is None or summary else (record.conversation, record.session or ""),
         sort_key=(-1 if record.position is None else record.position, micros, record.id),
         asks=ends_with_question(text),
         micros=micros,
         expires=NEVER if record.expires is None else microseconds(record.expires),
         speaker=record.speaker or ("\0" + role if role else ""),
         names=_names(record.speaker) if record.speaker else (),
-        weight=_fixed(weight(text, assistant=role in MACHINE_ROLES, tags=tags)),
+        weight=_fixed(weight(text, assistant=role in MACHINE_ROLES, tags=tags) * (SUMMARISING if summary else 1)),
         civil=0 if record.time is None else civil_of(record.time.astimezone(zone).date()),
         offers=offered(text)
         | (INSTRUCTION if standing & 1 and role not in MACHINE_ROLES else 0)

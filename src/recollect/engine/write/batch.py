@@ -233,6 +233,7 @@ class Writing:
                 added += 1
                 try:
                     outcome = self.remember_draft(addition.draft(index))
+                    self._mark_branches(addition)
                 except (StoreError, DeadlineError):
                     raise
                 except RecollectError as error:
@@ -240,6 +241,14 @@ class Writing:
                     continue
             results.append(outcome)
         return len(addition.turns), Report(tuple(results), tuple(failed))
+
+    def _mark_branches(self, addition: Addition) -> None:
+        """Mark the turns of the branch that a list has left, and those of the one that it has come back to, once."""
+        for turn in addition.abandoned:
+            self.writer.move_to_branch(turn.id, other=True)
+        for turn in addition.resumed:
+            self.writer.move_to_branch(turn.id, other=False)
+        addition.abandoned, addition.resumed = [], []
 
     def update(self, operation: Update) -> Outcome:
         """Change fields of a record."""

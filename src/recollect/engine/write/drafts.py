@@ -17,6 +17,7 @@ from recollect.errors import InvalidRecordError
 from recollect.operations import Remember
 from recollect.records.identity import derived_id, identified
 from recollect.records.record import FIELD_NAMES, Record, RecordId, checked, located_fields
+from recollect.records.turns import OTHER_BRANCH
 from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, standing_tags
 
 #: The kind of a turn.
@@ -137,7 +138,7 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
     if intake.language is not None:
         fields.setdefault("language", intake.language)
     tags = fields.get("tags", ())
-    fields["tags"] = _with_standing_tags(operation.content, fields, tags)
+    fields["tags"] = _with_standing_tags(operation.content, fields, tags) if operation.standing else tags
     added_tags = frozenset(fields["tags"]) - frozenset(tags) if fields["tags"] is not tags else _NO_TAGS
     if operation.id is None:
         record = identified(intake.id_key, content=operation.content, **fields)
@@ -166,6 +167,8 @@ def _with_standing_tags(content: object, fields: Mapping[str, Any], tags: Any) -
     kind = fields.get("kind")
     if isinstance(kind, str) and kind.casefold() in _OF_OTHERS:
         return tags
+    if tags and _is_list(tags) and OTHER_BRANCH in tags:
+        return tags
     found = standing_tags(content)
     # Anything but a list of tags is refused later, by the record.
     return (*tags, *(tag for tag in found if tag not in tags)) if found and _is_list(tags) else tags
@@ -183,8 +186,18 @@ def retagged(existing: Record, record: Record, *, tags_given: bool) -> Record:
     if tags_given or existing.content == record.content:
         return record
     kept = [tag for tag in record.tags if tag not in STANDING_TAGS]
-    fields = {"role": record.role, "source": record.source, "kind": record.kind}
-    return record.changed(tags=_with_standing_tags(record.content, fields, kept))
+    return record.changed(tags=_with_standing_tags(record.content, _facts_of(record), kept))
+
+
+def on_branch(record: Record, *, other: bool) -> Record:
+    """Return a turn as one of an abandoned branch, which says nothing that stands, or of the conversation again."""
+    kept = [tag for tag in record.tags if tag not in STANDING_TAGS and tag != OTHER_BRANCH]
+    tags = [*kept, OTHER_BRANCH] if other else _with_standing_tags(record.content, _facts_of(record), kept)
+    return record.changed(tags=tags)
+
+
+def _facts_of(record: Record) -> dict[str, Any]:
+    return {"role": record.role, "source": record.source, "kind": record.kind}
 
 
 def check_limits(record: Record, intake: Intake) -> None:

@@ -6,7 +6,7 @@ that are cached (`TurnCache`), and only new turns become drafts.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -19,12 +19,14 @@ from recollect.engine.scope import Scope
 from recollect.engine.write.admission import Admission
 from recollect.engine.write.alignment import align
 from recollect.engine.write.drafts import CONVERSATION, Draft, Intake, draft
-from recollect.engine.write.replay import SYSTEM, Search, ordinals_of, said_by
+from recollect.engine.write.edits import edits, says_to_summarise
+from recollect.engine.write.replay import SYSTEM, Said, Search, ordinals_of, said_by
 from recollect.errors import RecollectError, RejectedError
 from recollect.messages import Turn
 from recollect.operations import AddMessages, Remember
-from recollect.records.identity import derived_conversation, derived_id, identified
-from recollect.records.record import instant, located, located_fields
+from recollect.records.identity import derived_conversation, derived_id, identified, text_key
+from recollect.records.record import Record, instant, located, located_fields
+from recollect.records.turns import OTHER_BRANCH, SUMMARY, SUMMARY_ROLE
 
 _FORGOTTEN = Outcome(None, "unchanged")
 
@@ -62,6 +64,10 @@ class Addition:
         self._session = owner.get("session")
         self._time = instant("time", fields.pop("time", now))
         self._fields: dict[str, Any] = {**fields, "kind": CONVERSATION}
+        self._summaries: dict[int, tuple[str, ...]] = {}  # the turns that are summaries, and what each replaces
+        #: The stored turns that the list has left, and those that it has come back to (`edits`).
+        self.abandoned: list[Record] = []
+        self.resumed: list[Record] = []
 
     def obey(self, admission: Admission) -> bool:
         """Apply the policies of the namespace to the turns, and return whether that changed something."""
@@ -99,7 +105,9 @@ class Addition:
         if turn.time is not None:
             time = located("time", turn.time, self._intake.zone)
         fields = {**self._fields, "role": turn.role, "time": time}
-        if turn.speaker is not None:
+        if index in self._summaries:
+            fields |= {"kind": SUMMARY, "role": SUMMARY_ROLE, "supersedes": self._summaries[index]}
+        elif turn.speaker is not None:
             fields["speaker"] = turn.speaker
         if turn.metadata:
             fields["metadata"] = turn.metadata
@@ -129,11 +137,43 @@ class Addition:
         known = {
             indexes[at]: _FORGOTTEN if place is None else stored.turns[place].unchanged for at, place in places.items()
         }
+        if not start:  # a rest of the list says nothing about what it lacks
+            known |= self._edited(stored, indexes, places, prompts)
         for index in prompts:
+            if index in known:
+                continue
             if prompt := stored.prompts.get(self._said[index]):
                 known[index] = prompt.unchanged
             elif was_forgotten(index, 0):
                 known[index] = _FORGOTTEN
+        return known
+
+    def _edited(
+        self, stored: Said, indexes: Sequence[int], places: Mapping[int, int | None], prompts: Sequence[int]
+    ) -> dict[int, Outcome]:
+        """Note what the list says about stored turns, and return the outcomes of summaries that are stored."""
+        self.abandoned, self.resumed, self._summaries = [], [], {}
+        if len(places) == len(indexes) and not prompts:  # nothing is new
+            return {}
+        found = edits(stored.turns, [self._admitted[index] for index in indexes], places)
+        summaries = [indexes[at] for at in found.summaries]
+        if min((place for place in places.values() if place is not None), default=0):  # the list is trimmed
+            said = (index for index in prompts if self._said[index] not in stored.prompts)
+            summaries += [index for index in said if says_to_summarise(self._admitted[index].content)]
+        turns = (stored.turns[place].record for place in sorted(found.abandoned))
+        self.abandoned = [turn for turn in turns if OTHER_BRANCH not in turn.tags]
+        if stored.abandoned:
+            at = sorted(place for place in places.values() if place is not None)
+            self.resumed = [turn for place in at if OTHER_BRANCH in (turn := stored.turns[place].record).tags]
+        known = {}
+        for index in summaries:
+            summary = stored.summaries.get(text_key(self._admitted[index].content))
+            if summary is not None:
+                known[index] = summary.unchanged
+                continue
+            records = [turn.unchanged.record for turn in stored.summaries.values() if turn.unchanged.record is not None]
+            replaced = {each for record in records for each in record.supersedes}
+            self._summaries[index] = tuple(record.id for record in records if record.id not in replaced)
         return known
 
     @cached_property

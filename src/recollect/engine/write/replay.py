@@ -17,13 +17,14 @@ from recollect.engine.follower import Follower
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
 from recollect.engine.write.alignment import align
-from recollect.engine.write.drafts import Draft
+from recollect.engine.write.drafts import CONVERSATION, Draft
 from recollect.filters.tree import AllOf, Filter, Is
 from recollect.ledger.commits import ROLLED_BACK, Branch, Head
 from recollect.ledger.merkle import redacted_id
 from recollect.records.codec import microseconds
 from recollect.records.identity import fact_key, text_key
 from recollect.records.record import Record
+from recollect.records.turns import OTHER_BRANCH, SUMMARY, is_summary
 from recollect.stores.base import Transaction, View
 from recollect.stores.ordering import expired
 
@@ -102,11 +103,15 @@ class Said(NamedTuple):
         turns: The turns that are not system prompts, in order.
         keys: What was said in each (`said_by`).
         prompts: The system prompts, by what they say.
+        summaries: The summaries of turns, by their text.
+        abandoned: The ids of turns of branches that were left.
     """
 
     turns: list[StoredTurn]
     keys: list[Hashable]
     prompts: dict[Hashable, StoredTurn]
+    summaries: dict[Hashable, StoredTurn]
+    abandoned: set[str]
 
 
 class Conversation:
@@ -155,16 +160,21 @@ class Conversation:
         """Return the turns of a user and an agent."""
         found = self._said.get((user, agent))
         if found is None:
-            found = self._said[user, agent] = Said([], [], {})
+            found = self._said[user, agent] = Said([], [], {}, {}, set())
             _say(found, (turn for turn in self.turns if turn.record.user == user and turn.record.agent == agent))
         return found
 
 
 def _say(said: Said, turns: Iterable[StoredTurn]) -> None:
     for turn in turns:
-        if turn.record.role == SYSTEM:
+        if turn.record.kind == SUMMARY:
+            if is_summary(turn.record):  # and no record of somebody's own kind
+                said.summaries[text_key(turn.record.content)] = turn
+        elif turn.record.role == SYSTEM:
             said.prompts[turn.said] = turn
         else:
+            if OTHER_BRANCH in turn.record.tags:
+                said.abandoned.add(turn.record.id)
             said.turns.append(turn)
             said.keys.append(turn.said)
 
@@ -222,8 +232,8 @@ class TurnCache(Follower[_Key, Conversation]):
 
 
 def turns_of(scope: Scope, conversation: str) -> Filter:
-    """Return the filter of the turns of a conversation in a scope."""
-    return AllOf.of(scope.filter, Is("conversation", (conversation,)), Is("kind", ("conversation",)))
+    """Return the filter of the turns of a conversation in a scope, and of their summaries."""
+    return AllOf.of(scope.filter, Is("conversation", (conversation,)), Is("kind", (CONVERSATION, SUMMARY)))
 
 
 @dataclass(frozen=True)
@@ -308,7 +318,7 @@ def find_replay(drafts: Sequence[Draft], search: Search) -> Replay:
     out: dict[int, Repeated] = {}
     head = search.transaction.head(search.branch)
     for conversation, indexes in by_conversation.items():
-        existing = search.turns(conversation).turns
+        existing = [turn for turn in search.turns(conversation).turns if turn.record.kind == CONVERSATION]
         if not existing:
             continue
         turns = [drafts[index].record for index in indexes]

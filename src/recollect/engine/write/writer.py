@@ -18,7 +18,7 @@ from recollect.engine.quota import quota_of
 from recollect.engine.results import Outcome, Status
 from recollect.engine.scope import QUALIFIED_PREFIX, Scope
 from recollect.engine.write.admission import Admission
-from recollect.engine.write.drafts import Draft, Intake, check_limits, is_turn, retagged
+from recollect.engine.write.drafts import Draft, Intake, check_limits, is_turn, on_branch, retagged
 from recollect.engine.write.head_cache import TrieKeeper
 from recollect.engine.write.messages import Addition
 from recollect.engine.write.naming import Naming
@@ -563,6 +563,17 @@ class Writer:
                 self._drop(record_id, why)
             room.note(record.id, record)
         self._store(record, payload, cause)
+
+    def move_to_branch(self, record_id: str, *, other: bool) -> None:
+        """Mark a turn as one of an abandoned branch, or as one of the conversation again. No quota applies."""
+        existing = self.live(record_id)
+        if existing is None:
+            return
+        record = on_branch(existing, other=other)
+        room = self._room_left()
+        if room is not None:
+            room.note(record.id, record)
+        self._store(record, record.to_bytes(), "written")
 
     def restore(self, record_id: str, record: Record | None) -> bool:
         """Make an earlier version the live one, or remove the record; return whether that is a change.

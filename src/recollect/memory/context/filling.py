@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
-from typing import Any
+from typing import Any, TypeAlias
 
 from recollect.memory.context.duplicates import Chosen
 from recollect.memory.context.excerpts import LONGEST, joined, passages, without_repeated_code
@@ -38,6 +38,10 @@ _SHORT = 60
 _MOST_PER_TOKEN = 100
 #: Maximum number of characters of long texts that are searched for passages, except those of the last of them.
 _MOST_READ = 4_000_000
+
+
+#: What identifies a candidate (`Candidate.key`).
+Key: TypeAlias = str | tuple[str, tuple[Span, ...]]
 
 
 class Filling:
@@ -69,16 +73,16 @@ class Filling:
         of_user: bool,
     ) -> None:
         self._style, self._max_tokens, self._size, self._fetch = style, max_tokens, size, fetch
-        self._by_id = {each.record.id: each for each in candidates}
+        self._by_key = {each.key: each for each in candidates}
         self._layout = layout(style, (text for each in candidates for text in _texts(each.record)))
         self._places = places_of(candidates, zone, ended, of_user=of_user)
         self._left = max_tokens - size(self._layout.whole("\n"))
-        self._entries: dict[str, Entry] = {}  # of the chosen records, in the order in which they were chosen
-        self._items: dict[str, ContextItem] = {}
+        self._entries: dict[Key, Entry] = {}  # of the chosen candidates, in the order in which they were chosen
+        self._items: dict[Key, ContextItem] = {}
         self._headings: set[tuple[Any, ...]] = set()
         self._sizes: dict[str, float] = {}
         self._unread = _MOST_READ
-        self._reserved: dict[str, float] = {}  # room for passages, in tokens
+        self._reserved: dict[Key, float] = {}  # room for passages, in tokens
         self._chosen = Chosen(zone)
         for candidate, outcome in left_out:
             self._leave_out(candidate, outcome)
@@ -107,17 +111,21 @@ class Filling:
             size = self._sizes[record.id] = math.inf if too_long else self._size(record.text)
         return size
 
+    def _fits(self, candidate: Candidate) -> bool:
+        """Return whether a text may fit. Whether it does depends on its entry, which is not made for a long text."""
+        return bool(candidate.part) or self._size_of(candidate.record) <= self._left
+
     def _missing(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates that did not fit so far."""
         items = self._items
-        return [each for each in candidates if (item := items.get(each.record.id)) is None or item.outcome == "no room"]
+        return [each for each in candidates if (item := items.get(each.key)) is None or item.outcome == "no room"]
 
     def _add_whole(self, candidates: Sequence[Candidate], kept: float) -> None:
         """Add those candidates that fit, as far as `kept` tokens remain."""
         kept = max(kept, 0.0)
         self._left -= kept
         for each in self._missing(candidates):
-            if each.record.id not in self._entries:  # it may have come with the hit that it explains
+            if each.key not in self._entries:  # it may have come with the hit that it explains
                 self._try(each)
         self._left += kept
 
@@ -127,20 +135,20 @@ class Filling:
         A short text that fits as a whole is more likely to be an answer. When all of them have had their chance,
         `_add_long` divides what is left among the long ones.
         """
-        if self._size_of(candidate.record) < LONG_SHARE * self._max_tokens or candidate.record.id in self._reserved:
+        if self._size_of(candidate.record) < LONG_SHARE * self._max_tokens or candidate.key in self._reserved:
             return
         room = min(EXCERPT_SHARE * self._max_tokens - sum(self._reserved.values()), self._left)
         if room >= _LEAST_EXCERPT:
-            self._reserved[candidate.record.id] = room
+            self._reserved[candidate.key] = room
             self._left -= room
 
     def _add_long(self) -> None:
         """Add the passages of long texts that room was reserved for."""
         reserved, self._reserved = list(self._reserved.items()), {}
-        for number, (record_id, room) in enumerate(reserved):
+        for number, (key, room) in enumerate(reserved):
             extra = self._left / (len(reserved) - number)
             self._left += room
-            self._add_passages(self._by_id[record_id], room + extra)
+            self._add_passages(self._by_key[key], room + extra)
 
     def _try(self, candidate: Candidate) -> None:
         """Add a candidate and the turn that explains it, or what fits of them."""
@@ -149,17 +157,20 @@ class Filling:
             self._leave_out(candidate, "no text")
         elif self._left < _LEAST_TOKENS:
             self._leave_out(candidate, "no room")
-        elif self._size_of(candidate.record) <= self._left and self._add(candidate, _whole(candidate)):
+        elif self._fits(candidate) and self._add(candidate, _whole(candidate)):
             self._explain(candidate)
         elif not self._add_without_code(candidate):
             self._leave_out(candidate, "no room")
-            self._reserve(candidate)
+            if not candidate.part:
+                self._reserve(candidate)
 
     def _add(self, candidate: Candidate, spans: tuple[Span, ...]) -> bool:
         """Add passages of a candidate, or leave them out as a duplicate; return False if they do not fit."""
         record = candidate.record
-        whole = spans == _whole(candidate)
+        whole = spans == ((0, len(record.text)),)
         text = text_of(candidate) if whole else joined(record.text, spans)
+        if candidate.part:
+            text = " ".join(record.text[start:end] for start, end in spans)
         entry = self._layout.entry(record, text, self._places(candidate))
         new: dict[tuple[Any, ...], float] = {}
         for depth, heading in enumerate(entry.headings, 1):
@@ -174,24 +185,24 @@ class Filling:
             return True
         self._left -= tokens + sum(new.values())
         self._headings |= new.keys()
-        self._entries[record.id] = entry
+        self._entries[candidate.key] = entry
         outcome: Outcome = "whole" if whole else "part"
-        self._items.pop(record.id, None)  # it may have been left out of a smaller share
-        self._items[record.id] = ContextItem(
+        self._items.pop(candidate.key, None)  # it may have been left out of a smaller share
+        self._items[candidate.key] = ContextItem(
             record, candidate.origin, outcome, candidate.score, spans, math.ceil(tokens)
         )
         return True
 
     def _add_without_code(self, candidate: Candidate) -> bool:
         """Add a text without code that repeats its words, and return whether it fits."""
-        if self._left < _LEAST_OF_CODE * self._size_of(candidate.record):
+        if candidate.part or self._left < _LEAST_OF_CODE * self._size_of(candidate.record):
             return False
         spans = without_repeated_code(candidate.record.text)
         return spans is not None and self._add(candidate, spans)
 
     def _add_passages(self, candidate: Candidate, room: float) -> None:
         """Add the passages of a text that match the question, as far as there is room."""
-        text = candidate.record.text
+        text = "" if candidate.part else candidate.record.text
         room = min(room, self._left) - self._size(self._bare(candidate))
         if room >= _LEAST_EXCERPT and len(text) > LONGEST and self._unread > 0:
             self._unread -= len(text)
@@ -208,16 +219,16 @@ class Filling:
         """Add the turn that a hit mostly got its score from, since the hit alone does not say what it is about."""
         if candidate.explained_by is None or candidate.explained_by in self._entries:
             return
-        if candidate.record.id not in self._entries:
+        if candidate.record.id not in self._entries:  # a part explains itself
             return
         if self._size_of(candidate.record) > _TERSE:
             return
-        found = self._by_id.get(candidate.explained_by) or self._fetch(candidate.explained_by)
+        found = self._by_key.get(candidate.explained_by) or self._fetch(candidate.explained_by)
         if found is not None and self._size_of(found.record) <= _SHORT:
             self._add(found, _whole(found))
 
     def _leave_out(self, candidate: Candidate, outcome: Outcome, same: str | None = None) -> None:
-        self._items[candidate.record.id] = ContextItem(
+        self._items[candidate.key] = ContextItem(
             candidate.record, candidate.origin, outcome, candidate.score, duplicate_of=same
         )
 
@@ -226,7 +237,7 @@ class Filling:
         before, self._left = self._left, self._max_tokens - count(self._text(self._entries))
         return self._left > before + _LEAST_EXCERPT
 
-    def _text(self, entries: Mapping[str, Entry]) -> str:
+    def _text(self, entries: Mapping[Key, Entry]) -> str:
         return self._layout.whole(body_of(list(entries.values())))
 
     def finished(self, count: Callable[[str], int]) -> Context:
@@ -238,11 +249,12 @@ class Filling:
             items[last] = ContextItem(item.record, item.origin, "no room", item.score)
         if tokens > self._max_tokens:  # even an empty context has tokens
             text, tokens = "", count("")
-        for record_id, item in items.items():
-            if item.duplicate_of is not None and item.duplicate_of not in entries:
-                items[record_id] = ContextItem(item.record, item.origin, "no room", item.score)
-        ordered = [*(items[record_id] for record_id in entries)]
-        ordered += [item for record_id, item in items.items() if record_id not in entries]
+        shown = {items[key].record.id for key in entries}
+        for key, item in items.items():
+            if item.duplicate_of is not None and item.duplicate_of not in shown:
+                items[key] = ContextItem(item.record, item.origin, "no room", item.score)
+        ordered = [*(items[key] for key in entries)]
+        ordered += [item for key, item in items.items() if key not in entries]
         return Context(text, tuple(ordered), tokens, self._max_tokens, self._style)
 
 
@@ -271,4 +283,4 @@ def _texts(record: Record) -> Iterator[str]:
 
 
 def _whole(candidate: Candidate) -> tuple[Span, ...]:
-    return ((0, len(candidate.record.text)),)
+    return candidate.part or ((0, len(candidate.record.text)),)

@@ -15,9 +15,10 @@ from recollect.engine.results import Hit, Hits
 from recollect.filters import all_of, has
 from recollect.filters.tree import Filter
 from recollect.memory.calls import Calls
-from recollect.memory.context.values import Origin
+from recollect.memory.context.values import Origin, Span
 from recollect.memory.owners import Owners
 from recollect.records.record import Record
+from recollect.text.manner import standing_spans
 
 #: Minimum number of hits that are considered, and the tokens of the budget for each one of more. With half as many,
 #: coverage at 2,000 tokens is up to 0.4 per cent lower.
@@ -53,6 +54,7 @@ class Candidate:
         score: The score of the hit; 0.0 if it is none.
         words: The words of the question that it matched, and their parts of the score.
         explained_by: The id of the turn that its score mostly comes from; None if its own words matched.
+        part: The passages that it is considered for; empty for the whole text.
     """
 
     record: Record
@@ -60,6 +62,12 @@ class Candidate:
     score: float
     words: Mapping[str, float]
     explained_by: str | None
+    part: tuple[Span, ...] = ()
+
+    @property
+    def key(self) -> str | tuple[str, tuple[Span, ...]]:
+        """What identifies the candidate: a record may be considered for a part, and as a whole."""
+        return (self.record.id, self.part) if self.part else self.record.id
 
 
 class Gathered(NamedTuple):
@@ -161,4 +169,5 @@ def _candidate(hit: Hit, origin: Origin) -> Candidate:
         hit.score,
         {word.like or word.word: word.score for word in words},
         lender if part > own else None,
+        standing_spans(hit.record.text) if origin == "standing" else (),  # a turn stands for what it instructs
     )

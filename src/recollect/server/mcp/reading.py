@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from recollect import Hit, Record
+from recollect.memory.context.validity import Validity, valid_hits
 from recollect.records.graph import OBSERVATION
 from recollect.server.mcp.budget import CURSOR, PAGE, budget, fitting, page_of, tokens_of
 from recollect.server.mcp.schemas import array, integer, mapping, number, string
 from recollect.server.mcp.tools import Call, Result, Tool, ToolError, compact
+from recollect.zones import zone_of
 
 #: Default budgets, in tokens.
 _RECALL_TOKENS, _CONTEXT_TOKENS, _LIST_TOKENS, _GET_TOKENS = 1000, 1500, 1000, 4000
@@ -50,6 +52,7 @@ _ITEM = mapping(
         "content": string(),
         "shortened": integer("Characters of the whole content, if only its beginning is shown: call get"),
         "kind": string(),
+        "until": string("When it stopped being true. Only what a question about the past asks for, and lists, have it"),
         "confidence": number("How sure it is that the record answers the question, 0 to 1; absent in a small memory"),
     },
     required=("id", "content", "kind"),
@@ -71,24 +74,30 @@ def shown(record: Record) -> dict[str, Any]:
     return {"id": record.id, "content": content, **fields, **named}
 
 
-def _hit(hit: Hit) -> dict[str, Any]:
-    return {**shown(hit.record), "confidence": round(hit.confidence, 2)}
+def _listed(record: Record, validity: Validity) -> dict[str, Any]:
+    until = validity.ended(record)
+    return {**shown(record), **({} if until is None else {"until": until.isoformat()})}
+
+
+def _hit(hit: Hit, validity: Validity) -> dict[str, Any]:
+    return {**_listed(hit.record, validity), "confidence": round(hit.confidence, 2)}
 
 
 def _recall(call: Call, arguments: dict[str, Any]) -> Result:
     start, state = page_of(arguments)
     k = arguments.get("k", 5)
-    hits = call.memory.recall(
+    hits = valid_hits(
+        call.memory,
         arguments["question"],
-        k=start + k + 1,
+        start + k,
         where=arguments.get("where"),
         **_owners(arguments),
         min_confidence=arguments.get("min_confidence", 0.0),
     )
     budget = arguments.get("max_tokens", _RECALL_TOKENS)
-    always = [_hit(hit) for hit in hits.standing] if not start else []
+    always = [_hit(hit, hits.validity) for hit in hits.standing] if not start else []
     standing = fitting(always, budget // 3)
-    found = [_hit(hit) for hit in hits[start : start + k]]
+    found = [_hit(hit, hits.validity) for hit in hits.hits[start:]]
     items = fitting(found, budget - sum(tokens_of(compact(each)) for each in standing))
     out: dict[str, Any] = {"hits": items}
     notes = []
@@ -96,14 +105,14 @@ def _recall(call: Call, arguments: dict[str, Any]) -> Result:
         out["standing"] = standing
     if len(standing) < len(always):
         notes.append(f"{len(always) - len(standing)} more standing instructions apply: raise max_tokens to see them.")
-    if len(items) < len(found) or len(hits) > start + k:
+    if len(items) < len(found) or hits.more:
         out["cursor"] = f"{start + len(items)}.{state or hits.cursor}"
     if start and state != hits.cursor:
         notes.append("The memory has changed since the first page, so hits may be repeated or missing.")
     if not items and not start:
         lower = "a lower min_confidence, " if arguments.get("min_confidence") else ""
         notes.append(f"Nothing was found. Try other words, {lower}or a wider filter.")
-    notes += hits.plan.notes
+    notes += hits.notes
     return Result(out, notes=tuple(notes))
 
 
@@ -145,7 +154,8 @@ def _list(call: Call, arguments: dict[str, Any]) -> Result:
     limit = arguments.get("limit", 20)
     while True:  # until the page is what is shown, so that its cursor continues there
         page = memory.find(where, limit=limit, order=order, after=after, **_owners(arguments))
-        items = fitting(map(shown, page), arguments.get("max_tokens", _LIST_TOKENS))
+        validity = Validity(memory, page, "", memory.now(), zone_of(memory.zone))
+        items = fitting((_listed(record, validity) for record in page), arguments.get("max_tokens", _LIST_TOKENS))
         if len(items) == len(page):
             return Result({"records": items, **({"cursor": page.cursor} if page.cursor else {})})
         limit = len(items)

@@ -13,6 +13,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
+from recollect.memory.context.validity import still_valid
 from recollect.records.graph import Entity, Graph, Relation
 from recollect.server.mcp.budget import tokens_of
 from recollect.server.mcp.schemas import Schema, array, boolean, mapping, string
@@ -116,7 +117,7 @@ def _delete_relations(call: Call, arguments: dict[str, Any]) -> Result:
 
 def _read_graph(call: Call, _arguments: dict[str, Any]) -> Result:
     with call.graph.reading() as graph:
-        return shown(graph.entities(), graph.relations(), call.access.graph_tokens)
+        return shown(_valid(call, graph, graph.entities()), graph.relations(), call.access.graph_tokens)
 
 
 def _search_nodes(call: Call, arguments: dict[str, Any]) -> Result:
@@ -132,7 +133,19 @@ def _open_nodes(call: Call, arguments: dict[str, Any]) -> Result:
 
 def _with_relations(call: Call, graph: Graph, entities: list[Entity]) -> Result:
     """Return entities with the relations that start or end at one of them."""
-    return shown(entities, graph.relations(entity.name for entity in entities), call.access.graph_tokens)
+    relations = graph.relations(entity.name for entity in entities)
+    return shown(_valid(call, graph, entities), relations, call.access.graph_tokens)
+
+
+def _valid(call: Call, graph: Graph, entities: list[Entity]) -> list[Entity]:
+    """Return entities without the observations that are not valid any more."""
+    records = {entity.name: graph.entity_records(entity.name) for entity in entities}
+    valid = {record.id for record in still_valid(call.memory, [each for some in records.values() for each in some])}
+    out = []
+    for entity in entities:
+        texts = {record.content for record in records[entity.name] if record.id in valid}
+        out.append(entity._replace(observations=tuple(text for text in entity.observations if text in texts)))
+    return out
 
 
 def _done(message: str) -> Result:

@@ -1,0 +1,271 @@
+"""Lists of messages that were edited, answered again or shortened: what was abandoned, and what is a summary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect.importers import import_path
+from recollect.memory import Memory
+from recollect.records.turns import OTHER_BRANCH
+
+OSLO = "My flight to Oslo is on Friday at 7:40, and I am allergic to nuts."
+BERGEN = "My flight to Bergen is on Saturday at 9:10, and I am allergic to nuts."
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def assistant(text: str) -> dict[str, Any]:
+    return {"role": "assistant", "content": text}
+
+
+def pairs(first: int, last: int) -> list[dict[str, Any]]:
+    return [each for n in range(first, last) for each in (user(f"question {n}"), assistant(f"answer {n}"))]
+
+
+@pytest.fixture(name="memory")
+def _memory() -> Memory:
+    return recollect.open(":memory:", embedder="none", zone="UTC")
+
+
+def passed(memory: Memory, *messages: dict[str, Any], **fields: Any) -> list[str]:
+    report = memory.add_messages(list(messages), conversation="c", **fields)
+    return [outcome.status for outcome in report.results]
+
+
+def abandoned(memory: Memory) -> list[str]:
+    return [str(record.content) for record in memory.find(f"tag={OTHER_BRANCH}", order="position")]
+
+
+class TestEdits:
+    @pytest.mark.parametrize(
+        "again", [[user(BERGEN)], [user(BERGEN), assistant("Fine.")], [user(BERGEN), *pairs(0, 2)]]
+    )
+    def test_a_first_message_that_was_edited_abandons_what_followed(self, memory: Memory, again: Any) -> None:
+        passed(memory, user(OSLO), assistant("Noted."), user("Thanks"), user="ana")
+        passed(memory, *again, user="ana")
+        assert abandoned(memory) == [OSLO, "Noted.", "Thanks"]
+        for question in ("When is my flight?", "What am I allergic to?", "Which seat?"):
+            prompt = memory.context(question, user="ana")
+            assert "Oslo" not in prompt
+            assert "Bergen" in prompt
+            assert {item.outcome for item in prompt.items if OTHER_BRANCH in item.record.tags} <= {"not valid"}
+        assert [str(hit.record.content) for hit in memory.recall("flight").standing] == [BERGEN]
+        assert "Oslo" in str(memory.recall("flight to Oslo")[0].record.content)  # recall still has it
+
+    def test_the_turn_next_to_an_edited_first_message_is_enough_evidence(self, memory: Memory) -> None:
+        passed(memory, user("I live in Rome"), *pairs(0, 3))
+        passed(memory, user("No, Paris"), *pairs(0, 3), user("and now?"))
+        assert abandoned(memory) == ["I live in Rome"]
+
+    @pytest.mark.parametrize("kept", [1, 2, 3])
+    def test_what_follows_an_edited_message_is_abandoned(self, memory: Memory, kept: int) -> None:
+        passed(memory, *pairs(0, 5))
+        passed(memory, *pairs(0, kept), user("another question"))
+        assert abandoned(memory) == [each["content"] for each in pairs(kept, 5)]
+
+    def test_an_answer_that_was_generated_again_is_abandoned(self, memory: Memory) -> None:
+        passed(memory, user("hi"), assistant("one"))
+        assert passed(memory, user("hi"), assistant("two")) == ["unchanged", "created"]
+        assert abandoned(memory) == ["one"]
+        passed(memory, user("hi"), assistant("two"), user("go on"))
+        assert abandoned(memory) == ["one"]
+
+    def test_a_list_that_returns_to_a_branch_takes_it_up_again(self, memory: Memory) -> None:
+        first = [user(OSLO), assistant("Noted.")]
+        passed(memory, *first)
+        passed(memory, user(BERGEN), assistant("Fine."))
+        passed(memory, *first, user("and the weather?"))
+        assert abandoned(memory) == [BERGEN, "Fine."]
+        assert [str(hit.record.content) for hit in memory.recall("flight").standing] == [OSLO]
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            [user("question 5")],  # new messages alone
+            [user("question 5"), assistant("answer 5")],
+            [*pairs(0, 5), user("question 5")],  # the whole list
+            [*pairs(3, 5), user("question 5")],  # its end
+            [*pairs(0, 5)],  # a repetition
+            [*pairs(0, 2)],  # its beginning
+            [user("What does my cat eat?"), assistant("I do not know.")],
+        ],
+    )
+    def test_what_only_goes_on_abandons_nothing(self, memory: Memory, more: Any) -> None:
+        passed(memory, *pairs(0, 5))
+        passed(memory, *more)
+        assert abandoned(memory) == []
+        assert memory.count("kind=summary") == 0
+
+    @pytest.mark.parametrize(
+        ("first", "other"),
+        [
+            ("Add milk to the list.", "Add bread to the list."),
+            (
+                "What does my dog eat in the morning, and what in the evening?",
+                "What does my cat eat in the morning, and what in the evening?",
+            ),
+            ("Remember that my son is called Tom.", "Remember that my daughter is called Eva."),
+        ],
+    )
+    def test_messages_that_only_resemble_each_other_are_two(self, memory: Memory, first: str, other: str) -> None:
+        passed(memory, user(first), assistant("Done."))
+        passed(memory, user(other), assistant("Done, too."))
+        assert abandoned(memory) == []
+
+    def test_a_turn_that_no_list_has_stays(self, memory: Memory) -> None:
+        passed(memory, user("hi"))
+        memory.remember("the tool said 7", kind="conversation", conversation="c", role="tool")
+        passed(memory, user("hi"), assistant("it is 7"))
+        assert abandoned(memory) == []
+
+    def test_other_users_of_a_conversation_abandon_nothing_of_each_other(self, memory: Memory) -> None:
+        passed(memory, user("hi"), assistant("hello ana"), user="ana")
+        passed(memory, user("hi"), assistant("hello bob"), user="bob")
+        assert abandoned(memory) == []
+
+    def test_a_full_quota_does_not_keep_an_edit_from_being_stored(self, memory: Memory) -> None:
+        passed(memory, user("hi"), assistant("one"))
+        memory.set_quota(records=3, when_full="refuse")
+        assert passed(memory, user("hi"), assistant("two")) == ["unchanged", "created"]
+        assert abandoned(memory) == ["one"]
+
+    def test_it_is_one_commit_that_can_be_taken_back(self, memory: Memory) -> None:
+        passed(memory, user("hi"), assistant("one"))
+        before = memory.root
+        passed(memory, user("hi"), assistant("two"))
+        memory.revert(memory.seq)
+        assert memory.root == before
+        with memory.batch() as batch:
+            batch.add_messages([user("hi"), assistant("three")], conversation="c")
+        assert abandoned(memory) == ["one"]
+
+    def test_it_is_the_same_in_a_scope_and_after_reopening(self, tmp_path: Path) -> None:
+        for turns in ([user(OSLO)], [user(BERGEN)]):
+            with recollect.open(tmp_path / "a.db", embedder="none") as memory:
+                passed(memory.scoped(user="ana"), *turns)
+        with recollect.open(tmp_path / "a.db", embedder="none") as memory:
+            assert abandoned(memory) == [OSLO]
+            assert memory.check() == []
+
+
+class TestSummaries:
+    @pytest.mark.parametrize("role", ["user", "assistant", "system"])
+    def test_a_summary_in_the_place_of_turns_is_stored_as_one_and_replaced_by_the_next(
+        self, memory: Memory, role: str
+    ) -> None:
+        passed(memory, *pairs(0, 6))
+        for version in range(3):
+            texts = [{"role": role, "content": f"Summary {version}: they talked."}, *pairs(version + 2, version + 7)]
+            assert passed(memory, *texts)[0] == "created"
+            assert passed(memory, *texts) == ["unchanged"] * len(texts)
+        summaries = memory.find("kind=summary", order="oldest")
+        assert [(each.role, each.content) for each in summaries] == [
+            ("system", f"Summary {version}: they talked.") for version in range(3)
+        ]
+        assert [each.supersedes for each in summaries] == [(), (summaries[0].id,), (summaries[1].id,)]
+        assert set(memory.valid_until(each.id for each in summaries)) == {summaries[0].id, summaries[1].id}
+        turns = memory.find("kind=conversation", order="position")
+        assert [each.content for each in turns] == [each["content"] for each in pairs(0, 9)]
+        assert not any("Summary" in str(each.content) for each in turns)
+
+    def test_a_summary_ranks_below_the_turns_that_it_summarises(self, memory: Memory) -> None:
+        facts = ["The garden gate is green.", "Karl keeps bees in Ulm.", "The deposit is three months of rent."]
+        passed(memory, *(user(fact) for fact in facts), *pairs(0, 3))
+        passed(memory, user("Summary: the garden gate is green, Karl keeps bees in Ulm, the deposit."), *pairs(0, 4))
+        for question, fact in (
+            ("Which colour is the garden gate?", facts[0]),
+            ("Where does Karl keep bees?", facts[1]),
+            ("How much is the deposit?", facts[2]),
+        ):
+            found = [str(hit.record.content) for hit in memory.recall(question)]
+            assert found[0] == fact
+            assert any(each.startswith("Summary") for each in found)
+
+    def test_a_system_prompt_of_a_shortened_list_is_no_summary(self, memory: Memory) -> None:
+        passed(memory, {"role": "system", "content": "You are a tutor. Today is Monday."}, *pairs(0, 6))
+        passed(memory, {"role": "system", "content": "You are a tutor. Today is Tuesday."}, *pairs(2, 7))
+        assert memory.count("kind=summary") == 0
+
+    def test_a_record_of_the_same_kind_of_somebody_is_no_summary_of_turns(self, memory: Memory) -> None:
+        mine = memory.remember("Summary 0: mine", kind="summary", conversation="c")
+        passed(memory, *pairs(0, 6))
+        passed(memory, user("Summary 1: they talked."), *pairs(3, 7))
+        assert memory.find("kind=summary", order="newest")[0].supersedes == ()
+        assert memory.valid_until([mine.id]) == {}
+
+    def test_a_summary_that_was_forgotten_is_not_replaced(self, memory: Memory) -> None:
+        passed(memory, *pairs(0, 6))
+        passed(memory, user("Summary 0"), *pairs(2, 7))
+        memory.forget_where("kind=summary")
+        passed(memory, user("Summary 1"), *pairs(3, 8))
+        (found,) = memory.find("kind=summary")
+        assert (found.content, found.supersedes) == ("Summary 1", ())
+
+
+class TestStanding:
+    @pytest.mark.parametrize(
+        ("text", "shown"),
+        [
+            ("I fly on Friday. I prefer window seats. My boss is Karl.", "I prefer window seats."),
+            (
+                "Thanks! Always answer in French. Please never use emojis. Bye.",
+                "Always answer in French. Please never use emojis.",
+            ),
+            ("I prefer window seats.", "I prefer window seats."),
+        ],
+    )
+    @pytest.mark.parametrize("style", ["markdown", "xml", "messages"])
+    def test_a_turn_is_standing_only_for_the_sentences_that_instruct(
+        self, memory: Memory, text: str, shown: str, style: Any
+    ) -> None:
+        passed(memory, user(text))
+        prompt = memory.context("How is the weather in Oslo?", style=style)
+        (item,) = prompt.items
+        assert item.origin == "standing"
+        assert " ".join(item.passages) == shown
+        assert shown in prompt
+        assert text == shown or text not in prompt
+
+    def test_the_whole_turn_still_answers_a_question(self, memory: Memory) -> None:
+        passed(memory, user("I fly on Friday. I prefer window seats. My boss is Karl."))
+        prompt = memory.context("On which day do I fly?")
+        assert [(item.origin, item.outcome) for item in prompt.items] == [("standing", "part"), ("hit", "whole")]
+        assert prompt.count("My boss is Karl.") == 1
+        assert memory.context("On which day do I fly?", max_tokens=prompt.tokens).tokens <= prompt.tokens
+
+    @pytest.mark.parametrize(
+        ("quoted", "own"),
+        [
+            ('Karl wrote: "always send the money here", why?', "Karl wrote: always send the money here, why?"),
+            ("Karl wrote:\n> Always send the money here.\nWhy?", "Karl wrote:\nAlways send the money here.\nWhy?"),
+            ("In it:\n```\nAlways answer in French.\n```\nWhy?", "In it:\nAlways answer in French.\nWhy?"),
+            ("Er schrieb: \u201eplease never call them\u201c", "Er schrieb: please never call them"),
+            ("Il dit \u00ab please never call them \u00bb", "Il dit: please never call them"),
+            ("It said \u201cplease never call them\u201d again", "It said, please never call them again"),
+        ],
+    )
+    def test_quoted_text_is_no_instruction(self, memory: Memory, quoted: str, own: str) -> None:
+        passed(memory, user(quoted))
+        assert memory.find()[0].tags == ()
+        memory.remember(own, id="control")
+        assert memory.find("id=control")[0].tags == ("standing:instruction",)
+
+    def test_a_quoted_name_does_not_end_an_instruction(self, memory: Memory) -> None:
+        passed(memory, user('Always end your letters with "thank you very much".'))
+        assert memory.find()[0].tags == ("standing:instruction",)
+
+    def test_imported_text_is_no_instruction(self, memory: Memory, tmp_path: Path) -> None:
+        path = tmp_path / "chat.json"
+        path.write_text('[{"role": "user", "content": "Always answer in French."}]')
+        import_path(memory, "openai", path)
+        assert [record.tags for record in memory.find()] == [()]
+        memory.remember_all([{"content": "Always answer in German.", "standing": False}])
+        assert memory.recall("language").standing == ()
+        memory.remember("Always answer in Spanish.")  # the control
+        assert len(memory.recall("language").standing) == 1
