@@ -149,6 +149,48 @@ def test_settings_of_the_manager_act(memory: Memory) -> None:
     assert memory.contradictions() == []
 
 
+def test_what_was_extracted_from_a_superseded_message_ends_with_it(memory: Memory) -> None:
+    said = {"mon": "My name is Ana and I live in Graz.", "tue": "I moved to Linz today."}
+    for day, text in said.items():
+        chat = Chat()
+        MemoryAwareAgent(chat, memory, user="ana", conversation=day, extract=True, contradictions="supersede").ask(text)
+    facts = memory.find("kind=entity", order="oldest")
+    assert [each.content for each in facts] == list(said.values())  # each sentence is stored once
+    turns = {each.id: each for each in memory.find("kind=conversation and role=user")}
+    assert all(len(each.derived_from) == 1 and each.derived_from[0] in turns for each in facts)
+    assert facts[0].valid_to == turns[facts[0].derived_from[0]].valid_to is not None
+    assert facts[1].valid_to is None
+    assert memory.contradictions(user="ana") == []
+    for prompt in (
+        memory.context("In which city do I live?", user="ana"),
+        memory.entity_context("ana"),
+        memory.entity_context("graz"),
+        str(memory.tools().call("recall", {"question": "In which city do I live?"})),
+        str(memory.tools().call("search", {"query": "In which city do I live?"})),
+    ):
+        assert "Graz" not in prompt
+    assert "Linz" in memory.entity_context("linz")
+    asked = Chat()
+    MemoryAwareAgent(asked, memory, user="ana", conversation="mon").ask("In which city do I live?")
+    assert "Graz" not in str(asked.seen)
+    assert "Linz" in str(asked.seen)
+
+
+def test_what_was_derived_from_more_than_what_ended_stays(memory: Memory) -> None:
+    rome = memory.record_user_fact("I live in Rome", user="ana", time="2026-01-01")
+    tea = memory.record_user_fact("I like tea", user="ana")
+    alone = memory.remember("Ana is a Roman", derived_from=[rome.id], user="ana", time="2026-01-02")
+    again = memory.remember("Ana says ciao", derived_from=[alone.id], user="ana", time="2026-01-02")
+    both = memory.remember("Ana likes tea in Rome", derived_from=[rome.id, tea.id], user="ana")
+    memory.record_user_fact("I live in Oslo now", user="ana", time="2026-06-01")
+    memory.resolve(memory.contradictions())
+    ends = {each.id: each.valid_to for each in memory.find()}
+    assert ends[rome.id] == ends[alone.id] == ends[again.id] is not None
+    assert ends[both.id] is None
+    memory.revert(memory.seq)
+    assert all(each.valid_to is None for each in memory.find())
+
+
 def test_a_fact_that_the_model_was_shown_is_not_stored_again(memory: Memory) -> None:
     memory.record_user_fact("Ana collects stamps from Iceland", user="ana")
     agent = MemoryAwareAgent(Chat(), memory, conversation="c", user="ana")

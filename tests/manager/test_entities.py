@@ -272,6 +272,17 @@ def test_facts_are_extracted_by_rules_and_stored_once(memory: Memory) -> None:
     assert memory.extract_entities("").results == ()
 
 
+def test_a_sentence_about_two_entities_is_stored_once_and_known_of_both(memory: Memory) -> None:
+    (outcome,) = memory.extract_entities("Ada Lovelace moved to London.").results
+    record = outcome.record
+    assert record is not None
+    assert (record.entity, record.metadata["also_about"]) == ("ada_lovelace", ["london"])
+    assert memory.extract_entities("ada lovelace MOVED to London.").results == ()
+    for entity in ("ada_lovelace", "london"):
+        assert "moved to London" in memory.entity_context(entity)
+    assert memory.entity_context("paris") == ""
+
+
 def test_what_is_stored_for_one_user_is_still_stored_for_another(memory: Memory) -> None:
     for user in ("ana", "bob", None):
         fields: Any = {} if user is None else {"user": user}

@@ -103,22 +103,27 @@ class Manager:
         turns = [
             self._with_additions(turn, rated=rated) for turn in message_operations(message, conversation, **fields)
         ]
-        facts = [fact for turn in turns for fact in self._facts(turn)]
-        outcomes, report = self._stored(turns, facts)
+        outcomes, report = self._stored(turns, [self._facts(turn) for turn in turns])
         record = outcomes[-1].record
         assert record is not None
         record, found = self._contradicted(record)
         extracted = report if self.extract and record.role == "user" else None
         return Recorded(record, "created", extracted, found, self._consolidate(conversation))
 
-    def _stored(self, turns: list[Remember], facts: list[Remember]) -> tuple[list[Outcome], Report]:
-        """Store turns with the facts that they state, in one commit; nothing if a policy rejects a turn."""
-        if len(turns) == 1 and not facts:
+    def _stored(self, turns: list[Remember], facts: list[list[Remember]]) -> tuple[list[Outcome], Report]:
+        """Store turns and the facts that each states, in one commit; nothing if a policy rejects a turn."""
+        if len(turns) == 1 and not any(facts):
             outcome: Outcome = self.memory.execute(turns[0])
             return [outcome.checked()], Report()
+        said: list[Outcome] = []
+        derived: list[Remember] = []
         with self.memory.batch() as batch:
-            said = [batch.execute(turn).checked() for turn in turns]
-            report: Report = batch.execute(RememberAll(items=tuple(facts)))
+            for turn, stated in zip(turns, facts, strict=True):
+                said.append(batch.execute(turn).checked())
+                record = said[-1].record
+                assert record is not None
+                derived += [replace(each, fields={**each.fields, "derived_from": (record.id,)}) for each in stated]
+            report: Report = batch.execute(RememberAll(items=tuple(derived)))
         return said, report
 
     def record_user_fact(self, fact: str, **fields: Any) -> Recorded:

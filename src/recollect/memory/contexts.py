@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from recollect import filters as f
 from recollect.arguments import all_named
 from recollect.filters.text_form import Where, as_filter
+from recollect.memory.about import of_entity
 from recollect.memory.calls import Calls
 from recollect.memory.context.asking import asked_before
 from recollect.memory.context.filling import Filling
@@ -147,7 +148,7 @@ class Contexts(Calls):
             In proportion to the number of records of the entity.
         """
         check_text("entity", entity)
-        facts = still_valid(self, self.find(f.entity(entity) & ~f.kind("conversation")))
+        facts = still_valid(self, self.find(of_entity(entity) & ~f.kind("conversation")))
         names = (record.metadata.get("entity_name") for record in facts)
         name = next((name for name in names if isinstance(name, str) and name), entity)
         return _listed(f"Known facts about {' '.join(name.split())}:", facts)

@@ -7,7 +7,7 @@ rules (`recollect.text.attributes`). Nothing is superseded unless it is asked fo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -142,7 +142,8 @@ class Contradictions(Calls):
         """Let the newer of two records supersede the older one, and return the newer one.
 
         The older record stays, valid until the time of the newer one (`valid_to`), and `supersedes` of the newer one
-        names it. This is one commit, also for several contradictions, and `revert` takes it back.
+        names it. What was derived from it alone (`derived_from`), such as the facts that were extracted from a message,
+        ends with it. This is one commit, also for several contradictions, and `revert` takes it back.
 
         Args:
             found: Two records, as `contradictions` returns them, or a list of such pairs.
@@ -173,6 +174,9 @@ class Contradictions(Calls):
             known = changes[newer.id].get("supersedes", newer.supersedes)
             changes[newer.id]["supersedes"] = tuple(dict.fromkeys((*known, older.id)))
         with self._one_commit() as calls:
+            for record, ends in _derived(calls, changes):
+                if record.id not in records:
+                    records[record.id], changes[record.id]["valid_to"] = record, ends
             for record_id, fields in changes.items():
                 records[record_id] = calls.update(record_id, expect=records[record_id], **fields)
         return records[pairs[0].newer.id]
@@ -212,6 +216,24 @@ class Contradictions(Calls):
     def _one_commit(self) -> AbstractContextManager[Calls]:
         """Return a block whose calls are one commit."""
         raise NotImplementedError
+
+
+def _derived(calls: Calls, changes: Mapping[str, Mapping[str, Any]]) -> list[tuple[Record, datetime]]:
+    """Return the valid records that were derived from nothing but records that end, and when they end."""
+    ended = {record_id: fields["valid_to"] for record_id, fields in changes.items() if "valid_to" in fields}
+    found: dict[str, tuple[Record, datetime]] = {}
+    waiting = list(ended)
+    while waiting:
+        from_these, waiting = waiting, []
+        for record in calls.find(f.derived_from(*from_these)):
+            if record.id in ended or any(each not in ended for each in record.derived_from):
+                continue
+            ends = max(ended[each] for each in record.derived_from)
+            if (record.valid_to is None or record.valid_to > ends) and (record.valid_from or ends) <= ends:
+                found[record.id] = record, ends
+                ended[record.id] = ends
+                waiting.append(record.id)
+    return list(found.values())
 
 
 def statements(record: Record) -> Iterator[Stated]:

@@ -10,6 +10,7 @@ from recollect.arguments import all_named
 from recollect.engine.entity_results import EntityGraph, EntitySummary, EntityView
 from recollect.engine.results import Report
 from recollect.errors import InvalidArgumentError
+from recollect.memory.about import ALSO_ABOUT, of_entity
 from recollect.memory.calls import Calls, kept_or_stored, warned
 from recollect.operations import Entities, EntityOf, Neighbours, Paths, Remember, RememberAll
 from recollect.operations.checks import check_share, check_text
@@ -201,6 +202,9 @@ class EntityCalls(Calls):
     ) -> Report:
         """Store the facts about entities that a text states (kind "entity"), and return the outcomes.
 
+        A fact about several entities is stored once, for the first of them; "also_about" in its metadata has the ids of
+        the others, and `entity_context` finds it for each of them.
+
         Facts that are stored already, of the same user and agent, about the same entity and in the same words apart
         from case, are left out. The
         importance of a fact follows from rules (`recollect.text.facts.rule_importance`); if the extractor gives one,
@@ -244,10 +248,14 @@ def fact_operations(
     found = facts_in(text) if extractor is None else _checked(extractor(text))
     items = []
     owner = {name: fields.get(name) or calls.scope.get(name) for name in _OWNERS}
+    by_text: dict[str, list[Extracted]] = {}
     for each in distinct(found):
-        known = calls.find(f.kind("entity") & f.entity(entity_id(each.entity_name)))
+        by_text.setdefault(each.fact.lower(), []).append(each)
+    for text, about in by_text.items():
+        each, *others = about
+        known = calls.find(f.kind("entity") & of_entity(*(entity_id(one.entity_name) for one in about)))
         own = [record for record in known if all(getattr(record, name) == value for name, value in owner.items())]
-        if any(str(record.content).lower() == each.fact.lower() for record in own):
+        if any(str(record.content).lower() == text for record in own):
             continue
         importance = blended(each.importance, rule_importance(each.fact, each.entity_type, default_importance))
         built = factories.entity(
@@ -258,6 +266,8 @@ def fact_operations(
             importance=importance,
             **{name: value for name, value in fields.items() if value is not None},
         )
+        if others:
+            built["metadata"] = {**built["metadata"], ALSO_ABOUT: [entity_id(one.entity_name) for one in others]}
         items.append(Remember(content=built.pop("content"), fields=built))
     return items
 
