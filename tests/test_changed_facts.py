@@ -268,3 +268,70 @@ class TestNeighbours:
                     assert [(hit.record.id, hit.score) for hit in memory.recall(question, k)] == every[:k]
                     custom = memory.recall(question, k, f.custom(lambda record: True))
                     assert [(hit.record.id, hit.score) for hit in custom] == every[:k]
+
+
+class TestTimesOfTheDay:
+    """What was said at the time that a question names comes before what else was said on that day."""
+
+    SAID = (
+        ("2026-11-16T08:30", "We looked at the boiler and the invoice."),
+        ("2026-11-16T12:10", "Lunch with Petra at the harbour."),
+        ("2026-11-16T19:40", "Karl told me about his new bees."),
+        ("2026-11-22T07:00", "I went swimming in the lake."),
+        ("2026-11-22T12:05", "We ate dumplings with Jo."),
+        ("2026-11-22T21:00", "I read a book about Greenland."),
+    )
+
+    @pytest.mark.parametrize(
+        ("question", "time"),
+        [
+            ("What did we talk about on Monday evening?", "2026-11-16T19:40"),
+            ("What did we talk about on Monday morning?", "2026-11-16T08:30"),
+            ("What did I do yesterday morning?", "2026-11-22T07:00"),
+            ("What did I do yesterday evening?", "2026-11-22T21:00"),
+            ("What did I do yesterday before nine?", "2026-11-22T07:00"),
+            ("What did I do yesterday after 6 pm?", "2026-11-22T21:00"),
+            ("What did I do yesterday around noon?", "2026-11-22T12:05"),
+            ("What did we eat around noon?", "2026-11-22T12:05"),
+            ("What did I do last night?", "2026-11-22T21:00"),
+            ("Was haben wir am Montagabend besprochen?", "2026-11-16T19:40"),
+            ("¿Qué hice ayer por la mañana?", "2026-11-22T07:00"),
+            ("Qu'est-ce que j'ai fait hier soir ?", "2026-11-22T21:00"),
+            ("昨天晚上我做了什么？", "2026-11-22T21:00"),
+        ],
+    )
+    @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
+    def test_it_is_first_in_the_time_zone_of_the_memory(self, question: str, time: str, zone: str) -> None:
+        memory = recollect.open(":memory:", embedder="none", zone=zone)
+        ids = {
+            memory.remember(text, kind="conversation", conversation=at[:10], role="user", time=at).id: at
+            for at, text in self.SAID
+        }
+        hits = memory.recall(question, reference="2026-11-23T09:00")
+        assert ids[hits[0].record.id] == time
+        assert hits[0].why.shares["date"] > 0
+
+    def test_a_question_about_what_is_usual_is_not_about_when_it_was_said(self) -> None:
+        memory = recollect.open(":memory:", embedder="none", zone="UTC")
+        memory.remember("I drink green tea", time="2026-11-22T21:00")
+        memory.remember("I drink coffee with milk and a bit of cinnamon", time="2026-11-22T07:00")
+        for hit in memory.recall("What do I drink in the morning?", reference="2026-11-23T09:00"):
+            assert "date" not in hit.why.shares
+
+    @pytest.mark.parametrize(
+        ("question", "city"),
+        [
+            ("When did we first meet Karl?", "Ulm"),
+            ("When did we meet Karl for the first time?", "Ulm"),
+            ("When was the earliest meeting with Karl?", "Ulm"),
+            ("When did we last meet Karl?", "Kiel"),
+            ("Where did we meet Karl the last time?", "Kiel"),
+            ("Wo haben wir Karl das erste Mal getroffen?", "Ulm"),
+        ],
+    )
+    def test_the_first_and_the_last_time_order_what_answers(self, question: str, city: str) -> None:
+        memory = recollect.open(":memory:", embedder="none", zone="UTC")
+        for place, day in (("Bonn", "2026-06-03"), ("Ulm", "2026-03-03"), ("Kiel", "2026-09-03")):
+            memory.remember(f"We met Karl in {place}.", time=day)
+            memory.remember(f"Wir haben Karl in {place} getroffen.", time=day)
+        assert city in str(memory.recall(question, reference="2026-11-23T09:00")[0].record.content)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from calendar import timegm
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -20,6 +20,7 @@ from recollect.text import date_spans
 from recollect.text.date_matching import Match, finder
 from recollect.text.date_phrases import LANGUAGES
 from recollect.text.date_spans import Span
+from recollect.text.hours import Window, apart, windows_in, words_of_hours
 from recollect.text.languages import ENGLISH, stop_words
 from recollect.text.words import language_of, letters, runs
 
@@ -29,6 +30,10 @@ _ABSOLUTE = ("date", "month", "year")
 _OF_MONTHS = ("week of", "between")
 #: Days between two others are named ones if they are fewer.
 _MOST_DAYS = 15
+#: Spans of more days than this have no parts of days.
+_MOST_DAYS_WITH_HOURS = 31
+#: How many days before today a part of the day may be of, if no day is named.
+_RECENT_DAYS = 7
 #: Number of dates of a question that count, of each way to write one: ISO, in numbers, in words. Further ones are
 #: passed over. Each is compared with the days of all documents, so a question may not have any number of them.
 MOST_DATES = 64
@@ -58,6 +63,8 @@ class Named(NamedTuple):
         around: First and last day of times that are named by a remembered event, which `named` does not know.
         moments: The begin and end (excluded) of each time of less than a day, such as "two hours ago", in microseconds
             since 1970.
+        windows: The parts of the day that are named without a day, which have no meaning yet (`in_recent_days`).
+        whole_days: Whether the days are meant as a whole. If not, `moments` has the parts of them that are.
     """
 
     months: frozenset[int]
@@ -67,6 +74,8 @@ class Named(NamedTuple):
     relative: tuple[str, ...] = ()
     moments: tuple[tuple[int, int], ...] = ()
     around: tuple[Span, ...] = ()
+    windows: tuple[Window, ...] = ()
+    whole_days: bool = True
 
 
 #: Those of a question without a date.
@@ -87,9 +96,15 @@ def named(question: str, reference: date, tag: str | None = None) -> Named:
     >>> named("Whom did I meet the day before yesterday?", date(2024, 1, 1)).spans
     ((datetime.date(2023, 12, 30), datetime.date(2023, 12, 30)),)
     """
-    own, languages = _languages(question)
-    if not languages:  # most questions stop here
+    present = letters(question)
+    if present is not None and _possible_words().isdisjoint(present):  # most questions stop here
         return NO_DATES
+    windows = windows_in(question) if isinstance(reference, datetime) else ()
+    if windows:
+        question = apart(question)
+    own, languages = _languages(question)
+    if not languages:
+        return NO_DATES._replace(windows=windows) if windows else NO_DATES
     rest = " ".join(question.split())
     spans: list[Span] = []
     for pattern in (_ISO, _NUMERIC):
@@ -126,14 +141,48 @@ def named(question: str, reference: date, tag: str | None = None) -> Named:
             days.add((slots["month"], slots["day"]))
         if "year" in slots:
             years.add(slots["year"])
-    return Named(frozenset(months), frozenset(years), frozenset(days), tuple(spans), tuple(phrases), tuple(moments))
+    whole_days = True
+    if time is not None and windows and not moments:
+        of_days = [span for span in spans if span[1] - span[0] <= timedelta(_MOST_DAYS_WITH_HOURS)]
+        of_days += [date_spans.last_of(today, month, day) for month, day in sorted(days)] if not spans else []
+        parts = list(_parts(of_days, windows, time))
+        moments, whole_days = parts, not parts
+        windows = () if parts or spans or months or years else windows
+    return Named(
+        frozenset(months),
+        frozenset(years),
+        frozenset(days),
+        tuple(spans),
+        tuple(phrases),
+        tuple(moments),
+        windows=windows,
+        whole_days=whole_days,
+    )
+
+
+def in_recent_days(dates: Named, reference: date) -> Named:
+    """Return dates with the parts of the day that are named without a day as those of the last week."""
+    windows, dates = dates.windows, dates._replace(windows=())
+    if not isinstance(reference, datetime):
+        return dates
+    today = reference.date()
+    first = date.fromordinal(max(today.toordinal() - _RECENT_DAYS, 1))
+    return dates._replace(moments=tuple(_parts([(first, today)], windows, reference)))
+
+
+def _parts(spans: Iterable[Span], windows: Sequence[Window], time: datetime) -> Iterator[tuple[int, int]]:
+    """Yield parts of days, in microseconds since 1970."""
+    for first, last in dict.fromkeys(spans):
+        for day in _days(first, last):
+            midnight = datetime(day.year, day.month, day.day)
+            for window in windows:
+                with suppress(OverflowError, ValueError):
+                    begin, end = ((midnight + timedelta(minutes=each)).replace(tzinfo=time.tzinfo) for each in window)
+                    yield _micros(begin), _micros(end)
 
 
 def _languages(question: str) -> tuple[str, list[str]]:
     """Return the language of a question, and those that it may name a date in, the most probable first."""
-    present = letters(question)
-    if present is not None and _possible_words().isdisjoint(present):
-        return ENGLISH, []
     words = _words(question)
     digits = not _DIGITS.isdisjoint(question)
     own = language_of(question)
@@ -186,7 +235,7 @@ def _finds_no_more(language: str, words: set[str], found: Sequence[Match]) -> bo
 
 @cache
 def _possible_words() -> frozenset[str]:
-    return _DIGITS.union(*(finder(each).words for each in LANGUAGES))
+    return _DIGITS.union(words_of_hours(), *(finder(each).words for each in LANGUAGES))
 
 
 def _complete(found: re.Match[str], tag: str) -> set[date]:

@@ -33,7 +33,7 @@ from recollect.text.answers import wanted as asks_for
 from recollect.text.asking import is_about_questions
 from recollect.text.change import Holds, asks_what_holds, words_beside
 from recollect.text.date_spans import Span
-from recollect.text.dates import NO_DATES, Named, named
+from recollect.text.dates import NO_DATES, Named, in_recent_days, named
 from recollect.text.events import Event, events
 from recollect.text.folding import folded
 from recollect.text.frames import Frame, asks_what_i_said, frame_of, frame_words
@@ -96,7 +96,10 @@ def read(text: str, view: WordView, now: date, tag: str | None = None) -> Questi
     """
     text = " ".join(text.split())
     dates = named(text, now, tag)
-    request, framed = request_of(text), without_kind(text)
+    request, framed, wanted = request_of(text), without_kind(text), asks_for(text)
+    if dates.windows:
+        tells = request.recollection or wanted & Kind.PAST
+        dates = in_recent_days(dates, now) if tells else dates._replace(windows=())
     holds = asks_what_holds(text)
     table = view.table
     if (dates.spans or dates.moments) and within(dates, table).any():
@@ -137,7 +140,6 @@ def read(text: str, view: WordView, now: date, tag: str | None = None) -> Questi
         share = SAID_SHARE if frame.says and not topic else NAMED_SHARE
     of_questions = request.order or request.summary or is_about_questions(text)
     members = members_in(text, view)
-    wanted = asks_for(text)
     return Question(
         asked,
         sequence,

@@ -35,10 +35,16 @@ def exact(dates: Named, table: Table) -> Ints:
 
 
 def date_shares(dates: Named, table: Table, numbers: Ints | Numbers) -> Ints:
-    """Return one date share for a month, year or span that the question names, and two for an exact day or time."""
+    """Return one date share for a month, year or span that the question names, and two for an exact day or time.
+
+    A day of which the question names a part is not exact.
+    """
     civil = table.civil[numbers]
     out = _span_shares(dates, civil)
-    out[_of_days(dates, civil) | _of_moments(dates, table.micros[numbers])] = 2 * _SHARE
+    exact = _of_moments(dates, table.micros[numbers])
+    if dates.whole_days:
+        exact |= _of_days(dates, civil)
+    out[exact] = 2 * _SHARE
     return out
 
 
