@@ -89,7 +89,7 @@ def cases(data: datasets.DataSet, kind: str) -> Iterator[Case]:
         data.fill(memory)
         asked = list(answerable(data, memory))
         speakers = {each.namespace: each.speakers for each in asked}
-        turns = {name: sorted(memory.namespace(name).find(), key=_place) for name in speakers}
+        turns = {name: sorted(memory.namespace(name).find(), key=in_order) for name in speakers}
     for size, count in SIZES.items():
         for number in range(count):
             ask = BySdr() if kind == "sdr" else asked_by_recall
@@ -114,7 +114,8 @@ def cases(data: datasets.DataSet, kind: str) -> Iterator[Case]:
                         yield Case(data.name, name, size, not number, own, ask(opened, question), len(ids))
 
 
-def _place(record: Record) -> tuple[object, ...]:
+def in_order(record: Record) -> tuple[object, ...]:
+    """Return the sort key of a turn of a conversation."""
     return record.time, record.session or "", record.position or 0
 
 

@@ -27,7 +27,7 @@ from recollect.memory.context import excerpts
 from recollect.memory.context.duplicates import Chosen
 from recollect.memory.context.excerpts import GAP, joined, passages, without_repeated_code
 from recollect.memory.context.filling import Filling
-from recollect.memory.context.gathering import Candidate
+from recollect.memory.context.gathering import Candidate, Gathered
 from recollect.memory.context.values import STYLES, Style
 from recollect.testing import Loopback
 from recollect.text import words
@@ -429,7 +429,7 @@ class TestRoom:
         candidate = Candidate(answer, "hit", 1.0, {}, lender.id)
         found = Candidate(lender, "neighbour", 0.0, {}, None)
         filling = Filling("markdown", 500, tokens, [candidate], {lender.id: found}.get, UTC, of_user=True)
-        filling.fill([], [], [candidate])
+        filling.fill(Gathered([], [], [candidate], START))
         context = filling.finished(tokens)
         assert [item.origin for item in context.items] == ["hit", "neighbour"]
         lines = context.split("\n")

@@ -142,6 +142,15 @@ class NumberRange(click.FloatRange):
         return self.fail(f"{value!r} is not a number.", param, ctx) if math.isnan(out) else out
 
 
+class Confidence(click.ParamType[Any]):
+    """A least confidence: a number, or "auto". The call says which numbers are valid."""
+
+    name = "confidence"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value == "auto" else click.FLOAT.convert(value, param, ctx)
+
+
 def count_option(default: int) -> Callable[[F], F]:
     """Add `-k N` to a command. Its default is the `-k` before the name of the command, then `default`."""
 

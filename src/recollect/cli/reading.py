@@ -11,6 +11,7 @@ import click
 
 from recollect.cli import render
 from recollect.cli.app import (
+    Confidence,
     Settings,
     app,
     at_option,
@@ -28,9 +29,9 @@ from recollect.errors import UnknownRecordError
 from recollect.filters import all_of, everything
 from recollect.filters.tree import Filter
 from recollect.memory import Memory
-from recollect.memory.context.values import STYLES, Style
+from recollect.memory.context.values import PARTS, STYLES, Part, Style
 from recollect.memory.owners import Owners
-from recollect.operations import ORDERS, Order
+from recollect.operations import ORDERS, MinConfidence, Order
 from recollect.records.record import Record
 from recollect.zones import zone_of
 
@@ -62,7 +63,11 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
 @filter_options
 @click.option("--explain", is_flag=True, help="Show the share of each signal and word in each score.")
 @click.option(
-    "--min-confidence", type=float, default=0.0, metavar="P", help="Omit hits with a lower confidence, 0 to 1."
+    "--min-confidence",
+    type=Confidence(),
+    default=0.0,
+    metavar="P",
+    help="Omit hits with a lower confidence, 0 to 1, or auto: 0.33.",
 )
 @click.option(
     "--reference", metavar="ISO8601", help='Time of the question, for words such as "yesterday". Default: now.'
@@ -85,7 +90,7 @@ def recall(
     where: Filter | None,
     owners: Owners,
     explain: bool,
-    min_confidence: float,
+    min_confidence: MinConfidence,
     reference: str | None,
     language: str | None,
     wait_for_vectors: bool,
@@ -137,6 +142,21 @@ def _is_receipt(path: Path) -> bool:
 @click.option("--max-tokens", type=int, default=2000, show_default=True, metavar="N", help="Budget, headings included.")
 @click.option("--style", type=click.Choice(STYLES), default="markdown", show_default=True, help="Format of the text.")
 @filter_options
+@click.option(
+    "--include",
+    type=click.Choice(PARTS),
+    multiple=True,
+    default=("records",),
+    show_default=True,
+    help="What to consider. Can be repeated.",
+)
+@click.option(
+    "--min-confidence",
+    type=Confidence(),
+    default=0.0,
+    metavar="P",
+    help="Show no hits if none has this confidence, 0 to 1, or auto: 0.33.",
+)
 @click.option("--items", is_flag=True, help="Also list on stderr what went in, what was left out, and why.")
 @click.option(
     "--reference", metavar="ISO8601", help='Time of the question, for words such as "yesterday". Default: now.'
@@ -151,6 +171,8 @@ def context(
     style: Style,
     where: Filter | None,
     owners: Owners,
+    include: tuple[Part, ...],
+    min_confidence: MinConfidence,
     items: bool,
     reference: str | None,
     at: str | None,
@@ -166,6 +188,8 @@ def context(
             question,
             max_tokens,
             where=where,
+            include=include,
+            min_confidence=min_confidence,
             style=style,
             time=time,
             **owners.named,

@@ -25,6 +25,7 @@ from recollect.operations import (
     Get,
     Grep,
     IfExists,
+    MinConfidence,
     OnError,
     Operation,
     Order,
@@ -249,7 +250,7 @@ class Calls:
         agent: str | None = None,
         conversation: str | None = None,
         reference: Instant | None = None,
-        min_confidence: float = 0.0,
+        min_confidence: MinConfidence = 0.0,
         language: str | None = None,
         wait_for_vectors: bool = False,
         recency: float = 0.0,
@@ -277,7 +278,8 @@ class Calls:
             conversation: Only records of this conversation and those without one.
             reference: The time that expressions such as "yesterday" are relative to: a datetime with a time zone, ISO
                 8601 text, or a date (its midnight); without an offset, in the zone of the memory. Default: now.
-            min_confidence: Leave out hits with a lower confidence, 0 to 1 (see docs/retrieval.md).
+            min_confidence: Leave out hits with a lower confidence, 0 to 1. "auto": the threshold that keeps 95 of 100
+                right first hits, 0.33 (see docs/retrieval.md).
             language: The language of the question, as a BCP 47 tag; default: the language of the memory, or else
                 detected.
             wait_for_vectors: First embed the texts that have no vector of the embedder yet, as `embed_all` does, so

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from recollect import filters as f
 from recollect.arguments import all_named
+from recollect.errors import InvalidArgumentError, UnsupportedError
 from recollect.filters.text_form import Where, as_filter
 from recollect.memory.about import of_entity
 from recollect.memory.calls import Calls
 from recollect.memory.context.asking import asked_before
+from recollect.memory.context.beside import notes_matching, terms_named
 from recollect.memory.context.filling import Filling
-from recollect.memory.context.gathering import Candidate, gathered
+from recollect.memory.context.gathering import Candidate, Gathered, gathered
 from recollect.memory.context.quoting import indented
 from recollect.memory.context.validity import Validity, still_valid
-from recollect.memory.context.values import STYLES, Context, Outcome, Style, Tokenizer, counter
+from recollect.memory.context.values import PARTS, STYLES, Context, Outcome, Part, Style, Tokenizer, counter
+from recollect.operations import AUTO_CONFIDENCE, MinConfidence, Now, least_confidence
 from recollect.operations.checks import check_choice, check_count, check_filter, check_instant, check_text
 from recollect.records.record import Instant, Record
 from recollect.zones import zone_of
+
+if TYPE_CHECKING:
+    from recollect.memory.memory import Memory
 
 #: How often the finished text is counted with the caller's tokenizer and filled further.
 _MOST_ROUNDS = 3
@@ -36,6 +43,8 @@ class Contexts(Calls):
         agent: str | None = None,
         conversation: str | None = None,
         where: Where | None = None,
+        include: Iterable[Part] = ("records",),
+        min_confidence: MinConfidence = 0.0,
         style: Style = "markdown",
         tokenizer: Tokenizer | None = None,
         time: Instant | None = None,
@@ -62,6 +71,11 @@ class Contexts(Calls):
             agent: Read the records of this agent and those without an agent.
             conversation: Read the records of this conversation and those without one.
             where: Read only records that match this filter or text form of one.
+            include: What is considered: "records"; "glossary": the definitions of terms that the question names, those
+                of the agent, or else those that all agents share; "outline": notes that match the question. Terms have
+                up to a tenth of the budget, notes up to a quarter, and more if there is room.
+            min_confidence: If no hit has at least this confidence, 0 to 1, the memory does not know the answer, and no
+                hit is shown. "auto": 0.33, as for `recall`. What governs all questions is still shown.
             style: "markdown": a fenced list. "xml": elements. "messages": a JSON array of chat messages, which
                 `context.messages` returns as a list. "llm4s": lists by kind, not quoted.
             tokenizer: Converts a text to its tokens or to their number, such as `encode_ordinary` of tiktoken. It is
@@ -83,6 +97,8 @@ class Contexts(Calls):
         """
         check_count("max_tokens", max_tokens)
         check_choice("style", style, STYLES)
+        parts = _parts(include)
+        least = least_confidence(min_confidence)
         reference = None if time is None else check_instant("time", time)
         count = counter(tokenizer)
         owners = self._owners(user, agent, conversation)
@@ -90,7 +106,11 @@ class Contexts(Calls):
         condition = as_filter(where)
         check_filter(condition)
         condition = condition.located(zone)
-        found = gathered(self, question, max_tokens, owners, condition, reference)
+        check_text("question", question)
+        if "records" in parts:
+            found = gathered(self, question, max_tokens, owners, condition, reference)
+        else:
+            found = Gathered([], [], [], reference or self.execute(Now()))
         validity = Validity(self, [each.record for each in found.all], question, found.reference, zone, condition)
         is_asked = asked_before(question)
         left_out: list[tuple[Candidate, Outcome]] = [
@@ -99,6 +119,13 @@ class Contexts(Calls):
             if not validity.holds(each.record) or (each.origin == "hit" and is_asked(each.record))
         ]
         found = found.without({each.record.id for each, _ in left_out})
+        if least and not any(each.confidence >= least for each in found.hits):
+            left_out += [(each, "not confident") for each in found.hits]
+            found = found._replace(hits=[])
+        if "glossary" in parts:
+            found = found._replace(terms=terms_named(self._beside("terms"), question, owners))
+        if "outline" in parts:
+            found = found._replace(notes=notes_matching(self._beside("nodes"), question, owners, AUTO_CONFIDENCE))
 
         def fetch(record_id: str) -> Candidate | None:
             record = self.get(record_id)
@@ -120,13 +147,17 @@ class Contexts(Calls):
             left_out,
             of_user=owners.user is not None,
         )
-        filling.fill(found.standing, found.pinned, found.hits)
+        filling.fill(found)
         # The parts of a text may have more tokens than the whole. What that leaves is filled, too.
         for _ in range(_MOST_ROUNDS if tokenizer is not None else 0):
             if not filling.count(count):
                 break
-            filling.fill(found.standing, found.pinned, found.hits)
+            filling.fill(found)
         return filling.finished(count)
+
+    def _beside(self, what: str) -> Memory:
+        """Return what is stored beside the records, as a memory. A batch has only records."""
+        raise UnsupportedError(f"{what} in a context", "a batch: create the context from the memory")
 
     def entity_context(self, entity: str) -> str:
         """Return what is known about an entity as text for a prompt, newest first; "" if nothing is.
@@ -200,6 +231,22 @@ class Contexts(Calls):
         # Newest first is by time, then by position; what is shown is in the order of the conversation.
         turns = sorted(still_valid(self, newest), key=_position)
         return "\n".join(["Previous conversation:", *map(_said, turns)]) if turns else ""
+
+
+def _parts(include: Iterable[Part]) -> tuple[Part, ...]:
+    """Return what a context considers.
+
+    Raises:
+        InvalidArgumentError: It is not a list of parts, or is empty.
+    """
+    if isinstance(include, str) or not isinstance(include, Iterable):
+        raise InvalidArgumentError("include", include, f"must be a list of {', '.join(PARTS)}")
+    parts = tuple(include)
+    for each in parts:
+        check_choice("include", each, PARTS)
+    if not parts:
+        raise InvalidArgumentError("include", include, f"is empty: name some of {', '.join(PARTS)}")
+    return parts
 
 
 def _listed(header: str, facts: Iterable[Record]) -> str:

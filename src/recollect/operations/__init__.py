@@ -33,6 +33,7 @@ from recollect.operations.history import (
 from recollect.operations.outlines import ReadTree
 from recollect.operations.past import At, Pin, target_of
 from recollect.operations.reads import (
+    AUTO_CONFIDENCE,
     MONTH_S,
     ORDERS,
     Changes,
@@ -45,6 +46,7 @@ from recollect.operations.reads import (
     GetQuota,
     Grep,
     Head,
+    MinConfidence,
     Namespaces,
     Now,
     Order,
@@ -55,6 +57,7 @@ from recollect.operations.reads import (
     ValidUntil,
     Wait,
     Zone,
+    least_confidence,
 )
 from recollect.operations.receipts import Receipt, Replay
 from recollect.operations.sdrs import RecallSdrs
@@ -98,6 +101,7 @@ from recollect.operations.writes import (
 
 __all__ = [
     "ABSENT",
+    "AUTO_CONFIDENCE",
     "IF_EXISTS",
     "MAX_TTL_S",
     "MESSAGE_FIELDS",
@@ -136,6 +140,7 @@ __all__ = [
     "History",
     "IfExists",
     "Merge",
+    "MinConfidence",
     "Namespaces",
     "Neighbours",
     "Now",
@@ -184,6 +189,7 @@ __all__ = [
     "check_timeout",
     "expectation",
     "from_json",
+    "least_confidence",
     "plain",
     "target_of",
 ]

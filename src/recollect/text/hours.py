@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
 _HOUR, _DAY = 60, 24 * 60
@@ -92,14 +93,16 @@ _CLOCK = re.compile(
     rf"(?<!\w)(?P<how>{_BEFORE}|{_AFTER}|{_AROUND}) (?:about |ungefähr |etwa )?"
     rf"(?:(?P<hour>\d{{1,2}})(?:[:.h](?P<minute>[0-5]\d))?|(?P<word>{'|'.join(sorted(_HOURS, key=len, reverse=True))}))"
     r"(?P<unit> ?(?:a\.?m\.?|p\.?m\.?|o'clock|uhr|heures?|h|uur|horas?)(?!\w))?"
-    r"(?P<rest>(?! ?[-/%€$£.,]?\d)[^\w]*(?:$|(?:on|in|at|of|yesterday|today|last|this|am|im|gestern|heute|hier|ayer"
-    r"|ieri|ontem|gisteren|de|du|del|van|da|the|monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?!\w))?)",
+    r"(?! ?[-/%€$£.,]?\d)(?P<rest>[^\w]*(?:$|(?:on|in|at|of|yesterday|today|last|this|am|im|gestern|heute|hier|ayer"
+    r"|ieri|ontem|gisteren|de|du|del|van|da|the|monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?!\w)))?",
     re.IGNORECASE,
 )
 _COMPOUND = re.compile(
     rf"(?<!\w)({_WEEKDAYS})(morgen|vormittag|mittag|nachmittag|abend|nacht|ochtend|middag|namiddag|avond)(?!\w)",
     re.IGNORECASE,
 )
+#: Number of parts of the day that count: each is compared with the times of all documents.
+_MOST = 4
 #: Minutes before and after a time of the clock that are around it.
 _NEAR = 45
 #: An hour below this that is neither of the morning nor of the evening is taken for one after noon.
@@ -133,13 +136,15 @@ def _is_unspaced(word: str) -> bool:
 def windows_in(question: str) -> tuple[Window, ...]:
     """Return the parts of the day that a question names, each once.
 
+    Only the first four times of the clock count, or, without one, parts of the day.
+
     >>> windows_in("What did we say on Monday evening?"), windows_in("What did I eat around noon?")
     ((Window(begin=1020, end=1440),), (Window(begin=660, end=840),))
     >>> windows_in("Who called before nine?"), windows_in("Did I buy it before nine people came?")
     ((Window(begin=0, end=540),), ())
     """
-    named = tuple(_named(question))
-    clock = tuple(_of_clock(question, named))
+    named = tuple(islice(_named(question), _MOST))
+    clock = tuple(islice(_of_clock(question, named), _MOST))
     return tuple(dict.fromkeys(clock or named))
 
 
@@ -164,7 +169,7 @@ def _of_clock(question: str, named: Iterable[Window]) -> Iterator[Window]:
     early = any(window.end <= _NOON.end and window.begin < _NOON.begin for window in named)
     for found in _CLOCK.finditer(question):
         unit = (found["unit"] or "").strip().casefold().replace(".", "")
-        if not unit and found["minute"] is None and not found["rest"].strip() and question[found.end() :].strip(" ?!."):
+        if not unit and found["minute"] is None and found["rest"] is None:
             continue  # "before nine people came"
         hour = _HOURS[found["word"].casefold()] if found["word"] else int(found["hour"])
         if hour > 24:

@@ -34,7 +34,7 @@ from recollect.indexes.scoring.scores import NOTHING, Scores
 from recollect.indexes.scoring.signals import Question, read, score
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch
-from recollect.operations import Recall
+from recollect.operations import AUTO_CONFIDENCE, Recall
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record, aware
 from recollect.records.unchecked import unchecked, unchecked_tuple
@@ -112,12 +112,14 @@ def recall(
     if prior is not None:
         same, scores = of_standing is scores, with_prior(scores, prior, words.table)
         of_standing = scores if same else with_prior(of_standing, prior, words.table)
-    among = limits.upper
+    among, least = limits.upper, operation.min_confidence
+    if least == "auto":
+        least = AUTO_CONFIDENCE
     records = Records(view, branch, words.table)
     chosen: list[tuple[int | None, Record]] = []
     for index, total, record in records.of(scores.numbers, scores.ranked(operation.k), operation.k):
         if where is None or where.matches(record):
-            if operation.min_confidence and _confidence(total, index, scores) < operation.min_confidence:
+            if least and _confidence(total, index, scores) < least:
                 if prior is None:
                     break  # the following hits do not score higher
                 continue

@@ -14,18 +14,20 @@ from typing import Any, TypeAlias
 
 from recollect.memory.context.duplicates import Chosen
 from recollect.memory.context.excerpts import LONGEST, joined, passages, without_repeated_code
-from recollect.memory.context.gathering import BYTES_PER_TOKEN, EXCERPT_SHARE, LONG_SHARE, Candidate
+from recollect.memory.context.gathering import BYTES_PER_TOKEN, EXCERPT_SHARE, LONG_SHARE, Candidate, Gathered
 from recollect.memory.context.places import places_of
 from recollect.memory.context.styles import Entry, body_of, layout
 from recollect.memory.context.values import Context, ContextItem, Outcome, Span, Style
 from recollect.records.record import Record
 from recollect.text.words import language_of, stem, terms
 
-#: Share of the budget that is kept for standing instructions and preferences, and for pinned records; its least number
-#: of tokens, and the share of a small budget that this may be.
+#: Share of the budget that is kept for standing instructions and preferences, for pinned records, and for terms; its
+#: least number of tokens, and the share of a small budget that this may be.
 GOVERNING_SHARE = 0.1
 _LEAST_GOVERNING = 40
 _MOST_GOVERNING = 0.25
+#: Share of the budget that is kept for notes.
+NOTES_SHARE = 0.25
 #: Tokens of the smallest entry, and of the smallest excerpt.
 _LEAST_TOKENS = 3
 _LEAST_EXCERPT = 20
@@ -87,18 +89,19 @@ class Filling:
         for candidate, outcome in left_out:
             self._leave_out(candidate, outcome)
 
-    def fill(self, standing: Sequence[Candidate], pinned: Sequence[Candidate], hits: Sequence[Candidate]) -> None:
+    def fill(self, found: Gathered) -> None:
         """Give candidates room.
 
         First each kind gets its share of the budget. What is left of it then goes to those that did not fit, first
         whole, then in part, so that nothing is left out while there is room for it.
         """
         share = min(max(GOVERNING_SHARE * self._max_tokens, _LEAST_GOVERNING), _MOST_GOVERNING * self._max_tokens)
-        self._add_whole(standing, self._left - share)
-        self._add_whole(pinned, self._left - share)
-        self._add_whole(hits, 0.0)
+        for governing in (found.standing, found.pinned, found.terms):
+            self._add_whole(governing, self._left - share)
+        self._add_whole(found.notes, self._left - NOTES_SHARE * self._max_tokens)
+        self._add_whole(found.hits, 0.0)
         self._add_long()
-        everything = [*standing, *pinned, *hits]
+        everything = found.all
         self._add_whole(everything, 0.0)
         for each in self._missing(everything):
             self._add_passages(each, self._left)

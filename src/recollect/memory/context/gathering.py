@@ -55,6 +55,7 @@ class Candidate:
         words: The words of the question that it matched, and their parts of the score.
         explained_by: The id of the turn that its score mostly comes from; None if its own words matched.
         part: The passages that it is considered for; empty for the whole text.
+        confidence: That of the hit; 0.0 if it is none.
     """
 
     record: Record
@@ -63,6 +64,7 @@ class Candidate:
     words: Mapping[str, float]
     explained_by: str | None
     part: tuple[Span, ...] = ()
+    confidence: float = 0.0
 
     @property
     def key(self) -> str | tuple[str, tuple[Span, ...]]:
@@ -80,17 +82,21 @@ class Gathered(NamedTuple):
         pinned: Pinned records.
         hits: What answers the question.
         reference: The time of the question.
+        terms: The terms that it names.
+        notes: The notes that match it.
     """
 
     standing: list[Candidate]
     pinned: list[Candidate]
     hits: list[Candidate]
     reference: datetime
+    terms: Sequence[Candidate] = ()
+    notes: Sequence[Candidate] = ()
 
     @property
     def all(self) -> list[Candidate]:
         """All candidates."""
-        return [*self.standing, *self.pinned, *self.hits]
+        return [*self.standing, *self.pinned, *self.terms, *self.notes, *self.hits]
 
     def without(self, ids: Collection[str]) -> Gathered:
         """Return the candidates without some records."""
@@ -98,7 +104,7 @@ class Gathered(NamedTuple):
         def kept(some: list[Candidate]) -> list[Candidate]:
             return [each for each in some if each.record.id not in ids]
 
-        return Gathered(kept(self.standing), kept(self.pinned), kept(self.hits), self.reference)
+        return self._replace(standing=kept(self.standing), pinned=kept(self.pinned), hits=kept(self.hits))
 
 
 def gathered(
@@ -170,4 +176,5 @@ def _candidate(hit: Hit, origin: Origin) -> Candidate:
         {word.like or word.word: word.score for word in words},
         lender if part > own else None,
         standing_spans(hit.record.text) if origin == "standing" else (),  # a turn stands for what it instructs
+        hit.confidence,
     )

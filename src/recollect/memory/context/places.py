@@ -30,7 +30,7 @@ def places_of(
     sessions: dict[Session, datetime] = {}
     conversations: dict[str, datetime] = {}
     documents: dict[str, int] = {}
-    ranks = {each.record.id: rank for rank, each in enumerate(candidates)}
+    ranks = {each.key: rank for rank, each in enumerate(candidates)}
     for rank, each in enumerate(candidates):
         record = each.record
         if (session := _session(record)) is not None:
@@ -45,10 +45,10 @@ def places_of(
 
     def where(candidate: Candidate) -> Place:
         record = candidate.record
-        rank = ranks.get(record.id, len(ranks))
+        rank = ranks.get(candidate.key, len(ranks))
         owner = "" if of_user else record.user or ""
         time = None if record.time is None else record.time.astimezone(zone)
-        if candidate.origin in ("standing", "pinned"):
+        if candidate.origin in ("standing", "pinned", "glossary", "outline"):
             return Place(candidate.origin, rank, time, owner=owner)
         if (session := _session(record)) is not None:
             first = sessions.get(session, record.time or _LONG_AGO)

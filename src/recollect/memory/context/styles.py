@@ -49,7 +49,7 @@ class Place(NamedTuple):
     """Where a record is shown.
 
     Attributes:
-        section: "standing", "pinned", "facts", "documents" or "conversations".
+        section: "standing", "pinned", "glossary", "facts", "outline", "documents" or "conversations".
         rank: The number of the candidate, the best first.
         time: The time of the record, in the time zone of the memory.
         began: The time at which its session began, for a turn; the first of those that are considered.
@@ -118,7 +118,9 @@ def body_of(entries: Sequence[Entry]) -> str:
 SECTIONS = {
     "standing": "Instructions and preferences to follow",
     "pinned": "Pinned",
+    "glossary": "Terms",
     "facts": "Facts",
+    "outline": "Notes",
     "documents": "Documents",
     "conversations": "Conversations",
 }
@@ -155,7 +157,7 @@ def _label(record: Record, place: Place) -> str:
         shown = "" if time is None else f"{time:%H:%M}" if _same_day(time, place.began) else _moment(time)
         said = " ".join(part for part in (shown, _author(record, place)) if part)
         return ", ".join(part for part in (said, _ended(place)) if part)
-    if place.section == "documents":
+    if place.section in ("documents", "glossary", "outline"):
         owner = f"user {_name(place.owner)}" if place.owner else ""
         return ", ".join(part for part in (owner, _ended(place)) if part)
     name = record.metadata.get("entity_name")
@@ -257,7 +259,7 @@ class _Xml:
             attributes["failed"] = "yes" if record.kind == "task" and record.metadata.get("success") is False else ""
             about = record.metadata.get("entity_name")
             attributes["about"] = _name(about) if isinstance(about, str) else ""
-            name = "passage" if place.section == "documents" else "fact"
+            name = _ELEMENTS.get(place.section, "fact")
         attributes["until"] = _moment(place.until)
         block = f"{_tag(name, attributes)}{_escaped(text)}</{name}>\n"
         return Entry(_order(record, place), tuple(self._headings(record, place)), block)
@@ -275,6 +277,10 @@ class _Xml:
 
     def whole(self, body: str) -> str:
         return f'<memory note="{_NOTE}">\n{body}</memory>\n' if body else ""
+
+
+#: The elements of sections that have other ones than facts.
+_ELEMENTS = {"documents": "passage", "glossary": "term", "outline": "note"}
 
 
 def _tag(name: str, attributes: dict[str, str]) -> str:

@@ -118,7 +118,7 @@ def valid_hits(calls: Calls, question: str, count: int, **arguments: Any) -> Val
     wanted, zone, where = count + 1, zone_of(calls.zone), as_filter(arguments.get("where"))
     check_filter(where)
     while True:
-        found = calls.recall(question, wanted, **arguments)
+        found = calls.recall(question, k=wanted, **arguments)
         assert found.reference is not None, "recall sets it"
         records = [hit.record for hit in (*found, *found.standing)]
         validity = Validity(calls, records, question, found.reference, zone, where)

@@ -21,9 +21,14 @@ STYLES: tuple[Style, ...] = get_args(Style)
 #: Converts a text to its tokens, or to their number.
 Tokenizer: TypeAlias = Callable[[str], int | Sized]
 #: Why a record was considered.
-Origin: TypeAlias = Literal["standing", "pinned", "hit", "neighbour"]
+Origin: TypeAlias = Literal["standing", "pinned", "hit", "neighbour", "glossary", "outline"]
 #: What became of it.
-Outcome: TypeAlias = Literal["whole", "part", "duplicate", "not valid", "asked before", "no room", "no text"]
+Outcome: TypeAlias = Literal[
+    "whole", "part", "duplicate", "not valid", "asked before", "not confident", "no room", "no text"
+]
+#: What a context considers.
+Part: TypeAlias = Literal["records", "glossary", "outline"]
+PARTS: tuple[Part, ...] = get_args(Part)
 #: The start and the end of a passage, in characters (code points) of the text of its record.
 Span: TypeAlias = tuple[int, int]
 
@@ -35,12 +40,14 @@ class ContextItem:
     Attributes:
         record: The record.
         origin: Why it was considered. "standing": a standing instruction or preference. "pinned": a pinned record.
-            "hit": it answers the question. "neighbour": a turn next to a hit that explains it.
+            "hit": it answers the question. "neighbour": a turn next to a hit that explains it. "glossary": a term that
+            the question names, with its definition as its text. "outline": a note that matches it, with its title.
         outcome: "whole": its text is in the context. "part": passages of it are. The others were left out.
-            "duplicate": a chosen record says the same. "not valid": it does not hold at the time in question. "asked
-            before": it only asks what the question asks. "no room": it did not fit in the budget, or in the share of
+            "duplicate": a chosen record says the same. "not valid": it does not hold at the time in question, or is of
+            a branch of its conversation that was abandoned. "asked before": it only asks what the question asks. "not
+            confident": no hit reaches `min_confidence`. "no room": it did not fit in the budget, or in the share of
             its origin. "no text": it has no text.
-        score: The score of the hit; 0.0 if it is none.
+        score: The score of the hit, or the similarity of the note; 0.0 if it is neither.
         spans: The passages that are in the context: start and end, in characters of `record.text`.
         tokens: The tokens of its entry. Headings, which several items share, are not included.
         duplicate_of: The id of the record that says the same, or None.

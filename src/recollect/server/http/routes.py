@@ -176,7 +176,7 @@ def _check_names(given: Mapping[str, Any], *others: str) -> None:
 
 
 def _number(name: str, value: str) -> Any:
-    if name not in _INTEGERS | _NUMBERS:
+    if name not in _INTEGERS | _NUMBERS or (name, value) == ("min_confidence", "auto"):
         return value
     try:
         return int(value) if name in _INTEGERS else float(value)
@@ -210,7 +210,15 @@ class Described(NamedTuple):
     required: tuple[str, ...] = ()
 
 
-_RECALL = {"question": "string", "k": "integer", "where": "string", "min_confidence": "number", "language": "string"}
+_OWNERS = {"user": "string", "agent": "string", "conversation": "string"}
+_RECALL = {
+    "question": "string",
+    "k": "integer",
+    "where": "string",
+    **_OWNERS,
+    "min_confidence": "number",
+    "language": "string",
+}
 ROUTES = (
     Described("/execute", ("POST",), execute, "Execute any operation in its JSON form.", {"op": "string"}, ("op",)),
     Described(
@@ -244,7 +252,14 @@ ROUTES = (
         ("GET", "POST"),
         context,
         "Return what helps to answer a question as text for a prompt.",
-        {"question": "string", "max_tokens": "integer", "where": "string"},
+        {
+            "question": "string",
+            "max_tokens": "integer",
+            "where": "string",
+            **_OWNERS,
+            "include": "array",
+            "min_confidence": "number",
+        },
         ("question",),
     ),
     Described(
@@ -252,7 +267,7 @@ ROUTES = (
         ("GET",),
         records,
         "Return records that match a filter, a page at a time.",
-        {"where": "string", "limit": "integer", "after": "string", "order": "string"},
+        {"where": "string", **_OWNERS, "limit": "integer", "after": "string", "order": "string"},
     ),
     Described("/records/{id:path}", ("GET",), record, "Return a record."),
     Described("/records/{id:path}", ("PATCH",), change_record, "Change fields of a record.", {"content": "string"}),

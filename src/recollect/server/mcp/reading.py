@@ -9,6 +9,7 @@ from typing import Any
 
 from recollect import Hit, Record
 from recollect.memory.context.validity import Validity, valid_hits
+from recollect.memory.context.values import PARTS
 from recollect.records.graph import OBSERVATION
 from recollect.server.mcp.budget import CURSOR, PAGE, budget, fitting, page_of, tokens_of
 from recollect.server.mcp.schemas import array, integer, mapping, number, string
@@ -121,6 +122,8 @@ def _context(call: Call, arguments: dict[str, Any]) -> Result:
         arguments["question"],
         arguments.get("max_tokens", _CONTEXT_TOKENS),
         where=arguments.get("where"),
+        include=arguments.get("include", ("records",)),
+        min_confidence=arguments.get("min_confidence", 0.0),
         **_owners(arguments),
     )
     ids = [item.record.id for item in context.items if item.included]
@@ -181,7 +184,11 @@ TOOLS = (
             "k": integer("Maximum number of hits. Default: 5", minimum=1, maximum=100),
             **OWNERS,
             "where": _WHERE,
-            "min_confidence": number("Leave out hits with a lower confidence. Default: 0", minimum=0, maximum=1),
+            "min_confidence": number(
+                "Leave out hits with a lower confidence. 0.33 keeps 95 of 100 right answers. Default: 0",
+                minimum=0,
+                maximum=1,
+            ),
             "max_tokens": budget(_RECALL_TOKENS),
             "cursor": PAGE,
         },
@@ -204,6 +211,8 @@ TOOLS = (
             "question": string("The question or task, in natural language"),
             **OWNERS,
             "where": _WHERE,
+            "include": array(string(enum=list(PARTS)), "Also terms that are named, and notes. Default: records"),
+            "min_confidence": number("Show no hits if none has this confidence. Default: 0", minimum=0, maximum=1),
             "max_tokens": budget(_CONTEXT_TOKENS),
         },
         required=("question",),
