@@ -1,6 +1,7 @@
 """Hooks of mkdocs (`mkdocs.yml`) that add the pages which are not in docs/.
 
-The README, CONTRIBUTING and the changelog become pages, and the command reference is generated from the help texts.
+The README, CONTRIBUTING and the changelog become pages; so do the examples, and the command reference is generated from
+the help texts.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
 }
-COMMANDS = "reference/commands.md"
+COMMANDS, EXAMPLES = "reference/commands.md", "examples.md"
 _TO_DOCS = re.compile(r"\]\(docs/")
+_TO_EXAMPLES = re.compile(r"\]\((?:\.\./)?examples/?(?:\w+\.py)?\)")
 _TO_ROOT = re.compile(r"\]\(\.\./(\w+\.md)")
 
 
@@ -34,14 +36,25 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         text = _TO_DOCS.sub("](", (ROOT / name).read_text("utf-8"))
         for other, its_page in PAGES.items():
             text = text.replace(f"]({other}", f"]({its_page}")
+        text = _TO_EXAMPLES.sub(f"]({EXAMPLES})", text)
         files.append(File.generated(config, page, content=text))
     files.append(File.generated(config, COMMANDS, content=commands()))
+    files.append(File.generated(config, EXAMPLES, content=examples()))
     return files
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
     """Point the links from docs/ to the root at the pages."""
+    markdown = _TO_EXAMPLES.sub(f"]({EXAMPLES})", markdown)
     return _TO_ROOT.sub(lambda found: f"]({PAGES[found[1]]}", markdown)
+
+
+def examples() -> str:
+    """The programs in examples/, as Markdown: what each does, and its code."""
+    pages = ["# Examples\n\nSmall programs that run offline."]
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        pages.append(f"## {path.name}\n\n```python\n{path.read_text('utf-8').strip()}\n```")
+    return "\n\n".join(pages) + "\n"
 
 
 def commands() -> str:

@@ -1,4 +1,4 @@
-"""Fit the threshold of `min_confidence="auto"`: it keeps 95 of 100 right first hits, and refuses as much else as it can.
+"""Fit the threshold of `min_confidence="auto"`: it keeps 95 of 100 right first hits, and refuses as much as it can.
 
     .venv/bin/python scripts/fit_threshold.py DATA        # the folder with locomo/ and beam/
 
@@ -18,9 +18,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from fit_confidence import SIZES, WRONG, in_order
-
 import recollect
+from fit_confidence import SIZES, WRONG, in_order
 from recollect.evaluation import datasets
 from recollect.evaluation.answerability import renamed
 from recollect.evaluation.run import answerable
@@ -76,9 +75,7 @@ def cases(data: datasets.DataSet) -> Iterator[Case]:
                         own = name == each.namespace
                         hits = parts[name][0].recall(each.text if own else renamed(each, speakers[name]), k=1)
                         right = own and bool(hits) and hits[0].record.id in each.evidence
-                        yield Case(
-                            data.name, each.namespace, size, own, right, hits[0].confidence if hits else 0.0
-                        )
+                        yield Case(data.name, each.namespace, size, own, right, hits[0].confidence if hits else 0.0)
 
 
 def weights(found: Sequence[Case]) -> list[float]:

@@ -16,11 +16,14 @@ from recollect.reprs import short_id
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 #: Maximum length of a text in a table, in characters; `recollect show` prints all of it.
 _MAX_CHARACTERS = 300
 #: Minimum width of a terminal, in columns, for times of day and a column of explanations.
 _WIDE_COLUMNS = 110
+#: Minimum width for tables. With less, columns would have a few characters, and each row a dozen of lines.
+_TABLE_COLUMNS = 60
 #: Options of a column of ids.
 _ID: dict[str, Any] = {"max_width": 20, "overflow": "fold"}
 
@@ -81,7 +84,7 @@ def plain(text: str, limit: int = _MAX_CHARACTERS) -> str:
 
 
 def table(columns: Sequence[tuple[str, dict[str, Any]]], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table on stdout.
+    """Print a table on stdout; in a narrow terminal, each row as lines with a heading and a cell.
 
     Args:
         columns: Headings, each with the options of rich's `add_column`.
@@ -90,12 +93,25 @@ def table(columns: Sequence[tuple[str, dict[str, Any]]], rows: Iterable[Sequence
     from rich.table import Table
     from rich.text import Text
 
+    if console().width < _TABLE_COLUMNS and len(columns) > 1:
+        for number, row in enumerate(rows):
+            console().print(*[""] * bool(number), *_stacked([heading for heading, _ in columns], row), sep="\n")
+        return
     out = Table(box=None, header_style="bold", pad_edge=False)
     for heading, options in columns:
         out.add_column(heading, **options)
     for row in rows:
         out.add_row(*(Text(cell) for cell in row))
     console().print(out)
+
+
+def _stacked(headings: Sequence[str], row: Sequence[str]) -> Iterator[Text]:
+    """Yield the lines of a row of a table for which there is no room: each cell that has a text, after its heading."""
+    from rich.text import Text
+
+    for heading, cell in zip(headings, row, strict=True):
+        if cell.strip():
+            yield Text.assemble((f"{heading}: ", "bold"), cell, overflow="fold")
 
 
 def show_rows(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -513,7 +513,8 @@ class Calls:
         Args:
             id: The id of the record to replace.
             content: The new text, or bytes with a `media_type`.
-            at: The time from which the new text is true, within the validity of the old record; default: now.
+            at: The time from which the new text is true, within the validity of the old record; default: now. `time`
+                alone says when the new record was made, so a RecollectWarning asks for this one.
             **fields: Fields of the new record. Those that are not passed are carried over from the old one, except
                 media_type, position, time, valid_to and derived_from, which belong to its text; None leaves a field
                 out. `time` defaults to now.
@@ -535,6 +536,13 @@ class Calls:
         Cost:
             One durable commit, O(log n).
         """
+        if at is None and fields.get("time") is not None:
+            warnings.warn(
+                "time= is when the record was made; the new text is true from now on. Pass at= for the time from which "
+                "it is true",
+                RecollectWarning,
+                stacklevel=_DEPTH - 1,
+            )
         return stored(self.execute(Supersede(id=id, content=content, at=at, fields=fields)))  # type: ignore[arg-type]
 
     def forget(self, id: str, *, expect: str | Record | None = None) -> bool:  # noqa: A002 - the field's name

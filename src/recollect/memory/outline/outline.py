@@ -240,7 +240,10 @@ class Outline(OutlineSearches):
         Raises:
             UnknownRecordError: There never was such a node.
         """
-        return self._nodes.history(checked_id(node_id))
+        versions = self._nodes.history(checked_id(node_id))
+        if not versions:
+            raise UnknownRecordError(node_id, PLACE)
+        return versions
 
     def snapshots(self) -> list[Snapshot]:
         """Return the snapshots of the outlines, newest first: the order that `rollback(index=)` counts.
