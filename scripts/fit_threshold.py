@@ -1,6 +1,6 @@
 """Fit the threshold of `min_confidence="auto"`: it keeps 95 of 100 right first hits, and refuses as much as it can.
 
-    .venv/bin/python scripts/fit_threshold.py DATA        # the folder with locomo/ and beam/
+    .venv/bin/python -m scripts.fit_threshold DATA        # the folder with locomo/ and beam/
 
 Questions are put to parts of the right conversation and of wrong ones, as for `fit_confidence.py`. A first hit is right
 if it is evidence. Data sets and sizes have the same weight. The curve lists for thresholds how many right first hits
@@ -18,8 +18,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+from scripts.fit_confidence import SIZES, WRONG, in_order
+
 import recollect
-from fit_confidence import SIZES, WRONG, in_order
 from recollect.evaluation import datasets
 from recollect.evaluation.answerability import renamed
 from recollect.evaluation.run import answerable

@@ -968,3 +968,43 @@ def test_the_doctor_says_what_to_do_with_a_store_that_was_cut(run: Run, tmp_path
 
 def test_a_time_zone_that_is_none_is_refused(run: Run) -> None:
     assert "is not a time zone" in run("recall", "x", "--tz", "Europe/Nowhere", code=2).stderr
+
+
+def test_reads_take_what_is_shared_and_writes_only_what_is_the_users(run: Run) -> None:
+    for number, user in enumerate(("ana", "ana", "bo", "bo", "", "")):
+        run("remember", f"tea is in box {number}", "--kind", "user_fact", *(("--user", user) if user else ()))
+    assert run("list", "--user", "ana").stdout.count("tea is") == 4
+    assert told(run("entities", "--user", "ana", "--json")) == []
+    assert "confirm with --yes" in run("forget", "--user", "ana", code=2).stderr
+    assert told(run("forget", "--user", "ana", "--yes", "--json")) == {"forgotten": 2}
+    assert told(run("forget", "--user", "bo", "--where", "content~'box 2'", "--yes", "--json")) == {"forgotten": 1}
+    assert run("list").stdout.count("tea is") == 3
+    assert "not both" in run("forget", "abcd", "--user", "ana", code=2).stderr
+
+
+def test_a_table_is_stacked_where_there_is_no_room_for_columns(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("remember", "Priya's manager is Ruben, and the two like dumplings", "--user", "ana")
+    run("remember", "A second note about Priya and her manager")
+    for columns in (30, 40, 59):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        for command in (("recall", "Who is Priya's manager?"), ("list",), ("log",), ("entities",)):
+            shown = run(*command).stdout
+            assert max(map(len, shown.splitlines())) <= columns
+            assert len(shown.splitlines()) <= 24
+        assert "who: ana" in run("list").stdout
+        assert "what: Priya's manager" in run("list").stdout
+    monkeypatch.setenv("COLUMNS", "60")
+    assert "who: ana" not in run("list").stdout
+
+
+def test_a_context_takes_parts_and_a_least_confidence(run: Run) -> None:
+    run("remember", "The boiler is serviced in May")
+    run("glossary", "add", "PII", "Personally Identifiable Information", "--agent", "shared", "--category", "abbr")
+    asked = "What is PII, and when is the boiler serviced?"
+    assert "Identifiable" not in run("context", asked).stdout
+    assert "Identifiable" in run("context", asked, "--include", "records", "--include", "glossary").stdout
+    assert run("context", "Is the king of Peru in the boiler?", "--min-confidence", "0.99").stdout == ""
+    assert "boiler" in run("context", "When is the boiler serviced?", "--min-confidence", "auto").stdout
+    assert told(run("recall", "Is the king of Peru a boiler?", "--min-confidence", "0.99", "--json"))["hits"] == []
+    assert "min_confidence" in run("recall", "x", "--min-confidence", "2", code=1).stderr
+    run("recall", "x", "--min-confidence", "much", code=2)

@@ -11,7 +11,7 @@ from recollect.errors import InvalidArgumentError, UnsupportedError
 from recollect.memory import Memory
 from recollect.memory.context.values import STYLES
 
-ALL = ("records", "glossary", "outline")
+ALL: Any = ("records", "glossary", "outline")
 QUESTION = "Who services the boiler, and where may PII go?"
 
 

@@ -264,7 +264,10 @@ class TestStanding:
         path = tmp_path / "chat.json"
         path.write_text('[{"role": "user", "content": "Always answer in French."}]')
         import_path(memory, "openai", path)
-        assert [record.tags for record in memory.find()] == [()]
+        assert [record.tags for record in memory.find()] == [
+            ("said:instruction",)
+        ]  # it weighs as much, and governs nothing
+        assert memory.recall("language").standing == ()
         memory.remember_all([{"content": "Always answer in German.", "standing": False}])
         assert memory.recall("language").standing == ()
         memory.remember("Always answer in Spanish.")  # the control

@@ -77,7 +77,8 @@ def test_an_f_string_crosses_users_which_the_calls_do_not(memory: Memory) -> Non
 
 def test_count_is_that_of_find(memory: Memory) -> None:
     for name in OWNERS:
-        assert memory.count(**{name: "ana"}) == len(memory.find(**{name: "ana"})) > 0
+        owner: Any = {name: "ana"}
+        assert memory.count(**owner) == len(memory.find(**owner)) > 0
     assert memory.count("tag=none", user="ana") == 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -215,3 +216,12 @@ def test_it_can_be_awaited(tmp_path: Path) -> None:
             return [record.text for record in await memory.find("not valid_to")]
 
     assert asyncio.run(run()) == ["coffee"]
+
+
+def test_a_time_in_place_of_the_time_from_which_it_is_true_is_warned_of(memory: recollect.Memory) -> None:
+    rome = memory.remember("Ana lives in Rome", valid_from="2024-05-01")
+    with pytest.warns(recollect.RecollectWarning, match="Pass at= for the time from which it is true"):
+        oslo = memory.supersede(rome.id, "Ana lives in Oslo", time="2026-01-01")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        memory.supersede(oslo.id, "Ana lives in Bonn", time="2099-01-01", at=memory.now())

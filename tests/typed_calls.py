@@ -35,7 +35,7 @@ def wrong(memory: recollect.Memory) -> None:
     memory.remember("a", time=5)  # type: ignore[arg-type]
     memory.remember_all(["a"], on_error="skip")  # type: ignore[arg-type]
     memory.recall("a", where=5)  # type: ignore[arg-type]
-    memory.recall("a", user="ana")  # type: ignore[call-arg]
+    memory.recall("a", usr="ana")  # type: ignore[call-arg]
     memory.find(order="time")  # type: ignore[arg-type]
     memory.update("a", importance="high")  # type: ignore[arg-type]
     memory.update("a", importence=0.5)  # type: ignore[call-arg]

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -467,3 +468,23 @@ with recollect.connect({server.address!r}) as memory:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"
+
+
+def test_whose_records_are_read_is_said_in_a_query_as_in_a_body(server: Server) -> None:
+    for owner in ("ana", "bob", None):
+        server("POST", "/v1/default/remember", {"content": f"a note of {owner}", "user": owner})
+    for name in ("ana", "x or user=bob"):
+        expected = {"a note of None"} | ({"a note of ana"} if name == "ana" else set())
+        query = urllib.parse.urlencode({"user": name})
+        records = server("GET", f"/v1/default/records?{query}").json["records"]
+        assert {each["content"] for each in records} == expected
+        for answer in (
+            server("GET", f"/v1/default/recall?question=note&{query}"),
+            server("POST", "/v1/default/recall", {"question": "note", "user": name}),
+            server("POST", "/v1/default/recall", {"question": "note", "where": ["user=? or not user", name]}),
+        ):
+            assert {each["record"]["content"] for each in answer.json["hits"]} == expected
+    assert server("GET", "/v1/default/recall?question=note&min_confidence=auto").status == 200
+    assert server("GET", "/v1/default/recall?question=note&min_confidence=much").status == 400
+    only = server("POST", "/v1/default/recall", {"question": "note", "in": {"scope": {"user": "ana"}}}).json["hits"]
+    assert [each["record"]["content"] for each in only] == ["a note of ana"]

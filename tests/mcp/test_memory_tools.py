@@ -359,3 +359,46 @@ def test_an_empty_store_reads_as_empty_and_is_created_by_the_first_write(memory:
         assert server.ok("read_graph") == {"entities": [], "relations": []}
         server.ok("remember", content=FACTS[0])
         assert server.ok("list")["records"][0]["content"] == FACTS[0]
+
+
+def test_what_is_not_valid_is_left_out_and_what_was_has_its_end(memory: recollect.Memory, server: Connected) -> None:
+    rome = server.ok("remember", content="Ana lives in Rome", user="ana")["id"]
+    memory.update(rome, time="2026-01-10")
+    new = server.ok("remember", content="Ana lives in Oslo", user="ana", supersedes=[rome])["id"]
+    memory.update(new, time="2026-03-05")
+    assert [hit["id"] for hit in server.ok("recall", question="Where does Ana live?")["hits"]] == [new]
+    before = {hit["id"]: hit for hit in server.ok("recall", question="Where did Ana live before?")["hits"]}
+    assert before[rome]["until"].startswith("2026-03-05")
+    assert "until" not in before[new]
+    listed = {each["id"]: each for each in server.ok("list")["records"]}
+    assert listed[rome]["until"].startswith("2026-03-05")
+    assert "Rome" not in server.ok("context", question="Where does Ana live?")["context"]
+
+
+def test_whose_records_are_read_is_an_argument_of_each_tool(memory: recollect.Memory, server: Connected) -> None:
+    for name in ("user", "agent", "conversation"):
+        for owner in ("ana", "x or user=bob", "bob", None):
+            fields: Any = {name: owner}
+            memory.remember(f"The {name} secret of {owner}", **fields)
+    for name in ("user", "agent", "conversation"):
+        for owner in ("ana", "x or user=bob"):
+            where = {"where": f"content~'{name} secret'", name: owner}
+            found = server.ok("recall", question="Which secret?", k=50, **where)["hits"]
+            listed = server.ok("list", **where)["records"]
+            for items in (found, listed):
+                expected = {f"The {name} secret of {owner}", f"The {name} secret of None"}
+                assert {item["content"] for item in items} == expected
+            assert "of bob" not in server.ok("context", question="Which secret?", **where)["context"]
+
+
+def test_a_context_can_have_terms_and_notes_and_say_that_nothing_is_known(
+    memory: recollect.Memory, server: Connected
+) -> None:
+    memory.glossary.memorize("PII", "Personally Identifiable Information", "abbr", "shared")
+    memory.remember("The boiler is serviced in May")
+    asked = {"question": "What is PII, and who is king of Peru?"}
+    assert "Identifiable" in server.ok("context", include=["records", "glossary"], **asked)["context"]
+    assert server.ok("context", **asked)["context"] == ""
+    assert (
+        server.ok("context", question="Is the boiler in Peru, or the king of it?", min_confidence=0.9)["context"] == ""
+    )

@@ -21,7 +21,7 @@ _ACTOR = "recollect"
 
 def _own(where: Filter | None, owners: Owners) -> Filter:
     """Return the condition of a command that writes: only records of the owners, none that is shared."""
-    return all_of(where or everything(), *owners.own)
+    return all_of(everything() if where is None else where, *owners.own)
 
 
 @app.command()

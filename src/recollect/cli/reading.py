@@ -291,7 +291,7 @@ def log(
     """
     with settings.open_at(at) as memory:
         id = None if id is None else whole_id(memory, id, in_log=True)  # noqa: A001
-        condition = where if not owners.named else all_of(where or everything(), *owners.readable)
+        condition = where if not owners.named else all_of(everything() if where is None else where, *owners.readable)
         commits = memory.changes(since, k, id, newest_first=True, where=condition)
         if id is not None and not commits and not since and condition is None:
             raise UnknownRecordError(id, memory.name)

@@ -209,7 +209,7 @@ def forget(
     """
     owners = Owners.checked({}, user, agent, conversation)
     if owners.named:
-        where = all_of(where or everything(), *owners.own)
+        where = all_of(everything() if where is None else where, *owners.own)
     if not ids and where is None:
         raise click.UsageError("pass ids, or select what to forget by --where FILTER or --user NAME")
     if ids and where is not None:

@@ -25,6 +25,10 @@ from recollect.text.words import letters, terms
 #: The tags of standing instructions and preferences, and the factors that they apply to a text's weight.
 INSTRUCTION, PREFERENCE = "standing:instruction", "standing:preference"
 STANDING_TAGS = {INSTRUCTION: Fraction(16, 10), PREFERENCE: Fraction(13, 10)}
+#: The tags of the same wishes in imported and quoted text. They weigh as much, and govern nothing.
+SAID_TAGS = {INSTRUCTION: "said:instruction", PREFERENCE: "said:preference"}
+#: The tags that follow from a text, and their factors.
+WISHES = STANDING_TAGS | {said: STANDING_TAGS[standing] for standing, said in SAID_TAGS.items()}
 #: The maximum reduction of the weight of a question, and the factors of the other manners.
 ASKING = Fraction(4, 10)
 ASSISTANT = Fraction(6, 10)
@@ -93,7 +97,7 @@ def weight(text: str, *, assistant: bool, tags: Collection[str]) -> Fraction:
         asking_share(text) or None,
         assistant,
         first_person and occurs(_FIRST_PERSON, text),
-        tuple(tag for tag in STANDING_TAGS if tag in tags) if tags and not assistant else (),
+        tuple(tag for tag in WISHES if tag in tags) if tags and not assistant else (),
     )
 
 
@@ -105,7 +109,7 @@ def _weight(asking: Fraction | None, assistant: bool, own: bool, standing_tags: 
     if own:
         out *= OWN
     for tag in standing_tags:
-        out *= STANDING_TAGS[tag]
+        out *= WISHES[tag]
     return out
 
 

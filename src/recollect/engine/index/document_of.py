@@ -20,7 +20,8 @@ from recollect.stores.derived_protocols import keyed
 from recollect.text.answers import ASKS, INSTRUCTION, offered
 from recollect.text.asking import only_asks
 from recollect.text.languages import CODES
-from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, SUMMARISING, weight
+from recollect.text.manner import INSTRUCTION as WISH
+from recollect.text.manner import MACHINE_ROLES, SAID_TAGS, STANDING_TAGS, SUMMARISING, weight
 from recollect.text.words import Term, analyzed, ends_with_question, terms
 from recollect.zones import rules_of
 
@@ -30,6 +31,8 @@ _LAYOUT = 12
 #: A record of at most this many bytes is stored in the index, so that hits need not be read from the store.
 _MAX_PAYLOAD_BYTES = 2048
 
+#: The tags of texts that are no answer to what was said or done.
+_INSTRUCTIONS = frozenset((WISH, SAID_TAGS[WISH]))
 _NUMBER = {code: number for number, code in enumerate(CODES)}
 
 
@@ -130,7 +133,7 @@ def document_of(record: Record, zone: tzinfo, digest_key: bytes | None = None) -
         weight=_fixed(weight(text, assistant=role in MACHINE_ROLES, tags=tags) * (SUMMARISING if summary else 1)),
         civil=0 if record.time is None else civil_of(record.time.astimezone(zone).date()),
         offers=offered(text)
-        | (INSTRUCTION if standing & 1 and role not in MACHINE_ROLES else 0)
+        | (INSTRUCTION if tags and not _INSTRUCTIONS.isdisjoint(tags) and role not in MACHINE_ROLES else 0)
         | (ASKS if only_asks(text) else 0),
         language=_NUMBER[language],
         standing=standing,

@@ -18,7 +18,7 @@ from recollect.operations import Remember
 from recollect.records.identity import derived_id, identified
 from recollect.records.record import FIELD_NAMES, Record, RecordId, checked, located_fields
 from recollect.records.turns import OTHER_BRANCH
-from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, standing_tags
+from recollect.text.manner import MACHINE_ROLES, SAID_TAGS, WISHES, standing_tags
 
 #: The kind of a turn.
 CONVERSATION = "conversation"
@@ -27,6 +27,7 @@ INTERNAL = "_"
 _NO_TAGS: frozenset[str] = frozenset()
 #: Kinds of records whose text no user wrote as a wish.
 _OF_OTHERS = ("entity", "node", "relation", "task")
+_SAID = frozenset(SAID_TAGS.values())
 _ALL_FIELDS = frozenset(FIELD_NAMES) - {"id"}
 
 
@@ -138,7 +139,7 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
     if intake.language is not None:
         fields.setdefault("language", intake.language)
     tags = fields.get("tags", ())
-    fields["tags"] = _with_standing_tags(operation.content, fields, tags) if operation.standing else tags
+    fields["tags"] = _with_standing_tags(operation.content, fields, tags, stands=operation.standing)
     added_tags = frozenset(fields["tags"]) - frozenset(tags) if fields["tags"] is not tags else _NO_TAGS
     if operation.id is None:
         record = identified(intake.id_key, content=operation.content, **fields)
@@ -158,8 +159,11 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
     )
 
 
-def _with_standing_tags(content: object, fields: Mapping[str, Any], tags: Any) -> Any:
-    """Return the tags, with a standing tag added if a person states an instruction or preference in the text."""
+def _with_standing_tags(content: object, fields: Mapping[str, Any], tags: Any, *, stands: bool = True) -> Any:
+    """Return the tags, with a tag added if a person states an instruction or preference in the text.
+
+    It is a standing tag unless the text was imported or quoted (`stands` is false).
+    """
     # A record with a source is a document, a fact about an entity was extracted, and a task has the outcome of a tool:
     # their instructions are not wishes of the user.
     if not isinstance(content, str) or fields.get("role") in MACHINE_ROLES or fields.get("source") is not None:
@@ -170,6 +174,8 @@ def _with_standing_tags(content: object, fields: Mapping[str, Any], tags: Any) -
     if tags and _is_list(tags) and OTHER_BRANCH in tags:
         return tags
     found = standing_tags(content)
+    if not stands:
+        found = tuple(SAID_TAGS[tag] for tag in found)
     # Anything but a list of tags is refused later, by the record.
     return (*tags, *(tag for tag in found if tag not in tags)) if found and _is_list(tags) else tags
 
@@ -185,13 +191,14 @@ def retagged(existing: Record, record: Record, *, tags_given: bool) -> Record:
     """
     if tags_given or existing.content == record.content:
         return record
-    kept = [tag for tag in record.tags if tag not in STANDING_TAGS]
-    return record.changed(tags=_with_standing_tags(record.content, _facts_of(record), kept))
+    kept = [tag for tag in record.tags if tag not in WISHES]
+    stands = _SAID.isdisjoint(existing.tags)
+    return record.changed(tags=_with_standing_tags(record.content, _facts_of(record), kept, stands=stands))
 
 
 def on_branch(record: Record, *, other: bool) -> Record:
     """Return a turn as one of an abandoned branch, which says nothing that stands, or of the conversation again."""
-    kept = [tag for tag in record.tags if tag not in STANDING_TAGS and tag != OTHER_BRANCH]
+    kept = [tag for tag in record.tags if tag not in WISHES and tag != OTHER_BRANCH]
     tags = [*kept, OTHER_BRANCH] if other else _with_standing_tags(record.content, _facts_of(record), kept)
     return record.changed(tags=tags)
 

@@ -17,7 +17,7 @@ from recollect.filters.tree import ValidAt
 from recollect.operations import Remember, Supersede
 from recollect.records.identity import same_text
 from recollect.records.record import FIELD_NAMES
-from recollect.text.manner import STANDING_TAGS
+from recollect.text.manner import WISHES
 
 #: The fields that belong to a text: when and where it was said, when it is true, and where it came from.
 _OF_THE_TEXT = frozenset(
@@ -47,7 +47,7 @@ def supersede(operation: Supersede, writer: Writer, scope: Scope, now: datetime,
     shown = scope.shown(existing)
     fields: dict[str, Any] = {
         **{name: getattr(shown, name) for name in FIELD_NAMES if name not in _OF_THE_TEXT},
-        "tags": [tag for tag in shown.tags if tag not in STANDING_TAGS],  # these follow from the text
+        "tags": [tag for tag in shown.tags if tag not in WISHES],  # these follow from the text
         **operation.fields,
         "valid_from": at,
         "supersedes": (shown.id,),

@@ -18,6 +18,7 @@ from recollect.indexes.kernels.factors import factor_of
 from recollect.indexes.kernels.types import RAW
 from recollect.indexes.parameters import FROM_AFTER, FROM_BEFORE, MOST_LENT
 from recollect.indexes.scoring.scores import NOTHING, Scores
+from recollect.text.answers import INSTRUCTION
 
 _WORDS, _TRIGRAM, _CONTEXT, _SESSION, _PAIR, _TITLE = range(len(RAW))
 _BEFORE, _AFTER = tuple(range(len(FROM_BEFORE))), tuple(range(len(FROM_AFTER)))
@@ -40,6 +41,7 @@ def limits(scores: Scores, best: int | None) -> Ints:
     lent = shares[_CONTEXT]
     own = shares[_WORDS] + shares[_TRIGRAM] + shares[_TITLE]
     without = (lent > 0) & (own + shares[_PAIR] == 0) & (table.standing[numbers] == 0)
+    without &= (table.offers[numbers] & INSTRUCTION) == 0  # of imported text, too
     if not without.any():
         return NOTHING
     of_words = own + lent
