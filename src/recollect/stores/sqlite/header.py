@@ -77,8 +77,12 @@ def wal_path(path: str) -> str:
 
 def has_wal(path: str) -> bool:
     """Return whether there is a non-empty WAL for a path."""
+    return _has_bytes(wal_path(path))
+
+
+def _has_bytes(path: str) -> bool:
     try:
-        return os.path.getsize(wal_path(path)) > 0
+        return os.path.getsize(path) > 0
     except OSError:
         return False
 
@@ -100,7 +104,8 @@ def admit(path: str, create: bool) -> bool:
     """
     if os.path.isdir(path):
         raise NotAStoreError(path, "it is a folder")
-    wal_exists = has_wal(path)  # read before the file: a new store gets its first page before its WAL
+    real = os.path.realpath(path)
+    wal_exists = _has_bytes(f"{real}-wal")  # read before the file: a new store gets its first page before its WAL
     if not os.path.exists(path):
         if wal_exists:
             raise DamagedStoreError(path, f"the file is missing, but its WAL exists: {wal_path(path)}")
@@ -113,7 +118,7 @@ def admit(path: str, create: bool) -> bool:
     if not os.path.isfile(path):
         raise NotAStoreError(path, "it is not a regular file")
     with _file_errors(path):
-        start = read(path, _HEADER_BYTES)
+        start = read(path, _HEADER_BYTES, real=real)
     if not start and wal_exists:
         raise DamagedStoreError(path, f"the file is empty, but its WAL exists: {wal_path(path)}")
     if not start:
@@ -128,10 +133,10 @@ def admit(path: str, create: bool) -> bool:
     return False
 
 
-def header_of(path: str) -> bytes:
+def header_of(path: str, real: str = "") -> bytes:
     """Return the header of an SQLite file. Raise NotAStoreError for any other file, StoreIOError if reading fails."""
     with _file_errors(path):
-        header = read(path, _HEADER_BYTES)
+        header = read(path, _HEADER_BYTES, real=real)
     return _checked(path, header)
 
 

@@ -300,7 +300,7 @@ class SqliteStore:
 
     def _check_size(self) -> None:
         """Raise DamagedStoreError if the file lacks pages."""
-        header = header_of(self.path)
+        header = header_of(self.path, self._writer.filename)
         self._writer.execute("BEGIN")  # an open snapshot keeps the WAL from being restarted meanwhile
         try:
             check_size(self.path, header, self._writer.pragma("page_count"))

@@ -34,17 +34,18 @@ class FileBytes:
     Args:
         path: The file.
         writing: Whether to open it for writing.
+        real: The same without symbolic links, if that is known.
 
     Raises:
         OSError: It cannot be opened, or read, or written.
     """
 
-    def __init__(self, path: str, *, writing: bool = False) -> None:
+    def __init__(self, path: str, *, writing: bool = False, real: str = "") -> None:
         os.stat(path)  # raises what SQLite would only call an error
         if not os.access(path, os.W_OK | os.R_OK if writing else os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         self._path = path
-        real = os.path.realpath(path)  # SQLite follows no link here
+        real = real or os.path.realpath(path)  # SQLite follows no link here
         self._file: apsw.VFSFile = self._run(apsw.VFSFile, "", real, [_WRITE_FLAGS if writing else _FLAGS, 0])
 
     def __len__(self) -> int:
@@ -81,7 +82,13 @@ class FileBytes:
             raise OSError(errno.EIO, str(error), self._path) from error
 
 
-def read(path: str, limit: int | None = None) -> bytes:
-    """Return the bytes of a regular file, at most the first `limit`. Raise OSError if it cannot be read."""
-    with FileBytes(path) as data:
+def read(path: str, limit: int | None = None, *, real: str = "") -> bytes:
+    """Return the bytes of a regular file, at most the first `limit`. Raise OSError if it cannot be read.
+
+    Args:
+        path: The file.
+        limit: Maximum number of bytes.
+        real: The path without symbolic links, if that is known.
+    """
+    with FileBytes(path, real=real) as data:
         return data[:limit]
