@@ -28,7 +28,7 @@ from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.scoring import order_and_summary, scores, signals, times
 from recollect.indexes.words import fuzzy
 from recollect.indexes.words import index as words
-from recollect.text import manner
+from recollect.text import dates, manner
 from recollect.text import words as text_words
 from recollect.text.answers import ASKS, INSTRUCTION, Kind
 from recollect.text.frames import Frame
@@ -38,6 +38,10 @@ Change = tuple[Any, str, Any]
 
 def _without_kinds(*kinds: int) -> list[Change]:
     return [(factors, "BY_KIND", {**factors.BY_KIND, **dict.fromkeys(kinds, (1, 1))})]
+
+
+def _without_wish(tag: str) -> list[Change]:
+    return [(manner, "WISHES", {**manner.WISHES, tag: Fraction(1), manner.SAID_TAGS[tag]: Fraction(1)})]
 
 
 #: Part -> what makes it have no effect.
@@ -53,6 +57,7 @@ PARTS: dict[str, list[Change]] = {
     "session": [(numpy_kernels, "SESSION_SHARE", 0)],
     "pair": [(scores, "PAIR_SHARE", 0)],
     "date": [(times, "DATE_SHARE", 0)],
+    "times of the day": [(dates, "windows_in", lambda question: ())],
     "speaker": [(signals, "SPEAKER", ONE), (signals, "SPEAKING_ASSISTANT", ONE)],
     "the assistant that a question asks": [(signals, "ASSISTANT", "")],
     "what I said about another person": [(signals, "asks_what_i_said", lambda words: False)],
@@ -72,8 +77,8 @@ PARTS: dict[str, list[Change]] = {
     "the asking factor": [(manner, "ASKING", Fraction(0))],
     "the assistant factor": [(manner, "ASSISTANT", Fraction(1))],
     "the factor of one's own": [(manner, "OWN", Fraction(1))],
-    "the instruction factor": [(manner, "STANDING_TAGS", {**manner.STANDING_TAGS, manner.INSTRUCTION: Fraction(1)})],
-    "the preference factor": [(manner, "STANDING_TAGS", {**manner.STANDING_TAGS, manner.PREFERENCE: Fraction(1)})],
+    "the instruction factor": _without_wish(manner.INSTRUCTION),
+    "the preference factor": _without_wish(manner.PREFERENCE),
     "texts that only ask": _without_kinds(ASKS),
     "rivals": [(recalling, "_contest", lambda question, view, span: None)],
     "the limit of neighbours": [(signals, "limits", lambda found, best: scores.NOTHING)],

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import recollect
 from recollect.evaluation import datasets
-from recollect.text.manner import STANDING_TAGS, standing_tags
+from recollect.text.manner import SAID_TAGS, STANDING_TAGS, standing_tags
 
 
 def of_papers(folder: Path) -> tuple[int, Counter[str]]:
@@ -32,7 +32,7 @@ def of_conversations(data: datasets.DataSet) -> tuple[int, dict[str, list[str]]]
             for record in memory.namespace(name).find():
                 count += 1
                 for tag in STANDING_TAGS:
-                    if tag in record.tags:
+                    if tag in record.tags or SAID_TAGS[tag] in record.tags:  # the importers mark them as said
                         marked[tag].append(record.text)
     return count, marked
 
