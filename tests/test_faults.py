@@ -38,8 +38,10 @@ from recollect.errors import (
     StoreIOError,
     StoreReplacedError,
 )
+from recollect.indexes.kernels.choose import missing
 from recollect.ledger.commits import Branch
 from recollect.memory import Memory
+from recollect.stores.sqlite.locks import SUPPORTED
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base.errors import ours
 from recollect.testing import memory_on
@@ -527,6 +529,129 @@ for number in range(int(sys.argv[2])):
 print("written", flush=True)
 time.sleep(600)
 """
+
+
+#: Forks in the middle of an export. The child opens the store again and reads; meanwhile another library checkpoints.
+READING = """
+import os, sqlite3, sys
+import recollect
+path = sys.argv[1]
+memory = recollect.open(path)
+for number in range(50):
+    memory.remember(f"one {number} " * 20, id=f"o{number}")
+parent = memory.open_export()
+next(iter(parent.records))
+begun, go = os.pipe(), os.pipe()
+child = os.fork()
+if child == 0:
+    own = recollect.open(path)
+    with own.open_export() as export:
+        records = iter(export.records)
+        next(records)
+        os.write(begun[1], b"x")
+        os.read(go[0], 1)
+        left = [record.content for record in records]
+    assert len(left) == 49 and all(each.startswith("one") for each in left), left[:3]
+    os._exit(0)
+os.read(begun[0], 1)
+parent.close()
+for number in range(50):
+    memory.update(f"o{number}", content=f"two {number} " * 20)
+looking = '''
+import sqlite3, sys
+print(sqlite3.connect(sys.argv[1], timeout=0).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
+'''
+import subprocess
+print(subprocess.run([sys.executable, "-c", looking, path], capture_output=True, text=True, check=True).stdout)
+os.write(go[1], b"x")
+_, status = os.waitpid(child, 0)
+os._exit(os.waitstatus_to_exitcode(status))
+"""
+#: Forks in the middle of a batch of another thread. The child opens the store again and writes.
+WRITING = """
+import os, sys, threading
+import recollect
+memory = recollect.open(sys.argv[1])
+inside, end = threading.Event(), threading.Event()
+def write():
+    with memory.batch() as batch:
+        batch.remember("of the parent")
+        inside.set()
+        end.wait()
+thread = threading.Thread(target=write)
+thread.start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    with recollect.open(sys.argv[1], timeout=60) as own:
+        own.remember("of the child")
+    os._exit(0)
+end.set()
+thread.join()
+_, status = os.waitpid(child, 0)
+assert memory.count() == 2
+os._exit(os.waitstatus_to_exitcode(status))
+"""
+#: Forks, closes all descriptors as daemons do, opens files of its own, and forks again.
+DAEMON = """
+import os, sys
+import recollect
+memory = recollect.open(sys.argv[1])
+memory.remember("one")
+child = os.fork()
+if child == 0:
+    os.closerange(3, 200)
+    logs = [open(f"{sys.argv[1]}.log{number}", "a", buffering=1) for number in range(20)]
+    for log in logs:
+        log.write("first\\n")
+    grandchild = os.fork()
+    for log in logs if grandchild == 0 else ():
+        log.write("second\\n")
+    if grandchild:
+        os.waitpid(grandchild, 0)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+#: Without what makes SQLite in a fork forget what its parent had locked.
+SAME_DEVICE = """
+from recollect.indexes.kernels.native import system_calls
+real = system_calls.replacing
+system_calls.replacing = lambda pointers: real(pointers)[:5] + list(pointers[5:])
+"""
+lasting = pytest.mark.skipif(bool(missing()) or not SUPPORTED, reason="SQLite's locks last only in a compiled package")
+
+
+def forked(program: str, path: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, timeout=120)
+
+
+@lasting
+@pytest.mark.promise("fault.fork")
+def test_what_a_fork_reads_no_other_process_can_overwrite(tmp_path: Path) -> None:
+    done = forked(READING, tmp_path / "a.db")
+    assert (done.returncode, done.stdout[:3]) == (0, "(1,"), (
+        done.stderr
+    )  # the checkpoint is told that readers are there
+    without = forked(SAME_DEVICE + READING, tmp_path / "b.db")
+    assert (without.returncode, without.stdout[:3]) != (0, "(1,")
+
+
+@lasting
+@pytest.mark.promise("fault.fork")
+def test_a_fork_in_the_middle_of_a_write_of_its_parent_can_write_after_it(tmp_path: Path) -> None:
+    done = forked(WRITING, tmp_path / "a.db")
+    assert done.returncode == 0, done.stderr
+    with recollect.open(tmp_path / "a.db") as memory:
+        assert {record.content for record in memory.find()} == {"of the parent", "of the child"}
+        assert memory.check() == []
+    assert forked(SAME_DEVICE + WRITING.replace("timeout=60", "timeout=1"), tmp_path / "b.db").returncode != 0
+
+
+@pytest.mark.promise("fault.fork")
+def test_the_files_that_a_daemon_opens_in_place_of_ours_are_left_alone(tmp_path: Path) -> None:
+    assert forked(DAEMON, tmp_path / "a.db").returncode == 0
+    for number in range(20):
+        assert (tmp_path / f"a.db.log{number}").read_text() == "first\nsecond\n"
 
 
 @pytest.mark.promise("fault.fork")

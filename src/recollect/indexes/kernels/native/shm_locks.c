@@ -8,8 +8,12 @@
    on other files, are passed on as they are; so are all where the file system has no such locks.
 
    A fork inherits descriptions, and with them the locks, also by what is mapped of the file. POSIX locks are not
-   inherited. So the child opens and maps the file again, in the same places: its SQLite has the same memory, and no lock.
-   A call and what is noted of it are one step for a fork in another thread. */
+   inherited. So the child opens and maps the file again, in the same places: it has no lock. A call and what is noted of
+   it are one step for a fork in another thread.
+
+   A fork also inherits what SQLite knows of the locks of its parent, by the device and number of each file, and would
+   take them for its own: it would read without a lock, or never write. So SQLite is told of another device in each fork.
+   It opens a file there as one that it does not know, and sets real locks. */
 
 #define _GNU_SOURCE
 #include "slices.h"
@@ -37,14 +41,21 @@ typedef int close_call(int);
 typedef int fcntl_call(int, int, ...);
 typedef void *map_call(void *, size_t, int, int, int, off_t);
 typedef int unmap_call(void *, size_t);
+typedef int fstat_call(int, struct stat *);
+typedef int stat_call(const char *, struct stat *);
 typedef struct { void *at; size_t size; int protection, descriptor; off_t offset; } region;
+typedef struct { dev_t device; ino_t number; } file;
 
 static open_call *real_open;
 static close_call *real_close;
 static fcntl_call *real_fcntl;
 static map_call *real_map;
 static unmap_call *real_unmap;
+static fstat_call *real_fstat;
+static stat_call *real_stat;
+static uint64_t generation;  /* how many forks there were from the first process to this one */
 static volatile unsigned char ours[MOST_DESCRIPTORS];  /* whether a descriptor is of a registered path */
+static file files[MOST_DESCRIPTORS];  /* of those descriptors */
 static int highest = -1;  /* the highest descriptor that ever was */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char **paths;
@@ -66,13 +77,21 @@ static int is_registered(const char *path) {
 static int open_index(const char *path, int flags, int mode) {
     size_t length = path ? strlen(path) : 0;
     if (length < 4 || strcmp(path + length - 4, "-shm")) {
-        return real_open(path, flags, mode);
+        int other = real_open(path, flags, mode);
+        if (is_ours(other)) {
+            ours[other] = 0;  /* somebody has closed ours without SQLite, as daemons close all descriptors */
+        }
+        return other;
     }
+    struct stat facts;
     pthread_mutex_lock(&mutex);
     int descriptor = real_open(path, flags, mode), error = errno;
-    if (descriptor >= 0 && descriptor < MOST_DESCRIPTORS && is_registered(path)) {
-        ours[descriptor] = 1;
-        highest = descriptor > highest ? descriptor : highest;
+    if (descriptor >= 0 && descriptor < MOST_DESCRIPTORS) {
+        ours[descriptor] = is_registered(path) && !fstat(descriptor, &facts);
+        if (ours[descriptor]) {
+            files[descriptor] = (file){facts.st_dev, facts.st_ino};
+            highest = descriptor > highest ? descriptor : highest;
+        }
     }
     pthread_mutex_unlock(&mutex);
     errno = error;
@@ -152,15 +171,48 @@ static int unmap_index(void *at, size_t size) {
     return status;
 }
 
+/* Give a file another device in each fork. */
+static int of_this_process(int status, struct stat *facts) {
+    if (!status) {
+        facts->st_dev ^= (dev_t)(generation << 40);
+    }
+    return status;
+}
+
+static int fstat_index(int descriptor, struct stat *facts) {
+    return of_this_process(real_fstat(descriptor, facts), facts);
+}
+
+static int stat_index(const char *path, struct stat *facts) { return of_this_process(real_stat(path, facts), facts); }
+
+/* Forget what is mapped of a descriptor that is another file's now: it stays as it is. */
+static void forget_regions(int descriptor) {
+    for (size_t index = 0; index < region_count;) {
+        if (regions[index].descriptor == descriptor) {
+            regions[index] = regions[--region_count];
+        } else {
+            index++;
+        }
+    }
+}
+
 /* Around a fork: no other thread is in the middle of a call. */
 static void before_fork(void) { pthread_mutex_lock(&mutex); }
 static void after_fork(void) { pthread_mutex_unlock(&mutex); }
 
+/* Return whether a descriptor is still that of the file that it was opened for. */
+static int is_unchanged(int descriptor) {
+    struct stat facts;
+    return !fstat(descriptor, &facts) && facts.st_dev == files[descriptor].device &&
+           facts.st_ino == files[descriptor].number;
+}
+
 /* What a fork does first: it opens and maps the indexes again, so that it has none of the locks. Where that fails, it
-   keeps those of its parent: a lock that stays too long is better than memory that is not shared. */
+   keeps those of its parent: a lock that stays too long is better than memory that is not shared. What SQLite opened in
+   the parent is of no further use here. */
 static void in_fork(void) {
     for (int descriptor = 0; descriptor <= highest; descriptor++) {
-        if (ours[descriptor]) {
+        if (ours[descriptor] && is_unchanged(descriptor)) {
             char name[40];
             snprintf(name, sizeof(name), "/proc/self/fd/%d", descriptor);
             int access = fcntl(descriptor, F_GETFL) & O_ACCMODE, fresh = open(name, access | O_CLOEXEC);
@@ -168,12 +220,17 @@ static void in_fork(void) {
                 dup3(fresh, descriptor, O_CLOEXEC);
                 close(fresh);
             }
+        } else if (ours[descriptor]) {
+            forget_regions(descriptor);
         }
+        ours[descriptor] = 0;
     }
     for (size_t index = 0; index < region_count; index++) {
         region of = regions[index];
         mmap(of.at, of.size, of.protection, MAP_SHARED | MAP_FIXED, of.descriptor, of.offset);
     }
+    region_count = 0;
+    generation++;
     pthread_mutex_unlock(&mutex);
 }
 
@@ -187,6 +244,8 @@ int rc_replace_calls(const uintptr_t *calls, uintptr_t *replacing) {
             real_fcntl = (fcntl_call *)calls[2];
             real_map = (map_call *)calls[3];
             real_unmap = (unmap_call *)calls[4];
+            real_fstat = (fstat_call *)calls[5];
+            real_stat = (stat_call *)calls[6];
             real_open = (open_call *)calls[0];
         }
     }
@@ -196,6 +255,8 @@ int rc_replace_calls(const uintptr_t *calls, uintptr_t *replacing) {
     replacing[2] = (uintptr_t)fcntl_index;
     replacing[3] = (uintptr_t)map_index;
     replacing[4] = (uintptr_t)unmap_index;
+    replacing[5] = (uintptr_t)fstat_index;
+    replacing[6] = (uintptr_t)stat_index;
     return !failed;
 }
 

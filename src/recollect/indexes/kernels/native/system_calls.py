@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from recollect.indexes.kernels.native.library import check, ffi, lib
 
 #: The names that SQLite has for the calls that are replaced.
-NAMES = ("open", "close", "fcntl", "mmap", "munmap")
+NAMES = ("open", "close", "fcntl", "mmap", "munmap", "fstat", "stat")
 
 
 def replacing(pointers: Sequence[int]) -> list[int] | None:
