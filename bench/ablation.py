@@ -56,7 +56,7 @@ PARTS: dict[str, list[Change]] = {
     "the donor cap of context": [(numpy_kernels, "DONOR_CAP", 10**6)],
     "session": [(numpy_kernels, "SESSION_SHARE", 0)],
     "pair": [(scores, "PAIR_SHARE", 0)],
-    "date": [(times, "DATE_SHARE", 0)],
+    "date": [(times, "_SHARE", 0)],
     "times of the day": [(dates, "windows_in", lambda question: ())],
     "speaker": [(signals, "SPEAKER", ONE), (signals, "SPEAKING_ASSISTANT", ONE)],
     "the assistant that a question asks": [(signals, "ASSISTANT", "")],
