@@ -45,7 +45,7 @@ MEMBER_SHARE = 60
 LAPSED = (1, 2)
 #: The least part of a rival's score with which a document can prevail over it: if the question has a word such as "now"
 #: or "before" or names a time, and otherwise, if both have all of its words (`scoring.rivals`).
-RIVAL, RIVAL_OF_ALL_WORDS = (1, 3), (19, 20)
+RIVAL, RIVAL_OF_ALL_WORDS = (2, 5), (19, 20)
 #: The shares of a speaker's turns if nothing but their name is left of a question, in hundredths: if it asks what they
 #: said, which ranks their turns first, and otherwise.
 SAID_SHARE, NAMED_SHARE = 200, 10
