@@ -612,6 +612,32 @@ if child == 0:
     os._exit(0)
 os.waitpid(child, 0)
 """
+#: Forks with an open store and closes it, which deletes the WAL. Then parent and child open it again and write.
+CLOSED = """
+import os, sys
+import recollect
+memory = recollect.open(sys.argv[1])
+memory.remember("one")
+begun = os.pipe()
+child = os.fork()
+if child == 0:
+    os.read(begun[0], 1)
+else:
+    memory.close()
+    os.write(begun[1], b"x")
+with recollect.open(sys.argv[1], timeout=60) as own:
+    for number in range(100):
+        own.remember(f"{'child' if child == 0 else 'parent'} {number}")
+if child == 0:
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+os._exit(os.waitstatus_to_exitcode(status))
+"""
+#: As where the package was not compiled.
+NO_CALLS = """
+from recollect.stores.sqlite import locks
+locks._calls = lambda: None
+"""
 #: Without what makes SQLite in a fork forget what its parent had locked.
 SAME_DEVICE = """
 from recollect.indexes.kernels.native import system_calls
@@ -645,6 +671,26 @@ def test_a_fork_in_the_middle_of_a_write_of_its_parent_can_write_after_it(tmp_pa
         assert {record.content for record in memory.find()} == {"of the parent", "of the child"}
         assert memory.check() == []
     assert forked(SAME_DEVICE + WRITING.replace("timeout=60", "timeout=1"), tmp_path / "b.db").returncode != 0
+
+
+@lasting
+@pytest.mark.promise("fault.fork")
+def test_a_fork_that_outlives_the_use_of_its_parent_shares_the_file_that_is_opened_then(tmp_path: Path) -> None:
+    done = forked(CLOSED, tmp_path / "a.db")
+    assert done.returncode == 0, done.stderr
+    with recollect.open(tmp_path / "a.db") as memory:
+        assert len(memory.find()) == 201
+        assert memory.check() == []
+
+
+@pytest.mark.promise("fault.fork")
+@pytest.mark.parametrize("program", ["REOPENED", "CLOSED", "WRITING"])
+def test_where_sqlite_cannot_forget_its_parents_locks_a_fork_is_refused(tmp_path: Path, program: str) -> None:
+    done = forked(NO_CALLS + globals()[program], tmp_path / "a.db")
+    assert "ForkedError" in done.stderr
+    with recollect.open(tmp_path / "a.db") as memory:
+        assert not any("child" in str(record.content) for record in memory.find())
+        assert memory.check() == []
 
 
 @pytest.mark.promise("fault.fork")

@@ -594,18 +594,21 @@ class DeadlineError(RecollectError):
 
 
 class ForkedError(RecollectError):
-    """The memory was opened before a fork and is used in the child process."""
+    """The memory was opened before a fork and is used in the child process, or cannot be opened again there."""
 
     code = "forked"
 
-    def __init__(self, path: str, opened_in: int) -> None:
-        super().__init__(path, opened_in)
+    def __init__(self, path: str, opened_in: int, again: bool = False) -> None:
+        super().__init__(path, opened_in, *([True] if again else []))
 
     def __str__(self) -> str:
-        return (
-            f"{self.args[0]} was opened by process {self.args[1]}, and this process is a fork of it"
-            f"{self._state}: open it again in this process"
-        )
+        what = "open it again in this process"
+        if len(self.args) > 2:
+            what = (
+                "it cannot be opened here, as SQLite would take the locks of that process for its own; fork before you "
+                "open it, or install a compiled package (docs/tuning.md)"
+            )
+        return f"{self.args[0]} was opened by process {self.args[1]}, and this process is a fork of it{self._state}: {what}"
 
 
 class MissingExtraError(RecollectError, ImportError):

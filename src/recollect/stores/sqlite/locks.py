@@ -39,6 +39,7 @@ from typing import Any
 
 import apsw
 
+from recollect.errors import ForkedError
 from recollect.indexes.kernels.choose import missing, native
 
 try:
@@ -90,6 +91,8 @@ class _File:
 _lock = threading.RLock()
 _open: dict[tuple[int, int], _File] = {}
 _own = secrets.randbelow(_MOST)
+#: The files that the process was forked with, and the process that had them open.
+_inherited: dict[tuple[int, int], int] = {}
 #: The paths of stores whose index of the WAL has locks that last, and what they were without symbolic links.
 _registered: dict[str, str] = {}
 
@@ -121,6 +124,7 @@ def _forget_all() -> None:
     """Close the descriptors in a fork, which would otherwise keep the locks of its parent beyond the parent's end."""
     global _lock, _own
     _lock, _own = threading.RLock(), secrets.randbelow(_MOST)
+    _inherited.update(dict.fromkeys((key for key, file in _open.items() if file.users), os.getppid()))
     for locks in _stores:
         locks.forget()
     for file in _open.values():
@@ -189,7 +193,7 @@ class _Locked:
             self.file.free.setdefault(self._kind, []).append(self.descriptor)
 
 
-if SUPPORTED:
+if fcntl is not None:
     os.register_at_fork(after_in_child=_forget_all)
 
 
@@ -221,11 +225,17 @@ class FileLocks:
         self._last = False  # whether the locks of SQLite cannot be dropped
 
     def enter(self) -> None:
-        """Note that SQLite is going to open the file. `close` must follow, when SQLite has closed it."""
-        if not SUPPORTED:
+        """Note that SQLite is going to open the file. `close` must follow, when SQLite has closed it.
+
+        Raises:
+            ForkedError: This process is a fork of one that had the file open, and SQLite cannot be made to forget what
+                it noted of the locks there. It would write beside others, and commits would be lost.
+        """
+        if fcntl is None:
             return
+        calls = _calls()
         with _lock:
-            if self._path not in _registered and (calls := _calls()) is not None:
+            if self._path not in _registered and calls is not None:
                 real = os.path.realpath(self._path)
                 calls.register(os.fsencode(f"{real}-shm"))
                 _registered[self._path] = real
@@ -235,6 +245,8 @@ class FileLocks:
             _log.debug("%s cannot be read: %s", self._path, error)
             return
         key = facts.st_dev, facts.st_ino
+        if calls is None and key in _inherited:
+            raise ForkedError(self._path, _inherited[key], again=True)
         with _lock:
             _close_unused()
             file = _open[key] = _open.get(key) or _File()
@@ -251,7 +263,7 @@ class FileLocks:
             real: The path of the file itself, where that of the store is a symbolic link.
             writing: Whether the store writes.
         """
-        if self._use is None:
+        if self._use is None or not SUPPORTED:
             return
         shared, locked = False, self._use.locked
         calls = _calls()
