@@ -608,7 +608,8 @@ class ForkedError(RecollectError):
                 "it cannot be opened here, as SQLite would take the locks of that process for its own; fork before you "
                 "open it, or install a compiled package (docs/tuning.md)"
             )
-        return f"{self.args[0]} was opened by process {self.args[1]}, and this process is a fork of it{self._state}: {what}"
+        where = f"{self.args[0]} was opened by process {self.args[1]}, and this process is a fork of it"
+        return f"{where}{self._state}: {what}"
 
 
 class MissingExtraError(RecollectError, ImportError):
