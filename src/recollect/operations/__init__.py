@@ -8,7 +8,7 @@ UnsupportedError for it, and never leaves it out.
 
 from __future__ import annotations
 
-from recollect.operations.base import REGISTRY, Operation, from_json, plain
+from recollect.operations.base import REGISTRY, SCOPED, Operation, Per, from_json, plain
 from recollect.operations.checks import (
     MAX_TTL_S,
     check_choice,
@@ -63,13 +63,11 @@ from recollect.operations.receipts import Receipt, Replay
 from recollect.operations.sdrs import RecallSdrs
 from recollect.operations.terms import AnnotateTerms, RecallTerms, SharedNames, Tokenizer
 from recollect.operations.upkeep import (
-    SCOPED,
     WHEN_FULL,
     BackUp,
     Check,
     Compact,
     EmbedAll,
-    Per,
     Probe,
     Redaction,
     SetPolicies,

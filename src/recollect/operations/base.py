@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from datetime import date, datetime, tzinfo
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from recollect.errors import InvalidOperationError, InvalidRecordError, RecollectError, UnsupportedError, shown
 from recollect.filters.tree import Filter
@@ -18,6 +18,9 @@ from recollect.records.frozen import MAX_DEPTH
 from recollect.records.record import fields_from_json, located, unlocated
 from recollect.records.unchecked import altered
 
+#: The fields that a scope can fix, and by whose values a quota can be counted.
+Per: TypeAlias = Literal["user", "agent", "conversation"]
+SCOPED: tuple[Per, ...] = get_args(Per)
 #: A batch can contain a remember_all, which contains remember operations.
 _MAX_DEPTH = 2
 #: Name -> operation.

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 
 from recollect.arguments import file_path
 from recollect.errors import InvalidArgumentError
-from recollect.operations.base import Operation
+from recollect.operations.base import SCOPED, Operation, Per
 from recollect.operations.checks import check_choice, check_count
 from recollect.redaction import CATEGORIES
 from recollect.redaction.redactor import check_categories
@@ -17,9 +17,6 @@ from recollect.salience import LEVELS, Level
 #: What a write that exceeds the quota can do.
 WhenFull: TypeAlias = Literal["refuse", "least recent", "least important"]
 WHEN_FULL: tuple[WhenFull, ...] = get_args(WhenFull)
-#: The fields that a scope can fix, and by whose values a quota can be counted.
-Per: TypeAlias = Literal["user", "agent", "conversation"]
-SCOPED: tuple[Per, ...] = get_args(Per)
 
 
 def check_low_water(value: object, when_full: WhenFull) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from recollect.memory.context.quoting import TRUST
+from recollect.agents.prompts import TRUST
 from recollect.server.mcp.access import Access
 from recollect.server.mcp.tools import ToolError
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from recollect import Hit, Record
-from recollect.memory.context.validity import Validity, valid_hits
-from recollect.memory.context.values import PARTS
+from recollect.agents.prompts import PARTS, Validity, valid_hits
 from recollect.records.graph import OBSERVATION
 from recollect.server.mcp.budget import CURSOR, PAGE, budget, fitting, page_of, tokens_of
 from recollect.server.mcp.schemas import array, integer, mapping, number, string

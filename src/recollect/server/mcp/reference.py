@@ -13,7 +13,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
-from recollect.memory.context.validity import still_valid
+from recollect.filters.tree import ValidAt
 from recollect.records.graph import Entity, Graph, Relation
 from recollect.server.mcp.budget import tokens_of
 from recollect.server.mcp.schemas import Schema, array, boolean, mapping, string
@@ -138,12 +138,23 @@ def _with_relations(call: Call, graph: Graph, entities: list[Entity]) -> Result:
 
 
 def _valid(call: Call, graph: Graph, entities: list[Entity]) -> list[Entity]:
-    """Return entities without the observations that are not valid any more."""
+    """Return entities without the observations that are not valid, or that another observation replaces.
+
+    Cost:
+        O(observations): no index is needed.
+    """
+    now = call.memory.now()
     records = {entity.name: graph.entity_records(entity.name) for entity in entities}
-    valid = {record.id for record in still_valid(call.memory, [each for some in records.values() for each in some])}
+    every = [each for some in records.values() for each in some]
+    replaced = {
+        each for record in every if (record.valid_from or record.time or now) <= now for each in record.supersedes
+    }
+    ended = {record.id for record in every if not ValidAt(now).matches(record)} | replaced
+    if not ended:
+        return entities
     out = []
     for entity in entities:
-        texts = {record.content for record in records[entity.name] if record.id in valid}
+        texts = {record.content for record in records[entity.name] if record.id not in ended}
         out.append(entity._replace(observations=tuple(text for text in entity.observations if text in texts)))
     return out
 
