@@ -982,6 +982,19 @@ def test_reads_take_what_is_shared_and_writes_only_what_is_the_users(run: Run) -
     assert "not both" in run("forget", "abcd", "--user", "ana", code=2).stderr
 
 
+def test_an_empty_name_of_a_user_is_a_mistake_unless_a_variable_names_one(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("remember", "Bob's code is 1234", "--user", "bob")
+    for command in (("recall", "code"), ("list",), ("grep", "code"), ("context", "code"), ("entities",), ("log",)):
+        for name in ("", "  "):
+            assert "is empty" in run(*command, "--user", name, code=1).stderr
+    for command in (("contradictions", "--resolve"), ("duplicates", "--merge"), ("consolidate",), ("forget", "--yes")):
+        assert "is empty" in run(*command, "--user", "", code=1).stderr
+    monkeypatch.setenv("RECOLLECT_USER", "ana")
+    assert "Bob" in run("list", "--user", "").stdout
+
+
 def test_a_table_is_stacked_where_there_is_no_room_for_columns(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run("remember", "Priya's manager is Ruben, and the two like dumplings", "--user", "ana")
     run("remember", "A second note about Priya and her manager")

@@ -225,3 +225,12 @@ def test_a_time_in_place_of_the_time_from_which_it_is_true_is_warned_of(memory: 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         memory.supersede(oslo.id, "Ana lives in Bonn", time="2099-01-01", at=memory.now())
+
+
+@pytest.mark.parametrize("when", ["on 3 March", "in March", "in March 2026"])
+def test_a_context_about_a_date_without_a_year_has_what_was_valid_then(when: str) -> None:
+    memory = recollect.open(":memory:", embedder="none", zone="UTC")
+    rome = memory.remember("Ana's office is in Rome", time="2026-01-10")
+    memory.remember("Ana's office is in Oslo", time="2026-06-01", supersedes=[rome.id])
+    prompt = memory.context(f"Where was Ana's office {when}?", time="2026-09-01")
+    assert "until 2026-06-01: Ana's office is in Rome" in prompt

@@ -71,7 +71,8 @@ def test_only_the_newest_turns_are_sent(memory: Memory) -> None:
     agent = MemoryAwareAgent(chat, memory, conversation="c", turns=2)
     for n in range(4):
         agent.ask(f"question {n}")
-    assert [each["content"] for each in chat.seen[-1]] == ["question 2", "reply 3", "question 3"]
+    sent = [each["content"] for each in chat.seen[-1] if each["role"] != "system"]
+    assert sent == ["question 2", "reply 3", "question 3"]
 
 
 @pytest.mark.parametrize("text", ["", " ", None, 7])
@@ -174,6 +175,38 @@ def test_what_was_extracted_from_a_superseded_message_ends_with_it(memory: Memor
     MemoryAwareAgent(asked, memory, user="ana", conversation="mon").ask("In which city do I live?")
     assert "Graz" not in str(asked.seen)
     assert "Linz" in str(asked.seen)
+
+
+def test_what_was_said_before_the_newest_turns_of_the_conversation_is_still_known(memory: Memory) -> None:
+    chat = Chat()
+    agent = MemoryAwareAgent(chat, memory, user="ana", conversation="c", turns=4)
+    agent.ask("I am allergic to peanuts. Always answer in French.")
+    for number in range(6):
+        agent.ask(f"question {number}?")
+    agent.ask("What am I allergic to?")
+    last = chat.seen[-1]
+    assert "peanuts" in last[0]["content"]
+    assert "French" in last[0]["content"]
+    assert not any("peanuts" in each["content"] for each in last[1:])
+    assert "question 5" not in last[0]["content"]  # it is among the turns
+
+
+def test_an_answer_to_a_turn_that_is_not_valid_any_more_is_left_out_with_it(memory: Memory) -> None:
+    chat = Chat()
+    agent = MemoryAwareAgent(chat, memory, user="ana", conversation="c", contradictions="supersede")
+    for text in ("I live in Rome.", "I moved to Oslo.", "Where do I live?"):
+        agent.ask(text)
+    messages = [each for each in chat.seen[-1] if each["role"] != "system"]
+    assert [each["content"] for each in messages if each["role"] == "user"] == ["I moved to Oslo.", "Where do I live?"]
+    assert messages[0]["role"] == "user"
+
+
+@pytest.mark.parametrize("reply", [{"role": "assistant", "content": "hi"}, None, 5, b"hi"])
+def test_a_reply_of_another_form_is_an_error_and_is_not_recorded(memory: Memory, reply: Any) -> None:
+    agent = MemoryAwareAgent(lambda messages: reply, memory, conversation="c")
+    with pytest.raises(InvalidArgumentError, match="must return text"):
+        agent.ask("hello")
+    assert [turn.role for turn in memory.find()] == ["user"]
 
 
 def test_what_was_derived_from_more_than_what_ended_stays(memory: Memory) -> None:

@@ -6,7 +6,7 @@ The message of the user is durable before the model is called, so a model that f
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping
 from typing import Any
 
 from recollect import filters as f
@@ -14,12 +14,13 @@ from recollect.agents.manager import Manager, Recorded
 from recollect.errors import InvalidArgumentError
 from recollect.memory import Memory
 from recollect.memory.context.validity import still_valid
+from recollect.records.record import Record
 
 #: A message of a chat: {"role": ..., "content": ...}.
 Message = dict[str, str]
 #: What a chat model returns: a text, or its parts one after the other; awaited or not.
 Reply = str | Iterable[str] | AsyncIterator[str] | Awaitable[Any]
-_INTRODUCTION = "What is remembered of earlier conversations follows."
+_INTRODUCTION = "What is remembered follows."
 
 
 class MemoryAwareAgent:
@@ -102,7 +103,7 @@ class MemoryAwareAgent:
         parts: list[str] = []
         complete = False
         try:
-            for part in [reply] if isinstance(reply, str) else reply:
+            for part in _parts_of(reply):
                 parts.append(_checked(part))
                 yield part
             complete = True
@@ -126,7 +127,7 @@ class MemoryAwareAgent:
                     parts.append(_checked(part))
                     yield part
             else:
-                for part in [reply] if isinstance(reply, str) else reply:
+                for part in _parts_of(reply):
                     parts.append(_checked(part))
                     yield part
             complete = True
@@ -139,13 +140,15 @@ class MemoryAwareAgent:
         """Record the message of the user, and return the messages for the model."""
         if not isinstance(text, str) or not text.strip():
             raise InvalidArgumentError("text", text, "must be text that is not empty")
-        history = self._history()
-        known = self.memory.context(text, max_tokens=self._max_tokens, where=~self._here)
+        sent = self._newest_turns()
+        # What is sent anyway is no part of the context; earlier turns of this conversation can be.
+        elsewhere = ~f.id(*(turn.id for turn in sent)) if sent else None
+        known = self.memory.context(text, max_tokens=self._max_tokens, where=elsewhere)
         self._record("user", text)
         system = "\n\n".join(filter(None, (self._instructions, f"{_INTRODUCTION}\n\n{known}" if known else "")))
         return [
             *([{"role": "system", "content": system}] if system else []),
-            *history,
+            *_messages(still_valid(self.memory, sent), sent),
             {"role": "user", "content": text},
         ]
 
@@ -153,13 +156,10 @@ class MemoryAwareAgent:
     def _here(self) -> f.Filter:
         return f.kind("conversation") & f.conversation(self._conversation)
 
-    def _history(self) -> list[Message]:
+    def _newest_turns(self) -> list[Record]:
         """Return the newest turns of the conversation, oldest first."""
-        newest = still_valid(self.memory, self.memory.find(self._here, order="newest", limit=self._turns))
-        return [
-            {"role": turn.role or "user", "content": str(turn.content)}
-            for turn in sorted(newest, key=lambda each: each.position or 0)
-        ]
+        newest = self.memory.find(self._here, order="newest", limit=self._turns)
+        return sorted(newest, key=lambda each: each.position or 0)
 
     def _record(self, role: str, text: str, **metadata: Any) -> Recorded:
         message: dict[str, Any] = {"role": role, "content": text}
@@ -172,6 +172,32 @@ class MemoryAwareAgent:
         text = "".join(parts)
         if text.strip():
             self._record("assistant", text, **({} if complete else {"incomplete": True}))
+
+
+def _messages(valid: list[Record], turns: list[Record]) -> list[Message]:
+    """Return the turns that are valid as messages, without the answers to those that are not."""
+    ids = {turn.id for turn in valid}
+    out: list[Message] = []
+    answered = False  # whether the last message of the user is among them
+    for turn in turns:
+        is_user = (turn.role or "user") == "user"
+        answered = turn.id in ids if is_user else answered
+        if turn.id in ids and answered:
+            out.append({"role": turn.role or "user", "content": str(turn.content)})
+    return out
+
+
+def _parts_of(reply: Any) -> Iterable[Any]:
+    """Return the parts of a reply.
+
+    Raises:
+        InvalidArgumentError: It is neither a text nor an iterator over texts.
+    """
+    if isinstance(reply, str):
+        return [reply]
+    if isinstance(reply, (Mapping, bytes)) or not isinstance(reply, Iterable):
+        raise InvalidArgumentError("chat", reply, "must return text, or an iterator over texts")
+    return reply
 
 
 def _checked(part: object) -> str:

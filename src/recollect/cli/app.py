@@ -358,8 +358,9 @@ def owner_options(command: F) -> F:
 
     @functools.wraps(command)
     def wrapped(*args: Any, user: str | None, agent: str | None, conversation: str | None, **options: Any) -> Any:
-        # An empty name is none: `--user ""` reads all where the variable names a user.
-        return command(*args, owners=Owners(user or None, agent or None, conversation or None), **options)
+        if user == "" and os.environ.get(USER_VARIABLE):
+            user = None  # `--user ""` is how to read all where the variable names a user; else it is a mistake
+        return command(*args, owners=Owners.checked({}, user, agent, conversation), **options)
 
     out: Any = wrapped
     default = f" Default: {USER_VARIABLE}."

@@ -299,7 +299,7 @@ def _forget_where(settings: Settings, memory: Any, where: Filter, yes: bool) -> 
     found = memory.find(where, limit=5)
     if found and not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("--where forgets all matching records: confirm with --yes")
+            raise click.UsageError("this forgets all records that match: confirm with --yes")
         render.show_records(found, zone_of(memory.zone))
         click.confirm(f"Forget {memory.count(where)} matching records, including these?", abort=True)
     count = memory.forget_where(where)

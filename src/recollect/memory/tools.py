@@ -460,13 +460,14 @@ def _checked(tool: str, schema: Json, arguments: object) -> Json:
     if not isinstance(arguments, Mapping):
         raise InvalidOperationError(arguments, "must be a JSON object of arguments")
     given = {name: value for name, value in arguments.items() if value is not None}
+    for name in given:
+        if name not in schema["properties"]:
+            raise UnknownArgumentError(tool, str(name), "")
     for name in schema["required"]:
         if name not in given:
             raise InvalidArgumentError(name, None, f"is required by {tool}")
     for name, value in given.items():
-        expected = schema["properties"].get(name)
-        if expected is None:
-            raise UnknownArgumentError(tool, str(name), "")
+        expected = schema["properties"][name]
         if isinstance(value, bool) or not isinstance(value, _TYPES[expected["type"]]):
             raise InvalidArgumentError(name, value, f"must be {_CALLED[expected['type']]}")
         if isinstance(value, list) and not all(isinstance(each, str) for each in value):

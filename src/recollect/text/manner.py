@@ -161,9 +161,19 @@ _QUOTED = re.compile(
 )
 
 
+#: What introduces a text that is pasted up to its end, and the first line of a mail.
+_PASTED = re.compile(
+    r"\b(?:summari[sz]e|translate|rewrite|rephrase|proofread|shorten|copied|pasted|forwarded|e-?mail|letter|article|page"
+    r"|manual|sign|says|said|wrote|writes|reads)\b[^\n:.!?]{0,60}:.*|^(?:subject|from|to|date):.*",
+    re.IGNORECASE | re.MULTILINE | re.DOTALL,
+)
+
+
 def _without_quotes(text: str) -> str:
-    """Return a text without what it quotes, which is not the wish of its author."""
-    if not any(mark in text for mark in '">`\u201c\u201e«'):  # most texts stop here
+    """Return a text without what it quotes or what was pasted, which is not the wish of its author."""
+    if ":" in text:
+        text = _PASTED.sub("", text)
+    if not any(mark in text for mark in '">`\u201c\u201e«'):
         return text
     return _QUOTED.sub('""', text)
 
@@ -177,15 +187,20 @@ def standing_spans(text: str) -> tuple[tuple[int, int], ...]:
     ()
     """
     found: list[tuple[int, int]] = []
-    others = False
+    own = _QUOTED.sub(_blank, _PASTED.sub(_blank, text))
+    others = own != text
     for start, end in _sentences(text):
-        if not standing_tags(text[start:end]):
+        if not standing_tags(own[start:end]):
             others = True
         elif found and not text[found[-1][1] : start].strip():
             found[-1] = found[-1][0], end
         else:
             found.append((start, end))
     return tuple(found) if others else ()
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found[0])
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:

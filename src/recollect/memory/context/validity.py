@@ -50,7 +50,9 @@ class Validity:
         self._calls = calls
         self._now = microseconds(now)
         self._all = asks_what_holds(question) is Holds.BEFORE or _states_validity(where)
-        self._span = time_in_question(named(question, now), now) or (self._now, self._now + 1)
+        span = time_in_question(named(question, now), now)
+        self._all = self._all or span is None  # a day or a month of any year: what has ended says until when it was
+        self._span = span or (self._now, self._now + 1)
         self._zone = zone
         self._ends: dict[str, datetime] = {}
         self.add(records)
