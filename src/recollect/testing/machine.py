@@ -35,10 +35,12 @@ from recollect.memory.calls import remember_operation
 from recollect.memory.memory import Memory
 from recollect.operations import ORDERS, Order, Remember
 from recollect.records.record import Record
+from recollect.records.turns import OTHER_BRANCH
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.testing.loopback import Loopback
 from recollect.testing.strategies import filters, names, records, texts, times
+from recollect.text.manner import WISHES
 from recollect.text.outlines.nodes import from_json, node_hash, said_digest
 
 
@@ -201,6 +203,13 @@ def memory_machine(
                 if outcome.record is not None:
                     assert (outcome.status == "created") == (outcome.record.id not in before)
                     self.model[outcome.record.id] = outcome.record
+            # Turns that the list has left, or come back to, differ in these tags alone.
+            for turn in self.memory.find("conversation=chat"):
+                known = self.model[turn.id]
+                assert known.changed(tags=()) == turn.changed(tags=())
+                assert set(known.tags) ^ set(turn.tags) <= {OTHER_BRANCH, *WISHES}
+                assert OTHER_BRANCH not in turn.tags or turn.content not in words
+                self.model[turn.id] = turn
             self._committed(before)
             root = self.memory.root
             assert self.memory.add_messages(messages, conversation="chat").count("unchanged") == len(words)

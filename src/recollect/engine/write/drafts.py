@@ -171,7 +171,7 @@ def _with_standing_tags(content: object, fields: Mapping[str, Any], tags: Any, *
     kind = fields.get("kind")
     if isinstance(kind, str) and kind.casefold() in _OF_OTHERS:
         return tags
-    if tags and _is_list(tags) and OTHER_BRANCH in tags:
+    if isinstance(tags, (list, tuple)) and OTHER_BRANCH in tags:  # an iterator would be read by that
         return tags
     found = standing_tags(content)
     if not stands:
