@@ -155,10 +155,17 @@ def standing_tags(text: str) -> tuple[str, ...]:
 
 #: What is quoted: lines of a reply, code, and more than two words in quotation marks.
 _QUOTED = re.compile(
-    r"^[^\S\n]*>.*$|^```.*?(?:^```|\Z)|\"[^\"\n]*?\s[^\"\n]*?\s[^\"\n]*\"|\u201c[^\u201d]*?\s[^\u201d]*?\s[^\u201d]*\u201d"
-    r"|«[^»]*?\s[^»]*?\s[^»]*»|\u201e[^\u201c\u201d]*?\s[^\u201c\u201d]*?\s[^\u201c\u201d]*[\u201c\u201d]",
-    re.MULTILINE | re.DOTALL,
+    r"^[^\S\n]*>.*$|^```[^`]*(?:```|\Z)|\"[^\"\n]*\"|\u201c[^\u201c\u201d]*\u201d|«[^«»]*»|\u201e[^\u201e\u201c\u201d]*[\u201c\u201d]",
+    re.MULTILINE,
 )
+
+
+def _hidden(found: re.Match[str]) -> str:
+    """Return blanks for a quotation; one of a name or two is left as it is."""
+    return found[0] if found[0][0] in _MARKS and found[0].strip(_MARKS).count(" ") < 2 else " " * len(found[0])
+
+
+_MARKS = '"\u201c\u201d\u201e«» '
 
 
 #: What introduces a text that is pasted up to its end, and the first line of a mail.
@@ -175,7 +182,7 @@ def _without_quotes(text: str) -> str:
         text = _PASTED.sub("", text)
     if not any(mark in text for mark in '">`\u201c\u201e«'):
         return text
-    return _QUOTED.sub('""', text)
+    return _QUOTED.sub(_hidden, text)
 
 
 def standing_spans(text: str) -> tuple[tuple[int, int], ...]:
@@ -187,7 +194,7 @@ def standing_spans(text: str) -> tuple[tuple[int, int], ...]:
     ()
     """
     found: list[tuple[int, int]] = []
-    own = _QUOTED.sub(_blank, _PASTED.sub(_blank, text))
+    own = _QUOTED.sub(_hidden, _PASTED.sub(_blank, text))
     others = own != text
     for start, end in _sentences(text):
         if not standing_tags(own[start:end]):

@@ -102,7 +102,7 @@ def _restates(role: str | None, text: str, other: Turn) -> bool:
     >>> _restates("user", said, Turn("user", None, "My train to Rome is on Sunday."))
     False
     """
-    if role != other.role or role != "user" or only_asks(text):
+    if role != other.role or role != "user" or text == other.content or only_asks(text):
         return False
     one, two = (Counter(run for run, _ in runs(each)) for each in (text, other.content))
     common, (share, of) = (one & two).total(), _COMMON_SHARE
