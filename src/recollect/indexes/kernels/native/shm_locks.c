@@ -12,7 +12,7 @@
    it are one step for a fork in another thread.
 
    A fork also inherits what SQLite knows of the locks of its parent, by the device and number of each file, and would
-   take them for its own: it would read without a lock, or never write. So SQLite is told of another device in each fork.
+   take them for its own: it would read without a lock, or never write. So SQLite sees another device in each fork.
    It opens a file there as one that it does not know, and sets real locks. */
 
 #define _GNU_SOURCE
