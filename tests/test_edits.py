@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import recollect
 from recollect.importers import import_path
@@ -84,6 +86,55 @@ class TestEdits:
         assert abandoned(memory) == [BERGEN, "Fine."]
         assert [str(hit.record.content) for hit in memory.recall("flight").standing] == [OSLO]
 
+    def test_a_branch_that_a_list_leaves_for_an_earlier_one_is_abandoned(self, memory: Memory) -> None:
+        """The last of the earlier branch and the first of the later one may have other roles."""
+        first, second = [user("hi"), assistant("one")], [user("hi"), assistant("two")]
+        passed(memory, *first)
+        passed(memory, *second, user("why two?"), assistant("it is even"))
+        passed(memory, *first, user("why one?"))
+        assert abandoned(memory) == ["two", "why two?", "it is even"]
+        passed(memory, *second, user("why two?"), assistant("it is even"), user("and three?"))
+        assert abandoned(memory) == ["one", "why one?"]
+
+    def test_a_list_without_a_new_turn_comes_back_to_nothing(self, memory: Memory) -> None:
+        passed(memory, user("hi"), assistant("one"))
+        passed(memory, user("hi"), assistant("two"))
+        passed(memory, user("hi"), assistant("one"))  # a repeated call, perhaps
+        assert abandoned(memory) == ["one"]
+
+    def test_what_is_said_again_in_another_branch_is_no_return(self, memory: Memory) -> None:
+        passed(memory, *pairs(0, 2), user("yes"), assistant("Booked."))
+        passed(memory, *pairs(0, 2), user("no"), assistant("Why?"))
+        passed(memory, *pairs(0, 2), user("no"), assistant("Why?"), user("yes"), assistant("Booked."))
+        assert abandoned(memory) == ["yes", "Booked."]
+        turns = memory.find("conversation=c", order="position")
+        assert [turn.content for turn in turns[-4:]] == ["no", "Why?", "yes", "Booked."]
+        assert all(OTHER_BRANCH not in turn.tags for turn in turns[-4:])
+
+    def test_a_result_of_a_tool_that_was_cut_is_no_edit(self, memory: Memory) -> None:
+        def calls(*results: str) -> list[dict[str, Any]]:
+            each = [[user(f"run {n}"), {"role": "tool", "content": text}] for n, text in enumerate(results)]
+            return [turn for pair in each for turn in (*pair, assistant(f"ran {pair[0]['content']}"))]
+
+        passed(memory, *calls("long result", "longer result"))
+        passed(memory, *calls("[cleared]", "longer result"), user("thanks"))
+        assert abandoned(memory) == []
+        assert memory.count("kind=summary") == 0
+
+    @pytest.mark.parametrize("said", [1, 2, 3, 4, 5])
+    def test_new_requests_that_resemble_the_first_one_abandon_nothing(self, memory: Memory, said: int) -> None:
+        for n, what in enumerate(("milk", "rice", "soap", "bread", "salt")[: said + 1]):
+            passed(memory, user(f"Add two packets of {what} to the shopping list for Friday please"), assistant(f"{n}"))
+        assert abandoned(memory) == []
+
+    @pytest.mark.parametrize(("turns", "left"), [(4, 4), (5, 0)])
+    def test_the_first_message_of_a_long_conversation_is_not_replaced_by_one_like_it(
+        self, memory: Memory, turns: int, left: int
+    ) -> None:
+        passed(memory, user(OSLO), *pairs(0, 3)[: turns - 1])
+        passed(memory, user(BERGEN))
+        assert len(abandoned(memory)) == left
+
     @pytest.mark.parametrize(
         "more",
         [
@@ -154,6 +205,105 @@ class TestEdits:
             assert memory.check() == []
 
 
+class TestTrees:
+    @settings(max_examples=100)
+    @given(
+        st.lists(
+            st.tuples(st.sampled_from(["go on", "answer again", "edit", "come back", "trim"]), st.integers(0, 99)),
+            min_size=4,
+            max_size=9,
+        )
+    )
+    def test_what_a_list_has_is_live_and_what_it_has_left_is_not(self, steps: list[tuple[str, int]]) -> None:
+        """As in an application whose users edit, generate again and return to earlier branches."""
+        memory = recollect.open(":memory:", embedder="none", zone="UTC")
+        turns: list[dict[str, Any]] = []
+        earlier: list[list[dict[str, Any]]] = []
+        said = 0
+        for step, number in steps:
+            if step == "answer again":
+                turns = turns[:-1]
+            elif step == "edit":
+                turns = turns[: 2 * (1 + number % max(1, len(turns) // 2 - 1))]
+            elif step == "come back" and earlier:
+                turns = list(earlier[number % len(earlier)])
+            for says in (user, assistant)[len(turns) % 2 :]:
+                turns = [*turns, says(f"message {said} of the story")]
+                said += 1
+            earlier.append(turns)
+            passed(memory, *(turns[-4:] if step == "trim" else turns))
+            stored = memory.find("conversation=c and kind=conversation")
+            live = {record.content for record in stored if OTHER_BRANCH not in record.tags}
+            assert live == {turn["content"] for turn in turns}
+            assert {record.content for record in stored} == {turn["content"] for each in earlier for turn in each}
+            assert len(stored) == said, "each message is stored once"
+            assert memory.count("kind=summary") == 0
+        memory.close()
+
+
+class TestWhereAbandonedTurnsAreLeftOut:
+    """Each test has a control: the same turns, not abandoned."""
+
+    START = (user("Hello from the north."), assistant("Hi."))
+
+    def conversation(self, memory: Memory, *said: dict[str, Any], abandon: bool = True) -> None:
+        passed(memory, *self.START, *said, user="ana")
+        if abandon:
+            passed(memory, *self.START, user("Never mind."), assistant("Fine."), user="ana")
+            assert len(abandoned(memory)) == len(said)
+
+    @pytest.mark.parametrize("abandon", [True, False])
+    def test_no_number_of_them_crowds_out_what_holds(self, memory: Memory, abandon: bool) -> None:
+        fact = "A boat was sold by Karl in the harbour years ago, and the price was 90 euros; " + "it rained and " * 12
+        memory.remember(fact, user="ana")
+        self.conversation(
+            memory,
+            *(
+                each
+                for n in range(300)
+                for each in (user(f"harbour boat price {n}"), assistant(f"boat harbour price {n}"))
+            ),
+            abandon=abandon,
+        )
+        assert ("90 euros" in memory.context("harbour boat price", 300, user="ana")) == abandon
+
+    @pytest.mark.parametrize("abandon", [True, False])
+    def test_pinned_ones_are_in_no_context(self, memory: Memory, abandon: bool) -> None:
+        self.conversation(memory, user("The boat is in Bergen."), assistant("Noted."), abandon=abandon)
+        (turn,) = memory.grep("Bergen")
+        memory.update(turn.id, pinned=True)
+        assert ("Bergen" in memory.context("Which day is it?", user="ana")) != abandon
+
+    @pytest.mark.parametrize("abandon", [True, False])
+    def test_conversation_context_shows_as_many_turns_as_it_can(self, memory: Memory, abandon: bool) -> None:
+        self.conversation(memory, *pairs(0, 20))
+        if not abandon:
+            for turn in memory.find(f"tag={OTHER_BRANCH}"):
+                memory.update(turn.id, tags=[])
+        assert ("Hello" in memory.conversation_context("c", 4)) == abandon
+
+    @pytest.mark.parametrize("abandon", [True, False])
+    def test_they_contradict_nothing(self, memory: Memory, abandon: bool) -> None:
+        memory.remember("I live in Rome.", user="ana", kind="user_fact", time="2020-01-01")
+        self.conversation(memory, user("I live in Oslo."), assistant("Noted."), abandon=abandon)
+        assert len(memory.contradictions(user="ana")) == (0 if abandon else 1)
+
+    @pytest.mark.parametrize("abandon", [True, False])
+    def test_they_duplicate_nothing(self, memory: Memory, abandon: bool) -> None:
+        self.conversation(memory, user("The boat is in Bergen harbour."), assistant("Noted."), abandon=abandon)
+        passed(memory, *self.START, user("Never mind."), assistant("Fine."), user("The boat is in Bergen harbour."))
+        memory.add_messages([user("The boat is in Bergen harbour.")], conversation="d", user="ana")
+        assert len(memory.duplicates(turns=True, user="ana")) == (0 if abandon else 1)
+
+    @pytest.mark.parametrize("abandon", [True, False])
+    def test_no_summary_is_made_of_them(self, memory: Memory, abandon: bool) -> None:
+        self.conversation(memory, user("My passport is X777."), assistant("Stored."), abandon=abandon)
+        memory.consolidate(min_count=2)
+        made = [str(record.content) for record in memory.find() if record.derived_from]
+        assert made
+        assert any("X777" in text for text in made) != abandon
+
+
 class TestSummaries:
     @pytest.mark.parametrize("role", ["user", "assistant", "system"])
     def test_a_summary_in_the_place_of_turns_is_stored_as_one_and_replaced_by_the_next(
@@ -192,12 +342,71 @@ class TestSummaries:
         passed(memory, {"role": "system", "content": "You are a tutor. Today is Tuesday."}, *pairs(2, 7))
         assert memory.count("kind=summary") == 0
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "Summary of the conversation so far: they talked.",
+            "Here is a summary of the conversation to date:\n\nThey talked.",
+            "## Conversation summary\nThey talked.",
+            "**Summary:** they talked.",
+            "The conversation so far: they talked.",
+            "This session goes on from another one. The conversation is summarized below: they talked.",
+            "Zusammenfassung des Gesprächs: sie redeten.",
+            "Bisheriges Gespräch: sie redeten.",
+            "Resumen de la conversación: hablaron.",
+            "Résumé de la conversation : ils ont parlé.",
+            "Riassunto della conversazione: parlarono.",
+            "Resumo da conversa: falaram.",
+            "Samenvatting van het gesprek: ze praatten.",
+            "对话摘要：他们谈过。",
+            "会話の要約: 話した。",
+        ],
+    )
+    def test_a_system_prompt_that_begins_as_a_summary_is_one(self, memory: Memory, text: str) -> None:
+        passed(memory, *pairs(0, 6))
+        passed(memory, {"role": "system", "content": text}, *pairs(2, 7))
+        assert [record.content for record in memory.find("kind=summary")] == [text]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "You are a support agent. End with a summary. It is 10:0{}.",
+            "You write a summary of the conversation. It is 10:0{}.",
+            "Use the previous conversation. It is 10:0{}.",
+            "Consider the conversation so far. It is 10:0{}.",
+            "A summary bot. It is 10:0{}.",
+            "请在最后给出总结。10:0{}",
+        ],
+    )
+    def test_a_system_prompt_that_speaks_of_summaries_is_none(self, memory: Memory, text: str) -> None:
+        passed(memory, {"role": "system", "content": text.format(0)}, *pairs(0, 6))
+        passed(memory, {"role": "system", "content": text.format(1)}, *pairs(2, 7))
+        passed(memory, {"role": "system", "content": text.format(2)}, *pairs(3, 8))
+        assert memory.count("kind=summary") == 0
+
     def test_a_record_of_the_same_kind_of_somebody_is_no_summary_of_turns(self, memory: Memory) -> None:
         mine = memory.remember("Summary 0: mine", kind="summary", conversation="c")
         passed(memory, *pairs(0, 6))
         passed(memory, user("Summary 1: they talked."), *pairs(3, 7))
         assert memory.find("kind=summary", order="newest")[0].supersedes == ()
         assert memory.valid_until([mine.id]) == {}
+
+    @pytest.mark.parametrize("erases", [False, True])
+    @pytest.mark.parametrize("user_name", [None, "ana"])
+    def test_a_summary_that_was_forgotten_or_erased_stays_so(
+        self, memory: Memory, erases: bool, user_name: str | None
+    ) -> None:
+        passed(memory, *pairs(0, 6), user=user_name)
+        texts = [user("Summary 0: Ana has the flu."), *pairs(2, 7)]
+        assert passed(memory, *texts, user=user_name)[0] == "created"
+        (found,) = memory.find("kind=summary")
+        if erases:
+            memory.erase(found.id)
+        else:
+            memory.forget(found.id)
+        assert passed(memory, *texts, user("go on"), user=user_name)[0] == "unchanged"
+        assert memory.count("kind=summary") == 0
+        assert passed(memory, user("Summary 1: they talked."), *texts[3:], user=user_name)[0] == "created"
 
     def test_a_summary_that_was_forgotten_is_not_replaced(self, memory: Memory) -> None:
         passed(memory, *pairs(0, 6))
@@ -275,6 +484,13 @@ class TestStanding:
             ("said:instruction",)
         ]  # it weighs as much, and governs nothing
         assert memory.recall("language").standing == ()
+        passed(memory, *pairs(0, 1))
+        memory.remember_all([{"content": "Never use emojis.", "conversation": "c", "role": "user", "standing": False}])
+        passed(memory, *pairs(0, 1), user("And now?"))  # leaves it
+        assert abandoned(memory) == ["Never use emojis."]
+        passed(memory, *pairs(0, 1), user("Never use emojis."), assistant("Fine."))  # comes back to it
+        assert abandoned(memory) == ["And now?"]
+        assert [record.tags for record in memory.find("conversation=c and content~emojis")] == [("said:instruction",)]
         memory.remember_all([{"content": "Always answer in German.", "standing": False}])
         assert memory.recall("language").standing == ()
         memory.remember("Always answer in Spanish.")  # the control

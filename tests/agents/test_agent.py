@@ -201,6 +201,19 @@ def test_an_answer_to_a_turn_that_is_not_valid_any_more_is_left_out_with_it(memo
     assert messages[0]["role"] == "user"
 
 
+@pytest.mark.parametrize("greeting", ["I am Otto.", None])
+def test_a_greeting_that_begins_the_conversation_is_sent(memory: Memory, greeting: str | None) -> None:
+    if greeting is not None:
+        memory.add_messages([{"role": "assistant", "content": greeting}], conversation="c", user="ana")
+    chat = Chat()
+    agent = MemoryAwareAgent(chat, memory, user="ana", conversation="c", turns=2)
+    for text in ("Who are you?", "And your age?"):
+        agent.ask(text)
+    first, second = ([each["content"] for each in sent if each["role"] != "system"] for sent in chat.seen)
+    assert first == [*([greeting] if greeting else []), "Who are you?"]
+    assert second == ["Who are you?", "reply 1", "And your age?"]
+
+
 @pytest.mark.parametrize("reply", [{"role": "assistant", "content": "hi"}, None, 5, b"hi"])
 def test_a_reply_of_another_form_is_an_error_and_is_not_recorded(memory: Memory, reply: Any) -> None:
     agent = MemoryAwareAgent(lambda messages: reply, memory, conversation="c")

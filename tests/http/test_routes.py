@@ -486,5 +486,9 @@ def test_whose_records_are_read_is_said_in_a_query_as_in_a_body(server: Server) 
             assert {each["record"]["content"] for each in answer.json["hits"]} == expected
     assert server("GET", "/v1/default/recall?question=note&min_confidence=auto").status == 200
     assert server("GET", "/v1/default/recall?question=note&min_confidence=much").status == 400
+    for include, found in (("records,outline", True), ("glossary", False)):
+        text = server("GET", f"/v1/default/context?question=note&user=ana&include={include}").json["text"]
+        assert ("a note of ana" in text) == found
+    assert server("GET", "/v1/default/context?question=note&include=everything").status == 400
     only = server("POST", "/v1/default/recall", {"question": "note", "in": {"scope": {"user": "ana"}}}).json["hits"]
     assert [each["record"]["content"] for each in only] == ["a note of ana"]

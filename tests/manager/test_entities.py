@@ -280,6 +280,9 @@ def test_a_sentence_about_two_entities_is_stored_once_and_known_of_both(memory: 
     assert memory.extract_entities("ada lovelace MOVED to London.").results == ()
     for entity in ("ada_lovelace", "london"):
         assert "moved to London" in memory.entity_context(entity)
+    assert memory.entity_context("london").startswith("Known facts about london:")  # the name is of the other entity
+    memory.extract_entities("London is a city.")
+    assert memory.entity_context("london").startswith("Known facts about London:")
     assert memory.entity_context("paris") == ""
 
 

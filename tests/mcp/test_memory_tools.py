@@ -276,6 +276,14 @@ def test_context_is_a_text_within_its_budget(memory: recollect.Memory, server: C
     assert result.structured_content["ids"] == [memory.recall("seat")[0].record.id]
 
 
+def test_a_record_that_instructs_and_answers_is_named_once(memory: recollect.Memory, server: Connected) -> None:
+    text = "Always answer in metres. The boat is 5 m long."
+    record = memory.remember(text, user="ana", kind="conversation", role="user", conversation="x")
+    assert len([item for item in memory.context("How long is the boat?", user="ana").items if item.included]) == 2
+    result = server.call("context", question="How long is the boat?", user="ana")
+    assert result.structured_content["ids"] == [record.id]
+
+
 def test_what_does_not_exist_is_an_error_that_says_how_to_find_ids(server: Connected) -> None:
     assert "recall or list" in server.refused("get", id="nothing")
     assert "[unknown_record]" in server.refused("forget", id="nothing")

@@ -15,6 +15,7 @@ from recollect.errors import InvalidArgumentError
 from recollect.memory import Memory
 from recollect.memory.context.validity import still_valid
 from recollect.records.record import Record
+from recollect.records.turns import OTHER_BRANCH
 
 #: A message of a chat: {"role": ..., "content": ...}.
 Message = dict[str, str]
@@ -158,7 +159,7 @@ class MemoryAwareAgent:
 
     def _newest_turns(self) -> list[Record]:
         """Return the newest turns of the conversation, oldest first."""
-        newest = self.memory.find(self._here, order="newest", limit=self._turns)
+        newest = self.memory.find(self._here & ~f.tag(OTHER_BRANCH), order="newest", limit=self._turns)
         return sorted(newest, key=lambda each: each.position or 0)
 
     def _record(self, role: str, text: str, **metadata: Any) -> Recorded:
@@ -178,7 +179,7 @@ def _messages(valid: list[Record], turns: list[Record]) -> list[Message]:
     """Return the turns that are valid as messages, without the answers to those that are not."""
     ids = {turn.id for turn in valid}
     out: list[Message] = []
-    answered = False  # whether the last message of the user is among them
+    answered = bool(turns) and not turns[0].position  # whether what is answered is among them, if there is such a turn
     for turn in turns:
         is_user = (turn.role or "user") == "user"
         answered = turn.id in ids if is_user else answered

@@ -16,7 +16,7 @@ from recollect.memory.context.beside import notes_matching, terms_named
 from recollect.memory.context.filling import Filling
 from recollect.memory.context.gathering import Candidate, Gathered, gathered
 from recollect.memory.context.quoting import indented
-from recollect.memory.context.validity import Validity, still_valid
+from recollect.memory.context.validity import NOT_ABANDONED, Validity, still_valid
 from recollect.memory.context.values import PARTS, STYLES, Context, Outcome, Part, Style, Tokenizer, counter
 from recollect.operations import AUTO_CONFIDENCE, MinConfidence, Now, least_confidence
 from recollect.operations.checks import check_choice, check_count, check_filter, check_instant, check_text
@@ -180,7 +180,7 @@ class Contexts(Calls):
         """
         check_text("entity", entity)
         facts = still_valid(self, self.find(of_entity(entity) & ~f.kind("conversation")))
-        names = (record.metadata.get("entity_name") for record in facts)
+        names = (record.metadata.get("entity_name") for record in facts if record.entity == entity)
         name = next((name for name in names if isinstance(name, str) and name), entity)
         return _listed(f"Known facts about {' '.join(name.split())}:", facts)
 
@@ -227,7 +227,7 @@ class Contexts(Calls):
         """
         check_text("conversation", conversation)
         check_count("max_messages", max_messages)
-        newest = self.find(f.conversation(conversation) & f.kind("conversation"), limit=max_messages)
+        newest = self.find(f.conversation(conversation) & f.kind("conversation") & NOT_ABANDONED, limit=max_messages)
         # Newest first is by time, then by position; what is shown is in the order of the conversation.
         turns = sorted(still_valid(self, newest), key=_position)
         return "\n".join(["Previous conversation:", *map(_said, turns)]) if turns else ""

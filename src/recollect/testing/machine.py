@@ -199,13 +199,20 @@ def memory_machine(
             """The messages that were new are stored, and passing the same list again changes nothing."""
             before = dict(self.model)
             messages = [{"role": "user", "content": word} for word in words]
-            for outcome in self.memory.add_messages(messages, conversation="chat").results:
+            report = self.memory.add_messages(messages, conversation="chat")
+            for outcome in report.results:
                 if outcome.record is not None:
                     assert (outcome.status == "created") == (outcome.record.id not in before)
                     self.model[outcome.record.id] = outcome.record
-            # Turns that the list has left, or come back to, differ in these tags alone.
+            # Turns that the list has left, or come back to, differ in these tags alone, and no turn of a list that goes
+            # on is one that it has left.
+            passed = {outcome.record.id for outcome in report.results if outcome.record is not None}
             for turn in self.memory.find("conversation=chat"):
                 known = self.model[turn.id]
+                if report.count("created"):
+                    assert OTHER_BRANCH not in turn.tags or turn.id not in passed
+                else:
+                    assert known.tags == turn.tags
                 assert known.changed(tags=()) == turn.changed(tags=())
                 assert set(known.tags) ^ set(turn.tags) <= {OTHER_BRANCH, *WISHES}
                 self.model[turn.id] = turn

@@ -4,31 +4,47 @@ New turns where the stored ones go on differently are another branch: a message 
 again. The turns of the former branch are abandoned, until a list has them again. One new message in the place of
 several stored ones, before those that follow, is a summary of them. So is a system prompt that says that it is one.
 
-Only what the list shows is concluded. New turns that follow all stored ones abandon nothing. If nothing overlaps, the
-list is another branch only if its first message restates the first one of the conversation with other details.
+Only what the list shows is concluded. New turns that follow all stored ones abandon nothing, nor does a list without a
+new turn. If nothing overlaps, the list is another branch only if the conversation is short and the first message of the
+list restates that of the conversation with other details.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from recollect.engine.write.replay import StoredTurn
 from recollect.messages import Turn
+from recollect.records.record import Record
 from recollect.text.asking import only_asks
 from recollect.text.words import runs
 
-#: How many words, and what share of the longer one, two messages have in common if one is the other, edited. Short
-#: sentences that only resemble each other ("add milk to the list") are two messages.
-_COMMON_WORDS, _COMMON_SHARE = 8, (3, 5)
-#: What the beginning of a system prompt says if it is a summary, in the languages that are read.
+#: How many words, and what share of the longer one, two messages have in common if one is the other, edited, and how
+#: many words one clause has that is in both: nobody says it twice. Sentences that only resemble each other ("add milk
+#: to the list") are two messages.
+_COMMON_WORDS, _COMMON_SHARE, _CLAUSE_WORDS = 8, (3, 5), 4
+#: How many turns a conversation may have for a first message alone to be the edited one. Agents that pass nothing but
+#: new messages pass one that resembles the first sooner or later.
+_MOST_RESTATED = 4
+_CLAUSE_END = re.compile(r"[,;:.!?\n]+(?!\d)")
+#: The role of results of tools.
+TOOL = "tool"
+#: What a system prompt begins with if it is a summary, in the languages that are read. One that asks for a summary says
+#: so elsewhere.
 _SUMMARY = re.compile(
-    r"\b(?:summary|summari[sz]ed|conversation so far|(?:earlier|previous|prior) (?:conversation|messages|turns)"
-    r"|zusammenfassung|bisheriges gespräch|resumen|résumé|riassunto|riepilogo|resumo|samenvatting)\b"
-    r"|摘要|总结|要約",
-    re.IGNORECASE,
+    r"""\A[\W_]*(?:
+    (?:(?:here|this|below|following|is|a|the|brief|short|concise|running|current|updated)\s+|here's\s+){0,5}
+    (?:(?:conversation|chat|session|previous|earlier)\s+){0,2}
+    (?:summary|recap|zusammenfassung|resumen|résumé|riassunto|riepilogo|resumo|samenvatting)(?:\s+\d+)?
+    (?:[*_ ]*(?:[:(\n\-\u2013\u2014]|\Z) | \s+(?:of|so|up|der|des|de|del|du|della|dei|da|do|van)\b)
+    | (?:(?:the|our|this)\s+)?(?:conversation|chat|discussion)\s+(?:so\s+far|to\s+date)\b
+    | bisheriges\ gespräch\b
+    | \w{0,6}?(?:摘要|总结|要約)\s*[:\uff1a\n])
+    | \b(?:conversation|session|chat)\ (?:is|was|has\ been)\ summari[sz]ed\b""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _BEGINNING = 120
 
@@ -48,11 +64,14 @@ class Edits(NamedTuple):
 NO_EDITS = Edits()
 
 
-def edits(stored: Sequence[StoredTurn], passed: Sequence[Turn], found: Mapping[int, int | None]) -> Edits:
+def edits(
+    stored: Sequence[StoredTurn], left: Collection[int], passed: Sequence[Turn], found: Mapping[int, int | None]
+) -> Edits:
     """Return what a list says about the stored turns.
 
     Args:
         stored: The stored turns, in order.
+        left: The indexes of those that were abandoned before.
         passed: The passed turns, in order.
         found: The passed turns that are known, as `align` returns them.
 
@@ -63,47 +82,55 @@ def edits(stored: Sequence[StoredTurn], passed: Sequence[Turn], found: Mapping[i
         return NO_EDITS
     places = [(index, place) for index, place in sorted(found.items()) if place is not None]
     if not places:
-        is_other = not found and _restates(stored[0].record.role, stored[0].record.text, passed[0])
-        return Edits(frozenset(range(len(stored)))) if is_other else NO_EDITS
+        live = [place for place in range(len(stored)) if place not in left]
+        is_other = not found and 0 < len(live) <= _MOST_RESTATED and _restates(stored[live[0]].record, passed[0])
+        return Edits(frozenset(live)) if is_other else NO_EDITS
+    comes_back = any(place in left for _, place in places)
     abandoned: set[int] = set()
     summaries: set[int] = set()
     before = -1, -1
     for index, place in [*places, (len(passed), len(stored))]:
         new = [each for each in range(before[0] + 1, index) if each not in found]
-        old = range(before[1] + 1, place)
+        old = [each for each in range(before[1] + 1, place) if each not in left]
         is_end = index == len(passed)
-        if new and len(old):
+        if new and old:
             pairs = list(zip(new[:1] if is_end else new, old, strict=False))
             same_roles = all(passed[each].role == stored[other].record.role for each, other in pairs)
-            if same_roles and (is_end or len(new) == len(old)):
+            # Programs cut the results of old calls of tools; that is no edit.
+            cut = all(passed[each].role == TOOL for each in new) and not is_end
+            if (is_end and comes_back) or (same_roles and not cut and (is_end or len(new) == len(old))):
                 abandoned.update(old)
-            elif len(new) < len(old) and not is_end:
+            elif len(new) < len(old) and not cut and not is_end:
                 summaries.add(new[0])
+        elif place in left and before[1] >= 0:  # what was said in place of a turn that the list comes back to
+            abandoned.update(old)
         before = index, max(place, before[1])
     return Edits(frozenset(abandoned), frozenset(summaries))
 
 
-def says_to_summarise(text: str) -> bool:
-    """Return whether the beginning of a system prompt says that it summarises a conversation.
+def is_summary_prompt(text: str) -> bool:
+    """Return whether a system prompt begins as a summary of a conversation does.
 
-    >>> says_to_summarise("Summary of the conversation so far: they talked."), says_to_summarise("You are a tutor.")
-    (True, False)
+    >>> is_summary_prompt("Summary of the conversation so far: they talked.")
+    True
+    >>> is_summary_prompt("You are a tutor. End with a summary of the conversation.")
+    False
     """
     return _SUMMARY.search(text[:_BEGINNING]) is not None
 
 
-def _restates(role: str | None, text: str, other: Turn) -> bool:
-    """Return whether a message states the same as another one with other details.
-
-    >>> said = "My flight to Oslo is on Friday at 7:40, and I am allergic to nuts."
-    >>> edited = "My flight to Rome is on Sunday at 9:10, and I am allergic to nuts."
-    >>> _restates("user", said, Turn("user", None, edited))
-    True
-    >>> _restates("user", said, Turn("user", None, "My train to Rome is on Sunday."))
-    False
-    """
-    if role != other.role or role != "user" or text == other.content or only_asks(text):
+def _restates(stored: Record, other: Turn) -> bool:
+    """Return whether a message states the same as a stored one, with other details."""
+    text = stored.text
+    if not stored.role == other.role == "user" or text == other.content or only_asks(text):
         return False
     one, two = (Counter(run for run, _ in runs(each)) for each in (text, other.content))
     common, (share, of) = (one & two).total(), _COMMON_SHARE
-    return common >= _COMMON_WORDS and common * of >= max(one.total(), two.total()) * share
+    if common < _COMMON_WORDS or common * of < max(one.total(), two.total()) * share:
+        return False
+    return any(len(clause) >= _CLAUSE_WORDS for clause in _clauses(text) & _clauses(other.content))
+
+
+def _clauses(text: str) -> set[tuple[str, ...]]:
+    """Return the words of each clause of a text."""
+    return {tuple(run for run, _ in runs(clause)) for clause in _CLAUSE_END.split(text)}

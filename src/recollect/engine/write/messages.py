@@ -17,16 +17,16 @@ from recollect.engine.policies import NONE
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
 from recollect.engine.write.admission import Admission
-from recollect.engine.write.alignment import align
+from recollect.engine.write.branches import align_with_branches
 from recollect.engine.write.drafts import CONVERSATION, Draft, Intake, draft
-from recollect.engine.write.edits import edits, says_to_summarise
+from recollect.engine.write.edits import edits, is_summary_prompt
 from recollect.engine.write.replay import SYSTEM, Said, Search, ordinals_of, said_by
 from recollect.errors import RecollectError, RejectedError
 from recollect.messages import Turn
 from recollect.operations import AddMessages, Remember
 from recollect.records.identity import derived_conversation, derived_id, identified, text_key
 from recollect.records.record import Record, instant, located, located_fields
-from recollect.records.turns import OTHER_BRANCH, SUMMARY, SUMMARY_ROLE
+from recollect.records.turns import SUMMARY, SUMMARY_ROLE
 
 _FORGOTTEN = Outcome(None, "unchanged")
 
@@ -133,12 +133,15 @@ class Addition:
             # Rejected turns are not stored, so the others follow each other without them.
             indexes = [index for index in indexes if self.turns[index].role != SYSTEM and index not in self._rejected]
             keys = [self._said[index] for index in indexes]
-        places = align(stored.keys, keys, lambda at, near: was_forgotten(indexes[at], near))
+        left = frozenset[int]()
+        if stored.abandoned:
+            left = frozenset(n for n, turn in enumerate(stored.turns) if turn.record.id in stored.abandoned)
+        places = align_with_branches(stored.keys, left, keys, lambda at, near: was_forgotten(indexes[at], near))
         known = {
             indexes[at]: _FORGOTTEN if place is None else stored.turns[place].unchanged for at, place in places.items()
         }
         if not start:  # a rest of the list says nothing about what it lacks
-            known |= self._edited(stored, indexes, places, prompts)
+            known |= self._edited(search, stored, left, indexes, places, prompts)
         for index in prompts:
             if index in known:
                 continue
@@ -149,22 +152,25 @@ class Addition:
         return known
 
     def _edited(
-        self, stored: Said, indexes: Sequence[int], places: Mapping[int, int | None], prompts: Sequence[int]
+        self,
+        search: Search,
+        stored: Said,
+        left: frozenset[int],
+        indexes: Sequence[int],
+        places: Mapping[int, int | None],
+        prompts: Sequence[int],
     ) -> dict[int, Outcome]:
-        """Note what the list says about stored turns, and return the outcomes of summaries that are stored."""
+        """Note what the list says about stored turns, and return the outcomes of summaries that are known."""
         self.abandoned, self.resumed, self._summaries = [], [], {}
         if len(places) == len(indexes) and not prompts:  # nothing is new
             return {}
-        found = edits(stored.turns, [self._admitted[index] for index in indexes], places)
+        found = edits(stored.turns, left, [self._admitted[index] for index in indexes], places)
         summaries = [indexes[at] for at in found.summaries]
         if min((place for place in places.values() if place is not None), default=0):  # the list is trimmed
             said = (index for index in prompts if self._said[index] not in stored.prompts)
-            summaries += [index for index in said if says_to_summarise(self._admitted[index].content)]
-        turns = (stored.turns[place].record for place in sorted(found.abandoned))
-        self.abandoned = [turn for turn in turns if OTHER_BRANCH not in turn.tags]
-        if stored.abandoned:
-            at = sorted(place for place in places.values() if place is not None)
-            self.resumed = [turn for place in at if OTHER_BRANCH in (turn := stored.turns[place].record).tags]
+            summaries += [index for index in said if is_summary_prompt(self._admitted[index].content)]
+        self.abandoned = [stored.turns[place].record for place in sorted(found.abandoned)]
+        self.resumed = [stored.turns[place].record for place in sorted(left.intersection(places.values()))]
         known = {}
         for index in summaries:
             summary = stored.summaries.get(text_key(self._admitted[index].content))
@@ -174,6 +180,9 @@ class Addition:
             records = [turn.unchanged.record for turn in stored.summaries.values() if turn.unchanged.record is not None]
             replaced = {each for record in records for each in record.supersedes}
             self._summaries[index] = tuple(record.id for record in records if record.id not in replaced)
+            with suppress(RecollectError):  # an invalid one is reported when it is stored
+                if search.was_forgotten(self.draft(index).derived_id()):
+                    known[index] = _FORGOTTEN
         return known
 
     @cached_property

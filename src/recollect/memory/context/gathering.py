@@ -15,6 +15,7 @@ from recollect.engine.results import Hit, Hits
 from recollect.filters import all_of, has
 from recollect.filters.tree import Filter
 from recollect.memory.calls import Calls
+from recollect.memory.context.validity import NOT_ABANDONED
 from recollect.memory.context.values import Origin, Span
 from recollect.memory.owners import Owners
 from recollect.records.record import Record
@@ -111,6 +112,7 @@ def gathered(
     calls: Calls, question: str, max_tokens: int, owners: Owners, where: Filter, time: datetime | None
 ) -> Gathered:
     """Return what is considered for a context."""
+    where = all_of(where, NOT_ABANDONED)
     hits = calls.recall(
         question, max(HITS, max_tokens // _TOKENS_PER_HIT), all_of(where, *owners.readable), reference=time
     )

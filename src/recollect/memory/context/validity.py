@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from recollect.engine.read.validity import time_in_question
 from recollect.engine.results import Hit
+from recollect.filters import all_of
 from recollect.filters.text_form import as_filter
-from recollect.filters.tree import EVERYTHING, AllOf, AnyOf, Filter, Not, ValidAt
+from recollect.filters.tree import EVERYTHING, AllOf, AnyOf, Filter, Not, Tag, ValidAt
 from recollect.memory.calls import Calls
 from recollect.operations import Now
 from recollect.operations.checks import check_filter
@@ -23,6 +24,10 @@ from recollect.records.turns import OTHER_BRANCH
 from recollect.text.change import Holds, asks_what_holds
 from recollect.text.dates import named
 from recollect.zones import zone_of
+
+#: What was said in a branch that was abandoned never holds. A condition of the query, so that no number of such turns
+#: takes the places of what holds.
+NOT_ABANDONED = Not(Tag(OTHER_BRANCH))
 
 
 class Validity:
@@ -119,6 +124,7 @@ def valid_hits(calls: Calls, question: str, count: int, **arguments: Any) -> Val
     """
     wanted, zone, where = count + 1, zone_of(calls.zone), as_filter(arguments.get("where"))
     check_filter(where)
+    arguments["where"] = all_of(where, NOT_ABANDONED)
     while True:
         found = calls.recall(question, k=wanted, **arguments)
         assert found.reference is not None, "recall sets it"

@@ -23,6 +23,7 @@ from recollect.memory.calls import Calls
 from recollect.operations.checks import check_filter
 from recollect.records.graph import entity_id
 from recollect.records.record import Record
+from recollect.records.turns import OTHER_BRANCH
 from recollect.reprs import Table, line, shows_itself, table
 from recollect.text.attributes import Fact, same_value, stated
 
@@ -111,7 +112,8 @@ class Contradictions(Calls):
 
         A fact states an attribute if its metadata has "attribute" (its value is "value", or else what the text says),
         or if its text does by the rules: homes, jobs, employers, ages, favourites, phone numbers, deadlines and other
-        attributes that have one value at a time, in English. What is uncertain, past or asked states nothing. Facts of
+        attributes that have one value at a time, in English. What is uncertain, past, asked or abandoned (a turn with
+        the tag `other-branch`) states nothing. Facts of
         different users or agents never disagree, nor do facts of which one supersedes the other, or that are not valid
         any more.
 
@@ -238,7 +240,7 @@ def _derived(calls: Calls, changes: Mapping[str, Mapping[str, Any]]) -> list[tup
 
 def statements(record: Record) -> Iterator[Stated]:
     """Yield the attributes that a record states."""
-    if record.role in _MACHINES or not isinstance(record.content, str):
+    if record.role in _MACHINES or OTHER_BRANCH in record.tags or not isinstance(record.content, str):
         return
     owner = (record.user or "", record.agent or "")
     given, values = (record.metadata.get(name) for name in (ATTRIBUTE, VALUE))

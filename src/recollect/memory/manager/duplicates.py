@@ -23,6 +23,7 @@ from recollect.filters.text_form import Where
 from recollect.memory.calls import Calls
 from recollect.operations.checks import check_filter
 from recollect.records.record import Record
+from recollect.records.turns import OTHER_BRANCH
 from recollect.reprs import Table, line, shows_itself, table
 from recollect.text.folding import folded
 from recollect.text.statements import Statement, statement
@@ -105,7 +106,8 @@ class Duplicates(Calls):
             where: Only records that match this filter or text form of one.
             likeness: How different they may be. "exact": in case, blanks and punctuation. "near": also in a few
                 letters. "restated": also in the order and the form of words.
-            turns: Look at turns of conversations, too; people say the same more than once.
+            turns: Look at turns of conversations, too, except those that were abandoned (with the tag `other-branch`);
+                people say the same more than once.
             user: Only records of this user and those without a user, as for `recall`.
             agent: Only records of this agent and those without an agent.
             conversation: Only records of this conversation and those without one.
@@ -127,7 +129,8 @@ class Duplicates(Calls):
             raise InvalidArgumentError("turns", turns, "must be true or false")
         condition = self._read(where, user, agent, conversation)
         check_filter(condition)
-        records = self.find(condition if turns else condition & ~f.kind(_TURN), order="oldest")
+        left_out = f.tag(OTHER_BRANCH) if turns else f.kind(_TURN)
+        records = self.find(condition & ~left_out, order="oldest")
         return found_in(records, likeness)
 
 

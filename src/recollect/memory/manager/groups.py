@@ -2,8 +2,8 @@
 
 Turns belong together by their conversation, facts about entities by their entity, facts about users by their user,
 knowledge by its source, and tasks by their success. Records without that belong to no group. Other kinds are never
-grouped, nor are pinned records and standing instructions, which recall returns by themselves, nor facts that are not
-true any more, which a summary would state as if they were.
+grouped, nor are pinned records and standing instructions, which recall returns by themselves, nor turns that were
+abandoned and facts that are not true any more, which a summary would state as if they were.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from recollect.records.record import Record
+from recollect.records.turns import OTHER_BRANCH
 from recollect.text.manner import STANDING_TAGS
 
 #: Kind -> what its records are grouped by.
@@ -27,6 +28,7 @@ GROUPED_BY = {
 LARGEST = 50
 #: Records of different owners are never summarised together.
 _OWNERS = ("user", "agent")
+_LEFT_OUT = frozenset((*STANDING_TAGS, OTHER_BRANCH))
 
 
 class Group(NamedTuple):
@@ -57,7 +59,7 @@ def groups_of(records: Iterable[Record], min_count: int, now: datetime) -> list[
     for record in records:
         key = _key(record)
         ended = record.valid_to is not None and record.valid_to <= now
-        if key is not None and not ended and not record.pinned and not any(tag in STANDING_TAGS for tag in record.tags):
+        if key is not None and not ended and not record.pinned and _LEFT_OUT.isdisjoint(record.tags):
             owner = tuple(getattr(record, name) or "" for name in _OWNERS)
             found.setdefault((record.kind, key, owner), []).append(record)
     groups = [

@@ -57,7 +57,8 @@ def _operation(route: Described, method: str) -> dict[str, Any]:
     if method in ("GET", "DELETE"):
         for name, kind in route.fields.items():
             required = name in route.required
-            parameters.append({"name": name, "in": "query", "required": required, "schema": {"type": kind}})
+            form = {"style": "form", "explode": False} if kind == "array" else {}  # a list is separated by commas
+            parameters.append({"name": name, "in": "query", "required": required, **form, "schema": {"type": kind}})
     elif route.path == "/import":
         out["requestBody"] = {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
     else:

@@ -20,9 +20,10 @@ from recollect.server.http.exchange import Exchange, Handler
 from recollect.server.http.streams import changes, export, import_records
 from recollect.wire import READ, WRITE, answer_json, check_size, encode, page, read_request, reads, record_json
 
-#: Query parameters that are numbers, and those that are true or false.
+#: Query parameters that are numbers or lists.
 _INTEGERS = frozenset(("k", "limit", "max_tokens"))
 _NUMBERS = frozenset(("min_confidence", "recency", "importance"))
+_LISTS = frozenset(("include",))
 
 
 async def execute(exchange: Exchange) -> Response:
@@ -153,7 +154,7 @@ async def history(exchange: Exchange) -> Response:
 async def _given(exchange: Exchange) -> tuple[dict[str, Any], Any]:
     """Return the arguments of a call, from the query of GET or the body of POST, and its place.
 
-    In a query, user, agent and conversation are arguments of the call, as in the body.
+    In a query, user, agent and conversation are arguments of the call, as in the body; a list has commas.
     """
     if exchange.request.method == "POST":
         given = dict(await exchange.json())
@@ -163,7 +164,7 @@ async def _given(exchange: Exchange) -> tuple[dict[str, Any], Any]:
     for name, value in exchange.request.query_params.multi_items():
         if name in given:
             raise ProtocolError(f"the query has {name!r:.80} twice")
-        given[name] = _number(name, value)
+        given[name] = value.split(",") if name in _LISTS else _number(name, value)
     _check_names(given)
     return given, exchange.place(None)
 

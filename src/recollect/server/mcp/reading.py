@@ -125,7 +125,7 @@ def _context(call: Call, arguments: dict[str, Any]) -> Result:
         min_confidence=arguments.get("min_confidence", 0.0),
         **_owners(arguments),
     )
-    ids = [item.record.id for item in context.items if item.included]
+    ids = list(dict.fromkeys(item.record.id for item in context.items if item.included))
     return Result({"context": str(context), "tokens": context.tokens, "ids": ids}, str(context))
 
 
