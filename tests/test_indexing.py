@@ -577,7 +577,7 @@ class TestRecent:
 
 
 def test_the_layout_names_what_is_made_of_records() -> None:
-    """Where this fails, the rules have changed: raise `document_of._LAYOUT`, so that kept indexes are made anew."""
+    """Where this fails, the rules have changed: raise `document_of._LAYOUT`, so that kept indexes are rebuilt."""
     import hashlib
 
     from recollect.engine.index.document_of import _LAYOUT
@@ -587,6 +587,7 @@ def test_the_layout_names_what_is_made_of_records() -> None:
     said: list[tuple[str, dict[str, Any]]] = [
         ("Ana's cats don't like the ferries; we met on 3 May 2021, didn't we?", {"speaker": "Ana Smith"}),
         ("Wo ist der Schlüssel und wer hat ihn?", {"role": "assistant", "pinned": True}),
+        ("Wir heizen mit Gas.", {}),
         ("我喜欢猫 and the two lighthouses", {"tags": ("standing:instruction",)}),
         ("I always went running yesterday with Tobias", {"metadata": {"caption": "a red boat", "n": 1, "x": [0.5]}}),
         ("The ferry leaves at nine", {"valid_from": "2026-01-02", "valid_to": "2026-02-01", "supersedes": ["r0"]}),
@@ -601,4 +602,4 @@ def test_the_layout_names_what_is_made_of_records() -> None:
     digest = hashlib.sha256()
     for name, array in sorted(builder.segment().arrays.items()):
         digest.update(f"{name} {array.dtype.str} {array.shape} ".encode() + array.tobytes())
-    assert (_LAYOUT, digest.hexdigest()[:16]) == (12, "577ca3b3b904a6ed")
+    assert (_LAYOUT, digest.hexdigest()[:16]) == (13, "f461065cd4eb5e9f")

@@ -61,6 +61,26 @@ def test_english_conversation_is_not_taken_for_another_language() -> None:
         assert language_of(text) == "en"
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Wir heizen mit Gas.", "de"),
+        ("Je joue du piano.", "fr"),
+        ("Der Hund bellt nachts im Garten.", "en"),
+        ("Wir heizen", "en"),
+    ],
+)
+def test_two_function_words_are_enough_if_they_are_half_of_a_text(text: str, language: str) -> None:
+    assert language_of(text) == language
+
+
+@pytest.mark.parametrize(
+    "text", ["Ana de la Cruz", "Jean de la Fontaine", "Du Pont de Nemours", "La La Land", "Rio de Janeiro", "Da Vinci"]
+)
+def test_names_are_of_no_language(text: str) -> None:
+    assert language_of(text) == "en"
+
+
 def test_tags_are_read_by_their_primary_part() -> None:
     assert [known(tag) for tag in ("de-AT", "NB", "xx", "", None)] == ["de", "no", None, None, None]
 

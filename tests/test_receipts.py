@@ -122,7 +122,7 @@ class TestWhatIsBound:
     def test_the_revision_follows_the_scores(self) -> None:
         """Where this fails, scores have changed: raise `rules._REVISION`, unless a constant that changed covers it."""
         golden = Path(__file__).parent / "golden" / "results.txt"
-        assert (rules._REVISION, hashlib.sha256(golden.read_bytes()).hexdigest()[:16]) == (11, "07942fe4978cf2a3")
+        assert (rules._REVISION, hashlib.sha256(golden.read_bytes()).hexdigest()[:16]) == (12, "07942fe4978cf2a3")
 
 
 def _changed(value: Any) -> Iterator[Any]:

@@ -19,7 +19,8 @@ from recollect.text.folding import folded
 
 ENGLISH = "en"
 #: Detection reads this many words of a text, and needs this many different function words of the language; together
-#: their occurrences must be this many times those of English ones.
+#: their occurrences must be this many times those of English ones. Two are enough if they are half of a short text, no
+#: word is English, and no other language has both: names such as "de la Cruz" are of no language.
 _WORDS_READ, _LEAST_WORDS, _MARGIN = 400, 3, 2
 
 #: Language -> the name of its Snowball stemmer, and its most frequent function words.
@@ -120,6 +121,8 @@ def detected(words: Sequence[str]) -> str | None:
 
     >>> detected("wo ist der schlussel und wer hat ihn".split()), detected("tea please".split())
     ('de', None)
+    >>> detected("wir heizen mit gas".split()), detected("ana de la cruz".split())
+    ('de', None)
     """
     first = words[:_WORDS_READ]
     english = sum(map(STOP_WORDS.__contains__, first))
@@ -128,8 +131,10 @@ def detected(words: Sequence[str]) -> str | None:
         counts = Counter([code for word in first if word in languages_of for code in languages_of[word]])
         if counts:
             best = max(counts, key=lambda code: (counts[code], code))
-            enough = len(stop_words(best).intersection(first)) >= _LEAST_WORDS
-            if enough and counts[best] >= _MARGIN * english and 6 * counts[best] >= len(first):
+            different = len(stop_words(best).intersection(first))
+            if different == _LEAST_WORDS - 1 and not english and 2 * counts[best] >= len(first):
+                different += list(counts.values()).count(counts[best]) == 1
+            if different >= _LEAST_WORDS and counts[best] >= _MARGIN * english and 6 * counts[best] >= len(first):
                 return best
     return ENGLISH if english >= _LEAST_WORDS else None
 
