@@ -56,7 +56,7 @@ class TestEdits:
             prompt = memory.context(question, user="ana")
             assert "Oslo" not in prompt
             assert "Bergen" in prompt
-            assert {item.outcome for item in prompt.items if OTHER_BRANCH in item.record.tags} <= {"not valid"}
+            assert not any(OTHER_BRANCH in item.record.tags for item in prompt.items)
         assert [str(hit.record.content) for hit in memory.recall("flight").standing] == [BERGEN]
         assert "Oslo" in str(memory.recall("flight to Oslo")[0].record.content)  # recall still has it
 
@@ -116,16 +116,89 @@ class TestEdits:
             each = [[user(f"run {n}"), {"role": "tool", "content": text}] for n, text in enumerate(results)]
             return [turn for pair in each for turn in (*pair, assistant(f"ran {pair[0]['content']}"))]
 
-        passed(memory, *calls("long result", "longer result"))
-        passed(memory, *calls("[cleared]", "longer result"), user("thanks"))
+        results = ["a long result", "a longer result", "the longest result"]
+        passed(memory, *calls(*results))
+        for n in range(2):
+            results[n] = f"[cleared {n}]"
+            more = [user(f"thanks {each}") for each in range(n + 1)]
+            assert passed(memory, *calls(*results), *more) == ["unchanged"] * (9 + n) + ["created"]
         assert abandoned(memory) == []
+        assert memory.count("role=tool") == 3
         assert memory.count("kind=summary") == 0
+        results[1] = "a longer result, and more"  # so it says more
+        passed(memory, *calls(*results), *more, user("go on"))
+        assert memory.count("role=tool") == 4
 
     @pytest.mark.parametrize("said", [1, 2, 3, 4, 5])
     def test_new_requests_that_resemble_the_first_one_abandon_nothing(self, memory: Memory, said: int) -> None:
         for n, what in enumerate(("milk", "rice", "soap", "bread", "salt")[: said + 1]):
             passed(memory, user(f"Add two packets of {what} to the shopping list for Friday please"), assistant(f"{n}"))
         assert abandoned(memory) == []
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "Please write unit tests for the following function and explain each of them: def {}(a, b)",
+            "I want you to translate the following sentence to German, please: {} is here",
+            "Log my meal of today, number {}: eggs, one toast and a coffee with milk, please and thank you.",
+        ],
+    )
+    def test_requests_with_the_same_frame_are_two(self, memory: Memory, text: str) -> None:
+        passed(memory, user(text.format("add")), assistant("Done."))
+        passed(memory, user(text.format("sub")), assistant("Done, too."))
+        assert abandoned(memory) == []
+
+    def test_another_answer_of_an_agent_with_tools_abandons_the_first(self, memory: Memory) -> None:
+        question, prompt = user("Which trains go to Oslo?"), {"role": "system", "content": "You are X."}
+        calls = [each for n in range(3) for each in (assistant(f"[calls {n}]"), {"role": "tool", "content": f"{n}"})]
+        passed(memory, prompt, question, *calls, assistant("At 7."))
+        assert passed(memory, prompt, question, assistant("At 8.")) == ["unchanged", "unchanged", "created"]
+        assert abandoned(memory) == [*(str(turn["content"]) for turn in calls), "At 7."]
+
+    def test_a_short_exchange_that_was_said_before_is_new(self, memory: Memory) -> None:
+        """Also for an agent that passes the end of its list."""
+        said = [user("hello"), assistant("hi"), user("ok"), assistant("Done.")]
+        passed(memory, *said)
+        for n in range(4):
+            said += [user(f"question {n}"), assistant(f"answer {n}")]
+            passed(memory, *said[-8:])
+        said += [user("ok"), assistant("Done.")]
+        assert passed(memory, *said[-8:]) == ["unchanged"] * 6 + ["created"] * 2
+        assert memory.count() == len(said)
+
+    def test_no_stored_turn_is_taken_for_two(self, memory: Memory) -> None:
+        passed(memory, user("u1"), assistant("a1"), user("u3"), assistant("Done."), user("ok"), assistant("Done."))
+        passed(memory, user("u3"), *[assistant("Done."), user("ok")] * 2, assistant("Done."))
+        assert sorted(str(record.content) for record in memory.find()) == ["Done."] * 3 + ["a1", "ok", "ok", "u1", "u3"]
+
+    def test_an_answer_that_was_said_in_an_earlier_branch_is_new(self, memory: Memory) -> None:
+        start = pairs(0, 2)
+        passed(memory, *start, user("book it"), assistant("Done."))
+        passed(memory, *start, user("cancel it"), assistant("Which one?"))
+        assert passed(memory, *start, user("cancel it"), assistant("Done."))[-1] == "created"
+        assert abandoned(memory) == ["book it", "Done.", "Which one?"]
+
+    def test_a_return_does_not_mix_branches(self, memory: Memory) -> None:
+        start, booking = pairs(0, 2), [user("book it"), assistant("Sure?"), user("yes"), assistant("Done.")]
+        passed(memory, *start, user("u5"), assistant("a6"))
+        passed(memory, *start, *booking, user("u11"), assistant("a12"))
+        passed(memory, *start, user("cancel it"), assistant("Done."))
+        passed(memory, *start, *booking, user("u15"), assistant("a16"))
+        live = [record.content for record in memory.find(f"not tag={OTHER_BRANCH}", order="position")]
+        assert live == [turn["content"] for turn in (*start, *booking, user("u15"), assistant("a16"))]
+
+    def test_the_tags_of_a_turn_come_back_as_they_were(self, memory: Memory) -> None:
+        start = [user("hi"), assistant("hello")]
+        branch = [user("Always answer in German."), assistant("ok"), user("The boat is red."), assistant("Fine.")]
+        passed(memory, *start, *branch)
+        memory.update(memory.grep("German")[0].id, tags=[])  # the user took it back
+        memory.update(memory.grep("boat")[0].id, tags=["standing:instruction"])
+        standing = [str(hit.record.content) for hit in memory.recall("language").standing]
+        assert standing == ["The boat is red."]
+        passed(memory, *start, user("Never mind."), assistant("Fine."))
+        assert memory.recall("language").standing == ()
+        passed(memory, *start, *branch, user("go on"))
+        assert [str(hit.record.content) for hit in memory.recall("language").standing] == standing
 
     @pytest.mark.parametrize(("turns", "left"), [(4, 4), (5, 0)])
     def test_the_first_message_of_a_long_conversation_is_not_replaced_by_one_like_it(
@@ -360,6 +433,14 @@ class TestSummaries:
             "Samenvatting van het gesprek: ze praatten.",
             "对话摘要：他们谈过。",
             "会話の要約: 話した。",
+            "以下は会話の要約です：話した。",
+            "<summary>They talked.</summary>",
+            "<conversation_summary>They talked.",
+            "[SUMMARY] They talked.",
+            "**Summary** They talked.",
+            "Chat history summary: they talked.",
+            "Context summary: they talked.",
+            "What follows is a summary of the conversation.",
         ],
     )
     def test_a_system_prompt_that_begins_as_a_summary_is_one(self, memory: Memory, text: str) -> None:
@@ -375,6 +456,10 @@ class TestSummaries:
             "Use the previous conversation. It is 10:0{}.",
             "Consider the conversation so far. It is 10:0{}.",
             "A summary bot. It is 10:0{}.",
+            "Summary of your role: you support customers. It is 10:0{}.",
+            "A summary of the user's profile: likes tea. It is 10:0{}.",
+            "Recap of the rules: be brief. It is 10:0{}.",
+            "The conversation so far has no limit. It is 10:0{}.",
             "请在最后给出总结。10:0{}",
         ],
     )

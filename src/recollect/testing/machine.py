@@ -40,7 +40,6 @@ from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.testing.loopback import Loopback
 from recollect.testing.strategies import filters, names, records, texts, times
-from recollect.text.manner import WISHES
 from recollect.text.outlines.nodes import from_json, node_hash, said_digest
 
 
@@ -214,7 +213,7 @@ def memory_machine(
                 else:
                     assert known.tags == turn.tags
                 assert known.changed(tags=()) == turn.changed(tags=())
-                assert set(known.tags) ^ set(turn.tags) <= {OTHER_BRANCH, *WISHES}
+                assert set(known.tags) ^ set(turn.tags) <= {OTHER_BRANCH}
                 self.model[turn.id] = turn
             self._committed(before)
             root = self.memory.root

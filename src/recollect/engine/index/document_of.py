@@ -15,7 +15,7 @@ from recollect.indexes.documents.columns import NEVER, NO_IMPORTANCE, NO_TIME, D
 from recollect.indexes.fixed_point import ONE
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
-from recollect.records.turns import is_summary
+from recollect.records.turns import OTHER_BRANCH, is_summary
 from recollect.stores.derived_protocols import keyed
 from recollect.text.answers import ASKS, INSTRUCTION, offered
 from recollect.text.asking import only_asks
@@ -117,6 +117,8 @@ def document_of(record: Record, zone: tzinfo, digest_key: bytes | None = None) -
     language, words = analyzed(text, record.language)
     if isinstance(caption, str):
         words.extend(terms(caption, language))
+    if OTHER_BRANCH in tags:
+        tags = ()  # what was abandoned instructs nobody
     standing = sum(1 << bit for bit, term in enumerate(STANDING_TAGS) if term in tags) if tags else 0
     payload, summary = record.to_bytes(), is_summary(record)
     micros = NO_TIME if record.time is None else microseconds(record.time)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -20,6 +21,9 @@ from typing import NamedTuple
 _MOST_REPLACED = 50
 #: How many turns a conversation may have for its first turn alone to be an overlap: a question, and its answer.
 _FIRST_EXCHANGE = 4
+#: How many turns must both end the conversation and begin the list, more than half of it, so that it simply goes on.
+#: Fewer may be what was said twice.
+_LEAST_CONTINUED = 6
 #: How many turns at the end of the conversation are tried as those that the same list has added before.
 _MOST_APPENDED = 32
 #: How many places of a key in the list are tried, how many turns of each are compared at first, and how many overlaps
@@ -36,7 +40,11 @@ class _Block(NamedTuple):
 
 
 def align(
-    stored: Sequence[Hashable], passed: Sequence[Hashable], was_forgotten: Callable[[int, int], bool]
+    stored: Sequence[Hashable],
+    passed: Sequence[Hashable],
+    was_forgotten: Callable[[int, int], bool],
+    *,
+    one_exchange: bool = False,
 ) -> dict[int, int | None]:
     """Return which passed turns are known: their index -> the index of the stored turn, or None if it was forgotten.
 
@@ -48,25 +56,58 @@ def align(
         passed: The keys of the passed turns, in order.
         was_forgotten: Returns whether the passed turn with an index was stored once and then forgotten. Its second
             argument is the index that the turn would have among the stored ones.
+        one_exchange: Whether the stored turns are a question and what followed it, so that the first turn alone is an
+            overlap. They are, if they are few.
 
     Cost:
         O(turns) comparisons of keys, or O(turns * _MOST_APPENDED) if the text of every new turn is stored already;
         `was_forgotten` is called for few turns if most of the passed ones are stored.
     """
-    found = _aligned(stored, passed, was_forgotten)
+    has_grown = stored == passed[: len(stored)]  # as usually
+    same = 0 if has_grown else _continued(stored, passed)
+    if same >= _LEAST_CONTINUED and 2 * same > len(passed):
+        return {index: len(stored) - same + index for index in range(same)} | _following(
+            stored, passed, len(stored), same, was_forgotten
+        )
+    one_exchange = one_exchange or len(stored) <= _FIRST_EXCHANGE
+    found = _aligned(stored, passed, was_forgotten, one_exchange)
     new = [index for index in range(len(passed)) if index not in found]
     if new and len(passed) > 1 and {passed[index] for index in new} <= set(stored):
         for count in range(1, min(len(passed), len(stored), _MOST_APPENDED) + 1):
             before = len(stored) - count
-            earlier = _aligned(stored[:before], passed, was_forgotten)
+            earlier = _aligned(stored[:before], passed, was_forgotten, one_exchange or before <= _FIRST_EXCHANGE)
             added = [index for index in range(len(passed)) if index not in earlier]
             if [passed[index] for index in added] == list(stored[before:]):
                 return earlier | dict(zip(added, range(before, len(stored)), strict=True))
     return found
 
 
+def _continued(stored: Sequence[Hashable], passed: Sequence[Hashable]) -> int:
+    """Return the length of the longest run that ends the stored turns and begins the passed ones.
+
+    Source:
+        Knuth, Morris, Pratt: Fast pattern matching in strings, SIAM Journal on Computing 6, 1977.
+    """
+    borders = [0] * len(passed)  # of the beginning up to each index: the longest proper one that also ends it
+    length = 0
+    for index in range(1, len(passed)):
+        while length and passed[index] != passed[length]:
+            length = borders[length - 1]
+        length += passed[index] == passed[length]
+        borders[index] = length
+    length = 0
+    for key in stored[max(len(stored) - len(passed), 0) :]:
+        while length and (length == len(passed) or key != passed[length]):
+            length = borders[length - 1]
+        length += length < len(passed) and key == passed[length]
+    return length
+
+
 def _aligned(
-    stored: Sequence[Hashable], passed: Sequence[Hashable], was_forgotten: Callable[[int, int], bool]
+    stored: Sequence[Hashable],
+    passed: Sequence[Hashable],
+    was_forgotten: Callable[[int, int], bool],
+    one_exchange: bool,
 ) -> dict[int, int | None]:
     """Return which passed turns are known, unless the list was passed before and its new turns are at the end."""
     found: dict[int, int | None] = {}
@@ -93,7 +134,7 @@ def _aligned(
     if rest is not None:
         return found | rest
     # Another answer to the same messages.
-    return found if len(passed) > 1 and (first > 1 or len(stored) <= _FIRST_EXCHANGE) else {}
+    return found if len(passed) > 1 and (first > 1 or one_exchange) else {}
 
 
 def _around_overlap(
@@ -145,7 +186,8 @@ def _around_overlap(
             enough = length > 2 or (length == 2 and len(passed) > 2)
         else:  # one turn is enough if the list has others, and nothing before it is new
             enough = length > 1 or (len(passed) > 1 and before_known)
-        if not enough:
+        known = [place for place in found.values() if place is not None]
+        if not enough or len(set(known)) < len(known):
             continue
         if best is None or len(found) > len(best):
             best = found
@@ -198,12 +240,14 @@ def _following(
     An answer that was generated again was stored after the one it replaced.
     """
     found: dict[int, int | None] = {}
+    rest = set(stored[first:])
     for index in range(at, len(passed)):
-        place = next((each for each in range(first, len(stored)) if stored[each] == passed[index]), None)
-        if place is not None:
-            found[index], first = place, place + 1
-        elif was_forgotten(index, first):
-            found[index] = None
-        else:
+        if passed[index] in rest:
+            with suppress(ValueError):
+                found[index] = first = stored.index(passed[index], first)
+                first += 1
+                continue
+        if not was_forgotten(index, first):
             break
+        found[index] = None
     return found

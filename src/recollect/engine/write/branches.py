@@ -7,16 +7,18 @@ after the last turn that was not abandoned, it comes back to nothing; otherwise 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from recollect.engine.write.alignment import align
 
 
 def align_with_branches(
     stored: Sequence[Hashable],
-    left: Collection[int],
+    left: frozenset[int],
     passed: Sequence[Hashable],
     was_forgotten: Callable[[int, int], bool],
+    *,
+    one_exchange: bool,
 ) -> dict[int, int | None]:
     """Return which passed turns are known, as `align` does.
 
@@ -25,21 +27,30 @@ def align_with_branches(
         left: The indexes of those that were abandoned.
         passed: The keys of the passed turns, in order.
         was_forgotten: See `align`.
+        one_exchange: See `align`.
 
     Cost:
         That of `align`; twice that if turns were abandoned.
     """
-    found = align(stored, passed, was_forgotten)
+    found = align(stored, passed, was_forgotten, one_exchange=one_exchange)
     if not left:
         return found
     live = [place for place in range(len(stored)) if place not in left]
     ends = [*live, len(stored)]
-    of_live = align([stored[place] for place in live], passed, lambda at, near: was_forgotten(at, ends[near]))
+    of_live = align(
+        [stored[place] for place in live],
+        passed,
+        lambda at, near: was_forgotten(at, ends[near]),
+        one_exchange=one_exchange,
+    )
     goes_on = _goes_on(of_live, len(live), len(passed))
     if goes_on or len(of_live) >= len(found):
         found = {at: None if place is None else live[place] for at, place in of_live.items()}
-    back = {} if goes_on else _way_back(stored, live, sorted(left), passed)
-    return back if len(back) > len(found) else found
+    if goes_on:
+        return found
+    back = _way_back(stored, live, sorted(left), passed)
+    mixes = not left.isdisjoint([place for place in found.values() if place is not None])
+    return back if len(back) > len(found) or (mixes and len(back) == len(found)) else found
 
 
 def _goes_on(found: Mapping[int, int | None], stored: int, passed: int) -> bool:
@@ -58,7 +69,11 @@ def _way_back(
             break
         found[len(found)] = place
     shared = len(found)
-    for place in abandoned:  # turns of other branches may stand between
-        if len(found) < len(passed) and stored[place] == passed[len(found)]:
+    if not shared:
+        return {}
+    # A turn is stored after the one that it follows. Turns of other branches may stand between them.
+    last = found[shared - 1] or 0
+    for place in abandoned:
+        if place > last and len(found) < len(passed) and stored[place] == passed[len(found)]:
             found[len(found)] = place
-    return found if 0 < shared < len(found) else {}
+    return found if len(found) > shared else {}

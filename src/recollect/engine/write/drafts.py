@@ -197,13 +197,9 @@ def retagged(existing: Record, record: Record, *, tags_given: bool) -> Record:
 
 
 def on_branch(record: Record, *, other: bool) -> Record:
-    """Return a turn as one of an abandoned branch, which says nothing that stands, or of the conversation again."""
-    kept = [tag for tag in record.tags if tag != OTHER_BRANCH and (tag in _SAID or tag not in WISHES)]
-    if other:
-        return record.changed(tags=[*kept, OTHER_BRANCH])
-    stands = _SAID.isdisjoint(kept)  # imported text stays so
-    tags = _with_standing_tags(record.content, _facts_of(record), kept, stands=stands)
-    return record.changed(tags=tags)
+    """Return a turn as one of an abandoned branch, or of the conversation again."""
+    kept = [tag for tag in record.tags if tag != OTHER_BRANCH]
+    return record.changed(tags=[*kept, OTHER_BRANCH] if other else kept)
 
 
 def _facts_of(record: Record) -> dict[str, Any]:

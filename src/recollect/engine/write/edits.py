@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from recollect.engine.write.replay import StoredTurn
@@ -23,26 +24,34 @@ from recollect.text.asking import only_asks
 from recollect.text.words import runs
 
 #: How many words, and what share of the longer one, two messages have in common if one is the other, edited, and how
-#: many words one clause has that is in both: nobody says it twice. Sentences that only resemble each other ("add milk
-#: to the list") are two messages.
+#: many words a clause has that is in both and says something of its author: nobody says it twice. Sentences that only
+#: resemble each other ("add milk to the list") and requests with the same frame are two messages.
 _COMMON_WORDS, _COMMON_SHARE, _CLAUSE_WORDS = 8, (3, 5), 4
+_CLAUSE_END = re.compile(r"[,;.!?\n]+(?!\d)")
+_OF_AUTHOR = re.compile(
+    r"\b(?:i|we|ich|wir|je|nous|yo|nosotr[oa]s|io|noi|eu|nós|ik|wij)\b"
+    r"(?!'d| (?:would|want|need|wish|möchten?|will|wollen|brauchen?)\b)|\bj'|我|私",
+    re.IGNORECASE,
+)
 #: How many turns a conversation may have for a first message alone to be the edited one. Agents that pass nothing but
 #: new messages pass one that resembles the first sooner or later.
 _MOST_RESTATED = 4
-_CLAUSE_END = re.compile(r"[,;:.!?\n]+(?!\d)")
 #: The role of results of tools.
 TOOL = "tool"
 #: What a system prompt begins with if it is a summary, in the languages that are read. One that asks for a summary says
 #: so elsewhere.
 _SUMMARY = re.compile(
     r"""\A[\W_]*(?:
-    (?:(?:here|this|below|following|is|a|the|brief|short|concise|running|current|updated)\s+|here's\s+){0,5}
-    (?:(?:conversation|chat|session|previous|earlier)\s+){0,2}
+    (?:(?:here|this|below|following|what|follows|is|a|the|brief|short|concise|running|current|updated)[\s_]+|here's\s+){0,6}
+    (?:(?:conversation|chat|session|context|history|previous|earlier)[\s_]+){0,2}
     (?:summary|recap|zusammenfassung|resumen|résumé|riassunto|riepilogo|resumo|samenvatting)(?:\s+\d+)?
-    (?:[*_ ]*(?:[:(\n\-\u2013\u2014]|\Z) | \s+(?:of|so|up|der|des|de|del|du|della|dei|da|do|van)\b)
-    | (?:(?:the|our|this)\s+)?(?:conversation|chat|discussion)\s+(?:so\s+far|to\s+date)\b
+    (?:[*_ ]*(?:[:(>\]*_\n\-\u2013\u2014]|\Z) | \s+(?:so|up)\b
+    | \s+(?:of|der|des|de|del|du|della|dei|da|do|van)\s+(?:\w+\s+|l['\u2019]){0,4}?
+      (?:conversations?|chats?|discussions?|dialog(?:ue)?|sessions?|messages|history|turns|gesprächs?|unterhaltung|verlaufs?
+      |conversación|conversaciones|diálogo|échanges?|entretien|conversazion[ei]|dialogo|conversas?|gesprek|nachrichten)\b)
+    | (?:(?:the|our|this)\s+)?(?:conversation|chat|discussion)\s+(?:so\s+far|to\s+date)\s*(?:[:\n]|(?:was|is)\b)
     | bisheriges\ gespräch\b
-    | \w{0,6}?(?:摘要|总结|要約)\s*[:\uff1a\n])
+    | \w{0,6}?(?:摘要|总结|要約)(?:です)?\s*[:\uff1a\n>\]])
     | \b(?:conversation|session|chat)\ (?:is|was|has\ been)\ summari[sz]ed\b""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -55,10 +64,12 @@ class Edits(NamedTuple):
     Attributes:
         abandoned: The indexes of stored turns of a branch that the list has left.
         summaries: The indexes of passed turns that stand for several stored ones.
+        cut: The indexes of passed results of tools that programs have shortened, each with that of the stored one.
     """
 
     abandoned: frozenset[int] = frozenset()
     summaries: frozenset[int] = frozenset()
+    cut: Mapping[int, int] = MappingProxyType({})
 
 
 NO_EDITS = Edits()
@@ -76,7 +87,7 @@ def edits(
         found: The passed turns that are known, as `align` returns them.
 
     Cost:
-        O(passed turns), and O(stored turns) if some are abandoned.
+        O(passed turns + stored turns from the first one on that the list has).
     """
     if not stored or len(found) == len(passed):
         return NO_EDITS
@@ -88,6 +99,7 @@ def edits(
     comes_back = any(place in left for _, place in places)
     abandoned: set[int] = set()
     summaries: set[int] = set()
+    shortened: dict[int, int] = {}
     before = -1, -1
     for index, place in [*places, (len(passed), len(stored))]:
         new = [each for each in range(before[0] + 1, index) if each not in found]
@@ -98,6 +110,8 @@ def edits(
             same_roles = all(passed[each].role == stored[other].record.role for each, other in pairs)
             # Programs cut the results of old calls of tools; that is no edit.
             cut = all(passed[each].role == TOOL for each in new) and not is_end
+            if cut and same_roles and len(new) == len(old):
+                shortened.update((each, at) for each, at in pairs if _is_shorter(passed[each], stored[at].record))
             if (is_end and comes_back) or (same_roles and not cut and (is_end or len(new) == len(old))):
                 abandoned.update(old)
             elif len(new) < len(old) and not cut and not is_end:
@@ -105,7 +119,7 @@ def edits(
         elif place in left and before[1] >= 0:  # what was said in place of a turn that the list comes back to
             abandoned.update(old)
         before = index, max(place, before[1])
-    return Edits(frozenset(abandoned), frozenset(summaries))
+    return Edits(frozenset(abandoned), frozenset(summaries), shortened)
 
 
 def is_summary_prompt(text: str) -> bool:
@@ -119,6 +133,10 @@ def is_summary_prompt(text: str) -> bool:
     return _SUMMARY.search(text[:_BEGINNING]) is not None
 
 
+def _is_shorter(turn: Turn, stored: Record) -> bool:
+    return len(turn.content) < len(stored.content)
+
+
 def _restates(stored: Record, other: Turn) -> bool:
     """Return whether a message states the same as a stored one, with other details."""
     text = stored.text
@@ -128,9 +146,10 @@ def _restates(stored: Record, other: Turn) -> bool:
     common, (share, of) = (one & two).total(), _COMMON_SHARE
     if common < _COMMON_WORDS or common * of < max(one.total(), two.total()) * share:
         return False
-    return any(len(clause) >= _CLAUSE_WORDS for clause in _clauses(text) & _clauses(other.content))
+    return any(map(_OF_AUTHOR.search, _clauses(text) & _clauses(other.content)))
 
 
-def _clauses(text: str) -> set[tuple[str, ...]]:
-    """Return the words of each clause of a text."""
-    return {tuple(run for run, _ in runs(clause)) for clause in _CLAUSE_END.split(text)}
+def _clauses(text: str) -> set[str]:
+    """Return the clauses of a text that have enough words."""
+    clauses = (clause.strip() for clause in _CLAUSE_END.split(text))
+    return {clause for clause in clauses if len(clause.split()) >= _CLAUSE_WORDS}

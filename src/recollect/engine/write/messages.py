@@ -20,7 +20,7 @@ from recollect.engine.write.admission import Admission
 from recollect.engine.write.branches import align_with_branches
 from recollect.engine.write.drafts import CONVERSATION, Draft, Intake, draft
 from recollect.engine.write.edits import edits, is_summary_prompt
-from recollect.engine.write.replay import SYSTEM, Said, Search, ordinals_of, said_by
+from recollect.engine.write.replay import SYSTEM, USER, Said, Search, ordinals_of, said_by
 from recollect.errors import RecollectError, RejectedError
 from recollect.messages import Turn
 from recollect.operations import AddMessages, Remember
@@ -119,10 +119,15 @@ class Addition:
         if not stored.turns and not stored.prompts:
             return {}
 
+        answers: dict[tuple[int, tuple[str | None, ...]], bool] = {}
+
         def was_forgotten(index: int, near: int) -> bool:
             # The session of a turn is part of its derived id, and may be that of its neighbours.
             around = (each.record.session for each in stored.turns[max(near - 1, 0) : near + 1])
-            return any(search.was_forgotten(each) for each in self._ids(index, [self._session, *around]))
+            sessions = tuple(dict.fromkeys((self._session, *around)))
+            if (index, sessions) not in answers:
+                answers[index, sessions] = any(map(search.was_forgotten, self._ids(index, sessions)))
+            return answers[index, sessions]
 
         # A system prompt may change from call to call and stays first in a list that is trimmed, so it is known
         # wherever it was stored, and says nothing about the other turns.
@@ -136,7 +141,14 @@ class Addition:
         left = frozenset[int]()
         if stored.abandoned:
             left = frozenset(n for n, turn in enumerate(stored.turns) if turn.record.id in stored.abandoned)
-        places = align_with_branches(stored.keys, left, keys, lambda at, near: was_forgotten(indexes[at], near))
+        questions = (n for n, turn in enumerate(stored.turns) if turn.record.role == USER and n not in left)
+        places = align_with_branches(
+            stored.keys,
+            left,
+            keys,
+            lambda at, near: was_forgotten(indexes[at], near),
+            one_exchange=next(questions, None) is None or next(questions, None) is None,
+        )
         known = {
             indexes[at]: _FORGOTTEN if place is None else stored.turns[place].unchanged for at, place in places.items()
         }
@@ -171,7 +183,7 @@ class Addition:
             summaries += [index for index in said if is_summary_prompt(self._admitted[index].content)]
         self.abandoned = [stored.turns[place].record for place in sorted(found.abandoned)]
         self.resumed = [stored.turns[place].record for place in sorted(left.intersection(places.values()))]
-        known = {}
+        known = {indexes[at]: stored.turns[place].unchanged for at, place in found.cut.items()}
         for index in summaries:
             summary = stored.summaries.get(text_key(self._admitted[index].content))
             if summary is not None:
@@ -196,7 +208,7 @@ class Addition:
     def _ids(self, index: int, sessions: Sequence[str | None]) -> list[str]:
         """Return the ids that a turn would have in sessions."""
         turn, out = self._admitted[index], list[str]()
-        for session in dict.fromkeys(sessions):
+        for session in sessions:
             fields = {**self._fields, "role": turn.role, "speaker": turn.speaker, "session": session}
             try:
                 record = identified(self._intake.id_key, content=turn.content, **self._scope.fill(fields))

@@ -30,8 +30,8 @@ from recollect.stores.ordering import expired
 
 #: Memory limit of the cached turns, and the approximate memory of one in addition to its encoded and decoded bytes.
 _CACHED_BYTES, _TURN_BYTES = 2**25, 1200
-#: The role of a system prompt.
-SYSTEM = "system"
+#: The roles of a system prompt and of a person.
+SYSTEM, USER = "system", "user"
 _NO_EXPIRY = -(2**63)  # a time at which nothing has expired
 
 

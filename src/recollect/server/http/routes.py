@@ -164,7 +164,7 @@ async def _given(exchange: Exchange) -> tuple[dict[str, Any], Any]:
     for name, value in exchange.request.query_params.multi_items():
         if name in given:
             raise ProtocolError(f"the query has {name!r:.80} twice")
-        given[name] = value.split(",") if name in _LISTS else _number(name, value)
+        given[name] = [part.strip() for part in value.split(",")] if name in _LISTS else _number(name, value)
     _check_names(given)
     return given, exchange.place(None)
 
