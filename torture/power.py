@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import random
 import shutil
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from pathlib import Path
 from recollect.engine import trimmer
 from recollect.engine.index import keeper as indexing
 from recollect.errors import RecollectError
-from recollect.memory import Memory
+from recollect.memory import Memory, RecollectWarning
 from recollect.memory.opening import open as open_memory
 from recollect.stores import old_roots
 from recollect.stores.sqlite import checkpoints as sqlite_checkpoints
@@ -214,44 +215,53 @@ def left_by(cut: dict[str, bytes | None], folder: Path) -> Iterator[Path]:
 
 
 def problem_in(path: Path, states: list[State], acknowledged: int) -> str:
-    """What is wrong with the store at a path; "" where nothing is. It must hold at least so many commits."""
+    """Return the fault of the store at a path, "" for none. It must have at least this many commits.
+
+    A warning is a fault, too: nobody else wrote to the store.
+    """
     if not path.exists():
         return "the file is gone" if acknowledged else ""
     try:
-        with open_memory(path, embedder="none") as memory:
-            problem = _problem(memory, states, acknowledged)
-            if problem:
-                return problem
-            given = answers(memory)
-        shutil.rmtree(f"{path}.index", ignore_errors=True)
-        with open_memory(path, embedder="none") as memory:
-            if answers(memory) != given:
-                return "recall or grep does not answer as from an index made anew"
-            memory.remember("after the power came back", id="after")
-            memory.glossary.memorize("power", "came back", "", AGENT)
-            code = memory.sdr.store("the power came back")
-            memory.keyed.write("power", b"came back")
-            lit = memory.outline.ingest_text("* power\n", "org", "after.org").root
-            last = state_of(memory)
-        with open_memory(path, embedder="none") as memory:
-            held = (
-                memory.get("after"),
-                memory.glossary.get("power", AGENT),
-                memory.outline.get(lit),
-                memory.sdr.get(code),
-                memory.keyed.read("power"),
-            )
-            if state_of(memory) != last or None in held:
-                return "what was written after the power came back is not held"
-            return "; ".join(memory.check())
-    except RecollectError as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RecollectWarning)
+            return _problem_of_opened(path, states, acknowledged)
+    except (RecollectError, RecollectWarning) as error:
         return f"{type(error).__name__}: {error}"
+
+
+def _problem_of_opened(path: Path, states: list[State], acknowledged: int) -> str:
+    with open_memory(path, embedder="none") as memory:
+        problem = _problem(memory, states, acknowledged)
+        if problem:
+            return problem
+        given = answers(memory)
+    shutil.rmtree(f"{path}.index", ignore_errors=True)
+    with open_memory(path, embedder="none") as memory:
+        if answers(memory) != given:
+            return "recall or grep does not answer as from a rebuilt index"
+        memory.remember("after the power came back", id="after")
+        memory.glossary.memorize("power", "came back", "", AGENT)
+        code = memory.sdr.store("the power came back")
+        memory.keyed.write("power", b"came back")
+        lit = memory.outline.ingest_text("* power\n", "org", "after.org").root
+        last = state_of(memory)
+    with open_memory(path, embedder="none") as memory:
+        found = (
+            memory.get("after"),
+            memory.glossary.get("power", AGENT),
+            memory.outline.get(lit),
+            memory.sdr.get(code),
+            memory.keyed.read("power"),
+        )
+        if state_of(memory) != last or None in found:
+            return "what was written after the power came back is lost"
+        return "; ".join(memory.check())
 
 
 def _problem(memory: Memory, states: list[State], acknowledged: int) -> str:
     now = state_of(memory)
     if now.commits < acknowledged:
-        return f"it holds {now.commits} commits, and {acknowledged} were acknowledged"
+        return f"it has {now.commits} commits, and {acknowledged} were acknowledged"
     if now not in states or _states(memory, states[:1], states[1 : now.commits + 1]) != states[: now.commits + 1]:
         return "its logs are not the beginning of the logs that were written"
     return "; ".join(memory.check())

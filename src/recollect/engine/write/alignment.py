@@ -63,8 +63,9 @@ def align(
         O(turns) comparisons of keys, or O(turns * _MOST_APPENDED) if the text of every new turn is stored already;
         `was_forgotten` is called for few turns if most of the passed ones are stored.
     """
-    has_grown = stored == passed[: len(stored)]  # as usually
-    same = 0 if has_grown else _continued(stored, passed)
+    shorter = min(len(stored), len(passed))
+    is_beginning = stored[:shorter] == passed[:shorter]  # as usually: the list has grown
+    same = 0 if is_beginning else _continued(stored, passed)
     if same >= _LEAST_CONTINUED and 2 * same > len(passed):
         return {index: len(stored) - same + index for index in range(same)} | _following(
             stored, passed, len(stored), same, was_forgotten
