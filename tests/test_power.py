@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 from tests.examples import FULL, in_torture
 from torture import power
@@ -174,6 +176,40 @@ def test_the_full_text_index_never_says_that_it_has_texts_which_a_power_cut_took
     blind = recording.without(*syncs)
     found = (problem for part in range(8) for _, problem in power.cuts(blind, random.Random(part), folder, 30))
     assert any("recall or grep" in problem for problem in found)
+
+
+def lost_writes(recording: Recording, folder: Path) -> list[str]:
+    """Cut the power at each moment of the creation of a store, without one unsynced write; return the faults."""
+    events = recording.events
+    found = []
+    for moment in range(1, [event.kind for event in events].index("acknowledge")):
+        for lost in (place for place in range(moment) if events[place].kind == "write"):
+            later = events[lost + 1 : moment]
+            if any(each.kind == "sync" and each.file == events[lost].file and each.at > lost for each in later):
+                continue
+            disk = Disk()
+            for event in recording.without(lost).events[:moment]:
+                disk.take(event)
+            with power.left_by(disk.cut(random.Random(SEED), "kept"), folder) as path, power.quiet():
+                problem = power.problem_in(path, recording.states, 0)
+            found += [f"{moment} without {lost}: {problem}"] if problem else []
+    return found
+
+
+@pytest.mark.parametrize("durability", ["full", "normal"])
+def test_a_store_whose_creation_lost_a_write_is_created_again(folder: Path, run: Path, durability: Durability) -> None:
+    assert lost_writes(power.record(SEED, run, durability), folder) == []
+
+
+def test_without_a_second_sync_of_the_journal_a_lost_write_would_be_played_back(
+    folder: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Connection(apsw.Connection):
+        def execute(self, statements: str, *values: Any, **options: Any) -> apsw.Cursor:
+            return super().execute(statements.replace("synchronous = FULL", "synchronous = NORMAL"), *values, **options)
+
+    monkeypatch.setattr(apsw, "Connection", Connection)
+    assert any("NotAStoreError" in problem for problem in lost_writes(power.record(SEED, run, "normal"), folder))
 
 
 def test_the_files_beside_the_store_are_synced_at_their_checkpoints(folder: Path) -> None:

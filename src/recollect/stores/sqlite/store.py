@@ -207,12 +207,17 @@ class SqliteStore:
         with translated(self.path):
             if not self._write_refused:
                 if new:
+                    # Until the WAL, a journal is played back after a power cut, and with NORMAL its header may be on
+                    # the disk before the page that it announces.
+                    self._writer.execute("PRAGMA synchronous = FULL")
                     checksums.begin(self._writer)
                     # Written before anything else, so that the header identifies the file from its first page on.
                     self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 mode = self._writer.execute("PRAGMA journal_mode = WAL").fetchall()[0][0]
                 if mode != "wal":  # SQLite would continue, but a power cut could undo acknowledged commits
                     raise StoreIOError(self.path, f"SQLite cannot use WAL mode here and stays in mode {mode!r}")
+                if new:
+                    self._writer.execute(f"PRAGMA synchronous = {self._synchronous}")
                 self._checkpointer.attach(self._writer)
             if not new:
                 self._check_size()
