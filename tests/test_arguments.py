@@ -17,7 +17,7 @@ import pytest
 import recollect
 from recollect import filters as f
 from recollect import operations
-from recollect.arguments import FILTERED
+from recollect.arguments.signatures import FILTERED
 from recollect.engine.results import MemoryStats, QuotaUse, VectorCounts
 from recollect.errors import (
     ClosedError,

@@ -321,7 +321,7 @@ class TestRefusals:
             (minimal(field(20, FLOAT, NAN)), "not finite"),
             (minimal(field(20, FLOAT, struct.pack(">d", float("inf")))), "not finite"),
             (minimal(field(20, FLOAT, struct.pack(">d", -0.0))), "minus zero"),
-            (minimal(field(20, FLOAT, struct.pack(">d", 1.5))), "must be in [0, 1]"),
+            (minimal(field(20, FLOAT, struct.pack(">d", 1.5))), "must be a number in [0, 1]"),
             (minimal(field(20, FLOAT, ONE_F[:7])), "importance"),
             (minimal(field(27, BOOL, b"\x00")), "not 1"),
             (minimal(field(27, BOOL, b"\x02")), "not 1"),

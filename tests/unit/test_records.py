@@ -210,7 +210,7 @@ class TestNumbers:
     @pytest.mark.parametrize("field", ["importance", "trust"])
     @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), -0.1, 1.0000001, -5e-324, 2, 10**400])
     def test_a_fraction_out_of_range_is_refused(self, field: str, value: float) -> None:
-        refused(field, "must be in [0, 1]", **{field: value})
+        refused(field, "must be a number in [0, 1]", **{field: value})
 
     @pytest.mark.parametrize("field", ["importance", "trust"])
     def test_the_ends_of_the_range_belong_to_it_and_minus_zero_is_zero(self, field: str) -> None:
@@ -525,7 +525,7 @@ class TestChanged:
         assert changed == make(importance=0.75, tags=["new"], unknown=[(29, 1, b"x")])
 
     def test_a_change_is_checked_like_any_record(self) -> None:
-        with pytest.raises(InvalidRecordError, match="must be in"):
+        with pytest.raises(InvalidRecordError, match="must be a number in"):
             make().changed(importance=2)
 
     def test_an_unknown_field_is_refused_with_its_likeliest_name(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from recollect import filters as f
 from recollect.agents.manager import Manager, Recorded
+from recollect.arguments.checks import check_count
 from recollect.errors import InvalidArgumentError
 from recollect.memory import Memory
 from recollect.memory.context.validity import still_valid
@@ -65,8 +66,7 @@ class MemoryAwareAgent:
         if not isinstance(conversation, str) or not conversation:
             raise InvalidArgumentError("conversation", conversation, "must be text that is not empty")
         for name, value in (("max_tokens", max_tokens), ("turns", turns)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InvalidArgumentError(name, value, "must be an integer of at least 1")
+            check_count(name, value)
         known = {name for name in Manager.__dataclass_fields__ if name[0] != "_" and name != "memory"}
         unknown = settings.keys() - known
         if unknown:

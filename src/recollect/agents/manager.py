@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from recollect import filters as f
 from recollect.agents.attributes import KnownAttributes
+from recollect.arguments.checks import check_count
 from recollect.engine.results import Outcome, Report
 from recollect.errors import InvalidArgumentError
 from recollect.memory import Memory
@@ -90,8 +91,7 @@ class Manager:
             value = getattr(self, name)
             if value is None and name != "keep":
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InvalidArgumentError(name, value, "must be an integer of at least 1")
+            check_count(name, value)
         if self.consolidate_above is not None and self.consolidate_above < self.keep + _FEWEST:
             rule = f"must be at least {_FEWEST} more than keep, {self.keep}"
             raise InvalidArgumentError("consolidate_above", self.consolidate_above, rule)

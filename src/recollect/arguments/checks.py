@@ -1,23 +1,37 @@
-"""Checks of the arguments of operations. Each raises InvalidArgumentError."""
+"""Checks of values, shared by every layer. A `check_...` raises InvalidArgumentError.
+
+`is_integer` and `is_number` are for what raises another error: Python takes a truth value for an integer. The checks of
+each call do not use them, so that they take one step.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
-import re
-from datetime import datetime
+import os
+from collections.abc import Callable
+from typing import Any, TypeGuard, TypeVar
 
-from recollect.errors import InvalidArgumentError, RecollectError
-from recollect.filters.tree import Filter
-from recollect.records.record import unlocated
+from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError
 
 #: The longest `ttl`, in seconds: a hundred years.
 MAX_TTL_S = 3_155_760_000
 #: The longest time to wait for a lock or a commit, in seconds.
 MAX_TIMEOUT_S = 86_400
 #: The largest count: a database stores it, and it can be added to another.
-_MAX_COUNT = 2**62
-# BCP 47 reserves languages of four letters and has registered none of five to eight: they are names, such as "german".
-_TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
+MAX_COUNT = 2**62
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def is_integer(value: object, least: float = -math.inf, most: float = math.inf) -> TypeGuard[int]:
+    """Return whether a value is an integer within limits. Truth values are none."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def is_number(value: object, least: float = -math.inf, most: float = math.inf) -> TypeGuard[float]:
+    """Return whether a value is an integer or a float within limits. Truth values and NaN are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= most
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -30,15 +44,15 @@ def check_count(name: str, value: object, *, least: int = 1, optional: bool = Fa
     """Raise InvalidArgumentError unless it is an integer from `least` to 2^62, or None if that is allowed."""
     if optional and value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InvalidArgumentError(name, value, f"must be an integer of at least {least}")
-    if value > _MAX_COUNT:
-        raise InvalidArgumentError(name, value, f"must be at most {_MAX_COUNT}")
+    if value > MAX_COUNT:
+        raise InvalidArgumentError(name, value, f"must be at most {MAX_COUNT}")
 
 
 def check_seconds(name: str, value: object) -> None:
     """Raise InvalidArgumentError unless it is a valid `ttl`."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise InvalidArgumentError(name, value, "must be seconds or a timedelta")
     if not 0 < value <= MAX_TTL_S:
         raise InvalidArgumentError(name, value, f"must be above 0 and at most {MAX_TTL_S} seconds (a hundred years)")
@@ -46,56 +60,26 @@ def check_seconds(name: str, value: object) -> None:
 
 def check_number(name: str, value: object) -> None:
     """Raise InvalidArgumentError unless it is a finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
         raise InvalidArgumentError(name, value, "must be a finite number")
 
 
 def check_share(name: str, value: object) -> None:
     """Raise InvalidArgumentError unless it is a number from 0 to 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1:
         raise InvalidArgumentError(name, value, "must be a number from 0 to 1")
 
 
 def check_timeout(value: object) -> None:
     """Raise InvalidArgumentError unless it is a valid timeout."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MAX_TIMEOUT_S:
+    if not is_number(value, 0, MAX_TIMEOUT_S):
         raise InvalidArgumentError("timeout", value, f"must be seconds, 0 to {MAX_TIMEOUT_S}")
 
 
-def check_instant(name: str, value: object) -> datetime:
-    """Return an aware datetime, a text or a date as a time; a naive one if it has no time zone (`Operation.located`).
-
-    Raises:
-        InvalidArgumentError: It is none of these.
-    """
-    try:
-        return unlocated(name, value)
-    except RecollectError as error:
-        raise InvalidArgumentError(name, value, str(error.args[2])) from None
-
-
 def check_flag(name: str, value: object) -> None:
-    """Check that a value is True or False."""
+    """Raise InvalidArgumentError unless it is True or False."""
     if not isinstance(value, bool):
-        raise InvalidArgumentError(name, value, "must be True or False")
-
-
-def check_filter(where: object) -> None:
-    """Raise InvalidArgumentError unless it is a filter."""
-    if not isinstance(where, Filter):
-        raise InvalidArgumentError(
-            "where", where, 'must be a filter (see recollect.filters) or its text form, such as "user=ana"'
-        )
-
-
-def check_tag(language: object) -> None:
-    """Raise InvalidArgumentError unless it has the form of a BCP 47 tag."""
-    if not isinstance(language, str) or not _TAG.fullmatch(language):
-        from recollect.text.languages import code_of
-
-        code = code_of(language) if isinstance(language, str) else None
-        hint = f" (did you mean {code!r}?)" if code else ""
-        raise InvalidArgumentError("language", language, f'must be a BCP 47 tag, such as "en" or "de-AT"{hint}')
+        raise InvalidArgumentError(name, value, "must be true or false")
 
 
 def check_label(name: str, value: object) -> None:
@@ -121,3 +105,41 @@ def check_text(name: str, value: object, *, blank: bool = False) -> None:
         value.encode("utf-8")
     except UnicodeEncodeError:
         raise InvalidArgumentError(name, value, "contains a lone surrogate, which is not valid Unicode") from None
+
+
+def file_path(name: str, value: object) -> str:
+    """Return an argument as the absolute path of a file.
+
+    Raises:
+        InvalidArgumentError: It is not the path of a file.
+    """
+    try:
+        path = os.fspath(value)  # type: ignore[call-overload]
+        os.fsencode(path)
+    except (TypeError, UnicodeError):
+        raise InvalidArgumentError(name, value, "must be the path of a file") from None
+    if not isinstance(path, str) or not path or "\0" in path or path == ":memory:":
+        raise InvalidArgumentError(name, value, "must be the path of a file")
+    return os.path.abspath(path)
+
+
+def json_form(what: str) -> Callable[[F], F]:
+    """Make a function that rebuilds a value from its JSON form raise InvalidOperationError for anything else.
+
+    Args:
+        what: The value, for the message, such as "hits".
+    """
+
+    def decorated(rebuild: F) -> F:
+        @functools.wraps(rebuild)
+        def checked(*args: Any) -> Any:
+            try:
+                return rebuild(*args)
+            except RecollectError:
+                raise
+            except (LookupError, TypeError, ValueError, AttributeError) as error:
+                raise InvalidOperationError(args[-1], f"is not the JSON form of {what}") from error
+
+        return checked  # type: ignore[return-value]
+
+    return decorated

@@ -1,4 +1,4 @@
-"""Checks that public calls share: which arguments a call takes, and arguments that must be the path of a file.
+"""Which arguments a call takes.
 
 Python's own TypeError would be enough for an unknown keyword or a missing argument, but it names an internal function,
 every other wrong argument raises a RecollectError with a code, and these errors can say what was probably meant.
@@ -9,21 +9,17 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from recollect.errors import (
     InvalidArgumentError,
-    InvalidOperationError,
     MissingArgumentError,
-    RecollectError,
     UnknownArgumentError,
     shown,
 )
 
 C = TypeVar("C", bound=Callable[..., Any])
-F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T", bound=type)
 
 
@@ -59,44 +55,6 @@ def check_known(call: str, name: object, known: tuple[str, ...]) -> None:
         similar = [each for each in _OTHER_NAMES.get(str(name), ()) if each in known]
         similar = similar or difflib.get_close_matches(str(name), known, 1)
         raise UnknownArgumentError(call, str(name), similar[0] if similar else "")
-
-
-def file_path(name: str, value: object) -> str:
-    """Return an argument as the absolute path of a file.
-
-    Raises:
-        InvalidArgumentError: It is not the path of a file.
-    """
-    try:
-        path = os.fspath(value)  # type: ignore[call-overload]
-        os.fsencode(path)
-    except (TypeError, UnicodeError):
-        raise InvalidArgumentError(name, value, "must be the path of a file") from None
-    if not isinstance(path, str) or not path or "\0" in path or path == ":memory:":
-        raise InvalidArgumentError(name, value, "must be the path of a file")
-    return os.path.abspath(path)
-
-
-def json_form(what: str) -> Callable[[F], F]:
-    """Make a function that rebuilds a value from its JSON form raise InvalidOperationError for anything else.
-
-    Args:
-        what: The value, for the message, such as "hits".
-    """
-
-    def decorated(rebuild: F) -> F:
-        @functools.wraps(rebuild)
-        def checked(*args: Any) -> Any:
-            try:
-                return rebuild(*args)
-            except RecollectError:
-                raise
-            except (LookupError, TypeError, ValueError, AttributeError) as error:
-                raise InvalidOperationError(args[-1], f"is not the JSON form of {what}") from error
-
-        return checked  # type: ignore[return-value]
-
-    return decorated
 
 
 def _with_fields(signature: inspect.Signature, namespace: dict[str, Any]) -> inspect.Signature:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.arguments import named
+from recollect.arguments.signatures import named
 from recollect.client.executor import RemoteExecutor
 from recollect.client.transport import Patience, Transport
 from recollect.errors import InvalidArgumentError

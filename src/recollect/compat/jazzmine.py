@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 import recollect
+from recollect.arguments.checks import is_number
 from recollect.errors import InvalidArgumentError, MissingExtraError, RecollectError
 from recollect.qdrant import QdrantGlossary, check_server
 from recollect.tokenizers import tokenizer_of
@@ -288,6 +289,6 @@ def _unsigned(name: str, value: int) -> int:
 
 
 def _number(name: str, value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not is_number(value):
         raise TypeError(f"{name} is {type(value).__name__} and must be a number")
     return float(value)

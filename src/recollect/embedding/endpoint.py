@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from recollect.arguments.checks import check_count
 from recollect.embedding.base import Floors, VectorLike, check_floors
 from recollect.errors import (
     EmbedderError,
@@ -69,8 +70,7 @@ class Endpoint:
             ("retries", retries, 0),
             ("dimensions", dimensions, 1),
         ):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-                raise InvalidArgumentError(name, value, f"must be an integer of at least {least}")
+            check_count(name, value, least=least, optional=True)
         check_timeout(timeout_s)
         self.name = f"{provider}/{model}"
         self.floors = check_floors(floors)

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from operator import mul
 from typing import TypeVar
 
+from recollect.arguments.checks import check_count
 from recollect.errors import InvalidArgumentError
 
 T = TypeVar("T")
@@ -105,8 +106,7 @@ def top_k_by_similarity(
     Cost:
         O(n d + n log k).
     """
-    if isinstance(k, bool) or not isinstance(k, int) or k < 0:
-        raise InvalidArgumentError("k", k, "must be an integer of at least 0")
+    check_count("k", k, least=0)
     sized = ((name, vector) for name, vector in candidates if len(vector) == len(query) and _finite(vector))
     ranked = ((cosine(query, vector), -index, name) for index, (name, vector) in enumerate(sized))
     best = heapq.nlargest(k, ranked, key=lambda each: each[:2])

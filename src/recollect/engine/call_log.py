@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from recollect.arguments.checks import is_integer
 from recollect.engine.results import Hits, Report
 from recollect.errors import RecollectError
 
@@ -106,6 +107,6 @@ def _count(result: Any) -> int:
         return 0
     if isinstance(result, Report):
         return len(result.results)
-    if isinstance(result, int) and not isinstance(result, bool):
+    if is_integer(result):
         return result
     return len(result) if isinstance(result, (list, Hits)) else 1

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from recollect.arguments import json_form
+from recollect.arguments.checks import json_form
 from recollect.reprs import Table, line, shows_itself, table
 
 

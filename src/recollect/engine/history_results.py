@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from recollect.arguments import json_form
+from recollect.arguments.checks import json_form
 from recollect.engine.results import record_from_json, record_json
 from recollect.ledger.commits import Commit
 from recollect.records.record import FIELD_NAMES, Record

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from recollect.arguments import json_form
+from recollect.arguments.checks import json_form
 from recollect.engine.settings import read_setting, write_setting
 from recollect.ledger.commits import Branch
 from recollect.operations import Redaction, SetPolicies

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from recollect.arguments import json_form
+from recollect.arguments.checks import MAX_COUNT, is_integer, json_form
 from recollect.engine.settings import read_setting, write_setting
 from recollect.errors import InvalidArgumentError
 from recollect.ledger.commits import Branch
@@ -48,7 +48,7 @@ class Quota:
     def __post_init__(self) -> None:
         for name in ("records", "bytes"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**62):
+            if value is not None and not is_integer(value, 1, MAX_COUNT - 1):
                 raise InvalidArgumentError(name, value, "must be an integer of at least 1, or None for no limit")
         if self.when_full not in WHEN_FULL:
             raise InvalidArgumentError("when_full", self.when_full, f"must be one of {', '.join(WHEN_FULL)}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, get_args, overload
 
-from recollect.arguments import json_form
+from recollect.arguments.checks import json_form
 from recollect.errors import (
     ClosedError,
     InvalidRecordError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from recollect.arguments import json_form
+from recollect.arguments.checks import json_form
 from recollect.engine.results import record_from_json, record_json
 from recollect.records.record import Record
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from recollect.arguments import json_form
+from recollect.arguments.checks import json_form
 from recollect.engine.results import record_from_json, record_json
 from recollect.records.record import Record
 

@@ -14,6 +14,7 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
+from recollect.arguments.checks import is_integer
 from recollect.errors import ImportFormatError, InvalidRecordError, printable
 from recollect.importers.base import (
     LEADS_OUT,
@@ -143,6 +144,6 @@ def _fields(message: object, ids: SeenIds, dates: _Dates) -> dict[str, Any]:
         content = _SUFFIX.sub("", content)
     if not content.strip():
         raise UnreadableError("its content is empty")
-    if isinstance(own, int) and not isinstance(own, bool) and abs(own) < 2**63:
+    if is_integer(own, 1 - 2**63, 2**63 - 1):
         own = str(own)
     return {**ids.own(own), "kind": "conversation", "content": content, "role": role, "time": time}

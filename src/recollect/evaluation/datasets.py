@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from recollect.arguments.checks import is_integer
 from recollect.errors import ImportFormatError
 from recollect.evaluation.beam import Beam
 from recollect.evaluation.locomo import LoCoMo
@@ -194,7 +195,7 @@ def _numbers(value: Any) -> Iterator[int]:
     if isinstance(value, (list, tuple)):
         for each in value:
             yield from _numbers(each)
-    elif isinstance(value, int) and not isinstance(value, bool):
+    elif is_integer(value):
         yield value
 
 

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple, TypeAlias
 
-from recollect.errors import InvalidFilterError, InvalidRecordError, shown
+from recollect.errors import InvalidArgumentError, InvalidFilterError, InvalidRecordError, shown
 from recollect.filters.tree import (
     LINK_FIELDS,
     MAX_DEPTH,
@@ -132,6 +132,14 @@ def as_filter(where: object) -> Filter:
     if isinstance(where, (tuple, list)) and where and isinstance(where[0], str):
         return parse(*where)
     return where  # type: ignore[return-value]
+
+
+def check_filter(where: object) -> None:
+    """Raise InvalidArgumentError unless it is a filter."""
+    if not isinstance(where, Filter):
+        raise InvalidArgumentError(
+            "where", where, 'must be a filter (see recollect.filters) or its text form, such as "user=ana"'
+        )
 
 
 class _Reader:

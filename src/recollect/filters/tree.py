@@ -14,6 +14,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from recollect.arguments.checks import is_number
 from recollect.errors import InvalidFilterError, InvalidRecordError, UnsupportedError
 from recollect.records.frozen import freeze
 from recollect.records.record import Instant, Record, located, unlocated
@@ -301,7 +302,7 @@ class ImportanceAtLeast(Filter):
     least: float
 
     def __post_init__(self) -> None:
-        if isinstance(self.least, bool) or not isinstance(self.least, (int, float)) or self.least != self.least:
+        if not is_number(self.least):
             raise InvalidFilterError(self.least, "importance_at_least takes a number")
         try:
             object.__setattr__(self, "least", float(self.least))

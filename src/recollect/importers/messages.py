@@ -15,6 +15,7 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recollect.arguments.checks import is_integer
 from recollect.errors import InvalidRecordError
 from recollect.importers.base import (
     Damage,
@@ -113,7 +114,7 @@ class Messages(TurnImporter):
         """Return the key and the name of a conversation; empty texts if it has no name that is valid in a record."""
         for key in self.names:
             name = conversation.get(key)
-            if isinstance(name, int) and not isinstance(name, bool) and abs(name) < 2**63:
+            if is_integer(name, 1 - 2**63, 2**63 - 1):
                 name = str(name)
             if isinstance(name, str) and can_name(name):
                 return key, name

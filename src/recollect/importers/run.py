@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recollect.arguments import check_known
+from recollect.arguments.signatures import check_known
 from recollect.errors import InvalidArgumentError, InvalidRecordError, RecollectError, ScopeError, StoreError
 from recollect.importers import replacing
 from recollect.importers.base import (

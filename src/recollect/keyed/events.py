@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from recollect.arguments.checks import is_number
 from recollect.errors import InvalidArgumentError
 from recollect.keyed.values import EVENT_KINDS, Event, EventKind
 
@@ -104,7 +105,7 @@ class Subscription:
         Args:
             timeout: Seconds, 0 or more; None: without an end.
         """
-        if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
+        if timeout is not None and not is_number(timeout):
             raise InvalidArgumentError("timeout", timeout, "must be a number of seconds, or None")
         if timeout is not None and not 0 <= timeout <= _MOST_S:
             raise InvalidArgumentError("timeout", timeout, f"must be from 0 to {_MOST_S}, or None")

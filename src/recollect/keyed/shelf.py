@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import NamedTuple, Protocol
 
+from recollect.arguments.checks import is_number
 from recollect.errors import InvalidArgumentError, UnsupportedError
 from recollect.keyed.events import QUEUE, Subscription, checked_kinds
 from recollect.keyed.values import (
@@ -188,7 +189,7 @@ class Shelf:
         """
         if not isinstance(query, str):
             raise InvalidArgumentError("query", query, "must be text")
-        if isinstance(min_score, bool) or not isinstance(min_score, (int, float)):
+        if not is_number(min_score):
             raise InvalidArgumentError("min_score", min_score, "must be a number")
         if checked_count("k", k) <= 0:
             return []

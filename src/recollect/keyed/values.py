@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
+from recollect.arguments.checks import is_integer, is_number
 from recollect.errors import InvalidArgumentError
 
 EventKind: TypeAlias = Literal["written", "forgotten", "evicted", "expired", "cas_failed"]
@@ -87,7 +88,7 @@ def checked_limit(name: str, value: object) -> int | None:
     """
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if not is_integer(value, 1):
         raise InvalidArgumentError(name, value, "must be an integer of at least 1, or None for no limit")
     return int(value)
 
@@ -98,7 +99,7 @@ def checked_queue(queue: object) -> int:
     Raises:
         InvalidArgumentError: It is another value.
     """
-    if isinstance(queue, bool) or not isinstance(queue, int) or queue < 1:
+    if not is_integer(queue, 1):
         raise InvalidArgumentError("queue", queue, "must be an integer of at least 1")
     return int(queue)
 
@@ -111,7 +112,7 @@ def checked_ttl(ttl: object) -> float | None:
     """
     if ttl is None:
         return None
-    if isinstance(ttl, bool) or not isinstance(ttl, (int, float)) or not 0 < ttl < float("inf"):
+    if not is_number(ttl) or not 0 < ttl < float("inf"):
         raise InvalidArgumentError("ttl", ttl, "must be above 0, or None for no end")
     return ttl
 
@@ -124,7 +125,7 @@ def checked_importance(importance: object) -> float | None:
     """
     if importance is None:
         return None
-    if isinstance(importance, bool) or not isinstance(importance, (int, float)) or not 0 <= importance <= 1:
+    if not is_number(importance, 0, 1):
         raise InvalidArgumentError("importance", importance, "must be from 0 to 1")
     return float(importance)
 
@@ -135,7 +136,7 @@ def checked_count(name: str, value: object) -> int:
     Raises:
         InvalidArgumentError: It is no integer.
     """
-    if isinstance(value, bool) or not isinstance(value, int):
+    if not is_integer(value):
         raise InvalidArgumentError(name, value, "must be an integer")
     return int(value)
 

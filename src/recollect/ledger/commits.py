@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from recollect.arguments import json_form
+from recollect.arguments.checks import json_form
 from recollect.ledger.merkle import Root
 from recollect.records.codec import datetime_of, microseconds
 

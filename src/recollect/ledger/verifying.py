@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from recollect.arguments import named
+from recollect.arguments.signatures import named
 from recollect.errors import InvalidArgumentError
 from recollect.ledger.entries import Entry
 from recollect.ledger.log_tree import EMPTY_TREE, head_of, leaf_of, tree_of_inclusion, trees_of_consistency

@@ -20,7 +20,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from recollect.arguments import all_named
+from recollect.arguments.signatures import all_named
 from recollect.embedding.base import Embedder
 from recollect.engine.results import NamespaceHead
 from recollect.errors import ClosedError, InvalidArgumentError

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from recollect.arguments import all_named
+from recollect.arguments.signatures import all_named
 from recollect.engine.executor import BatchExecutor
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError

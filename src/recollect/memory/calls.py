@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Unpack
 
-from recollect.arguments import all_named
+from recollect.arguments.signatures import all_named
 from recollect.engine.results import Failed, Hits, MemoryStats, Outcome, RecordList, Report
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.filters import all_of
-from recollect.filters.text_form import Where, as_filter
+from recollect.filters.text_form import Where, as_filter, check_filter
 from recollect.filters.tree import Filter
 from recollect.memory.messages import ARGUMENTS, MessageList, is_message_item, turn_operations
 from recollect.memory.owners import Owners
@@ -38,7 +38,6 @@ from recollect.operations import (
     ValidUntil,
     Zone,
 )
-from recollect.operations.checks import check_filter
 from recollect.records.codec import RawField
 from recollect.records.record import FieldChanges, Fields, Instant, Record
 

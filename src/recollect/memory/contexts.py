@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from recollect import filters as f
-from recollect.arguments import all_named
+from recollect.arguments.checks import check_choice, check_count, check_text
+from recollect.arguments.signatures import all_named
 from recollect.errors import InvalidArgumentError, UnsupportedError
-from recollect.filters.text_form import Where, as_filter
+from recollect.filters.text_form import Where, as_filter, check_filter
 from recollect.memory.about import of_entity
 from recollect.memory.calls import Calls
 from recollect.memory.context.asking import asked_before
@@ -19,8 +20,7 @@ from recollect.memory.context.quoting import indented
 from recollect.memory.context.validity import NOT_ABANDONED, Validity, still_valid
 from recollect.memory.context.values import PARTS, STYLES, Context, Outcome, Part, Style, Tokenizer, counter
 from recollect.operations import AUTO_CONFIDENCE, MinConfidence, Now, least_confidence
-from recollect.operations.checks import check_choice, check_count, check_filter, check_instant, check_text
-from recollect.records.record import Instant, Record
+from recollect.records.record import Instant, Record, check_instant
 from recollect.zones import zone_of
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from recollect.arguments import all_named
+from recollect.arguments.signatures import all_named
 from recollect.engine.history_results import Difference, Erased, RecordVersion, Restored
 from recollect.engine.results import Moment
 from recollect.filters.text_form import Where, as_filter

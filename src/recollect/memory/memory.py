@@ -13,7 +13,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
-from recollect.arguments import all_named
+from recollect.arguments.signatures import all_named
 from recollect.embedding.base import Embedder
 from recollect.engine.executor import Executor
 from recollect.engine.history_results import Replayed

@@ -9,7 +9,8 @@ from datetime import datetime, tzinfo
 from importlib.metadata import version
 from pathlib import Path
 
-from recollect.arguments import named
+from recollect.arguments.checks import MAX_COUNT, is_integer
+from recollect.arguments.signatures import named
 from recollect.embedding.base import Embedder, floors_of
 from recollect.embedding.environment import NO_EMBEDDER, embedder_from, embedder_of_environment
 from recollect.engine.call_log import OnCall
@@ -197,7 +198,7 @@ def _memory_limit(name: str, value: int | None, variable: str, default: int) -> 
         if not (text.isascii() and text.isdigit()):
             raise InvalidArgumentError(name, text, "must be an integer of at least 1")
         value = int(text)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**62:
+    if not is_integer(value, 1, MAX_COUNT - 1):
         raise InvalidArgumentError(name, value, "must be an integer of at least 1")
     return value
 

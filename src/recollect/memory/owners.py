@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypedDict, cast
 
+from recollect.arguments.checks import check_text
 from recollect.errors import ScopeError
 from recollect.filters import any_of, has
 from recollect.filters.tree import Filter, Is
-from recollect.operations.checks import check_text
 
 
 class Named(TypedDict, total=False):

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, NoReturn
 
+from recollect.arguments.checks import is_integer
 from recollect.embedding.base import Embedder
 from recollect.engine.executor import BatchExecutor, Executor
 from recollect.engine.feed import CommitLog, Feed
@@ -37,7 +38,7 @@ def pin_of(target: Target | None, index: int | None) -> Pin:
         return Pin(named=target)
     if isinstance(target, Snapshot):
         return Pin(seq=target.seq, root=target.root)
-    if target is not None and (isinstance(target, bool) or not isinstance(target, int)):
+    if target is not None and not is_integer(target):
         raise InvalidArgumentError("target", target, "must be a seq, an aware datetime, a root, or a snapshot's name")
     return Pin(seq=target, index=index)
 

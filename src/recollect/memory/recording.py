@@ -12,7 +12,8 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, get_args
 
 from recollect import filters as f
-from recollect.arguments import all_named, check_known
+from recollect.arguments.checks import check_flag
+from recollect.arguments.signatures import all_named, check_known
 from recollect.engine.results import Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.errors import ConflictError, InvalidArgumentError, InvalidRecordError, UnknownRecordError
@@ -348,8 +349,7 @@ class Recording(Calls):
         _check_fields("record_task()", fields, "success")
         check_text("description", description)
         check_text("outcome", outcome)
-        if not isinstance(success, bool):
-            raise InvalidArgumentError("success", success, "must be True or False")
+        check_flag("success", success)
         built = factories.task(description, outcome, success=success, importance=importance, **fields)
         return kept_or_stored(self._restated(built, "success", lambda stored: stored is not success))
 

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Collection
 
-from recollect.arguments import all_named
+from recollect.arguments.signatures import all_named
 from recollect.engine.policies import Policies
 from recollect.engine.quota import Quota
 from recollect.engine.results import VectorCounts

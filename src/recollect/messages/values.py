@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
+from recollect.arguments.checks import is_number
 from recollect.errors import printable
 from recollect.records.frozen import MAX_DEPTH
 from recollect.records.record import LocalTime
@@ -81,7 +82,7 @@ def instant(value: Any, zone: tzinfo | None) -> datetime:
             raise UnreadableError(f"the time {printable(value)[:80]!r} is not ISO 8601") from None
     if isinstance(value, datetime):
         return within_years(value if value.utcoffset() is not None else _in_zone(value, zone))
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not is_number(value):
         raise UnreadableError(f"the time is {kind_of(value)}, not seconds since 1970 or ISO 8601 text")
     try:
         if math.isfinite(value):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from recollect.arguments.checks import check_count
 from recollect.errors import InvalidArgumentError, ModelError, RecollectError
 
 #: The number of tokens that a prompt and its reply may have, for a model that states none.
@@ -70,8 +71,7 @@ def as_model(value: Any, *, window: int | None = None) -> Model:
     Raises:
         InvalidArgumentError: It is none of these, or the window is no integer of at least 512.
     """
-    if window is not None and (isinstance(window, bool) or not isinstance(window, int) or window < 512):
-        raise InvalidArgumentError("window", window, "must be an integer of at least 512")
+    check_count("window", window, least=512, optional=True)
     if isinstance(value, str):
         from recollect.models.environment import model_from
 

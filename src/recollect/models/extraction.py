@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from recollect.arguments.checks import is_number
 from recollect.errors import ModelReplyError
 from recollect.models.base import Prompted, completed
 from recollect.models.prompts import filled
@@ -102,6 +103,6 @@ def _text(value: Any, most: int) -> str:
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         return None
     return float(min(1, max(0, value)))

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from recollect.arguments.checks import check_count
 from recollect.errors import InvalidArgumentError, ModelError, ModelRefusedError, ModelUnavailableError
 from recollect.models.base import WINDOW
 from recollect.remote.client import ENVELOPE_BYTES, Errors, RemoteClient, check_key, check_timeout, checked_url
@@ -58,8 +59,7 @@ class Chat:
         check_key(key)
         check_timeout(timeout_s)
         for name, value, least in (("window", window, 512), ("retries", retries, 0)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InvalidArgumentError(name, value, f"must be an integer of at least {least}")
+            check_count(name, value, least=least)
         self.name = f"{provider}/{model}"
         self.window = window
         self._model = model

@@ -8,17 +8,16 @@ UnsupportedError for it, and never leaves it out.
 
 from __future__ import annotations
 
-from recollect.operations.base import REGISTRY, SCOPED, Operation, Per, from_json, plain
-from recollect.operations.checks import (
+from recollect.arguments.checks import (
     MAX_TTL_S,
     check_choice,
     check_count,
     check_key,
     check_label,
-    check_tag,
     check_text,
     check_timeout,
 )
+from recollect.operations.base import REGISTRY, SCOPED, Operation, Per, from_json, plain
 from recollect.operations.entities import Entities, EntityOf, Neighbours, Paths
 from recollect.operations.history import (
     Diff,
@@ -96,6 +95,7 @@ from recollect.operations.writes import (
     Update,
     expectation,
 )
+from recollect.text.languages import check_tag
 
 __all__ = [
     "ABSENT",

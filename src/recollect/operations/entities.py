@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from recollect.arguments.checks import check_count, check_text
 from recollect.operations.base import SCOPED, Operation
-from recollect.operations.checks import check_count, check_text
 
 
 @dataclass(frozen=True, kw_only=True)

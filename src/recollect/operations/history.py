@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC
 
+from recollect.arguments.checks import check_count, check_flag, check_text
 from recollect.errors import InvalidArgumentError
+from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Filter
 from recollect.operations.base import Operation
-from recollect.operations.checks import check_count, check_filter, check_flag, check_text
 from recollect.operations.past import target_of
 from recollect.records.record import record_id
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from recollect.arguments.checks import check_count, check_text
 from recollect.errors import InvalidArgumentError
 from recollect.operations.base import Operation
-from recollect.operations.checks import check_count, check_text
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
+from recollect.arguments.checks import MAX_COUNT, check_text, is_integer
 from recollect.errors import InvalidArgumentError, InvalidOperationError, ReadOnlyMemoryError
 from recollect.operations.base import Operation
-from recollect.operations.checks import check_instant, check_text
+from recollect.records.record import check_instant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class Pin(Operation, name="pin", in_batch=False):
             raise InvalidArgumentError("target", tuple(passed), "must be one seq, time, root or snapshot, or an index")
         for name in ("seq", "index"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**62):
+            if value is not None and not is_integer(value, -MAX_COUNT, MAX_COUNT):
                 raise InvalidArgumentError(name, value, "must be an integer")
         if self.time is not None:
             object.__setattr__(self, "time", check_instant("time", self.time))

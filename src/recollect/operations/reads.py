@@ -7,22 +7,22 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal, TypeAlias, get_args
 
-from recollect.errors import InvalidArgumentError
-from recollect.filters.tree import Everything, Filter
-from recollect.operations.base import Operation
-from recollect.operations.checks import (
+from recollect.arguments.checks import (
     check_choice,
     check_count,
-    check_filter,
-    check_instant,
+    check_flag,
     check_seconds,
     check_share,
-    check_tag,
     check_text,
     check_timeout,
 )
-from recollect.records.record import record_id
+from recollect.errors import InvalidArgumentError
+from recollect.filters.text_form import check_filter
+from recollect.filters.tree import Everything, Filter
+from recollect.operations.base import Operation
+from recollect.records.record import check_instant, record_id
 from recollect.records.unchecked import altered
+from recollect.text.languages import check_tag
 
 #: Thirty days, in seconds.
 MONTH_S = 2_592_000.0
@@ -152,8 +152,8 @@ class Recall(Operation, name="recall"):
                 object.__setattr__(self, f"{name}_half_life", half_life)
             if half_life is not None or name == "recency":
                 check_seconds(f"{name}_half_life", half_life)
-        if not isinstance(self.wait_for_vectors, bool):
-            raise InvalidArgumentError("wait_for_vectors", self.wait_for_vectors, "must be true or false")
+        if self.wait_for_vectors is not False:
+            check_flag("wait_for_vectors", self.wait_for_vectors)
         if self.reference is not None:
             reference = check_instant("reference", self.reference)
             if not isinstance(self.reference, datetime):
@@ -193,8 +193,7 @@ class FindSimilar(Operation, name="find_similar"):
         check_count("k", self.k)
         check_share("minimum", self.minimum)
         check_filter(self.where)
-        if not isinstance(self.embed, bool):
-            raise InvalidArgumentError("embed", self.embed, "must be true or false")
+        check_flag("embed", self.embed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,8 +241,7 @@ class Changes(Operation, name="changes", in_batch=False):
         if not isinstance(self.since, str):
             check_count("since", self.since, least=0)
         check_count("limit", self.limit, optional=True)
-        if not isinstance(self.newest_first, bool):
-            raise InvalidArgumentError("newest_first", self.newest_first, "must be true or false")
+        check_flag("newest_first", self.newest_first)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,8 +283,7 @@ class Head(Operation, name="head"):
     log: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.log, bool):
-            raise InvalidArgumentError("log", self.log, "must be true or false")
+        check_flag("log", self.log)
 
 
 @dataclass(frozen=True, kw_only=True)

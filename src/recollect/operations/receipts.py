@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from recollect.arguments.checks import check_count, check_text
 from recollect.errors import InvalidArgumentError
 from recollect.operations.base import Operation
-from recollect.operations.checks import check_count, check_instant, check_text
 from recollect.operations.reads import Recall
+from recollect.records.record import check_instant
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from recollect.errors import InvalidArgumentError
+from recollect.arguments.checks import check_count, check_flag, check_share, check_text
 from recollect.operations.base import Operation
-from recollect.operations.checks import check_count, check_share, check_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,5 +28,4 @@ class RecallSdrs(Operation, name="recall_sdrs"):
         check_text("text", self.text)
         check_count("limit", self.limit)
         check_share("minimum", self.minimum)
-        if not isinstance(self.rule, bool):
-            raise InvalidArgumentError("rule", self.rule, "must be true or false")
+        check_flag("rule", self.rule)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
+from recollect.arguments.checks import check_count, check_number, check_text
 from recollect.errors import InvalidArgumentError
 from recollect.operations.base import Operation
-from recollect.operations.checks import check_count, check_number, check_text
 
 #: A function from a text to its tokens.
 Tokenizer = Callable[[str], Sequence[str]]

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from recollect.arguments import file_path
+from recollect.arguments.checks import check_choice, check_count, file_path, is_number
 from recollect.errors import InvalidArgumentError
 from recollect.operations.base import SCOPED, Operation, Per
-from recollect.operations.checks import check_choice, check_count
 from recollect.redaction import CATEGORIES
 from recollect.redaction.redactor import check_categories
 from recollect.salience import LEVELS, Level
@@ -21,7 +20,7 @@ WHEN_FULL: tuple[WhenFull, ...] = get_args(WhenFull)
 
 def check_low_water(value: object, when_full: WhenFull) -> None:
     """Raise InvalidArgumentError unless it is the low-water mark of a quota, or 1 if nothing is evicted."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:  # refuses NaN, too
+    if not is_number(value, 0, 1) or value == 0:
         raise InvalidArgumentError("low_water", value, "must be a number above 0 and at most 1")
     if value != 1 and when_full == WHEN_FULL[0]:
         raise InvalidArgumentError("low_water", value, "requires a quota that evicts, such as when_full='least recent'")

@@ -8,20 +8,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias, get_args
 
+from recollect.arguments.checks import check_choice, check_count, check_label, check_seconds
 from recollect.errors import InvalidArgumentError, InvalidOperationError
+from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Filter
 from recollect.messages import Turn
 from recollect.operations.base import Operation
-from recollect.operations.checks import (
-    check_choice,
-    check_count,
-    check_filter,
-    check_instant,
-    check_label,
-    check_seconds,
-    check_tag,
-)
-from recollect.records.record import Record, check_field, record_id
+from recollect.records.record import Record, check_field, check_instant, record_id
+from recollect.text.languages import check_tag
 
 #: The value of `expect` that requires that no record exists.
 ABSENT = "absent"

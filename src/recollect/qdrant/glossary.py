@@ -8,7 +8,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from recollect.arguments import all_named
+from recollect.arguments.checks import check_text
+from recollect.arguments.signatures import all_named
 from recollect.engine.index.terms import checked_tokenizer, words
 from recollect.errors import InvalidArgumentError
 from recollect.indexes.terms.index import EXACT
@@ -22,7 +23,6 @@ from recollect.memory.glossary.values import (
     sorted_by_key,
     stated,
 )
-from recollect.operations.checks import check_text
 from recollect.operations.terms import RecallTerms
 from recollect.qdrant.collection import Collection, Found
 from recollect.qdrant.points import beginnings, counts, occurs, point_of, record_of

@@ -17,8 +17,9 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from operator import attrgetter
 from typing import Any, NewType, TypeAlias, TypedDict, TypeGuard
 
-from recollect.arguments import check_known
-from recollect.errors import CodecError, InvalidRecordError, shown
+from recollect.arguments.checks import is_integer, is_number
+from recollect.arguments.signatures import check_known
+from recollect.errors import CodecError, InvalidArgumentError, InvalidRecordError, RecollectError, shown
 from recollect.records import codec
 from recollect.records.frozen import INT64, FrozenDict, freeze
 from recollect.records.unchecked import unchecked
@@ -111,7 +112,7 @@ def _content(name: str, value: object) -> str | bytes:
 
 
 def _integer(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
+    if not is_integer(value):
         raise InvalidRecordError(name, value, "must be an integer")
     if value not in INT64:
         raise InvalidRecordError(name, value, "does not fit in 64 bits")
@@ -126,10 +127,8 @@ def _position(name: str, value: object) -> int:
 
 
 def _fraction(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not is_number(value, 0, 1):
         raise InvalidRecordError(name, value, "must be a number in [0, 1]")
-    if not 0.0 <= value <= 1.0:  # also refuses NaN
-        raise InvalidRecordError(name, value, "must be in [0, 1]")
     return float(value) + 0.0
 
 
@@ -205,6 +204,18 @@ def unlocated(name: str, value: object) -> datetime:
         return aware(name, value)
     aware(name, value.replace(tzinfo=UTC))  # raises for a year that no record has
     return value
+
+
+def check_instant(name: str, value: object) -> datetime:
+    """Return `value` as `unlocated` does, for an argument of a call.
+
+    Raises:
+        InvalidArgumentError: It is neither a datetime with a time zone, nor ISO 8601 text, nor a date.
+    """
+    try:
+        return unlocated(name, value)
+    except RecollectError as error:
+        raise InvalidArgumentError(name, value, str(error.args[2])) from None
 
 
 def located(name: str, value: datetime, zone: tzinfo) -> datetime:

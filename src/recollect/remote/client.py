@@ -23,6 +23,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+from recollect.arguments.checks import is_number
 from recollect.errors import InvalidArgumentError, MissingExtraError, RecollectError
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def check_key(key: object) -> None:
 
 def check_timeout(timeout_s: object) -> None:
     """Raise InvalidArgumentError unless it is a number of seconds below a day."""
-    if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)) or not 0 < timeout_s < 86_400:
+    if not is_number(timeout_s) or not 0 < timeout_s < 86_400:
         raise InvalidArgumentError("timeout_s", timeout_s, "must be a number of seconds, above 0 and below 86400")
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from recollect.arguments.checks import check_flag, check_text
 from recollect.errors import InvalidArgumentError
 from recollect.indexes.sdr.encoding import BITS, BYTES, RULE, WHOLE, encoded, packed, shared
-from recollect.operations.checks import check_text
 
 
 def encode(text: str, *, rule: bool = False) -> bytes:
@@ -28,8 +28,7 @@ def encode(text: str, *, rule: bool = False) -> bytes:
     (512, 7, True)
     """
     check_text("text", text, blank=True)
-    if not isinstance(rule, bool):
-        raise InvalidArgumentError("rule", rule, "must be true or false")
+    check_flag("rule", rule)
     return packed(encoded(text, RULE if rule else WHOLE))
 
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from recollect.arguments import file_path
+from recollect.arguments.checks import file_path
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.indexes.sdr.encoding import RULE, encoded, normalised, packed
 from recollect.memory.sdr.texts import SdrText, checked_number, checked_text, moment

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from recollect.arguments.checks import is_number
 from recollect.errors import InvalidArgumentError
 from recollect.sim.engine import Queue
 from recollect.sim.memory import TracedMemory
@@ -51,7 +52,7 @@ class Context:
     async def schedule(self, delay: float, payload: bytes) -> None:
         """Set a timer: after some ticks it arrives as a message from this agent. The network cannot lose it."""
         checked_payload(payload)
-        if isinstance(delay, bool) or not isinstance(delay, (int, float)) or not 0 <= delay < float("inf"):
+        if not is_number(delay, 0) or delay == float("inf"):
             raise InvalidArgumentError("delay", delay, "must be a number of at least 0")
         now = self._queue.clock.now
         self._queue.push(now + delay, "timer", self.agent_id, payload=payload, sent_at=now, life=self.life)

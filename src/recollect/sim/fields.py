@@ -7,9 +7,11 @@ for: a misspelled field is an error, not a setting that has no effect.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from recollect.arguments.checks import check_flag, is_integer, is_number
 from recollect.errors import InvalidArgumentError
 
 _INFINITE = float("inf")
@@ -59,8 +61,8 @@ class Fields:
     def flag(self, name: str) -> bool:
         """Return a truth value; False if it is absent."""
         value = self.raw(name)
-        if value is not None and not isinstance(value, bool):
-            raise InvalidArgumentError(self.at(name), value, "must be true or false")
+        if value is not None:
+            check_flag(self.at(name), value)
         return bool(value)
 
     def integer(self, name: str, default: int, least: int = 0, most: int | None = None) -> int:
@@ -68,8 +70,7 @@ class Fields:
         value = self.raw(name)
         if value is None:
             return default
-        wrong = isinstance(value, bool) or not isinstance(value, int) or value < least
-        if wrong or (most is not None and value > most):
+        if not is_integer(value, least, math.inf if most is None else most):
             limits = f"of at least {least}" if most is None else f"from {least} to {most}"
             raise InvalidArgumentError(self.at(name), value, f"must be an integer {limits}")
         return int(value)
@@ -79,7 +80,7 @@ class Fields:
         value = self.raw(name)
         if value is None:
             return default
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= min(most, _LARGEST):
+        if not is_number(value, 0, min(most, _LARGEST)):
             rule = "must be a number of at least 0" if most == _INFINITE else f"must be from 0 to {most:g}"
             raise InvalidArgumentError(self.at(name), value, rule)
         return float(value)

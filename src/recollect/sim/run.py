@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
+from recollect.arguments.checks import is_integer
 from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
 from recollect.sim.agents import Agent, Context
 from recollect.sim.byzantine import Byzantine
@@ -110,7 +111,7 @@ async def run_async(
     if trace is not None and not isinstance(trace, (str, Path)) and not hasattr(trace, "write"):
         raise InvalidArgumentError("trace", trace, "must be a path or a text file that is open")
     read = scenario if isinstance(scenario, Scenario) else Scenario.read(scenario)
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+    if seed is not None and not is_integer(seed, 0):
         raise InvalidArgumentError("seed", seed, "must be an integer of at least 0")
     chosen = read.seed if seed is None else seed
     if trace is None or not isinstance(trace, (str, Path)):

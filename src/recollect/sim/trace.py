@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
+from recollect.arguments.checks import is_integer, is_number
 from recollect.errors import ImportFormatError, StoreIOError
 
 #: The kinds of events of memory.
@@ -95,8 +96,8 @@ def _event_of(path: str, number: int, line: str) -> dict[str, Any]:
     if not isinstance(event, dict) or not isinstance(event.get("kind"), str):
         raise ImportFormatError(path, f"line {number}", "is not an event of a trace")
     time, size = event.get("ts"), event.get("size", 0)
-    if isinstance(time, bool) or not isinstance(time, (int, float)) or not 0 <= time < float("inf"):
+    if not is_number(time, 0) or time == float("inf"):
         raise ImportFormatError(path, f"line {number}", "is an event without a time, ts")
-    if type(size) is not int or size < 0:
+    if not is_integer(size, 0):
         raise ImportFormatError(path, f"line {number}", "has a size that is no number of bytes")
     return event

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from recollect.arguments import json_form
+from recollect.arguments.checks import json_form
 
 
 class CheckReport(list[str]):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from recollect.arguments import json_form
+from recollect.arguments.checks import json_form
 from recollect.ledger.commits import Branch, Stored
 
 #: Which commits survive a power cut: every acknowledged one, or a consistent store, perhaps without the newest commits.

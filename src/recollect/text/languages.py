@@ -7,6 +7,7 @@ Scripts without spaces are not covered: there n-grams replace words.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 import Stemmer
 
+from recollect.errors import InvalidArgumentError
 from recollect.text.english import STOP_WORDS
 from recollect.text.folding import folded
 
@@ -78,6 +80,9 @@ def _languages() -> dict[str, _Language]:
     return out
 
 
+# BCP 47 reserves languages of four letters and has registered none of five to eight: they are names, such as "german".
+_TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
+
 #: The codes of all languages above, in a fixed order.
 CODES = (ENGLISH, *_LANGUAGES)
 
@@ -90,6 +95,14 @@ def code_of(name: str) -> str | None:
     """
     names = {"english": ENGLISH, **{english: code for code, (english, _) in _LANGUAGES.items()}}
     return names.get(name.casefold())
+
+
+def check_tag(language: object) -> None:
+    """Raise InvalidArgumentError unless it has the form of a BCP 47 tag."""
+    if not isinstance(language, str) or not _TAG.fullmatch(language):
+        code = code_of(language) if isinstance(language, str) else None
+        hint = f" (did you mean {code!r}?)" if code else ""
+        raise InvalidArgumentError("language", language, f'must be a BCP 47 tag, such as "en" or "de-AT"{hint}')
 
 
 def known(tag: str | None) -> str | None:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from recollect.arguments.checks import is_integer
 from recollect.engine.handlers import MOST_READ_BYTES
 from recollect.engine.result_json import result_to_json
 from recollect.engine.results import RecordList, record_json
@@ -56,9 +57,7 @@ class Rest(NamedTuple):
             ProtocolError: It is none.
         """
         match data:
-            case {"from": int(start), "of": str(of), **more} if (
-                not more and not isinstance(start, bool) and 0 <= start <= _MOST_FROM
-            ):
+            case {"from": int(start), "of": str(of), **more} if not more and is_integer(start, 0, _MOST_FROM):
                 return cls(start, of)
         raise ProtocolError('"rest" must be what "more" of an answer has: {"from": NUMBER, "of": HASH}')
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from recollect.arguments.checks import check_count, check_flag, is_integer, is_number
 from recollect.errors import InvalidArgumentError
 from recollect.records.factories import DEFAULT_IMPORTANCE
 
@@ -37,9 +38,9 @@ class MemoryStoreConfig:
     def __post_init__(self) -> None:
         for name in ("max_memories", "default_embedding_dimensions", "cleanup_threshold"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            if value is not None and not is_integer(value, 1):
                 raise InvalidArgumentError(name, value, "must be an integer of at least 1, or None")
-        _check_flag("enable_auto_cleanup", self.enable_auto_cleanup)
+        check_flag("enable_auto_cleanup", self.enable_auto_cleanup)
         if self.max_memories is None and self.enable_auto_cleanup:
             raise InvalidArgumentError("enable_auto_cleanup", True, "requires max_memories")
         if self.cleanup_threshold is None:
@@ -100,12 +101,11 @@ class MemoryManagerConfig:
 
     def __post_init__(self) -> None:
         for name in ("auto_record_messages", "auto_extract_entities", "consolidation_enabled"):
-            _check_flag(name, getattr(self, name))
+            check_flag(name, getattr(self, name))
         importance, budget = self.default_importance, self.context_token_budget
-        if isinstance(importance, bool) or not isinstance(importance, (int, float)) or not 0.0 <= importance <= 1.0:
+        if not is_number(importance, 0, 1):
             raise InvalidArgumentError("default_importance", importance, "must be a number in [0, 1]")
-        if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-            raise InvalidArgumentError("context_token_budget", budget, "must be an integer of at least 1")
+        check_count("context_token_budget", budget)
 
     @classmethod
     def default(cls) -> MemoryManagerConfig:
@@ -116,8 +116,3 @@ class MemoryManagerConfig:
     def testing(cls) -> MemoryManagerConfig:
         """Return settings for tests: messages are recorded only by `MemoryManager.record_message`."""
         return cls(auto_record_messages=False)
-
-
-def _check_flag(name: str, value: object) -> None:
-    if not isinstance(value, bool):
-        raise InvalidArgumentError(name, value, "must be True or False")

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import recollect
 from recollect import ABSENT, Batch, Quota, Record
 from recollect import filters as f
+from recollect.arguments.checks import check_count
 from recollect.compat.llm4s.config import MemoryStoreConfig
 from recollect.compat.llm4s.embedding import Embedding
 from recollect.compat.llm4s.filters import MemoryFilter
@@ -253,8 +254,7 @@ class MemoryStore:
             By vector: the first search reads all memories, later ones what was written since. Then one comparison of
             all vectors, and the memories that are returned are read.
         """
-        if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1:
-            raise InvalidArgumentError("top_k", top_k, "must be an integer of at least 1")
+        check_count("top_k", top_k)
         if not isinstance(query, str):
             raise InvalidArgumentError("query", query, "must be text")
         blank = not query.strip()
@@ -283,8 +283,7 @@ class MemoryStore:
 
         A RecollectWarning is issued if there are texts that the embedder cannot process.
         """
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-            raise InvalidArgumentError("batch_size", batch_size, "must be an integer of at least 1")
+        check_count("batch_size", batch_size)
         if self.memory.embedder is None:
             raise UnsupportedError("embed_all", "the memory was opened without an embedder")
         return self._embedding.embed_missing(batch_size)

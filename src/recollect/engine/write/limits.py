@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from recollect.arguments.checks import check_count
 from recollect.errors import InvalidArgumentError, InvalidQueryError, InvalidRecordError
 from recollect.records.codec import encode_json
 from recollect.records.record import Record
@@ -36,9 +37,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for each in fields(self):
-            value = getattr(self, each.name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InvalidArgumentError(f"limits.{each.name}", value, "must be an integer of at least 1")
+            check_count(f"limits.{each.name}", getattr(self, each.name))
 
     def check(self, record: Record) -> None:
         """Check a record.

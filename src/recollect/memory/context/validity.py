@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 from recollect.engine.read.validity import time_in_question
 from recollect.engine.results import Hit
 from recollect.filters import all_of
-from recollect.filters.text_form import as_filter
+from recollect.filters.text_form import as_filter, check_filter
 from recollect.filters.tree import EVERYTHING, AllOf, AnyOf, Filter, Not, Tag, ValidAt
 from recollect.memory.calls import Calls
 from recollect.operations import Now
-from recollect.operations.checks import check_filter
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.records.turns import OTHER_BRANCH

@@ -13,7 +13,8 @@ from functools import partial
 from os import PathLike
 from typing import Any
 
-from recollect.arguments import all_named
+from recollect.arguments.checks import check_seconds, check_text
+from recollect.arguments.signatures import all_named
 from recollect.engine.history_results import RecordVersion
 from recollect.engine.results import RecordList
 from recollect.engine.term_results import Annotation, FoundTerm, SharedName
@@ -47,7 +48,6 @@ from recollect.operations import (
     SharedNames,
     Tokenizer,
 )
-from recollect.operations.checks import check_seconds, check_text
 from recollect.records.record import Record
 from recollect.records.terms import TERM, entry_of, term_fields
 from recollect.tokenizers import tokenizer_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, TypedDict
 
+from recollect.arguments.checks import check_text
 from recollect.errors import DamagedStoreError, InvalidArgumentError
-from recollect.operations.checks import check_text
 from recollect.records.record import Record
 from recollect.records.terms import entry_of, term_id
 

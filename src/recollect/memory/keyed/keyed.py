@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from recollect.arguments import all_named
+from recollect.arguments.checks import check_seconds, is_number
+from recollect.arguments.signatures import all_named
 from recollect.engine.history_results import Erased, RecordVersion
 from recollect.engine.quota import Quota
 from recollect.engine.results import Hits
@@ -29,7 +30,6 @@ from recollect.keyed.values import (
 from recollect.memory.calls import Calls, stored
 from recollect.memory.keyed.events import Announcer, announcer_of, events_of
 from recollect.operations import Find, Forget, Get, GetQuota, Now, Operation, Recall, Remember, SetQuota, Stats, Update
-from recollect.operations.checks import check_seconds
 from recollect.records.keys import content_of, entry_fields, id_of, key_of, value_of, writes_of
 from recollect.records.record import Record
 from recollect.uncopied import Uncopied
@@ -150,7 +150,7 @@ class Keyed(Uncopied):
         """
         if not isinstance(query, str) or not query.strip():
             raise InvalidArgumentError("query", query, "must be text that is not blank")
-        if isinstance(min_score, bool) or not isinstance(min_score, (int, float)) or not 0 <= min_score <= 1:
+        if not is_number(min_score, 0, 1):
             raise InvalidArgumentError("min_score", min_score, "must be from 0 to 1")
         if checked_count("k", k) <= 0:
             return []

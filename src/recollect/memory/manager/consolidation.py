@@ -9,18 +9,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from recollect import filters as f
-from recollect.arguments import all_named, json_form
+from recollect.arguments.checks import json_form
+from recollect.arguments.signatures import all_named
 from recollect.deadlines import checked
 from recollect.engine.results import Outcome, record_from_json, record_json
 from recollect.errors import ConflictError, InvalidArgumentError, RecollectError, SummaryError, UnknownRecordError
-from recollect.filters.text_form import Where, as_filter
+from recollect.filters.text_form import Where, as_filter, check_filter
 from recollect.memory.batch import Batch
 from recollect.memory.calls import Calls
 from recollect.memory.manager.groups import GROUPED_BY, Group, groups_of
 from recollect.memory.manager.merging import merged_fields
 from recollect.operations import Head, Merge, Now, check_count
-from recollect.operations.checks import check_filter, check_instant
-from recollect.records.record import Instant, Record
+from recollect.records.record import Instant, Record, check_instant
 from recollect.redaction import redact
 from recollect.reprs import Table, line, shows_itself, table
 from recollect.text.summaries import LONGEST, extractive

@@ -14,13 +14,12 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from recollect import filters as f
-from recollect.arguments import all_named
+from recollect.arguments.signatures import all_named
 from recollect.deadlines import checked
 from recollect.engine.results import record_json
 from recollect.errors import InvalidArgumentError
-from recollect.filters.text_form import Where
+from recollect.filters.text_form import Where, check_filter
 from recollect.memory.calls import Calls
-from recollect.operations.checks import check_filter
 from recollect.records.graph import entity_id
 from recollect.records.record import Record
 from recollect.records.turns import OTHER_BRANCH

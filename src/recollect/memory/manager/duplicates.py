@@ -15,13 +15,12 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from recollect import filters as f
-from recollect.arguments import all_named
+from recollect.arguments.checks import check_choice, check_flag
+from recollect.arguments.signatures import all_named
 from recollect.deadlines import checked
 from recollect.engine.results import record_json
-from recollect.errors import InvalidArgumentError
-from recollect.filters.text_form import Where
+from recollect.filters.text_form import Where, check_filter
 from recollect.memory.calls import Calls
-from recollect.operations.checks import check_filter
 from recollect.records.record import Record
 from recollect.records.turns import OTHER_BRANCH
 from recollect.reprs import Table, line, shows_itself, table
@@ -123,10 +122,8 @@ class Duplicates(Calls):
         Cost:
             Reads the records, and compares those that share a rare word: about a tenth of a millisecond for each.
         """
-        if likeness not in LIKENESSES:
-            raise InvalidArgumentError("likeness", likeness, f"must be one of {', '.join(LIKENESSES)}")
-        if not isinstance(turns, bool):
-            raise InvalidArgumentError("turns", turns, "must be true or false")
+        check_choice("likeness", likeness, LIKENESSES)
+        check_flag("turns", turns)
         condition = self._read(where, user, agent, conversation)
         check_filter(condition)
         left_out = f.tag(OTHER_BRANCH) if turns else f.kind(_TURN)

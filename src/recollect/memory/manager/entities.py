@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 from recollect import filters as f
-from recollect.arguments import all_named
+from recollect.arguments.checks import check_share, check_text
+from recollect.arguments.signatures import all_named
 from recollect.engine.entity_results import EntityGraph, EntitySummary, EntityView
 from recollect.engine.results import Report
 from recollect.errors import InvalidArgumentError
 from recollect.memory.about import ALSO_ABOUT, of_entity
 from recollect.memory.calls import Calls, kept_or_stored, warned
 from recollect.operations import Entities, EntityOf, Neighbours, Paths, Remember, RememberAll
-from recollect.operations.checks import check_share, check_text
 from recollect.records import factories
 from recollect.records.factories import DEFAULT_IMPORTANCE
 from recollect.records.graph import SAME_AS, Relation, entity_id, relation

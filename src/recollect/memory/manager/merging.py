@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-from recollect.arguments import all_named
+from recollect.arguments.signatures import all_named
 from recollect.errors import InvalidArgumentError
 from recollect.memory.calls import Calls, stored
 from recollect.operations import Merge

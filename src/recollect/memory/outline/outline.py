@@ -11,7 +11,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from recollect.arguments import all_named
+from recollect.arguments.checks import check_flag, check_text
+from recollect.arguments.signatures import all_named
 from recollect.engine.history_results import Erased, RecordVersion, Restored
 from recollect.engine.scope import QUALIFIED_PREFIX
 from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError
@@ -24,7 +25,6 @@ from recollect.memory.outline.searching import OutlineSearches
 from recollect.memory.outline.values import PLACE, Ingested
 from recollect.memory.past import Target
 from recollect.operations import ABSENT, Batch, Erase, Forget, ReadTree, Remember, RememberAll
-from recollect.operations.checks import check_text
 from recollect.records.nodes import node_fields
 from recollect.text.outlines.nodes import Node, check_depth, from_json, said_digest
 from recollect.text.unicode import nfc
@@ -99,8 +99,7 @@ class Outline(OutlineSearches):
         self, root: Node, source: str | None, snapshot: bool, actor: str | None, reason: str | None
     ) -> Ingested:
         """Store a tree that has been checked."""
-        if not isinstance(snapshot, bool):
-            raise InvalidArgumentError("snapshot", snapshot, "must be true or false")
+        check_flag("snapshot", snapshot)
         for node in root.walk():
             if node.id is not None and nfc(node.id).startswith(QUALIFIED_PREFIX):
                 raise InvalidArgumentError("tree", node.id, f"is an ID that begins with {QUALIFIED_PREFIX}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
-from recollect.arguments import all_named
+from recollect.arguments.checks import check_text
+from recollect.arguments.signatures import all_named
 from recollect.engine.outline_results import TreeEntry
 from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError, UnsupportedError
 from recollect.filters.tree import EVERYTHING, AllOf, AnyOf, Filter, Is, Meta, Tag
@@ -18,7 +19,6 @@ from recollect.memory.outline.values import (
     outline_node,
 )
 from recollect.operations import Get, ReadTree
-from recollect.operations.checks import check_text
 from recollect.records.nodes import NODE, is_node, node_of
 from recollect.records.record import Record
 from recollect.text.outlines.nodes import TITLE, Node, is_same

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from recollect.arguments import all_named
+from recollect.arguments.checks import check_count, check_text
+from recollect.arguments.signatures import all_named
 from recollect.engine.similar_results import Similar
 from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import AllOf, AnyOf, Filter, Is, Not, Tag, Under
@@ -18,7 +19,6 @@ from recollect.memory.outline.values import (
     outline_node,
 )
 from recollect.operations import Count, FindSimilar
-from recollect.operations.checks import check_count, check_text
 from recollect.records.nodes import MARKED
 
 #: Maximum number of characters of a focused node that others are compared with.

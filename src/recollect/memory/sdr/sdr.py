@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from recollect.arguments import all_named
+from recollect.arguments.checks import check_text
+from recollect.arguments.signatures import all_named
 from recollect.engine.sdr_results import FoundSdr
 from recollect.errors import InvalidArgumentError, RecordExistsError, UnknownRecordError
 from recollect.filters.tree import Is
@@ -22,7 +23,6 @@ from recollect.indexes.sdr.splitting import split
 from recollect.memory.calls import Calls, stored
 from recollect.memory.sdr.texts import SdrText, checked_metadata, checked_number, checked_texts, moment
 from recollect.operations import ABSENT, Count, Find, Forget, Get, Now, RecallSdrs, Remember, RememberAll, Update
-from recollect.operations.checks import check_text
 from recollect.records.record import Record
 from recollect.records.sdrs import (
     COUNTER,

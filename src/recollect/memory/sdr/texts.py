@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypedDict
 
+from recollect.arguments.checks import check_text, is_integer, is_number
 from recollect.errors import InvalidArgumentError
-from recollect.operations.checks import check_text
 from recollect.records.sdrs import MAX_NUMBER
 
 
@@ -76,7 +76,7 @@ def checked_number(name: str, number: object) -> int:
     Raises:
         InvalidArgumentError: It is none.
     """
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number < MAX_NUMBER:
+    if not is_integer(number, 1, MAX_NUMBER - 1):
         raise InvalidArgumentError(name, number, f"must be an integer from 1 to {MAX_NUMBER - 1}")
     return number
 
@@ -100,7 +100,7 @@ def moment(name: str, seconds: object) -> datetime:
     Raises:
         InvalidArgumentError: They are no such number, or the year is not one from 1 to 9999.
     """
-    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool):
+    if is_number(seconds):
         try:
             return datetime.fromtimestamp(seconds, UTC)
         except (ValueError, OverflowError, OSError):

@@ -14,6 +14,7 @@ from http import HTTPStatus
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
+from recollect.arguments.checks import is_integer
 from recollect.errors import InvalidArgumentError, ProtocolError, ServerBusyError
 from recollect.server.http.exchange import KEY_HEADER, Exchange, OpenedBatch, Site
 from recollect.server.http.guard import TooManyError
@@ -26,7 +27,7 @@ _REMEMBERED = 1000
 async def begin_batch(exchange: Exchange) -> Response:
     data = await exchange.json(("in", "expect_head"))
     expect_head = data.get("expect_head")
-    if expect_head is not None and (isinstance(expect_head, bool) or not isinstance(expect_head, int)):
+    if expect_head is not None and not is_integer(expect_head):
         raise InvalidArgumentError("expect_head", expect_head, "must be an integer")
     _check_no_key(exchange)
     calls, client = exchange.calls, exchange.client

@@ -23,6 +23,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
+from recollect.arguments.checks import is_integer
 from recollect.server.mcp.protocol import Protocol
 from recollect.server.mcp.subscribers import MOST_SUBSCRIPTIONS
 
@@ -199,7 +200,7 @@ def _refusal(line: str) -> SessionMessage:
             code = types.INVALID_REQUEST
             text = "the line is not a JSON-RPC 2.0 message in Unicode (an id is a text or an integer), and was skipped"
             found = stated.get("id") if isinstance(stated, dict) else None
-            if isinstance(found, (str, int)) and not isinstance(found, bool):
+            if isinstance(found, str) or is_integer(found):
                 request_id = found
     return _error(request_id, code, text)
 

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import count
 from typing import Any, cast
 
+from recollect.arguments.checks import is_integer
 from recollect.deadlines import Deadline
 from recollect.errors import (
     AccessError,
@@ -371,7 +372,7 @@ class Connection(asyncio.Protocol):
             if self._batch_lost:  # the client believes that it is open
                 raise self._door.calls.closed_batch()
             place, expect_head = _place(data), data.get("expect_head")
-            if expect_head is not None and (isinstance(expect_head, bool) or not isinstance(expect_head, int)):
+            if expect_head is not None and not is_integer(expect_head):
                 raise ProtocolError('"expect_head" must be an integer')
             batch = calls.batch(place, self._door.grant, expect_head)
 

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from recollect.arguments.checks import is_number
 from recollect.sim.validators.events import REMOVALS, Event
 
 
@@ -137,4 +138,4 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _limit(value: object) -> float | None:
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 else None
+    return value if is_number(value) and value > 0 else None

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 
 import apsw
 
-from recollect.arguments import file_path, named
+from recollect.arguments.checks import file_path
+from recollect.arguments.signatures import named
 from recollect.errors import (
     InvalidArgumentError,
     NotAStoreError,

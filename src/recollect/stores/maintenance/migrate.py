@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from recollect.arguments import file_path, named
+from recollect.arguments.checks import file_path
+from recollect.arguments.signatures import named
 from recollect.errors import (
     DamagedStoreError,
     InvalidArgumentError,

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from recollect.arguments import file_path, named
+from recollect.arguments.checks import file_path
+from recollect.arguments.signatures import named
 from recollect.errors import InvalidArgumentError, NotAStoreError, StoreIOError, StoreMissingError, WrongKeyError
 from recollect.ledger.commits import Branch, Change, Commit
 from recollect.ledger.entries import entry_hash
