@@ -15,7 +15,7 @@ import numpy as np
 from bench.corpus import corpus
 from bench.measuring import told, versions
 from recollect.indexes.fixed_point import SHARE_BITS
-from recollect.indexes.sdr.encoding import BITS, Sdrs, encoded
+from recollect.indexes.sdr.encoding import BITS, SparseRows, encoded
 from recollect.indexes.sdr.index import SdrIndex
 from recollect.text.fnv import fnv1a
 
@@ -74,7 +74,9 @@ def sdr_encoders(count: int = 5_000, asked: int = 400) -> dict[str, Any]:
 def _found(rows: list[list[int]], questions: list[tuple[int, list[int]]], keep: Keep) -> float:
     index = SdrIndex()
     offsets = np.cumsum([0, *map(len, rows)]).astype(np.int64)
-    index.add_all(range(len(rows)), Sdrs(np.concatenate([np.array(row, dtype=np.uint16) for row in rows]), offsets))
+    index.add_all(
+        range(len(rows)), SparseRows(np.concatenate([np.array(row, dtype=np.uint16) for row in rows]), offsets)
+    )
     found = 0
     for at, bits in questions:
         scores = {hit.number: hit.score / (1 << SHARE_BITS) for hit in index.overlapping(keep(bits), len(rows))}

@@ -18,7 +18,7 @@ from bench.corpus import corpus, questions
 from bench.measuring import milliseconds, percentile, told, versions
 from bench.reading import WORDS, best_ms, reading
 from recollect.indexes.sdr import with_native as native_sdr
-from recollect.indexes.sdr.encoding import BYTES, WHOLE, Sdrs, encoded, encoded_all, packed
+from recollect.indexes.sdr.encoding import BYTES, WHOLE, SparseRows, encoded, encoded_all, packed
 from recollect.indexes.sdr.index import SdrIndex
 
 K = 10
@@ -85,7 +85,7 @@ def _of_a_memory(texts: Sequence[str], asked: Sequence[str]) -> dict[str, float]
     }
 
 
-def packed_rows(sdrs: Sdrs) -> NDArray[np.uint64]:
+def packed_rows(sdrs: SparseRows) -> NDArray[np.uint64]:
     """The SDRs as they are stored, a row of 64 words each."""
     rows = [packed(sdrs.row(at)) for at in range(len(sdrs.offsets) - 1)]
     return np.frombuffer(b"".join(rows), dtype=np.uint64).reshape(-1, WORDS).copy()

@@ -27,12 +27,12 @@ from recollect.embedding.base import Embedder
 from recollect.engine.engine import Engine
 from recollect.ledger.commits import Branch
 from recollect.memory import Memory
-from recollect.server.calls import Calls
+from recollect.server.calls import ClientCalls
 from recollect.server.http.app import HttpDoor, application
 from recollect.server.http.exchange import Site
 from recollect.server.http.guard import Guard
 from recollect.server.served_memory import ServedMemory
-from recollect.server.socket.connection import Door
+from recollect.server.socket.connection import SocketState
 from recollect.server.socket.door import SocketDoor
 from recollect.server.waits import Waits
 from recollect.wire import Desk, Grant
@@ -96,12 +96,12 @@ class _Loop:
         memory = Memory(engine, Branch("default"))
         served = ServedMemory(lambda *, create, read_only: memory)
         served.reading()
-        calls = Calls(Desk(lambda writes: memory))
+        calls = ClientCalls(Desk(lambda writes: memory))
         calls.turn_s = getattr(engine.core.store, "_timeout_s", calls.turn_s)
         number = next(self._numbers)
         if door == "socket":
             path = self._folder / f"{number}.sock"
-            opened = SocketDoor(Door(calls, Grant(), Waits(served)), path)
+            opened = SocketDoor(SocketState(calls, Grant(), Waits(served)), path)
             await opened.open()
 
             async def stop() -> None:

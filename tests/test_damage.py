@@ -35,7 +35,7 @@ from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import EMPTY
 from recollect.stores.sqlite.header import check_size
 from recollect.stores.sqlite.identity import FileIdentity
-from recollect.stores.sqlite.pages import TABLE_LEAF, Pages
+from recollect.stores.sqlite.pages import TABLE_LEAF, FilePages
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteView
 from recollect.stores.sqlite_base import checksums
@@ -296,7 +296,7 @@ def test_what_somebody_changed_in_the_tables_is_found_and_named(store: Path, wha
 
 
 def leaf_holding(path: Path, text: bytes) -> int:
-    pages = Pages(path.read_bytes())
+    pages = FilePages(path.read_bytes())
     return next(
         each
         for each in range(1, pages.count + 1)
@@ -329,7 +329,7 @@ def test_what_cannot_be_read_is_named_with_its_namespace_and_id(store: Path) -> 
 @pytest.mark.promise("damage.no-wrong-answer")
 def test_a_page_of_zeros_in_the_middle_of_a_long_text_is_no_answer(store: Path) -> None:
     """Its checksum would be right: that of zeros is zero."""
-    pages = Pages(store.read_bytes())
+    pages = FilePages(store.read_bytes())
     leaf = leaf_holding(store, b"long long long")
     first = max(pages.overflows(leaf), key=lambda each: len(list(pages.chain(each))))
     *_, last = pages.chain(first)
@@ -613,7 +613,7 @@ def test_an_error_in_reading_is_told_as_what_it_is(store: Path) -> None:
 
 def leaves(path: Path) -> dict[str, list[int]]:
     """The leaves of the two tables that hold what is live, by the shape of their rows."""
-    pages = Pages(path.read_bytes())
+    pages = FilePages(path.read_bytes())
     out: dict[str, list[int]] = {"heads": [], "versions": []}
     for number in range(1, pages.count + 1):
         if pages.kind(number) == TABLE_LEAF:

@@ -39,7 +39,7 @@ from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import RecollectWarning
 from recollect.operations import FindSimilar
 from recollect.stores.derived.vectors import VectorFile
-from recollect.stores.derived_protocols import Model
+from recollect.stores.derived_protocols import VectorModel
 from recollect.testing.internals import core_of, index_of
 
 Open = Callable[..., Memory]
@@ -874,7 +874,7 @@ class TestFile:
 
     def test_the_vectors_of_another_store_in_that_folder_are_not_used(self, tmp_path: Path) -> None:
         one = VectorFile(str(tmp_path), "one", PUBLIC_KEY)
-        model = Model("m", 2)
+        model = VectorModel("m", 2)
         one.put(model, "n", {b"a": np.array([1, 0], dtype=np.float32)})
         one.close()
         other = VectorFile(str(tmp_path), "other", PUBLIC_KEY)
@@ -907,7 +907,7 @@ class TestFile:
     def test_erasing_takes_the_vectors_of_every_model_and_of_this_namespace_only(self, tmp_path: Path) -> None:
         store = VectorFile(str(tmp_path), "u", PUBLIC_KEY)
         vector = np.array([1, 0], dtype=np.float32)
-        models = [Model("m", 2), Model("n", 2)]
+        models = [VectorModel("m", 2), VectorModel("n", 2)]
         for model in models:
             for namespace in ("one", "two"):
                 store.put(model, namespace, {text_digest("a"): vector, text_digest("b"): vector})

@@ -20,7 +20,7 @@ from recollect.errors import ImportFormatError, InvalidArgumentError
 from recollect.evaluation import datasets
 from recollect.evaluation.answerability import answerability, reliability, renamed
 from recollect.evaluation.contexts import content_words, coverage, covered
-from recollect.evaluation.datasets import Question
+from recollect.evaluation.datasets import EvaluationQuestion
 from recollect.evaluation.difference import differing
 from recollect.evaluation.metrics import auroc, means, measured, paired_difference
 from recollect.evaluation.run import evaluate
@@ -140,7 +140,7 @@ class TestCoverage:
         ],
     )
     def test_has_the_values_of_the_rule(self, answer: str, part: str, expected: tuple[float, float]) -> None:
-        question = Question("one", "What was planted by the barn?", "4", ("D1:1",), answer=answer)
+        question = EvaluationQuestion("one", "What was planted by the barn?", "4", ("D1:1",), answer=answer)
         assert covered(question, {"D1:1": self.TURN}, {"D1:1": part}) == expected
         assert covered(question, {"D1:1": self.TURN}, {}) == (0.0, 0.0)
 
@@ -248,9 +248,9 @@ class TestDataSets:
 
 class TestRuns:
     def test_the_names_of_speakers_are_exchanged(self) -> None:
-        asked = Question("one", "Did Ana tell Bob's sister about Anabel?", "1", ("x",), ("Ana", "Bob"))
+        asked = EvaluationQuestion("one", "Did Ana tell Bob's sister about Anabel?", "1", ("x",), ("Ana", "Bob"))
         assert renamed(asked, ("Cleo", "Dan")) == "Did Cleo tell Dan's sister about Anabel?"
-        assert renamed(Question("one", "Did Ana?", "1", ()), ("Cleo", "Dan")) == "Did Ana?"
+        assert renamed(EvaluationQuestion("one", "Did Ana?", "1", ()), ("Cleo", "Dan")) == "Did Ana?"
 
     def test_the_wrong_conversation_is_less_sure(self, talks: Path) -> None:
         with recollect.open(":memory:") as memory:

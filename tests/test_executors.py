@@ -144,7 +144,7 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.Count: st.builds(ops.Count, where=WHERE),
     ops.Recall: st.builds(ops.Recall, question=texts, k=st.integers(1, 5), where=WHERE, wait_for_vectors=st.booleans()),
     ops.Grep: st.builds(ops.Grep, query=texts, where=WHERE),
-    ops.Head: st.builds(ops.Head, log=st.booleans()),
+    ops.ReadHead: st.builds(ops.ReadHead, log=st.booleans()),
     ops.Prove: st.builds(ops.Prove, id=IDS, at=st.none() | st.integers(0, 4)),
     ops.ProveLog: st.builds(ops.ProveLog, old=st.integers(0, 4), new=st.none() | st.integers(0, 4)),
     ops.Receipt: st.builds(
@@ -182,7 +182,7 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
         where=WHERE,
     ),
     ops.Wait: st.builds(ops.Wait, since=st.integers(0, 9), timeout=st.just(0)),
-    ops.Export: st.builds(ops.Export),
+    ops.OpenExport: st.builds(ops.OpenExport),
     ops.EmbedAll: st.builds(ops.EmbedAll, batch_size=st.integers(1, 3)),
     ops.VectorStats: st.builds(ops.VectorStats),
     ops.Check: st.builds(ops.Check),
@@ -205,8 +205,8 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
 }
 part = st.one_of([STRATEGIES[kind] for kind in PARTS])
 STRATEGIES[ops.At] = st.builds(ops.At, moment=st.just("none"), operation=part)  # tests/test_past.py has real ones
-STRATEGIES[ops.Batch] = st.builds(
-    ops.Batch, operations=st.lists(part, max_size=3).map(tuple), reason=st.none() | names, expect_head=st.none()
+STRATEGIES[ops.ExecuteBatch] = st.builds(
+    ops.ExecuteBatch, operations=st.lists(part, max_size=3).map(tuple), reason=st.none() | names, expect_head=st.none()
 )
 
 
@@ -242,7 +242,7 @@ OF_THE_GLOSSARY = {"recall_terms": "recall", "annotate_terms": "annotate", "shar
 class TestEveryCallIsAnOperation:
     def test_each_operation_has_a_handler_and_a_form_of_its_result(self) -> None:
         assert HANDLERS.keys() == set(REGISTRY.values()) == STRATEGIES.keys()
-        assert _FORMS.keys() | {ops.Batch, ops.At} == HANDLERS.keys()
+        assert _FORMS.keys() | {ops.ExecuteBatch, ops.At} == HANDLERS.keys()
 
     def test_what_can_be_part_of_a_batch_has_a_handler_for_it_and_nothing_else_has(self) -> None:
         for kind, handler in HANDLERS.items():
@@ -444,7 +444,7 @@ class TestEveryCallIsAnOperation:
             ops.Replay: {"receipt": {}},
             ops.Prove: {"id": "a"},
             ops.ProveLog: {"old": 0},
-            ops.Batch: {"operations": ()},
+            ops.ExecuteBatch: {"operations": ()},
             ops.DropSnapshot: {"label": "a"},
             ops.Rollback: {"moment": "none"},
             ops.Revert: {"seq": 1},
@@ -452,12 +452,12 @@ class TestEveryCallIsAnOperation:
             ops.Diff: {"old": "none", "new": "none"},
             ops.History: {"id": "a"},
             ops.Pin: {"seq": 0},
-            ops.At: {"moment": "none", "operation": ops.Head()},
+            ops.At: {"moment": "none", "operation": ops.ReadHead()},
         }
         for kind in set(REGISTRY.values()) - set(PARTS):
             operation = kind(**needed.get(kind, {}))
             with pytest.raises(InvalidOperationError, match="cannot be part of a batch"):
-                ops.Batch(operations=(operation,))
+                ops.ExecuteBatch(operations=(operation,))
             with memory.batch() as batch:
                 with pytest.raises(InvalidArgumentError, match="cannot be part of a batch"):
                     batch.execute(operation)

@@ -63,7 +63,7 @@ WRITES: list[op.Operation] = [
     op.ForgetWhere(where=recollect.filters.user("ana")),
     op.Clear(),
     op.Sweep(),
-    op.Batch(operations=(op.Remember(content="a", id="a"), op.Get(id="a"), op.Forget(id="note"))),
+    op.ExecuteBatch(operations=(op.Remember(content="a", id="a"), op.Get(id="a"), op.Forget(id="note"))),
 ]
 
 

@@ -761,7 +761,7 @@ class TestBatches:
 
     def test_a_batch_is_no_part_of_a_batch(self, memory: recollect.Memory) -> None:
         with memory.batch() as batch, pytest.raises(InvalidArgumentError):
-            batch.execute(operations.Batch(operations=(operations.Clear(),)))
+            batch.execute(operations.ExecuteBatch(operations=(operations.Clear(),)))
 
     @pytest.mark.in_process
     def test_closing_from_inside_a_batch_is_refused_and_does_not_hang(self, memory: recollect.Memory) -> None:
@@ -803,7 +803,7 @@ class TestBatches:
             batch.remember("late")
 
     def test_operations_as_values_are_one_commit_or_none(self, memory: recollect.Memory) -> None:
-        wanted = operations.Batch(
+        wanted = operations.ExecuteBatch(
             operations=(
                 operations.Remember(content="one", id="a"),
                 operations.Update(id="a", changes={"content": "two"}),
@@ -814,7 +814,7 @@ class TestBatches:
         assert operations.from_json(wanted.to_json()) == wanted
         assert memory.execute(wanted)[2] == 1
         assert [commit.reason for commit in memory.changes()] == ["together"]
-        failing = operations.Batch(operations=(operations.Clear(), operations.Forget(id="nope")))
+        failing = operations.ExecuteBatch(operations=(operations.Clear(), operations.Forget(id="nope")))
         with pytest.raises(UnknownRecordError):
             memory.execute(failing)
         assert memory.count() == 1

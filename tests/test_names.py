@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -108,3 +110,32 @@ def test_the_check_of_names_notices_what_is_nowhere() -> None:
     ]
     assert missing(" ".join(f"`{name}`" for name in [*gone, *there])) == gone
     assert missing("::: recollect.memory.memory.Store\n") == ["recollect.memory.memory.Store"]
+
+
+#: Names that other projects gave to their classes, and that the layers for their users need.
+NAMES_OF_OTHERS = {
+    "compat/jazzmine.py": {"SemanticMemory"},
+    "compat/llm4s/manager.py": {"MemoryStats"},
+    "compat/llm4s/store.py": {"MemoryStore"},
+    "compat/llm4s/types.py": {"Memory"},
+    "compat/nest/plugins.py": {"SemanticMemory"},
+}
+
+
+def names_of_several(sources: dict[str, str]) -> list[str]:
+    """Return the public classes that several modules define, in alphabetical order."""
+    found = Counter(
+        node.name
+        for path, source in sources.items()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef)
+        and not node.name.startswith("_")
+        and node.name not in NAMES_OF_OTHERS.get(path, ())
+    )
+    return sorted(name for name, count in found.items() if count > 1)
+
+
+def test_one_class_name_is_one_thing() -> None:
+    sources = {str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    assert names_of_several(sources) == []
+    assert names_of_several({**sources, "other.py": "class Record:\n    class Table: ..."}) == ["Record", "Table"]

@@ -279,7 +279,7 @@ class TestTargets:
             ops.Pin(seq="1")  # type: ignore[arg-type]
 
     def test_a_moment_within_a_moment_is_refused(self) -> None:
-        head = ops.At(moment="x", operation=ops.Head())
+        head = ops.At(moment="x", operation=ops.ReadHead())
         for inner in (head, ops.Pin(seq=0), "head"):
             with pytest.raises(InvalidOperationError):
                 ops.At(moment="x", operation=inner)  # type: ignore[arg-type]
@@ -337,7 +337,7 @@ class TestReadOnly:
             "sweep": lambda m: m.sweep(),
             "set_quota": lambda m: m.set_quota(records=1),
             "batch": lambda m: m.batch().__enter__(),
-            "a batch operation": lambda m: m.execute(ops.Batch(operations=())),
+            "a batch operation": lambda m: m.execute(ops.ExecuteBatch(operations=())),
             "listen": lambda m: m.listen(print),
             "subscribe": lambda m: m.subscribe(),
             "wait": lambda m: m.wait(0, 0),

@@ -22,7 +22,7 @@ from recollect.errors import (
     ScopeError,
     Verdict,
 )
-from recollect.operations import Batch, Remember, RememberAll, Supersede, Update
+from recollect.operations import ExecuteBatch, Remember, RememberAll, Supersede, Update
 from recollect.testing.internals import core_of
 
 SECRET, CLEAN = "token=abcdef", "token=***REDACTED***"
@@ -103,7 +103,7 @@ def test_execute_returns_an_outcome_with_the_verdict(operation: Any, refusing: M
     outcome = refusing.execute(operation)
     assert (outcome.status, outcome.record, outcome.verdict) == ("rejected", None, VERDICT)
     assert recollect.Outcome.from_json(outcome.to_json()) == outcome
-    fine, rejected = refusing.execute(Batch(operations=(Remember(content="fine"), operation)))
+    fine, rejected = refusing.execute(ExecuteBatch(operations=(Remember(content="fine"), operation)))
     assert (fine.status, rejected.status) == ("created", "rejected")
 
 

@@ -144,7 +144,7 @@ class TestWhatIsProved:
 
     def test_only_what_was_requested_is_in_a_head(self, memory: Memory) -> None:
         filled(memory)
-        assert memory.execute(recollect.operations.Head()) == (5, memory.root, None)
+        assert memory.execute(recollect.operations.ReadHead()) == (5, memory.root, None)
         assert memory.head()[:2] == (memory.seq, memory.root)
 
     def test_an_unknown_commit_is_refused(self, memory: Memory) -> None:

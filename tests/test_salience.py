@@ -18,7 +18,7 @@ import recollect
 from recollect import Memory
 from recollect.errors import InvalidArgumentError, RejectedError
 from recollect.ledger.commits import RESERVED
-from recollect.salience import LEVELS, Verdict, judge
+from recollect.salience import LEVELS, Judgement, judge
 from recollect.salience.rules import SCORES, _narrates
 
 WORDS = tomllib.loads((files("recollect.salience") / "words.toml").read_text("utf-8"))
@@ -94,7 +94,7 @@ def test_every_word_of_a_language_acts(language: str) -> None:
 def test_width_case_and_white_space_make_no_difference() -> None:
     wide = "\uff2c\uff25\uff34 \uff2d\uff25\uff0c".replace("\uff0c", "") + "  check\tthe\u00a0logs\u2026"
     assert judge(wide).reason == "narration"
-    assert judge("fixed\n\n\n") == judge("fixed") == Verdict(False, 0.0, "short")
+    assert judge("fixed\n\n\n") == judge("fixed") == Judgement(False, 0.0, "short")
     assert judge("wi\ufb01 fixed") == judge("WIFI   FIXED")
 
 

@@ -28,7 +28,7 @@ from recollect.ledger.merkle import version_hash
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from recollect.stores.maintenance.rescue import rescue
-from recollect.stores.sqlite.pages import Pages
+from recollect.stores.sqlite.pages import FilePages
 from recollect.testing.machine import TickingClock
 from torture.trials import Trial
 
@@ -403,7 +403,7 @@ def _rescue_problem(path: Path, new: Path, hurt: Hurt, right: tuple[Answers, ...
 def _there(path: Path) -> tuple[set[bytes], set[tuple[str, str]]]:
     """The payloads beside which their hash stands, page by page, and the ids that heads and changes name."""
     log = path.with_name(path.name + "-wal")
-    pages = Pages(path.read_bytes(), log.read_bytes() if log.exists() else b"")
+    pages = FilePages(path.read_bytes(), log.read_bytes() if log.exists() else b"")
     payloads: set[bytes] = set()
     names: set[tuple[str, str]] = set()
     for number in range(1, pages.count + 1):

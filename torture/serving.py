@@ -29,7 +29,7 @@ import recollect
 from recollect.errors import CommitInDoubtError, ServerBusyError, StoreServerError
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
-from recollect.operations import Batch, Operation, Remember, RememberAll
+from recollect.operations import ExecuteBatch, Operation, Remember, RememberAll
 from torture.trials import Trial
 
 NAME = "served.db"
@@ -284,7 +284,7 @@ class Load:
         turns = tuple(Remember(content=text, fields=fields) for text in texts)
         operation: Operation = turns[0]
         if len(turns) > 1:
-            operation = Batch(operations=turns) if rng.random() < 0.5 else RememberAll(items=turns)
+            operation = ExecuteBatch(operations=turns) if rng.random() < 0.5 else RememberAll(items=turns)
         return Call(operation, texts, f"{self._seed}-{name}")
 
     def make(self, call: Call, memory: Memory) -> None:

@@ -1,8 +1,8 @@
 """How results show themselves: in a Python prompt, in a notebook and with rich.
 
-A result describes itself as a `Table`; text and HTML are made from it. Both are bounded, however large the result is:
-texts are cut to one line and long lists to their first rows. Content is data and never markup: HTML is escaped, control
-characters are replaced.
+A result describes itself as a `ShownTable`; text and HTML are made from it. Both are bounded, however large the result
+is: texts are cut to one line and long lists to their first rows. Content is data and never markup: HTML is escaped,
+control characters are replaced.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MAX_ID = 12
 _SHORT_ID = 8
 
 
-class Table(NamedTuple):
+class ShownTable(NamedTuple):
     """What a result shows of itself.
 
     Attributes:
@@ -38,10 +38,10 @@ class Table(NamedTuple):
     total: int = 0
 
 
-def table(title: str, columns: tuple[str, ...], items: Sequence[I], row: Callable[[I], tuple[str, ...]]) -> Table:
+def table(title: str, columns: tuple[str, ...], items: Sequence[I], row: Callable[[I], tuple[str, ...]]) -> ShownTable:
     """Return the table of a list: `row` returns the cells of an item, and is called for the first ones only."""
     first = [items[number] for number in range(min(len(items), MAX_ROWS))]
-    return Table(title, columns, [row(item) for item in first], len(items))
+    return ShownTable(title, columns, [row(item) for item in first], len(items))
 
 
 def line(text: str | bytes, limit: int = MAX_CELL) -> str:
@@ -80,7 +80,7 @@ def shows_itself(kind: T) -> T:
     return kind
 
 
-def as_text(shown: Table) -> str:
+def as_text(shown: ShownTable) -> str:
     """Return a table as text: its title, and a line for each row."""
     if not shown.rows:
         return f"<{shown.title}>"
@@ -89,19 +89,19 @@ def as_text(shown: Table) -> str:
     return "\n  ".join([f"<{shown.title}:", *map(str.rstrip, lines), *_more(shown)]) + ">"
 
 
-def _more(shown: Table) -> list[str]:
+def _more(shown: ShownTable) -> list[str]:
     rest = shown.total - len(shown.rows)
     return [f"... and {rest} more"] if rest > 0 else []
 
 
-def _for_rich(shown: Table) -> Iterator[Any]:
+def _for_rich(shown: ShownTable) -> Iterator[Any]:
     yield shown.title
     for row in shown.rows:
         yield dict(zip(shown.columns, row, strict=True))
     yield from _more(shown)
 
 
-def as_html(shown: Table) -> str:
+def as_html(shown: ShownTable) -> str:
     """Return a table as HTML, with every text escaped."""
     if not shown.rows:
         return f"<p>{escape(shown.title)}</p>"

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 import recollect
 from recollect.server.addresses import allowed_hosts
-from recollect.server.calls import Calls
+from recollect.server.calls import ClientCalls
 from recollect.server.http.app import HttpDoor, McpClients, application
 from recollect.server.http.exchange import Site
 from recollect.server.http.guard import Guard
@@ -50,7 +50,7 @@ class Server:
         self,
         address: str,
         folder: Path,
-        calls: Calls,
+        calls: ClientCalls,
         metrics: Metrics,
         site: Site,
         mcp: MountedMcp | None,
@@ -136,7 +136,7 @@ def served(
     memory = ServedMemory(opener)
     desk = Desk(lambda writes: memory.writing() if writes else memory.reading())
     metrics = Metrics(_NAMES, lambda: _facts(memory), desk.indexes)
-    calls = Calls(desk, metrics.served, batch_s)
+    calls = ClientCalls(desk, metrics.served, batch_s)
     calls.failed = memory.failed
     if tokens:
         (folder / "tokens.toml").touch(0o600)

@@ -22,7 +22,7 @@ from recollect.errors import AccessError, InvalidArgumentError, TokenError
 from recollect.operations.base import REGISTRY
 from recollect.server import limits
 from recollect.server.addresses import allowed_hosts
-from recollect.server.exports import Pages
+from recollect.server.exports import ExportPages
 from recollect.server.tokens import Tokens, add_entry, entry, hash_of, new_token
 from recollect.wire import READ, RIGHTS, WRITE, right_of
 from recollect.wire.rights import unlisted
@@ -37,7 +37,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 def test_every_operation_needs_a_right_that_is_listed() -> None:
     assert unlisted() == set()
     assert limits.RIGHTS == RIGHTS  # which the command line has without the wire
-    assert right_of(op.Batch(operations=(op.Get(id="a"),))) == WRITE
+    assert right_of(op.ExecuteBatch(operations=(op.Get(id="a"),))) == WRITE
     assert right_of(op.At(moment="m", operation=op.Count())) == READ
 
 
@@ -130,7 +130,7 @@ class TestTokens:
             server.memory(name, server.token("admin", "admin")).remember("x")
         names = op.Namespaces()
         moment = server.memory("one", one).execute(op.Pin(seq=1)).token
-        answer = server("POST", "/v1/one/execute", op.Batch(operations=(names, op.Stats())).to_json(), token=one)
+        answer = server("POST", "/v1/one/execute", op.ExecuteBatch(operations=(names, op.Stats())).to_json(), token=one)
         assert answer.json["result"][0] == ["one"]
         assert "store" not in answer.json["result"][1]
         for asked in (names, op.Stats()):
@@ -310,7 +310,7 @@ class TestLimits:
         opened, closed = threading.Event(), threading.Event()
         left = threading.Event()
 
-        class Watched(Pages):
+        class Watched(ExportPages):
             def __init__(self, *args: Any) -> None:
                 super().__init__(*args)
                 opened.set()

@@ -15,10 +15,10 @@ from tests.http.serving import Server, served
 from tests.http.test_access import Session
 
 import recollect
-from recollect.server.calls import Calls
+from recollect.server.calls import ClientCalls
 from recollect.server.limits import BATCH_S, MOST_BATCH_S, TURN_S
 from recollect.server.threads import FairThreads, Waiting
-from recollect.wire import OpenBatch
+from recollect.wire import ClientBatch
 
 
 def test_a_batch_is_shorter_than_what_a_write_waits() -> None:
@@ -55,13 +55,13 @@ def batches_that_are_left(server: Server, count: int, clients: int = 1) -> Itera
 def test_tokens_that_begin_batches_and_leave_them_delay_a_write_by_one_of_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loops: int, clients: int
 ) -> None:
-    begun, begin = [], OpenBatch.begin
+    begun, begin = [], ClientBatch.begin
 
-    def noted(batch: OpenBatch) -> None:
+    def noted(batch: ClientBatch) -> None:
         begin(batch)
         begun.append(batch)
 
-    monkeypatch.setattr(OpenBatch, "begin", noted)
+    monkeypatch.setattr(ClientBatch, "begin", noted)
     with served(tmp_path, tokens=True, batch_s=0.2, timeout=0.5) as server:
         bob = server.token("bob", "write", ("other",))
         with batches_that_are_left(server, loops, clients) as statuses:
@@ -198,7 +198,7 @@ def test_the_worst_questions_of_a_token_delay_no_other(
 
 
 def test_every_call_of_a_door_names_its_client() -> None:
-    assert inspect.signature(Calls.start).parameters["client"].default is inspect.Parameter.empty
+    assert inspect.signature(ClientCalls.start).parameters["client"].default is inspect.Parameter.empty
 
 
 def test_a_write_whose_turn_does_not_come_within_the_time_of_a_call_is_refused_and_not_made(tmp_path: Path) -> None:

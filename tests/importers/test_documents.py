@@ -13,7 +13,7 @@ import pytest
 from recollect import Memory, Record
 from recollect.errors import ImportFormatError
 from recollect.importers import IMPORTERS, ImportReport
-from recollect.importers.base import Document
+from recollect.importers.base import ImportedDocument
 from recollect.text.markdown import sections
 
 Write = Callable[[str, Any], Path]
@@ -40,7 +40,7 @@ def pieces(memory: Memory, imported: list[tuple[str, Path]]) -> Callable[[], lis
 
     def pieces() -> list[Record]:
         name, path = imported[-1]
-        read = [each for each in IMPORTERS[name].read(path, UTC) if isinstance(each, Document)]
+        read = [each for each in IMPORTERS[name].read(path, UTC) if isinstance(each, ImportedDocument)]
         found = [memory.get(item.fields["id"]) for document in read for item in document.items]
         assert len(found) == memory.count()
         return [record for record in found if record is not None]

@@ -17,7 +17,7 @@ from recollect import Memory
 from recollect import filters as f
 from recollect.errors import InvalidArgumentError
 from recollect.importers import IMPORTERS, ImportReport, import_path
-from recollect.importers.base import Document
+from recollect.importers.base import ImportedDocument
 from recollect.records.factories import knowledge
 
 Write = Callable[[str, Any], Path]
@@ -231,7 +231,7 @@ def stored(memory: Memory, folder: Path, part: list[tuple[str, str]]) -> ImportR
 
 def contents(folder: Path) -> list[str]:
     read = IMPORTERS["markdown"].read(folder / "a.md", UTC)
-    (document,) = (each for each in read if isinstance(each, Document))
+    (document,) = (each for each in read if isinstance(each, ImportedDocument))
     return sorted(item.fields["content"] for item in document.items)
 
 

@@ -28,7 +28,7 @@ from recollect.errors import (
     StoreIOError,
     UnsupportedError,
 )
-from recollect.keyed import Event, Missed, Shelf, Subscription
+from recollect.keyed import Event, KeySubscription, Missed, Shelf
 from recollect.memory.keyed.keyed import Keyed
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
@@ -100,7 +100,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
         each.close()
 
 
-def drained(events: Subscription, count: int) -> list[Event]:
+def drained(events: KeySubscription, count: int) -> list[Event]:
     """The next events of a subscription."""
     out = [events.wait(30) for _ in range(count)]
     assert all(isinstance(each, Event) for each in out), out

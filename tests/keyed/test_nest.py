@@ -15,7 +15,7 @@ from tests.examples import some
 
 from recollect.compat.nest import (
     Blackboard,
-    Memory,
+    MemoryPlugin,
     PluginRegistry,
     RecallHit,
     RecollectMemory,
@@ -157,7 +157,7 @@ class TestProtocol:
     @pytest.mark.parametrize("plugin", PLUGINS)
     def test_each_plugin_has_the_protocol_and_is_built_with_nothing_or_an_id(self, plugin: Any) -> None:
         async def use(memory: Any) -> None:
-            assert isinstance(memory, Memory)
+            assert isinstance(memory, MemoryPlugin)
             assert await memory.read("counter") is None
             await memory.write("counter", b"42")
             assert await memory.cas("counter", b"42", b"43")

@@ -14,11 +14,11 @@ from tests.examples import some
 
 from recollect.errors import InvalidArgumentError
 from recollect.keyed.replicated import (
+    AddTag,
     AddWinsSet,
     Chain,
     Counter,
     Register,
-    Tag,
     TextLog,
 )
 
@@ -137,10 +137,10 @@ class TestLaws:
 
 def without_context(one: AddWinsSet, other: AddWinsSet) -> AddWinsSet:
     """Broken: the union of both, as if no context said what was removed."""
-    both: dict[str, set[Tag]] = {}
+    both: dict[str, set[AddTag]] = {}
     for element, tags in (*one.entries, *other.entries):
         both.setdefault(element, set()).update(tags)
-    used: set[Tag] = set()
+    used: set[AddTag] = set()
     entries = []
     for element in sorted(both):
         tags = tuple(sorted(both[element] - used))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.examples import some
 
 from recollect.errors import InvalidArgumentError
-from recollect.keyed.replicated import AddWinsSet, Chain, Counter, Line, Register, Stamp, Tag, TextLog
+from recollect.keyed.replicated import AddTag, AddWinsSet, Chain, Counter, Line, Register, Stamp, TextLog
 from recollect.keyed.replicated.sets import Seen
 
 ALICE, BOB = (Chain(name, b"sixteen bytes of " + name.encode(), "test", most=200) for name in ("alice", "bob"))
@@ -62,13 +62,13 @@ class TestForgedStates:
         assert list(self.honest.merge(ahead)) == ["y"]  # the negative control: this is what it would have removed
 
     def test_an_own_tag_on_another_element_is_refused(self) -> None:
-        tag, seen = Tag(ALICE.replica, 2), Seen(ALICE.replica, 2, ALICE.link(2))
+        tag, seen = AddTag(ALICE.replica, 2), Seen(ALICE.replica, 2, ALICE.link(2))
         moved = AddWinsSet(entries=(("evil", (tag,)),), context=(seen,))
         with pytest.raises(InvalidArgumentError, match="another element"):
             self.honest.merge(moved, own=ALICE.replica)
 
     def test_another_replica_takes_neither_of_two_elements_under_one_tag_in_any_order(self) -> None:
-        tag, seen = Tag(ALICE.replica, 2), Seen(ALICE.replica, 2, ALICE.link(2))
+        tag, seen = AddTag(ALICE.replica, 2), Seen(ALICE.replica, 2, ALICE.link(2))
         moved = AddWinsSet(entries=(("evil", (tag,)),), context=(seen,))
         ways = [self.honest.merge(moved), moved.merge(self.honest), AddWinsSet().merge(moved).merge(self.honest)]
         assert {tuple(each) for each in ways} == {()}
@@ -199,14 +199,14 @@ class TestMalformedStates:
             Counter.from_bytes(data)
 
     def test_a_tag_on_two_elements_is_refused(self) -> None:
-        tag, seen = Tag(ALICE.replica, 1), Seen(ALICE.replica, 1, ALICE.link(1))
+        tag, seen = AddTag(ALICE.replica, 1), Seen(ALICE.replica, 1, ALICE.link(1))
         for entries in ((("x", (tag,)), ("y", (tag,))), (("x", (tag, tag)),), (("y", (tag,)), ("x", (tag,)))):
             with pytest.raises(InvalidArgumentError):
                 AddWinsSet(entries=entries, context=(seen,))
         with pytest.raises(InvalidArgumentError):
             AddWinsSet(entries=(("x", (tag,)),), context=(seen, seen))
         with pytest.raises(InvalidArgumentError):
-            AddWinsSet(entries=(("x", (Tag(ALICE.replica, 2),)),), context=(seen,))
+            AddWinsSet(entries=(("x", (AddTag(ALICE.replica, 2),)),), context=(seen,))
         AddWinsSet(entries=(("x", (tag,)),), context=(seen,))  # the negative control
 
     @pytest.mark.parametrize("kind", TYPES)

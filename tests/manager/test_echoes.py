@@ -11,7 +11,7 @@ import pytest
 import recollect
 from recollect import Memory, RecollectWarning
 from recollect.memory.manager.echoes import EchoGuard
-from recollect.operations import Batch, Remember, RememberAll
+from recollect.operations import ExecuteBatch, Remember, RememberAll
 from recollect.records.record import Record
 
 SAID = "I live in Oslo near the harbour and I pay 900 euros of rent to Ms Berg"
@@ -125,7 +125,9 @@ def test_many_at_once_keep_their_order_and_their_failures(memory: Memory) -> Non
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         report = memory.execute(RememberAll(items=items))
-        outcomes = memory.execute(Batch(operations=(fact("Ana likes milk"), fact(ECHOES[1]), fact("Ana likes juice"))))
+        outcomes = memory.execute(
+            ExecuteBatch(operations=(fact("Ana likes milk"), fact(ECHOES[1]), fact("Ana likes juice")))
+        )
     assert [outcome.status for outcome in report.results] == ["created", "echo", "created"]
     assert [each.place for each in report.failed] == [2]
     assert [outcome.status for outcome in outcomes] == ["created", "echo", "created"]

@@ -16,13 +16,13 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import recollect
-from recollect.server.calls import Calls
+from recollect.server.calls import ClientCalls
 from recollect.server.http.app import HttpDoor, application
 from recollect.server.http.exchange import Site
 from recollect.server.http.guard import Guard
 from recollect.server.metrics import Metrics
 from recollect.server.served_memory import ServedMemory
-from recollect.server.socket.connection import Connection, Door
+from recollect.server.socket.connection import Connection, SocketState
 from recollect.server.socket.door import SocketDoor
 from recollect.server.waits import Waits
 from recollect.wire import Desk
@@ -80,7 +80,7 @@ class Served:
 
         self.served = ServedMemory(opener)
         metrics = Metrics(frozenset())
-        self.calls = Calls(Desk(lambda writes: self.served.writing() if writes else self.served.reading()))
+        self.calls = ClientCalls(Desk(lambda writes: self.served.writing() if writes else self.served.reading()))
         waits = Waits(self.served)
 
         def of(prefix: str) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class Served:
 
         for name, value in of("calls_").items():
             setattr(self.calls, name, value)
-        self.door = Door(self.calls, recollect.wire.Grant(), waits, salience="off", **of("door_"))
+        self.door = SocketState(self.calls, recollect.wire.Grant(), waits, salience="off", **of("door_"))
         self.site = Site(self.calls, waits, Guard(**{"most_running": 2000, **of("guard_")}))
         self.socket_door = SocketDoor(self.door, self.socket_path)
         self.http_door = HttpDoor(self.site, application(self.site, metrics), "127.0.0.1", 0)

@@ -204,9 +204,9 @@ def test_the_reads_of_a_batch_state_how_much_they_return_and_nothing_is_done_oth
             [op.Recall(question="x", k=5000)],
         ):
             with pytest.raises(InvalidOperationError, match="at most 1000 records together"):
-                memory.execute(op.Batch(operations=(write, *reads)))
+                memory.execute(op.ExecuteBatch(operations=(write, *reads)))
         assert memory.count() == 0
-        assert len(memory.execute(op.Batch(operations=(write, op.Find(limit=5), op.Count())))) == 3
+        assert len(memory.execute(op.ExecuteBatch(operations=(write, op.Find(limit=5), op.Count())))) == 3
 
 
 def test_a_find_during_which_others_write_has_no_record_twice(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,9 +348,11 @@ def test_the_reads_of_a_batch_are_bounded_by_bytes_and_undo_it(tmp_path: Path) -
         operations = (op.Remember(content="undone", id="undone"), op.Find(limit=40))
         desk, place = Desk(lambda writes: memory), Place.from_json({})
         with pytest.raises(AnswerTooLargeError, match="nothing was changed"):
-            answers.answer(op.Batch(operations=operations), lambda each: desk.execute(Request(each, place), Grant()))
+            answers.answer(
+                op.ExecuteBatch(operations=operations), lambda each: desk.execute(Request(each, place), Grant())
+            )
         assert memory.get("undone") is None
-        assert len(memory.execute(op.Batch(operations=operations))) == 2  # in this process there is no limit
+        assert len(memory.execute(op.ExecuteBatch(operations=operations))) == 2  # in this process there is no limit
 
 
 @pytest.mark.usefixtures("small")

@@ -11,11 +11,11 @@ from tests.server.serving import Served
 from torture.run import run_part
 from torture.serving import Call, Load, problem_in, stored_in
 
-from recollect.operations import Batch, Remember
+from recollect.operations import ExecuteBatch, Remember
 
 FIELDS = {"kind": "conversation", "conversation": "c", "role": "user"}
 TURNS = tuple(Remember(content=text, fields=FIELDS) for text in ("a", "b"))
-WRITE = Call(Batch(operations=TURNS), ("a", "b"), "k")
+WRITE = Call(ExecuteBatch(operations=TURNS), ("a", "b"), "k")
 ANSWERED = replace(WRITE, answered=True)
 
 
@@ -54,7 +54,7 @@ def test_the_check_finds_what_is_lost_doubled_halved_or_foreign(
 @pytest.mark.parametrize("keyed", [True, False])
 def test_a_write_that_is_repeated_without_a_key_is_found_twice(served: Served, over: str, keyed: bool) -> None:
     load = Load(1, keyed=keyed)
-    call = Call(Batch(operations=TURNS), ("a", "b"), "k")
+    call = Call(ExecuteBatch(operations=TURNS), ("a", "b"), "k")
     with served.memory(over, retries=0) as memory:
         load.make(call, memory)  # as if this answer were lost
         load.make(call, memory)

@@ -18,23 +18,23 @@ from recollect.client.http import HttpTransport
 from recollect.client.transport import LostError
 from recollect.errors import CommitInDoubtError, RecollectError, StoreServerError
 from recollect.operations import Operation, Remember
-from recollect.server.exports import Pages
-from recollect.wire import OpenBatch
+from recollect.server.exports import ExportPages
+from recollect.wire import ClientBatch
 
 
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """The server answers to the text "late" in a batch when this is set."""
     answered = threading.Event()
-    execute = OpenBatch.execute
+    execute = ClientBatch.execute
 
-    def executed(batch: OpenBatch, operation: Operation) -> Any:
+    def executed(batch: ClientBatch, operation: Operation) -> Any:
         result = execute(batch, operation)
         if isinstance(operation, Remember) and operation.content == "late":
             answered.wait(60)
         return result
 
-    monkeypatch.setattr(OpenBatch, "execute", executed)
+    monkeypatch.setattr(ClientBatch, "execute", executed)
     yield answered
     answered.set()
 
@@ -97,14 +97,14 @@ def test_a_page_of_an_export_that_is_late_is_no_answer_to_what_follows(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answered = threading.Event()
-    read = Pages.read
+    read = ExportPages.read
 
-    def late_page(pages: Pages) -> Any:
+    def late_page(pages: ExportPages) -> Any:
         out = read(pages)
         answered.wait(60)
         return out
 
-    monkeypatch.setattr(Pages, "read", late_page)
+    monkeypatch.setattr(ExportPages, "read", late_page)
     memory = served.memory(timeout=0.5, retries=0)
     memory.remember("start", id="start")
     with pytest.raises(StoreServerError), memory.open_export() as export:

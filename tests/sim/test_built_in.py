@@ -19,7 +19,7 @@ from tests.sim.worlds import Events, of_kind
 
 from recollect.compat.nest import SemanticMemory
 from recollect.errors import InvalidArgumentError
-from recollect.sim import Agent, Recorded, Recorder, Scenario, read_trace, run, scenario_names
+from recollect.sim import Agent, RecordedModel, Recorder, Scenario, read_trace, run, scenario_names
 from recollect.sim.trace import MEMORY_KINDS
 from recollect.sim.validators import validate_events
 
@@ -231,7 +231,7 @@ def test_a_chat_is_recorded_and_replayed_to_the_same_trace(tmp_path: Path) -> No
     path = tmp_path / "recording.jsonl"
     first = run(data, trace=tmp_path / "a.jsonl", chat=Recorder(chat, path))
     assert len(asked) == 6
-    again = run(data, trace=tmp_path / "b.jsonl", chat=Recorded(path))
+    again = run(data, trace=tmp_path / "b.jsonl", chat=RecordedModel(path))
     assert len(asked) == 6
     assert first.sha256 == again.sha256
     assert again.counts["written"] == 6
@@ -245,13 +245,13 @@ def test_a_recording_gives_the_answers_of_a_question_in_order_and_refuses_anothe
     question = [{"role": "user", "content": "again?"}]
     recorder = Recorder(lambda _: next(answers), path)
     assert [recorder(question), recorder(question)] == ["one", "two"]
-    recorded = Recorded(path)
+    recorded = RecordedModel(path)
     assert [recorded(question) for _ in range(3)] == ["one", "two", "two"]
     with pytest.raises(InvalidArgumentError, match="record it again"):
         recorded([{"role": "user", "content": "what?"}])
     path.write_text("{}\n", encoding="utf-8")
     with pytest.raises(ImportFormatError, match="line 1"):
-        Recorded(path)
+        RecordedModel(path)
 
 
 @pytest.mark.parametrize("task", ["memory_swarm", "poisoned_recall"])

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.sim.worlds import Broadcaster, Events, of_kind, scenario, trace_of
 
-from recollect.sim import Agent, Context, Seat, run
+from recollect.sim import Agent, AgentContext, Seat, run
 
 
 class Gossip(Agent):
@@ -17,10 +17,10 @@ class Gossip(Agent):
         self._seat = seat
         self._left = 8
 
-    async def on_start(self, ctx: Context) -> None:
+    async def on_start(self, ctx: AgentContext) -> None:
         await ctx.schedule(1, b"go")
 
-    async def on_message(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def on_message(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         if sender == ctx.agent_id and self._left:
             self._left -= 1
             others = self._seat.others("agent")

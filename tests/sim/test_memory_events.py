@@ -12,21 +12,21 @@ from tests.sim.worlds import Events, of_kind, scenario, trace_of
 
 from recollect.compat.nest import Blackboard, SemanticMemory
 from recollect.errors import UnsupportedError
-from recollect.sim import Agent, Context, Seat, run
+from recollect.sim import Agent, AgentContext, Seat, run
 from recollect.sim.trace import MEMORY_KINDS
 
-Act = Callable[[Context], Any]
+Act = Callable[[AgentContext], Any]
 
 
 def acting(*acts: Act) -> Callable[[Seat], Agent]:
     """An agent that does one thing each tick."""
 
     class Actor(Agent):
-        async def on_start(self, ctx: Context) -> None:
+        async def on_start(self, ctx: AgentContext) -> None:
             for number in range(len(acts)):
                 await ctx.schedule(number, b"%d" % number)
 
-        async def on_message(self, ctx: Context, sender: str, payload: bytes) -> None:
+        async def on_message(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
             await acts[int(payload)](ctx)
 
     return lambda _: Actor()
@@ -204,7 +204,7 @@ class Following(Agent):
         self._seat = seat
         self._seen = seen
 
-    async def on_start(self, ctx: Context) -> None:
+    async def on_start(self, ctx: AgentContext) -> None:
         if self._seat.index == 0:
             for delay in (1, 2, 3):
                 await ctx.schedule(delay, b"write")
@@ -212,7 +212,7 @@ class Following(Agent):
         async for value in ctx.memory.subscribe("a"):
             self._seen.append((ctx.agent_id, value))
 
-    async def on_message(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def on_message(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         await ctx.memory.write("a", b"%d" % ctx.time)
 
 
@@ -281,7 +281,7 @@ def test_an_agent_that_waits_for_no_future_is_an_error() -> None:
         def __await__(self) -> Generator[str, None, None]:
             yield "odd"
 
-    async def wait(ctx: Context) -> None:
+    async def wait(ctx: AgentContext) -> None:
         await Odd()
 
     with pytest.raises(UnsupportedError, match="the agent agent-0: waits for something that is no future"):

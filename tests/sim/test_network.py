@@ -11,7 +11,7 @@ import pytest
 from tests.sim.worlds import Broadcaster, Events, Talker, of_kind, scenario, trace_of
 
 from recollect.errors import InvalidArgumentError, UnsupportedError
-from recollect.sim import Agent, Context, run, run_async
+from recollect.sim import Agent, AgentContext, run, run_async
 
 
 def received(events: Events) -> list[int]:
@@ -150,7 +150,7 @@ def test_a_role_or_a_share_of_the_agents_crashes() -> None:
 
 def test_a_message_to_no_agent_is_lost() -> None:
     class Lost(Agent):
-        async def on_start(self, ctx: Context) -> None:
+        async def on_start(self, ctx: AgentContext) -> None:
             await ctx.send("nobody", b"hello")
 
     events = trace_of(scenario(1), lambda _: Lost())
@@ -165,10 +165,10 @@ def test_the_duration_ends_a_run() -> None:
 
 def test_agents_that_never_let_time_pass_are_an_error() -> None:
     class Echo(Agent):
-        async def on_start(self, ctx: Context) -> None:
+        async def on_start(self, ctx: AgentContext) -> None:
             await ctx.schedule(0, b"again")
 
-        async def on_message(self, ctx: Context, sender: str, payload: bytes) -> None:
+        async def on_message(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
             await ctx.schedule(0, b"again")
 
     from recollect.sim import engine
@@ -184,7 +184,7 @@ def test_agents_that_never_let_time_pass_are_an_error() -> None:
 )
 def test_a_wrong_timer_is_an_error(delay: Any, payload: Any, name: str) -> None:
     class Wrong(Agent):
-        async def on_start(self, ctx: Context) -> None:
+        async def on_start(self, ctx: AgentContext) -> None:
             await ctx.schedule(delay, payload)
 
     with pytest.raises(InvalidArgumentError, match=name):

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from recollect.sim import Agent, Context, Seat, run
+from recollect.sim import Agent, AgentContext, Seat, run
 
 Events = list[dict[str, Any]]
 
@@ -36,11 +36,11 @@ class Talker(Agent):
         self._count = count
         self._sent = 0
 
-    async def on_start(self, ctx: Context) -> None:
+    async def on_start(self, ctx: AgentContext) -> None:
         if self._seat.index == 0:
             await ctx.schedule(1, b"say")
 
-    async def on_message(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def on_message(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         if sender == ctx.agent_id and self._sent < self._count:
             await ctx.send("agent-1", b"message %d" % self._sent)
             self._sent += 1
@@ -54,10 +54,10 @@ class Broadcaster(Agent):
         self._seat = seat
         self._left = 10 if seat.index == 0 else 0
 
-    async def on_start(self, ctx: Context) -> None:
+    async def on_start(self, ctx: AgentContext) -> None:
         await ctx.schedule(1, b"say")
 
-    async def on_message(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def on_message(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         if sender == ctx.agent_id and self._left:
             self._left -= 1
             await ctx.broadcast(b"the price is 42")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recollect.embedding.similarity import cosine
 from recollect.indexes.documents.columns import NONE, Document
-from recollect.indexes.documents.table import Documents, Table
+from recollect.indexes.documents.table import Table, TableBuilder
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.native import vectors as native_vectors
 from recollect.indexes.parameters import DENSE_SHARE
@@ -27,8 +27,8 @@ def matrix(values: Any) -> Any:
     return np.array(values, dtype=np.float32)
 
 
-def table(*digests: bytes) -> tuple[Documents, Table]:
-    documents = Documents()
+def table(*digests: bytes) -> tuple[TableBuilder, Table]:
+    documents = TableBuilder()
     for number, digest in enumerate(digests):
         documents.add(Document(str(number), [], None, (0, 0, str(number)), False, 0, 2**63 - 1, text=digest))
     return documents, documents.view()

@@ -9,28 +9,28 @@ import pytest
 
 import recollect
 from recollect import Memory
-from recollect.text.events import Event, events
+from recollect.text.events import NamedEvent, events
 
 
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        ("What did we buy after the move to Oslo?", Event("after", "move to Oslo")),
-        ("Before Ana's wedding, who was ill?", Event("before", "wedding")),
-        ("Who called around the fire did they say", Event("around", "fire")),
-        ("Was war nach dem Umzug?", Event("after", "Umzug")),
-        ("Was war vor unserer Hochzeit?", Event("before", "Hochzeit")),
-        ("Qu'avons-nous acheté après le déménagement ?", Event("after", "déménagement")),
-        ("Qui est venu avant l'incendie ?", Event("before", "incendie")),
-        ("¿Qué compramos después de la mudanza?", Event("after", "mudanza")),
-        ("Che cosa abbiamo comprato dopo il trasloco?", Event("after", "trasloco")),
-        ("O que compramos depois da mudança?", Event("after", "mudança")),
-        ("Wat kochten we na de verhuizing?", Event("after", "verhuizing")),
-        ("搬家之后我们买了什么", Event("after", "搬家")),
-        ("引っ越しの後に何を買いましたか", Event("after", "引っ越し")),
+        ("What did we buy after the move to Oslo?", NamedEvent("after", "move to Oslo")),
+        ("Before Ana's wedding, who was ill?", NamedEvent("before", "wedding")),
+        ("Who called around the fire did they say", NamedEvent("around", "fire")),
+        ("Was war nach dem Umzug?", NamedEvent("after", "Umzug")),
+        ("Was war vor unserer Hochzeit?", NamedEvent("before", "Hochzeit")),
+        ("Qu'avons-nous acheté après le déménagement ?", NamedEvent("after", "déménagement")),
+        ("Qui est venu avant l'incendie ?", NamedEvent("before", "incendie")),
+        ("¿Qué compramos después de la mudanza?", NamedEvent("after", "mudanza")),
+        ("Che cosa abbiamo comprato dopo il trasloco?", NamedEvent("after", "trasloco")),
+        ("O que compramos depois da mudança?", NamedEvent("after", "mudança")),
+        ("Wat kochten we na de verhuizing?", NamedEvent("after", "verhuizing")),
+        ("搬家之后我们买了什么", NamedEvent("after", "搬家")),
+        ("引っ越しの後に何を買いましたか", NamedEvent("after", "引っ越し")),
     ],
 )
-def test_an_event_is_named_as_a_time_in_nine_languages(question: str, expected: Event) -> None:
+def test_an_event_is_named_as_a_time_in_nine_languages(question: str, expected: NamedEvent) -> None:
     assert events(question) == (expected,)
 
 

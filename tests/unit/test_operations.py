@@ -38,7 +38,7 @@ NAMES: dict[str, type[Operation]] = {
     "forget": ops.Forget,
     "forget_where": ops.ForgetWhere,
     "clear": ops.Clear,
-    "batch": ops.Batch,
+    "batch": ops.ExecuteBatch,
     "get": ops.Get,
     "find": ops.Find,
     "count": ops.Count,
@@ -113,7 +113,7 @@ operations: st.SearchStrategy[Operation] = st.one_of(
     writes,
     st.builds(ops.Changes, since=st.integers(0, 2**62), limit=st.none() | counts),
     st.builds(
-        ops.Batch,
+        ops.ExecuteBatch,
         operations=st.lists(reads | writes, max_size=3).map(tuple),
         actor=st.none() | own.texts,
         reason=st.none() | own.texts,
@@ -176,7 +176,7 @@ class TestJson:
             (ops.ForgetWhere(where=f.user("a")), {"op": "forget_where", "where": {"user": "a"}}),
             (ops.Clear(), {"op": "clear"}),
             (
-                ops.Batch(operations=(ops.Clear(),), actor="me", reason="why", expect_head=0),
+                ops.ExecuteBatch(operations=(ops.Clear(),), actor="me", reason="why", expect_head=0),
                 {"op": "batch", "operations": [{"op": "clear"}], "actor": "me", "reason": "why", "expect_head": 0},
             ),
             (ops.Get(id="a"), {"op": "get", "id": "a"}),
@@ -346,8 +346,8 @@ class TestWhatCannotTravel:
             ops.Recall(question="x", where=f.user("a") & f.custom(bool)),
             ops.Grep(query="x", where=f.custom(bool)),
             ops.ForgetWhere(where=f.custom(bool)),
-            ops.Batch(operations=(ops.ForgetWhere(where=f.custom(bool)),)),
-            ops.Batch(operations=(ops.Update(id="a", changes=lambda record: record),)),
+            ops.ExecuteBatch(operations=(ops.ForgetWhere(where=f.custom(bool)),)),
+            ops.ExecuteBatch(operations=(ops.Update(id="a", changes=lambda record: record),)),
         ],
         ids=lambda operation: operation.name,
     )
@@ -390,9 +390,9 @@ class TestArguments:
             build(where)
 
     def test_what_is_no_operation_is_refused_in_a_batch(self) -> None:
-        for wrong in ({"op": "clear"}, None, ops.Changes(), ops.Batch(operations=())):
+        for wrong in ({"op": "clear"}, None, ops.Changes(), ops.ExecuteBatch(operations=())):
             with pytest.raises(InvalidOperationError, match="cannot be part of a batch"):
-                ops.Batch(operations=(wrong,))  # type: ignore[arg-type]
+                ops.ExecuteBatch(operations=(wrong,))  # type: ignore[arg-type]
 
     def test_operations_cannot_be_changed(self) -> None:
         with pytest.raises(dataclasses.FrozenInstanceError):

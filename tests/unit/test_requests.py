@@ -14,10 +14,10 @@ from recollect.text import events as events_module
 from recollect.text.answers import listed, singular, wanted
 from recollect.text.classes import _members, members_of
 from recollect.text.events import events
-from recollect.text.requests import Request, request_of, subject_of, without_kind
+from recollect.text.requests import AskedFor, request_of, subject_of, without_kind
 from recollect.text.words import runs
 
-ORDER, SUMMARY = Request(order=True, recollection=True), Request(summary=True, recollection=True)
+ORDER, SUMMARY = AskedFor(order=True, recollection=True), AskedFor(summary=True, recollection=True)
 
 
 REQUESTS = {
@@ -41,18 +41,18 @@ REQUESTS = {
     "Faz um resumo da mudança.": SUMMARY,
     "总结一下搬家的事": SUMMARY,
     "引っ越しについて要約して": SUMMARY,
-    "Have I ever been to Oslo?": Request(recollection=True),
-    "Was hast du mir empfohlen?": Request(recollection=True),
-    "How many orders are in the summary?": Request(),
-    "Buy bread in order to eat.": Request(),
-    "Where is my résumé?": Request(),
-    "Please resume the download.": Request(),
-    "When does the ferry leave?": Request(),
+    "Have I ever been to Oslo?": AskedFor(recollection=True),
+    "Was hast du mir empfohlen?": AskedFor(recollection=True),
+    "How many orders are in the summary?": AskedFor(),
+    "Buy bread in order to eat.": AskedFor(),
+    "Where is my résumé?": AskedFor(),
+    "Please resume the download.": AskedFor(),
+    "When does the ferry leave?": AskedFor(),
 }
 
 
 @pytest.mark.parametrize(("question", "request_"), REQUESTS.items())
-def test_a_request_is_recognised_in_nine_languages(question: str, request_: Request) -> None:
+def test_a_request_is_recognised_in_nine_languages(question: str, request_: AskedFor) -> None:
     assert request_of(question) == request_
 
 

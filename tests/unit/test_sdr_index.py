@@ -17,8 +17,8 @@ from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.sdr import with_native as native_sdr
 from recollect.indexes.sdr import with_numpy as numpy_sdr
 from recollect.indexes.sdr.encoding import BITS, RULE, WHOLE, Encoder, encoded, encoded_all, grams
-from recollect.indexes.sdr.index import SdrHit, SdrIndex
-from recollect.indexes.sdr.types import Base, Found, Query, Rows, SdrKernels
+from recollect.indexes.sdr.index import FoundRow, SdrIndex
+from recollect.indexes.sdr.types import BestRows, Query, SdrBase, SdrKernels, SdrRows
 
 COMPILED = native_sdr.NativeSdr()
 KERNELS: list[SdrKernels] = [numpy_sdr.KERNELS, COMPILED]
@@ -139,7 +139,7 @@ class TestIndex:
 
     def test_a_wrong_kernel_would_be_noticed(self) -> None:
         class Wrong(numpy_sdr.NumpySdr):
-            def best(self, base: Base, tail: Rows, asked: Query, wanted: int) -> Found:
+            def best(self, base: SdrBase, tail: SdrRows, asked: Query, wanted: int) -> BestRows:
                 postings = np.roll(base.postings, 1)
                 return super().best(base._replace(postings=postings), tail, asked, wanted)
 
@@ -223,7 +223,7 @@ class TestRanking:
         "Deploy finished",
     )
 
-    def found(self, texts: tuple[str, ...], question: str, encoder: Encoder) -> list[SdrHit]:
+    def found(self, texts: tuple[str, ...], question: str, encoder: Encoder) -> list[FoundRow]:
         index = SdrIndex(COMPILED)
         index.add_all(range(len(texts)), encoded_all(texts, encoder))
         return index.overlapping(encoded(question, encoder), 10)

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from recollect.text.date_phrases import LANGUAGES
-from recollect.text.dates import Named, named
+from recollect.text.dates import NamedDates, named
 
 TODAY = date(2026, 10, 28)
 TABLE = Path(__file__).parents[1] / "labels" / "time_phrases.tsv"
@@ -22,7 +22,7 @@ def rows() -> list[tuple[str, str, str]]:
     return [(language, question, meant) for language, question, meant in (line.split("\t") for line in lines)]
 
 
-def read(dates: Named) -> set[date]:
+def read(dates: NamedDates) -> set[date]:
     """The days that were read: those of the spans, or else all that fit."""
     if dates.spans:
         return {day for day in DAYS if any(first <= day <= last for first, last in dates.spans)}

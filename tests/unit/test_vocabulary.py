@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.conversations import document, made_of
 
-from recollect.indexes.documents.table import Documents, Table
+from recollect.indexes.documents.table import Table, TableBuilder
 from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.kernels.native import kernels as native_kernels
 from recollect.indexes.kernels.types import Kernels
@@ -169,7 +169,7 @@ def test_ranking_is_a_full_sort_with_ties_by_time_then_id(
     items = [(score + (copy % 3 if score else 0), micros) for copy in range(times) for score, micros in drawn]
     names = [f"{at:04d}é" if at % 2 else f"{at:04d}" for at in range(len(items))]
     order.shuffle(names)  # type: ignore[attr-defined]
-    documents = Documents()
+    documents = TableBuilder()
     for name, (_, micros) in zip(names, items, strict=True):
         documents.add(document(name, "tea", micros=micros))
     scores = np.array([score for score, _ in items], dtype=np.int64)
@@ -195,7 +195,7 @@ def ranks(kernels: Kernels, scores: Any, table: Table) -> list[int]:
 
 
 def test_ranking_goes_on_to_the_last_of_thousands() -> None:
-    documents = Documents()
+    documents = TableBuilder()
     for at in range(3_000):
         documents.add(document(f"{at:05d}", "tea", micros=-(2**63) if at % 7 == 0 else at % 5))
     scores = np.array([(at * 7919) % 101 for at in range(3_000)], dtype=np.int64)

@@ -10,7 +10,7 @@ from tests.unit import conversations as own
 from tests.unit.conversations import advance, answers, document, made_of, of_words, reference_scores
 
 from recollect.indexes.documents.columns import NEVER, NONE, Document
-from recollect.indexes.documents.table import Documents
+from recollect.indexes.documents.table import TableBuilder
 from recollect.indexes.words.index import QueryTerm, WordIndex, WordView, query_terms
 from recollect.text.words import terms
 
@@ -353,7 +353,7 @@ class TestNumbers:
             assert view.table.live_count == len(then)
 
     def test_to_remove_what_is_not_there_changes_nothing(self) -> None:
-        documents = Documents()
+        documents = TableBuilder()
         documents.add(document("a", "tea"))
         documents.remove("b")
         documents.remove("a")

@@ -12,7 +12,14 @@ from datetime import datetime
 from recollect import filters as f
 from recollect.errors import InvalidArgumentError
 from recollect.memory import Memory
-from recollect.memory.manager.contradictions import ATTRIBUTE, KINDS, Contradiction, Stated, disagreeing, statements
+from recollect.memory.manager.contradictions import (
+    ATTRIBUTE,
+    KINDS,
+    Contradiction,
+    StatedAttribute,
+    disagreeing,
+    statements,
+)
 from recollect.records.record import Record
 
 
@@ -27,7 +34,7 @@ class KnownAttributes:
         self._memory = memory
         self._lock = threading.Lock()
         self._cursor: int | str | None = None
-        self._stated: dict[str, list[Stated]] = {}  # by the id of the record
+        self._stated: dict[str, list[StatedAttribute]] = {}  # by the id of the record
         self._of: dict[str, dict[str, None]] = {}  # the ids of the records that state an attribute
 
     def contradicting(self, record: Record) -> list[Contradiction]:

@@ -14,7 +14,7 @@ from recollect.cli.output import write_file
 from recollect.errors import InvalidArgumentError, RecollectError, StoreIOError
 
 if TYPE_CHECKING:
-    from recollect.sim.report import Report
+    from recollect.sim.report import TraceReport
 
 _TRACE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
@@ -43,13 +43,13 @@ def sim() -> None:
 @common
 def run_(settings: Settings, scenario: str, seed: int | None, output: Path | None, recording: Path | None) -> None:
     """Run a scenario: a YAML file, or a built-in one by its name (see `recollect sim list`)."""
-    from recollect.sim import Recorded, Scenario, run
+    from recollect.sim import RecordedModel, Scenario, run
 
     _check_no_store(settings)
     read = Scenario.load(scenario)
     if recording is not None and read.brain != "chat":
         raise InvalidArgumentError("recording", str(recording), "is for agents whose brain is chat")
-    chat = None if recording is None else Recorded(recording)
+    chat = None if recording is None else RecordedModel(recording)
     path = output
     if path is None and read.trace is not None:
         path = Path(read.trace)
@@ -148,7 +148,7 @@ def _check_no_store(settings: Settings) -> None:
             )
 
 
-def _show(found: Report) -> None:
+def _show(found: TraceReport) -> None:
     limits = ", ".join(f"{name} {value}" for name, value in found.limits.items()) or "none"
     click.echo(f"{render.plain(found.name)}: {len(found.agents)} agents, seed {found.seed}, limits: {limits}")
     for heading, table in (("messages", found.messages), ("memory", found.memory)):
@@ -169,7 +169,7 @@ def _show_by_role(heading: str, table: Mapping[str, Mapping[str, int]]) -> None:
     render.show_rows((heading, *map(render.plain, roles)), rows)
 
 
-def _write_report(output: Path, found: Report) -> list[Path]:
+def _write_report(output: Path, found: TraceReport) -> list[Path]:
     from recollect.sim.picture import svg_of
 
     files: dict[Path, str] = {}

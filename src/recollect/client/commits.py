@@ -15,7 +15,7 @@ from weakref import WeakSet
 from recollect.engine.feed import PAGE
 from recollect.engine.scope import Scope
 from recollect.ledger.commits import Branch, Commit
-from recollect.operations import Changes, Head, Operation
+from recollect.operations import Changes, Operation, ReadHead
 
 #: What the newest commit is for a subscriber that is to read the log.
 _NEWER = 2**62
@@ -41,7 +41,7 @@ class RemoteLog:
     def head(self) -> int:
         """Return the number of the newest commit."""
         if not self._scope.fixed:
-            return self._numbered(self._run(Head()).seq)
+            return self._numbered(self._run(ReadHead()).seq)
         newest = self._run(Changes(limit=1, newest_first=True))
         return self._numbered(newest[0].cursor if newest else 0)
 

@@ -16,8 +16,7 @@ from recollect.engine.results import Export
 from recollect.engine.scope import Scope
 from recollect.errors import ClosedError, CommitInDoubtError, StoreBusyError, StoreServerError
 from recollect.ledger.commits import Branch
-from recollect.operations import Changes, Head, Operation, Wait, check_key, check_label
-from recollect.operations import Export as ExportOperation
+from recollect.operations import Changes, OpenExport, Operation, ReadHead, Wait, check_key, check_label
 from recollect.wire import READ, Place, can_have_key, read_result, request_json, right_of, send_all
 
 #: Maximum number of items of a write that gets a key: what one commit of a bulk write stores.
@@ -62,7 +61,7 @@ class RemoteExecutor:
         idempotency_key: str | None = None,
     ) -> Any:
         """Execute an operation and return its result. See `Executor.execute`."""
-        if isinstance(operation, ExportOperation):
+        if isinstance(operation, OpenExport):
             return self._export(Place(branch, scope))
         place = _checked(Place(branch, scope, actor, reason, idempotency_key))
         if right_of(operation) != READ:
@@ -87,7 +86,7 @@ class RemoteExecutor:
     def _state(self, branch: Branch, scope: Scope) -> object:
         """Return what is another value after each commit that a scope sees."""
         if not scope.fixed:
-            return self.execute(Head(), branch, scope)
+            return self.execute(ReadHead(), branch, scope)
         return [each.cursor for each in self.execute(Changes(limit=1, newest_first=True), branch, scope)]
 
     def _exchanged(self, operation: Operation, place: Place, rest: Mapping[str, Any] | None) -> Any:

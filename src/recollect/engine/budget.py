@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 
-class Sized(Protocol):
+class SizedValue(Protocol):
     """A value that knows its size."""
 
     @property
@@ -21,7 +21,7 @@ class Sized(Protocol):
 
 
 K = TypeVar("K")
-V = TypeVar("V", bound=Sized)
+V = TypeVar("V", bound=SizedValue)
 
 
 class Budget(Generic[K, V]):

@@ -27,7 +27,7 @@ from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.mentions import MentionKeeper
 from recollect.engine.index.outlines import OutlineOf, Outlines, outlines_follower
 from recollect.engine.index.past import PastIndexes
-from recollect.engine.index.sdrs import Sdrs, SdrsOf, sdrs_follower
+from recollect.engine.index.sdrs import SdrsOf, StoredSdrs, sdrs_follower
 from recollect.engine.index.terms import Terms, TermsOf, terms_follower
 from recollect.engine.index.vectors import VECTOR_BYTES, QuestionVector, VectorKeeper
 from recollect.engine.log_trees import LogTrees
@@ -421,7 +421,7 @@ class _Caches(NamedTuple):
     mentions: MentionKeeper
     terms: RecordFollower[TermsOf, Terms]
     outlines: RecordFollower[OutlineOf, Outlines]
-    sdrs: RecordFollower[SdrsOf, Sdrs]
+    sdrs: RecordFollower[SdrsOf, StoredSdrs]
 
     def drop(self, branch: Branch) -> None:
         """Discard what is cached of a branch."""

@@ -12,7 +12,7 @@ from recollect.embedding.base import Embedder
 from recollect.engine.call_log import CallLog, OnCall
 from recollect.engine.core import INDEX_BYTES, Core
 from recollect.engine.feed import Feed
-from recollect.engine.handlers import HANDLERS, Request, execute_in_batch, note_failed, note_state
+from recollect.engine.handlers import HANDLERS, Execution, execute_in_batch, note_failed, note_state
 from recollect.engine.index.vectors import VECTOR_BYTES
 from recollect.engine.read.log import Log
 from recollect.engine.repeating import execute_once
@@ -21,7 +21,7 @@ from recollect.engine.write.batch import Writing
 from recollect.engine.write.drafts import Intake
 from recollect.errors import DamagedStoreError, InvalidOperationError, RecollectError, StoreBusyError, StoreError
 from recollect.ledger.commits import Branch
-from recollect.operations import Batch, Operation, check_label
+from recollect.operations import ExecuteBatch, Operation, check_label
 from recollect.stores.base import Store
 from recollect.stores.renewals import repeated
 
@@ -76,7 +76,7 @@ class Engine:
         handler = HANDLERS.get(type(operation))
         if handler is None:
             raise InvalidOperationError(operation, "is not an operation of this memory")
-        request = Request(operation.located(self.core.zone), branch, scope, actor, reason)
+        request = Execution(operation.located(self.core.zone), branch, scope, actor, reason)
         run = handler.run if idempotency_key is None else partial(execute_once, key=idempotency_key)
         try:
             if self._calls.active:
@@ -87,7 +87,7 @@ class Engine:
             note_state(error, operation)
             raise
 
-    def _run(self, run: Callable[[Core, Request], Any], request: Request) -> Any:
+    def _run(self, run: Callable[[Core, Execution], Any], request: Execution) -> Any:
         if request.actor is not None:
             check_label("actor", request.actor)
         if request.reason is not None:
@@ -118,7 +118,7 @@ class Engine:
                     yield OpenBatch(writing)
                 count[0] = writing.executed
         except RecollectError as error:
-            note_state(error, Batch(operations=()))
+            note_state(error, ExecuteBatch(operations=()))
             if isinstance(error, DamagedStoreError) and self.core.store.renew(error):
                 raise StoreBusyError(error.args[0], "another SQLite wrote pages of it; the batch was undone") from error
             raise

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from recollect.arguments.checks import json_form
-from recollect.reprs import Table, line, shows_itself, table
+from recollect.reprs import ShownTable, line, shows_itself, table
 
 
 @shows_itself
@@ -30,8 +30,8 @@ class EntitySummary:
     records: int
     aliases: tuple[str, ...] = ()
 
-    def _table(self) -> Table:
-        return Table(f"Entity {line(self.name)} ({self.type}) in {self.records} records", ())
+    def _table(self) -> ShownTable:
+        return ShownTable(f"Entity {line(self.name)} ({self.type}) in {self.records} records", ())
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -90,7 +90,7 @@ class EntityView:
     together: tuple[tuple[str, int], ...]
     relations: tuple[Edge, ...]
 
-    def _table(self) -> Table:
+    def _table(self) -> ShownTable:
         rows = [(each, str(count)) for each, count in self.together]
         title = f"{line(self.entity.name)} ({self.entity.type})"
         return table(title, ("together with", "records"), rows, lambda row: row)
@@ -132,7 +132,7 @@ class EntityGraph:
     nodes: tuple[EntitySummary, ...]
     edges: tuple[Edge, ...]
 
-    def _table(self) -> Table:
+    def _table(self) -> ShownTable:
         def row(each: Edge) -> tuple[str, ...]:
             return line(each.source, 40), each.type or "together", line(each.target, 40), str(each.records)
 

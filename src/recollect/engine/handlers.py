@@ -14,9 +14,16 @@ from recollect.engine import history, past, receipts, replaying
 from recollect.engine.core import Core
 from recollect.engine.erasing import erase
 from recollect.engine.index.mentions import MentionIndex
-from recollect.engine.index.sdrs import Sdrs, SdrsOf
+from recollect.engine.index.sdrs import SdrsOf, StoredSdrs
 from recollect.engine.index.terms import Terms, TermsOf
-from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, VectorKeeper, needs_embedder, no_embedder
+from recollect.engine.index.vectors import (
+    EmbeddedTexts,
+    Progress,
+    QuestionVector,
+    VectorKeeper,
+    needs_embedder,
+    no_embedder,
+)
 from recollect.engine.policies import NONE, Policies, policies_of, set_policies
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
 from recollect.engine.read.entities import Mentions
@@ -24,7 +31,7 @@ from recollect.engine.read.filter_bounds import index_helps, selective
 from recollect.engine.read.full_text import grep
 from recollect.engine.read.proofs import prove, prove_log
 from recollect.engine.read.queries import Reading, importance_limit, stored_record
-from recollect.engine.read.terms import Glossary
+from recollect.engine.read.terms import TermsOfAgent
 from recollect.engine.result_json import result_to_json
 from recollect.engine.results import Export, Failed, Hits, Outcome, RecordList, Report
 from recollect.engine.scope import Scope
@@ -35,7 +42,7 @@ from recollect.engine.write.admission import Admission
 from recollect.engine.write.batch import Writing, drafts_of
 from recollect.engine.write.drafts import draft
 from recollect.engine.write.messages import Addition
-from recollect.engine.write.replay import Replay
+from recollect.engine.write.replay import KnownTurns
 from recollect.errors import (
     AnswerTooLargeError,
     ClosedError,
@@ -55,7 +62,6 @@ from recollect.operations import (
     AnnotateTerms,
     At,
     BackUp,
-    Batch,
     Changes,
     Check,
     Clear,
@@ -67,6 +73,7 @@ from recollect.operations import (
     Entities,
     EntityOf,
     Erase,
+    ExecuteBatch,
     Find,
     FindSimilar,
     Forget,
@@ -75,18 +82,19 @@ from recollect.operations import (
     GetPolicies,
     GetQuota,
     Grep,
-    Head,
     History,
     Merge,
     Namespaces,
     Neighbours,
     Now,
+    OpenExport,
     Operation,
     Paths,
     Pin,
     Probe,
     Prove,
     ProveLog,
+    ReadHead,
     ReadTree,
     Recall,
     RecallSdrs,
@@ -94,6 +102,7 @@ from recollect.operations import (
     Receipt,
     Remember,
     RememberAll,
+    Replay,
     Revert,
     Rollback,
     SetPolicies,
@@ -110,8 +119,6 @@ from recollect.operations import (
     Wait,
     Zone,
 )
-from recollect.operations import Export as ExportOperation
-from recollect.operations import Replay as ReplayOperation
 from recollect.records.record import Record
 from recollect.stores.base import View
 from recollect.stores.old_roots import trim
@@ -132,7 +139,7 @@ EMBEDDED_AT_A_TIME = 100
 _PLAIN = (str, bytes, int, float, bool, type(None), datetime)
 
 
-class Request(NamedTuple):
+class Execution(NamedTuple):
     """An operation to execute.
 
     Attributes:
@@ -166,7 +173,7 @@ class Handler(NamedTuple):
         short: Returns whether an operation can share a commit with those of other threads.
     """
 
-    run: Callable[[Core, Request], Any]
+    run: Callable[[Core, Execution], Any]
     in_batch: Callable[[Writing, Any], Any] | None
     atomic: bool
     short: Callable[[Any], bool] = lambda operation: False
@@ -213,7 +220,7 @@ def note_failed(result: T) -> T:
 def _write(in_batch: Callable[[Writing, Any], Any], short: Callable[[Any], bool] = lambda operation: False) -> Handler:
     """Return the handler of an operation that is one transaction; `short` says whether it can share a commit."""
 
-    def run(core: Core, request: Request) -> Any:
+    def run(core: Core, request: Execution) -> Any:
         shared = short(request.operation)
         with core.writing(request.branch, request.scope, request.actor, request.reason, shared=shared) as writing:
             return in_batch(writing, request.operation)
@@ -227,7 +234,7 @@ def _is_plain(update: Update) -> bool:
     return not callable(changes) and all(type(value) in _PLAIN for value in changes.values())
 
 
-def _remember(core: Core, request: Request) -> Outcome:
+def _remember(core: Core, request: Execution) -> Outcome:
     # Draft before taking the write lock: the arguments may run code of the caller, such as a property.
     now = core.now()
     new = draft(request.operation, request.scope, now, core.intake)
@@ -235,7 +242,7 @@ def _remember(core: Core, request: Request) -> Outcome:
         return writing.remember_single(new)
 
 
-def _remember_all(core: Core, request: Request) -> Report:
+def _remember_all(core: Core, request: Execution) -> Report:
     """Check all items, then store the valid ones in commits of `BULK` items."""
     operation: RememberAll = request.operation
     now = core.now()
@@ -246,7 +253,7 @@ def _remember_all(core: Core, request: Request) -> Report:
         with core.writing(*request[1:]) as writing:
             return Report(tuple(writing.remember_drafts([writing.writer.admitted(each) for _, each in drafts])))
     results: list[tuple[int, Outcome]] = []
-    known: Replay | None = None
+    known: KnownTurns | None = None
     policies = NONE
     start = renewals = 0
     while start < len(drafts):
@@ -288,7 +295,7 @@ def _remember_all(core: Core, request: Request) -> Report:
     return Report(tuple(outcome for _, outcome in results), tuple(failed))
 
 
-def _add_messages(core: Core, request: Request) -> Report:
+def _add_messages(core: Core, request: Execution) -> Report:
     """Store new turns in commits of `BULK`."""
     addition = Addition(request.operation, request.scope, core.now(), core.intake)
     results: list[Outcome] = []
@@ -316,7 +323,7 @@ def _add_messages(core: Core, request: Request) -> Report:
     return Report(tuple(results), tuple(failed))
 
 
-def _forget_where(core: Core, request: Request) -> int:
+def _forget_where(core: Core, request: Execution) -> int:
     operation: ForgetWhere = request.operation
     if index_helps(operation.where):
         with core.read(request.branch) as view:  # load an index file before taking the write lock
@@ -326,14 +333,14 @@ def _forget_where(core: Core, request: Request) -> int:
         return writing.forget_where(operation)
 
 
-def _batch(core: Core, request: Request) -> list[Any]:
-    operation: Batch = request.operation
+def _batch(core: Core, request: Execution) -> list[Any]:
+    operation: ExecuteBatch = request.operation
     actor, reason = operation.actor or request.actor, operation.reason or request.reason
     with core.writing(request.branch, request.scope, actor, reason, operation.expect_head) as writing:
         return [execute_in_batch(writing, each) for each in operation.operations]
 
 
-def _set_quota(core: Core, request: Request) -> None:
+def _set_quota(core: Core, request: Execution) -> None:
     request.check_whole("the quota of the namespace")
     operation: SetQuota = request.operation
     quota = Quota(
@@ -347,7 +354,7 @@ def _set_quota(core: Core, request: Request) -> None:
         set_quota(transaction, request.branch, quota)
 
 
-def _set_policies(core: Core, request: Request) -> None:
+def _set_policies(core: Core, request: Execution) -> None:
     request.check_whole("the policies of the namespace")
     operation: SetPolicies = request.operation
     policies = Policies(redaction=operation.redaction, categories=operation.categories, salience=operation.salience)
@@ -361,7 +368,7 @@ def _set_policies(core: Core, request: Request) -> None:
 def _read(query: Callable[[Reading, Any], Any]) -> Handler:
     """Return the handler of an operation that reads one view."""
 
-    def run(core: Core, request: Request) -> Any:
+    def run(core: Core, request: Execution) -> Any:
         core.now()
         with core.read(request.branch) as view:
             return query(core.reading(view, request.branch, request.scope), request.operation)
@@ -372,7 +379,7 @@ def _read(query: Callable[[Reading, Any], Any]) -> Handler:
 def _filtered(query: Callable[[Reading, Any], Any]) -> Handler:
     """Return the handler of an operation with a filter, which uses the index if the store would read every record."""
 
-    def run(core: Core, request: Request) -> Any:
+    def run(core: Core, request: Execution) -> Any:
         operation: Find | Count = request.operation
         in_file = not selective(AllOf.of(request.scope.filter, operation.where))
         helps = index_helps(operation.where) or (in_file and importance_limit(operation) is not None)
@@ -390,7 +397,7 @@ def _filtered(query: Callable[[Reading, Any], Any]) -> Handler:
 def _about_entities(query: Callable[[Mentions, Any], Any]) -> Handler:
     """Return the handler of an operation that reads mentions. In a batch, all records are read."""
 
-    def run(core: Core, request: Request) -> Any:
+    def run(core: Core, request: Execution) -> Any:
         core.now()
         branch, scope = request.branch, request.scope
 
@@ -405,10 +412,10 @@ def _about_entities(query: Callable[[Mentions, Any], Any]) -> Handler:
     return Handler(run, in_batch, atomic=False)
 
 
-def _about_terms(query: Callable[[Glossary, Any], Any]) -> Handler:
+def _about_terms(query: Callable[[TermsOfAgent, Any], Any]) -> Handler:
     """Return the handler of an operation that reads the terms of an agent. In a batch, all of them are read."""
 
-    def run(core: Core, request: Request) -> Any:
+    def run(core: Core, request: Execution) -> Any:
         core.now()
         branch, scope = request.branch, request.scope
         if isinstance(request.operation, RecallTerms):
@@ -416,7 +423,7 @@ def _about_terms(query: Callable[[Glossary, Any], Any]) -> Handler:
         key = TermsOf(branch, scope, request.operation.agent, getattr(request.operation, "tokenizer", None))
 
         def read(view: View, terms: Terms) -> Any:
-            return query(Glossary(terms, core.reads_at(view, branch)), request.operation)
+            return query(TermsOfAgent(terms, core.reads_at(view, branch)), request.operation)
 
         return core.followed(core.terms, branch, key, read)
 
@@ -426,17 +433,17 @@ def _about_terms(query: Callable[[Glossary, Any], Any]) -> Handler:
     return Handler(run, in_batch, atomic=False)
 
 
-def _recall_sdrs(core: Core, request: Request) -> list[FoundSdr]:
+def _recall_sdrs(core: Core, request: Execution) -> list[FoundSdr]:
     core.now()
     core.intake.limits.check_question(request.operation.text)
 
-    def read(view: View, sdrs: Sdrs) -> list[FoundSdr]:
+    def read(view: View, sdrs: StoredSdrs) -> list[FoundSdr]:
         return sdrs.at(core.reads_at(view, request.branch)).recall(request.operation)
 
     return core.followed(core.sdrs, request.branch, SdrsOf(request.branch, request.scope), read)
 
 
-def _get(core: Core, request: Request) -> Record | None:
+def _get(core: Core, request: Execution) -> Record | None:
     core.now()
     with core.read(request.branch) as view:
         reading = core.reading(view, request.branch, request.scope, core.keeper.current(view, request.branch))
@@ -446,7 +453,7 @@ def _get(core: Core, request: Request) -> Record | None:
         return record
 
 
-def _recall(core: Core, request: Request) -> Hits:
+def _recall(core: Core, request: Execution) -> Hits:
     operation: Recall = request.operation
     now = core.now()
     core.intake.limits.check_question(operation.question)
@@ -473,7 +480,7 @@ def _recall(core: Core, request: Request) -> Hits:
     return core.on_index(request.branch, read)
 
 
-def _valid_until(core: Core, request: Request) -> dict[str, datetime]:
+def _valid_until(core: Core, request: Execution) -> dict[str, datetime]:
     core.now()
 
     def read(view: View, words: WordView) -> dict[str, datetime]:
@@ -482,7 +489,7 @@ def _valid_until(core: Core, request: Request) -> dict[str, datetime]:
     return core.on_index(request.branch, read)
 
 
-def _find_similar(core: Core, request: Request) -> Similar:
+def _find_similar(core: Core, request: Execution) -> Similar:
     operation: FindSimilar = request.operation
     core.now()
     core.intake.limits.check_question(operation.text)
@@ -503,7 +510,7 @@ def _find_similar(core: Core, request: Request) -> Similar:
     return core.on_index(request.branch, read)
 
 
-def _embed_candidates(core: Core, vectors: VectorKeeper, request: Request, where: Filter) -> tuple[str, ...]:
+def _embed_candidates(core: Core, vectors: VectorKeeper, request: Execution, where: Filter) -> tuple[str, ...]:
     """Embed the texts without a vector of the records that match. Return a note if some still have none."""
 
     def read(view: View, words: WordView) -> tuple[list[Record], int]:
@@ -520,7 +527,7 @@ def _embed_candidates(core: Core, vectors: VectorKeeper, request: Request, where
     return _note_of_failed(done)
 
 
-def _note_of_failed(done: Embedded) -> tuple[str, ...]:
+def _note_of_failed(done: EmbeddedTexts) -> tuple[str, ...]:
     if not done.failed:
         return ()
     return (f"{len(done.failed)} texts could not be embedded, the first because {done.failed[0]}",)
@@ -539,31 +546,31 @@ def _note_uses(core: Core, reading: Reading, record_ids: list[str]) -> None:
     core.uses.note(reading.branch, record_ids, max(reading.now, newest + 1))
 
 
-def _grep(core: Core, request: Request) -> RecordList:
+def _grep(core: Core, request: Execution) -> RecordList:
     core.now()
     core.intake.limits.check_query(request.operation.query)
     return grep(request.operation, request.branch, request.scope, core.store, core.fulltext, core.reads_at)
 
 
-def _export(core: Core, request: Request) -> Export:
+def _export(core: Core, request: Execution) -> Export:
     core.now()
     return core.export(request.branch, request.scope)
 
 
-def _wait(core: Core, request: Request) -> bool:
+def _wait(core: Core, request: Execution) -> bool:
     operation: Wait = request.operation
     log = core.log(request.branch, request.scope)
     with CommitStream(log, log.start(operation.since), core.feed) as stream:
         return stream.wait(operation.timeout) is not None
 
 
-def _prove(core: Core, request: Request) -> Proof:
+def _prove(core: Core, request: Execution) -> Proof:
     request.check_whole("a proof, which covers the whole namespace,")
     with core.read(request.branch) as view:
         return prove(request.operation, view, request.branch, core.store, core.log_trees)
 
 
-def _prove_log(core: Core, request: Request) -> Proof:
+def _prove_log(core: Core, request: Execution) -> Proof:
     request.check_whole("a proof of the log, which covers the whole namespace,")
     with core.read(request.branch) as view:
         return prove_log(request.operation, view, request.branch, core.log_trees)
@@ -572,13 +579,13 @@ def _prove_log(core: Core, request: Request) -> Proof:
 # The store as a whole
 
 
-def _embed_all(core: Core, request: Request) -> int:
+def _embed_all(core: Core, request: Execution) -> int:
     operation: EmbedAll = request.operation
     core.now()
     return _embed_missing(core, request, operation.batch_size, operation.progress).texts
 
 
-def _embed_missing(core: Core, request: Request, batch_size: int, progress: Progress | None) -> Embedded:
+def _embed_missing(core: Core, request: Execution, batch_size: int, progress: Progress | None) -> EmbeddedTexts:
     """Embed the texts that have no vector."""
     if core.vectors is None:
         raise needs_embedder()
@@ -587,19 +594,19 @@ def _embed_missing(core: Core, request: Request, batch_size: int, progress: Prog
     return core.vectors.embed_all(core.store, request.branch, request.scope, now, batch_size, progress)
 
 
-def _vector_stats(core: Core, request: Request) -> dict[str, Any]:
+def _vector_stats(core: Core, request: Execution) -> dict[str, Any]:
     stats = no_embedder if core.vectors is None else core.vectors.stats
     core.now()
     with core.read(request.branch) as view:
         return stats(view, request.branch, request.scope, core.reads_at(view, request.branch))
 
 
-def _check(core: Core, request: Request) -> CheckReport:
+def _check(core: Core, request: Execution) -> CheckReport:
     request.check_whole("a check, which reads the whole store,")
     return core.store.check()
 
 
-def _compact(core: Core, request: Request) -> Compacted:
+def _compact(core: Core, request: Execution) -> Compacted:
     request.check_whole("a compaction, which rewrites the whole store,")
     before = _bytes_of(core)
     with core.store.read() as view:
@@ -617,38 +624,38 @@ def _bytes_of(core: Core) -> int | None:
     return facts["file_bytes"] + facts.get("log_bytes", 0) if "file_bytes" in facts else None
 
 
-def _back_up(core: Core, request: Request) -> Backup:
+def _back_up(core: Core, request: Execution) -> Backup:
     request.check_whole("a backup, which contains the whole store,")
     operation: BackUp = request.operation
     return core.store.back_up(operation.path, verify=operation.verify, force=operation.force)
 
 
-def _whole(what: str, run: Callable[[Core, Branch, Any], Any]) -> Callable[[Core, Request], Any]:
+def _whole(what: str, run: Callable[[Core, Branch, Any], Any]) -> Callable[[Core, Execution], Any]:
     """Return what executes an operation on a whole namespace, which a scope may not use."""
 
-    def execute(core: Core, request: Request) -> Any:
+    def execute(core: Core, request: Execution) -> Any:
         request.check_whole(f"{what}, which covers the whole namespace,")
         return run(core, request.branch, request.operation)
 
     return execute
 
 
-def _restoring(what: str, run: Callable[..., Any]) -> Callable[[Core, Request], Any]:
+def _restoring(what: str, run: Callable[..., Any]) -> Callable[[Core, Execution], Any]:
     """Return what executes an operation that changes a whole namespace back."""
 
-    def execute(core: Core, request: Request) -> Any:
+    def execute(core: Core, request: Execution) -> Any:
         request.check_whole(f"{what}, which changes the whole namespace,")
         return run(core, request.branch, request.scope, request.operation, request.actor, request.reason)
 
     return execute
 
 
-def _scoped(run: Callable[[Core, Branch, Scope, Any], Any]) -> Callable[[Core, Request], Any]:
+def _scoped(run: Callable[[Core, Branch, Scope, Any], Any]) -> Callable[[Core, Execution], Any]:
     """Return what executes an operation that reads what a scope may see."""
     return lambda core, request: run(core, request.branch, request.scope, request.operation)
 
 
-def _alone(run: Callable[[Core, Request], Any], *, atomic: bool = False) -> Handler:
+def _alone(run: Callable[[Core, Execution], Any], *, atomic: bool = False) -> Handler:
     """Return the handler of an operation that cannot be part of a batch."""
     return Handler(run, None, atomic)
 
@@ -665,7 +672,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     ForgetWhere: Handler(_forget_where, Writing.forget_where, atomic=True),
     Clear: _write(Writing.clear),
     Sweep: _write(Writing.sweep),
-    Batch: _alone(_batch, atomic=True),
+    ExecuteBatch: _alone(_batch, atomic=True),
     SetQuota: _alone(_set_quota, atomic=True),
     SetPolicies: _alone(_set_policies, atomic=True),
     Get: Handler(_get, lambda writing, operation: writing.reading().get(operation), atomic=False),
@@ -678,12 +685,12 @@ HANDLERS: dict[type[Operation], Handler] = {
     EntityOf: _about_entities(Mentions.entity),
     Neighbours: _about_entities(Mentions.neighbours),
     Paths: _about_entities(Mentions.paths),
-    RecallTerms: _about_terms(Glossary.recall),
-    AnnotateTerms: _about_terms(Glossary.annotate),
-    SharedNames: _about_terms(Glossary.shared_names),
+    RecallTerms: _about_terms(TermsOfAgent.recall),
+    AnnotateTerms: _about_terms(TermsOfAgent.annotate),
+    SharedNames: _about_terms(TermsOfAgent.shared_names),
     RecallSdrs: Handler(_recall_sdrs, Writing.recall_sdrs, atomic=False),
     ReadTree: Handler(_scoped(Core.tree), Writing.tree, atomic=False),
-    Head: _read(Reading.head),
+    ReadHead: _read(Reading.head),
     Stats: _read(Reading.stats),
     ValidUntil: Handler(_valid_until, Writing.valid_until, atomic=False),
     GetQuota: _read(Reading.quota),
@@ -694,8 +701,8 @@ HANDLERS: dict[type[Operation], Handler] = {
     ProveLog: _alone(_prove_log),
     Wait: _alone(_wait),
     Receipt: _alone(_whole("a receipt", receipts.receipt)),
-    ReplayOperation: _alone(_whole("a replay", replaying.replay)),
-    ExportOperation: _alone(_export),
+    Replay: _alone(_whole("a replay", replaying.replay)),
+    OpenExport: _alone(_export),
     EmbedAll: _alone(_embed_all),
     VectorStats: _alone(_vector_stats),
     Check: _alone(_check),

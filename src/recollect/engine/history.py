@@ -10,7 +10,7 @@ from recollect.engine.core import Core
 from recollect.engine.cursors import Cursors
 from recollect.engine.history_results import ChangedRecord, Difference, RecordVersion, Restored
 from recollect.engine.read.queries import visible_part
-from recollect.engine.read.targets import Point, point_of
+from recollect.engine.read.targets import PastPoint, point_of
 from recollect.engine.scope import Scope
 from recollect.errors import DamagedStoreError, InvalidArgumentError, UnknownTargetError
 from recollect.ledger.commits import Branch, Snapshot
@@ -186,7 +186,7 @@ def _visible(record: Record | None, scope: Scope) -> Record | None:
 
 
 def _differing(
-    view: View, branch: Branch, old: Point, new: Point
+    view: View, branch: Branch, old: PastPoint, new: PastPoint
 ) -> Iterator[tuple[str | None, Record | None, Record | None]]:
     """Yield what differs: (None, record before, record after), or (id, None, None) if a version was erased.
 

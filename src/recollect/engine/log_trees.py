@@ -17,7 +17,7 @@ from recollect.deadlines import within
 from recollect.engine.budget import Budget
 from recollect.errors import StoreIOError
 from recollect.ledger.commits import Branch, Head
-from recollect.ledger.entries import Entry, entry_of
+from recollect.ledger.entries import LogEntry, entry_of
 from recollect.ledger.log_tiles import TILE_SIZE, LostTileError, TiledTree
 from recollect.ledger.log_tree import head_of, leaf_of
 from recollect.stores.base import View
@@ -64,7 +64,7 @@ class LogTrees:
         self._path = path
         self._key = key
         self._trees: Budget[Branch, _Cached] = Budget(_CACHED_BYTES)
-        self._entries: dict[bytes, Entry] = {}  # by the leaf
+        self._entries: dict[bytes, LogEntry] = {}  # by the leaf
         self._lock = threading.Lock()
 
     def head(self, view: View, branch: Branch, size: int | None = None) -> str:
@@ -99,7 +99,7 @@ class LogTrees:
                 return found
         raise StoreIOError(self._path, "the tiles of the log cannot be read back; try again")
 
-    def entry(self, tree: TiledTree, view: View, branch: Branch, seq: int) -> Entry:
+    def entry(self, tree: TiledTree, view: View, branch: Branch, seq: int) -> LogEntry:
         """Return the log entry of a commit of a view, from whose branch the tree is."""
         leaf = tree.subtree(0, seq - 1)
         entry = self._entries.get(leaf)

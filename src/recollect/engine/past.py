@@ -17,7 +17,7 @@ from recollect.engine.read.full_text import grep
 from recollect.engine.read.past_view import PastView
 from recollect.engine.read.proofs import prove
 from recollect.engine.read.queries import Reading
-from recollect.engine.read.targets import Point, point_of, resolve
+from recollect.engine.read.targets import PastPoint, point_of, resolve
 from recollect.engine.receipts import receipt
 from recollect.engine.results import Export, Hits, Moment, RecordList
 from recollect.engine.scope import Scope
@@ -42,14 +42,15 @@ from recollect.operations import (
     GetPolicies,
     GetQuota,
     Grep,
-    Head,
     Namespaces,
     Neighbours,
     Now,
+    OpenExport,
     Operation,
     Paths,
     Pin,
     Prove,
+    ReadHead,
     ReadTree,
     Recall,
     RecallSdrs,
@@ -60,7 +61,6 @@ from recollect.operations import (
     ValidUntil,
     Zone,
 )
-from recollect.operations import Export as ExportOperation
 from recollect.records.codec import datetime_of
 from recollect.records.record import Record
 from recollect.stores.base import View
@@ -77,7 +77,7 @@ class _Past(NamedTuple):
     core: Core
     branch: Branch
     scope: Scope
-    point: Point
+    point: PastPoint
 
     def view(self, present: View, words: WordView | None = None) -> PastView:
         """Return the view of the moment within a view of the store."""
@@ -142,7 +142,7 @@ def _on_index(query: Callable[[Reading, Any], Any]) -> Callable[[_Past, Any], An
     return run
 
 
-def recall_at(core: Core, branch: Branch, point: Point, operation: Recall, *, dense: bool) -> Hits:
+def recall_at(core: Core, branch: Branch, point: PastPoint, operation: Recall, *, dense: bool) -> Hits:
     """Return the hits of a question with a reference time, as of a moment.
 
     Args:
@@ -223,7 +223,7 @@ def _grep(past: _Past, operation: Grep) -> RecordList:
     return grep(operation, branch, past.scope, core.store, core.fulltext, lambda view, branch: point.now, undone)
 
 
-def _export(past: _Past, operation: ExportOperation) -> Export:
+def _export(past: _Past, operation: OpenExport) -> Export:
     return past.on_index(lambda view, words: _exported(past, view, words))
 
 
@@ -278,12 +278,12 @@ _READS: dict[type[Operation], Callable[[_Past, Any], Any]] = {
     SharedNames: _on_index(lambda reading, operation: reading.glossary(operation).shared_names(operation)),
     RecallSdrs: _recall_sdrs,
     ReadTree: _on_index(Reading.tree),
-    Head: _on_view(Reading.head),
+    ReadHead: _on_view(Reading.head),
     Changes: _on_view(Reading.changes),
     Namespaces: _on_view(Reading.namespaces),
     GetQuota: _on_view(Reading.quota),
     GetPolicies: _on_view(Reading.policies),
-    ExportOperation: _export,
+    OpenExport: _export,
     Prove: _prove,
     Now: lambda past, operation: datetime_of(past.point.now).astimezone(past.core.zone),
     Zone: lambda past, operation: past.core.store.zone,

@@ -6,15 +6,15 @@ from typing import Any
 
 from recollect.engine.answers import Answers
 from recollect.engine.core import Core
-from recollect.engine.handlers import HANDLERS, Request, execute_in_batch
+from recollect.engine.handlers import HANDLERS, Execution, execute_in_batch
 from recollect.engine.policies import policies_of
 from recollect.engine.result_json import result_from_json, result_to_json
 from recollect.errors import UnsupportedError
-from recollect.operations import Batch, Operation, check_key
+from recollect.operations import ExecuteBatch, Operation, check_key
 from recollect.records.codec import microseconds
 
 
-def execute_once(core: Core, request: Request, *, key: str) -> Any:
+def execute_once(core: Core, request: Execution, *, key: str) -> Any:
     """Execute a write unless one with this key was executed within the last day; return the first answer.
 
     What otherwise takes several commits, such as storing 10,000 records, is one commit.
@@ -29,7 +29,7 @@ def execute_once(core: Core, request: Request, *, key: str) -> Any:
     if not repeatable(operation):
         raise UnsupportedError("an idempotency key", f"{operation.name} is not a write that can be part of a batch")
     actor, reason, expect_head = request.actor, request.reason, None
-    if isinstance(operation, Batch):
+    if isinstance(operation, ExecuteBatch):
         actor, reason, expect_head = operation.actor or actor, operation.reason or reason, operation.expect_head
     now = core.now()
     shared = HANDLERS[type(operation)].short(operation)
@@ -38,7 +38,7 @@ def execute_once(core: Core, request: Request, *, key: str) -> Any:
         known, answer = answers.find(key, operation, lambda data: result_from_json(operation, data))
         if known:
             return answer
-        if isinstance(operation, Batch):
+        if isinstance(operation, ExecuteBatch):
             if expect_head is not None:
                 writing.check_head(expect_head)
             result: Any = [execute_in_batch(writing, each) for each in operation.operations]
@@ -54,4 +54,4 @@ def execute_once(core: Core, request: Request, *, key: str) -> Any:
 def repeatable(operation: Operation) -> bool:
     """Return whether an operation can have an idempotency key: it is a batch, or writes and can be part of one."""
     handler = HANDLERS[type(operation)]
-    return isinstance(operation, Batch) or (handler.in_batch is not None and handler.atomic)
+    return isinstance(operation, ExecuteBatch) or (handler.in_batch is not None and handler.atomic)

@@ -11,7 +11,7 @@ from recollect.engine.core import Core
 from recollect.engine.history_results import Deviation, Replayed
 from recollect.engine.past import recall_at
 from recollect.engine.read import rules
-from recollect.engine.read.targets import Point
+from recollect.engine.read.targets import PastPoint
 from recollect.engine.receipts import listed, model_of, root_at
 from recollect.engine.results import scored
 from recollect.errors import InvalidArgumentError, RecollectError
@@ -52,7 +52,7 @@ def replay(core: Core, branch: Branch, operation: Replay) -> Replayed:
         found.append(
             Deviation("vectors", None, given["vectors"], None, "an answer without an embedder uses no vectors")
         )
-    point = Point(given["seq"], root, microseconds(time))
+    point = PastPoint(given["seq"], root, microseconds(time))
     hits = recall_at(core, branch, point, question, dense=given["embedder"] is not None)
     with core.store.read() as view:
         for name, again in (("hits", hits.hits), ("standing", hits.standing)):

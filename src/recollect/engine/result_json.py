@@ -31,7 +31,6 @@ from recollect.operations import (
     AnnotateTerms,
     At,
     BackUp,
-    Batch,
     Changes,
     Check,
     Clear,
@@ -43,6 +42,7 @@ from recollect.operations import (
     Entities,
     EntityOf,
     Erase,
+    ExecuteBatch,
     Find,
     FindSimilar,
     Forget,
@@ -51,18 +51,19 @@ from recollect.operations import (
     GetPolicies,
     GetQuota,
     Grep,
-    Head,
     History,
     Merge,
     Namespaces,
     Neighbours,
     Now,
+    OpenExport,
     Operation,
     Paths,
     Pin,
     Probe,
     Prove,
     ProveLog,
+    ReadHead,
     ReadTree,
     Recall,
     RecallSdrs,
@@ -87,7 +88,6 @@ from recollect.operations import (
     Wait,
     Zone,
 )
-from recollect.operations import Export as ExportOperation
 from recollect.stores.reports import CheckReport, Compacted
 from recollect.stores.values import Backup
 
@@ -144,7 +144,7 @@ _FORMS: dict[type[Operation], _Form] = {
     SharedNames: _list_of(_Form(SharedName.to_json, SharedName.from_json)),
     RecallSdrs: _list_of(_Form(FoundSdr.to_json, FoundSdr.from_json)),
     ReadTree: _list_of(_Form(TreeEntry.to_json, TreeEntry.from_json)),
-    Head: _Form(NamespaceHead.to_json, NamespaceHead.from_json),
+    ReadHead: _Form(NamespaceHead.to_json, NamespaceHead.from_json),
     Stats: _PLAIN,
     ValidUntil: _Form(
         lambda ends: {each: end.isoformat() for each, end in ends.items()},
@@ -155,7 +155,7 @@ _FORMS: dict[type[Operation], _Form] = {
     Namespaces: _PLAIN,
     Changes: _list_of(_Form(lambda commit: commit.to_json(), Commit.from_json)),
     Wait: _PLAIN,
-    ExportOperation: _Form(Export.to_json, Export.from_json),
+    OpenExport: _Form(Export.to_json, Export.from_json),
     EmbedAll: _PLAIN,
     VectorStats: _PLAIN,
     Check: _Form(CheckReport.to_json, CheckReport.from_json),
@@ -182,7 +182,7 @@ _FORMS: dict[type[Operation], _Form] = {
 
 def result_to_json(operation: Operation, result: Any) -> Any:
     """Return the JSON form of the result of an operation."""
-    if isinstance(operation, Batch):
+    if isinstance(operation, ExecuteBatch):
         return [result_to_json(part, each) for part, each in zip(operation.operations, result, strict=True)]
     if isinstance(operation, At):
         operation = operation.operation
@@ -191,7 +191,7 @@ def result_to_json(operation: Operation, result: Any) -> Any:
 
 def result_from_json(operation: Operation, data: Any) -> Any:
     """Rebuild the result of an operation from its JSON form."""
-    if isinstance(operation, Batch):
+    if isinstance(operation, ExecuteBatch):
         return [result_from_json(part, each) for part, each in zip(operation.operations, data, strict=True)]
     if isinstance(operation, At):
         operation = operation.operation

@@ -27,7 +27,7 @@ from recollect.ledger.receipts import Receipt
 from recollect.operations import Operation, Per, WhenFull, plain
 from recollect.operations import from_json as operation_from_json
 from recollect.records.record import Record
-from recollect.reprs import Table, line, short_id, shows_itself, table
+from recollect.reprs import ShownTable, line, short_id, shows_itself, table
 from recollect.uncopied import Uncopied
 
 #: The effect of a write on a record.
@@ -109,11 +109,11 @@ class Outcome:
             raise RejectedError(self.verdict.policy, self.verdict.reason, *self.verdict.found)
         return self
 
-    def _table(self) -> Table:
+    def _table(self) -> ShownTable:
         if self.record is None:
             reason = f": the text {self.verdict.reason}" if self.verdict else ""
-            return Table(f"Outcome {self.status}{reason}", ())
-        return Table(f"Outcome {self.status} {line(self.record.id)} {line(self.record.content)}", ())
+            return ShownTable(f"Outcome {self.status}{reason}", ())
+        return ShownTable(f"Outcome {self.status} {line(self.record.id)} {line(self.record.content)}", ())
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -180,7 +180,7 @@ class Report:
     results: tuple[Outcome, ...] = ()
     failed: tuple[Failed, ...] = ()
 
-    def _table(self) -> Table:
+    def _table(self) -> ShownTable:
         counts = Counter(outcome.status for outcome in self.results)
         parts = [f"{counts[status]} {status}" for status in get_args(Status) if counts[status]]
         parts += [f"{len(self.failed)} failed"] if self.failed else []
@@ -289,9 +289,9 @@ class Hit:
     confidence: float
     why: Why
 
-    def _table(self) -> Table:
+    def _table(self) -> ShownTable:
         score, confidence, *rest = self._cells()
-        return Table(f"Hit {score}, confidence {confidence}: {'  '.join(rest).rstrip()}", ())
+        return ShownTable(f"Hit {score}, confidence {confidence}: {'  '.join(rest).rstrip()}", ())
 
     def _cells(self) -> tuple[str, ...]:
         """Return what a table of hits shows of it: the columns are `_HIT_COLUMNS`."""
@@ -421,7 +421,7 @@ class Hits(Sequence[Hit]):
             object.__setattr__(self, each.name, value)
         object.__setattr__(self, "_receipts", None)
 
-    def _table(self) -> Table:
+    def _table(self) -> ShownTable:
         standing = f", {len(self.standing)} standing" if self.standing else ""
         title = f"Hits {len(self.hits)} for {line(shown(self.plan.question))}{standing}"
         return table(title, _HIT_COLUMNS, self.hits, Hit._cells)
@@ -494,7 +494,7 @@ class RecordList(list[Record]):
         super().__init__(records)
         self.cursor = cursor
 
-    def _table(self) -> Table:
+    def _table(self) -> ShownTable:
         def row(record: Record) -> tuple[str, ...]:
             time = "" if record.time is None else record.time.isoformat(" ", "minutes")
             return line(record.id, 40), line(record.kind, 20), time, line(record.content)
@@ -519,7 +519,7 @@ class NamespaceHead(NamedTuple):
     Attributes:
         seq: The number of the newest commit; 0 before the first.
         root: The root hash of all records, as 64 hex digits.
-        log: The head of the log, as 64 hex digits; None if only the others were requested (`operations.Head`).
+        log: The head of the log, as 64 hex digits; None if only the others were requested (`operations.ReadHead`).
     """
 
     seq: int

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from recollect.evaluation.datasets import DataSet, Question
+from recollect.evaluation.datasets import DataSet, EvaluationQuestion
 from recollect.evaluation.metrics import auroc
 from recollect.evaluation.retrievers import Recollect
 from recollect.evaluation.run import answerable
@@ -88,7 +88,7 @@ def answerability(data: DataSet, memory: Memory) -> Answerability:
     return Answerability(tuple(own), tuple(wrong), tuple(abstention))
 
 
-def renamed(asked: Question, speakers: Sequence[str]) -> str:
+def renamed(asked: EvaluationQuestion, speakers: Sequence[str]) -> str:
     """Replace the names of the speakers in a question by others, in full and by their first three letters."""
     swaps: dict[str, str] = {}
     for mine, theirs in zip(asked.speakers, speakers, strict=False):

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recollect.errors import InvalidArgumentError
-from recollect.evaluation.datasets import DataSet, Question
+from recollect.evaluation.datasets import DataSet, EvaluationQuestion
 from recollect.evaluation.retrievers import PEERS, Recollect, Retriever
 from recollect.evaluation.run import answerable
 from recollect.memory import Memory
@@ -52,7 +52,7 @@ class Coverage:
     """
 
     budgets: tuple[int, ...]
-    asked: tuple[Question, ...]
+    asked: tuple[EvaluationQuestion, ...]
     found: dict[str, list[list[Covered]]]
 
     def to_json(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Coverage:
             "by_namespace": self._by(lambda question: question.namespace),
         }
 
-    def _by(self, key: Callable[[Question], str]) -> dict[str, Any]:
+    def _by(self, key: Callable[[EvaluationQuestion], str]) -> dict[str, Any]:
         numbers: dict[str, list[int]] = {}
         for number, question in enumerate(self.asked):
             numbers.setdefault(key(question), []).append(number)
@@ -85,7 +85,7 @@ def content_words(text: str) -> frozenset[str]:
     return frozenset(word[:5] for word in found if word not in _STOPPED and (len(word) >= 3 or word.isdigit()))
 
 
-def covered(question: Question, turns: dict[str, Record], passages: dict[str, str]) -> Covered:
+def covered(question: EvaluationQuestion, turns: dict[str, Record], passages: dict[str, str]) -> Covered:
     """Return the coverage of a question.
 
     Args:

@@ -30,7 +30,7 @@ _MEMDAILY_TIME = re.compile(r"(\d{4})年(\d{1,2})月(\d{1,2})日\D*(\d{1,2}):(\d
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class EvaluationQuestion:
     """A question about the conversation of a namespace.
 
     Attributes:
@@ -64,7 +64,7 @@ class DataSet:
 
     name: str
     fill: Callable[[Memory], object]
-    asked: Sequence[Question]
+    asked: Sequence[EvaluationQuestion]
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
 
@@ -94,14 +94,14 @@ def locomo(path: Path) -> DataSet:
     )
 
 
-def _locomo_questions(samples: list[dict[str, Any]]) -> Iterator[Question]:
+def _locomo_questions(samples: list[dict[str, Any]]) -> Iterator[EvaluationQuestion]:
     for sample in samples:
         conversation = sample.get("conversation", {})
         speakers = tuple(str(conversation[key]) for key in ("speaker_a", "speaker_b") if key in conversation)
         for question in sample.get("qa", ()):
             found = [_DIALOGUE_ID.findall(str(each)) for each in question.get("evidence", ())]
             evidence = dict.fromkeys(f"D{int(one)}:{int(two)}" for each in found for one, two in each)
-            yield Question(
+            yield EvaluationQuestion(
                 str(sample["sample_id"]),
                 str(question["question"]),
                 str(question["category"]),
@@ -128,7 +128,7 @@ def beam(path: Path) -> DataSet:
                     numbers = _numbers(question.get("source_chat_ids", ()))
                     evidence = tuple(str(number) for number in dict.fromkeys(numbers))
                     name, text, answer = f"beam-{chat.name}", str(question["question"]), _beam_answer(question)
-                    asked.append(Question(name, text, str(category), evidence, answer=answer))
+                    asked.append(EvaluationQuestion(name, text, str(category), evidence, answer=answer))
     return DataSet("beam", lambda memory: import_path(memory, Beam(), path), asked)
 
 
@@ -143,7 +143,7 @@ def _beam_answer(question: dict[str, Any]) -> str:
 
 def memdaily(*paths: Path) -> DataSet:
     """Read files of MemDaily: short lists of messages in Chinese, with questions. The categories are the file names."""
-    asked: list[Question] = []
+    asked: list[EvaluationQuestion] = []
     conversations: list[tuple[str, list[dict[str, Any]]]] = []
     for path in paths:
         with _reading(path):
@@ -153,7 +153,7 @@ def memdaily(*paths: Path) -> DataSet:
                     (name, [_message(name, position, each) for position, each in enumerate(task["message_list"])])
                 )
                 asked += [
-                    Question(
+                    EvaluationQuestion(
                         name,
                         str(each["question"]),
                         path.stem,

@@ -114,7 +114,7 @@ class MiniLM:
         return Ranked([self._ids[place] for place in np.argsort(-cosines, kind="stable")[:k]])
 
 
-class Sdrs:
+class SdrRetriever:
     """Sparse codes (`recollect.sdr`): the overlap of character trigrams, or the rule of sdr-memory."""
 
     def __init__(self, records: Sequence[Record], *, rule: bool = False) -> None:
@@ -132,8 +132,8 @@ PEERS: dict[str, Callable[[Sequence[Record]], Retriever]] = {
     "fts5": Fts5,
     "bm25s": Bm25s,
     "minilm": MiniLM,
-    "sdr": Sdrs,
-    "sdr-rule": partial(Sdrs, rule=True),
+    "sdr": SdrRetriever,
+    "sdr-rule": partial(SdrRetriever, rule=True),
 }
 
 

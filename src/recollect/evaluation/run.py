@@ -17,7 +17,7 @@ import numpy as np
 
 from recollect._version import __version__
 from recollect.errors import InvalidArgumentError
-from recollect.evaluation.datasets import DataSet, Question
+from recollect.evaluation.datasets import DataSet, EvaluationQuestion
 from recollect.evaluation.metrics import DEPTH, means, measured, paired_difference
 from recollect.evaluation.retrievers import PEERS, Recollect, Retriever
 from recollect.evaluation.typos import mistyped
@@ -29,7 +29,7 @@ COMPARED = ("recall@5", "recall@10", "ndcg@10", "mrr")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QuestionResult:
     """The result of one question.
 
     Attributes:
@@ -41,7 +41,7 @@ class Answer:
         millis: The time of the call, in milliseconds.
     """
 
-    asked: Question
+    asked: EvaluationQuestion
     question: str
     ranking: tuple[str, ...]
     confidence: float
@@ -73,7 +73,7 @@ class Evaluation:
     """
 
     data: DataSet
-    answers: dict[str, list[Answer]]
+    answers: dict[str, list[QuestionResult]]
     skipped: int
     config: dict[str, Any] = field(default_factory=dict)
 
@@ -139,7 +139,7 @@ def evaluate(
     asked = list(answerable(data, memory))
     if not asked:
         raise InvalidArgumentError("data", data.name, "has no question with evidence among the stored records")
-    answers: dict[str, list[Answer]] = {name: [] for name in ("recollect", *peers)}
+    answers: dict[str, list[QuestionResult]] = {name: [] for name in ("recollect", *peers)}
     for namespace, group in groupby(asked, key=lambda each: each.namespace):
         here = memory.namespace(namespace)
         records = here.find(order="position")
@@ -155,7 +155,7 @@ def evaluate(
                 ids, confidence = retriever.ask(question, DEPTH)
                 millis = 1000 * (time.perf_counter() - began)
                 metrics = measured(ids, each.evidence, sessions.get)
-                answers[name].append(Answer(each, question, tuple(ids), confidence, metrics, millis))
+                answers[name].append(QuestionResult(each, question, tuple(ids), confidence, metrics, millis))
             progress(len(answers["recollect"]), len(asked))
     config = {"typos": typos, "seed": seed, "depth": DEPTH, "peers": list(peers)}
     if memory.embedder is not None:
@@ -163,14 +163,14 @@ def evaluate(
     return Evaluation(data, answers, len(data.asked) - len(asked), config)
 
 
-def answerable(data: DataSet, memory: Memory) -> Iterable[Question]:
+def answerable(data: DataSet, memory: Memory) -> Iterable[EvaluationQuestion]:
     """Yield the questions that have evidence among the stored records, by namespace."""
     order = {name: at for at, name in enumerate(dict.fromkeys(each.namespace for each in data.asked))}
     for each in sorted(data.asked, key=lambda each: order[each.namespace]):
         here = memory.namespace(each.namespace)
         evidence = tuple(record_id for record_id in each.evidence if here.exists(record_id))
         if evidence:
-            yield Question(each.namespace, each.text, each.category, evidence, each.speakers, each.answer)
+            yield EvaluationQuestion(each.namespace, each.text, each.category, evidence, each.speakers, each.answer)
 
 
 def _session(record: Record) -> str | None:

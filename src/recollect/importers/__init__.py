@@ -6,8 +6,8 @@ module with an `Importer` (see `base`) and list it here. Importers of public dat
 
 from __future__ import annotations
 
-from recollect.importers.anthropic import Anthropic
-from recollect.importers.base import Damage, Document, Importer, Item
+from recollect.importers.anthropic import AnthropicMessages
+from recollect.importers.base import Damage, ImportedDocument, Importer, Item
 from recollect.importers.chatgpt import ChatGPT
 from recollect.importers.jsonl import JsonLines, write_jsonl
 from recollect.importers.knowledge_graph import KnowledgeGraph, write_graph
@@ -21,8 +21,8 @@ from recollect.importers.text import Text
 __all__ = [
     "IMPORTERS",
     "Damage",
-    "Document",
     "ImportReport",
+    "ImportedDocument",
     "Importer",
     "Item",
     "import_path",
@@ -32,7 +32,7 @@ __all__ = [
 
 _ALL: tuple[Importer, ...] = (
     OpenAI(),
-    Anthropic(),
+    AnthropicMessages(),
     ChatGPT(),
     Mem0(),
     KnowledgeGraph(),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from recollect.importers.messages import Messages
 
 
-class Anthropic(Messages):
+class AnthropicMessages(Messages):
     """`{"role", "content"}`; content is text or a list of blocks; the value of "system" becomes the first turn."""
 
     name = "anthropic"

@@ -65,7 +65,7 @@ class Damage(NamedTuple):
     reason: str
 
 
-class Document(NamedTuple):
+class ImportedDocument(NamedTuple):
     """All items of one document, in its order. They replace those of an earlier import of it (`replacing`).
 
     Attributes:
@@ -90,7 +90,7 @@ class Promise(NamedTuple):
 
 
 #: What an importer yields.
-Part = Item | Document | Damage | Promise
+Part = Item | ImportedDocument | Damage | Promise
 
 
 @runtime_checkable
@@ -267,7 +267,7 @@ def load_json(path: Path) -> Any:
         raise format_error(path, "", str(error)) from None
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     """A file below a folder.
 
     Attributes:
@@ -285,7 +285,7 @@ def leads_out(folder: Path, path: Path) -> bool:
     return os.path.commonpath((root, real)) != root
 
 
-def files_below(folder: Path, suffixes: tuple[str, ...], *, follow_links: bool) -> Iterator[Found | Damage]:
+def files_below(folder: Path, suffixes: tuple[str, ...], *, follow_links: bool) -> Iterator[FoundFile | Damage]:
     """Yield the files below a folder that have one of the suffixes, sorted by path. Hidden files are skipped.
 
     An entry with such a suffix that is not a file, and a subfolder that cannot be listed, is yielded as damage.
@@ -316,7 +316,7 @@ def files_below(folder: Path, suffixes: tuple[str, ...], *, follow_links: bool) 
         elif not follow_links and leads_out(folder, path):
             yield Damage(_below(folder, path), LEADS_OUT)
         else:
-            yield Found(path.relative_to(folder).as_posix(), Path(os.path.realpath(path)))
+            yield FoundFile(path.relative_to(folder).as_posix(), Path(os.path.realpath(path)))
 
 
 def _ends(name: str, suffixes: tuple[str, ...]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from recollect.errors import ImportFormatError, InvalidRecordError, printable
 from recollect.importers.base import (
     Damage,
-    Document,
+    ImportedDocument,
     Item,
     files_below,
     format_error,
@@ -44,7 +44,7 @@ class Piece(NamedTuple):
     fields: dict[str, Any] = {}  # noqa: RUF012 - never changed
 
 
-class Documents:
+class DocumentImporter:
     """An importer of text documents: one file, or the files of a folder. Subclasses define how a text is divided."""
 
     name: str
@@ -63,7 +63,7 @@ class Documents:
         follow_links: bool = False,
         prefix: str = "",
         wanted: Callable[[str], bool] | None = None,
-    ) -> Iterator[Document | Damage]:
+    ) -> Iterator[ImportedDocument | Damage]:
         """Yield the documents of a file or folder, and what cannot be read. See `Importer.read`.
 
         Args:
@@ -90,7 +90,7 @@ class Documents:
         if not found and wanted is None:
             raise format_error(path, "", f"contains no file that ends in {' or '.join(self.suffixes)}")
 
-    def _document(self, path: Path, source: str, zone: tzinfo) -> Iterator[Document | Damage]:
+    def _document(self, path: Path, source: str, zone: tzinfo) -> Iterator[ImportedDocument | Damage]:
         place = printable(source)
         try:
             text = read_text(path, follow=False)
@@ -114,4 +114,4 @@ class Documents:
             fields = knowledge(piece.text, source=source, chunk_index=piece.part, **piece.fields)
             fields["id"] = piece_id(source, names.of(piece.name, piece.part))
             items.append(Item(namespace=None, fields=fields, place=f"{place}, line {piece.line}"))
-        yield Document(source, tuple(items))
+        yield ImportedDocument(source, tuple(items))

@@ -33,7 +33,7 @@ from recollect.importers.base import (
     parse_json,
     why_unreadable,
 )
-from recollect.importers.rows import Rows
+from recollect.importers.rows import RowImporter
 from recollect.messages.values import UnreadableError, kind_of
 from recollect.records.record import Record, fields_from_json, record_id
 from recollect.records.redacted import redacted
@@ -68,7 +68,7 @@ class JsonLines(TurnImporter):
             raise format_error(path, "", why_unreadable(error)) from None
         try:
             with open_file(path) as file:
-                yield from _items(file, headers > 1) if headers else _rows(file, Rows(self, zone))
+                yield from _items(file, headers > 1) if headers else _rows(file, RowImporter(self, zone))
         except OSError as error:
             yield Damage("the rest of the file", why_unreadable(error))
 
@@ -155,7 +155,7 @@ def _count_headers(path: Path, file: BinaryIO) -> int:
     return found
 
 
-def _rows(file: BinaryIO, rows: Rows) -> Iterator[Item | Damage]:
+def _rows(file: BinaryIO, rows: RowImporter) -> Iterator[Item | Damage]:
     for number, line in _lines(file):
         try:
             yield rows.item(_value(line), f"line {number}")

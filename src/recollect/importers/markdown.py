@@ -12,13 +12,13 @@ from typing import Any
 
 from recollect.importers import front_matter
 from recollect.importers.base import Damage
-from recollect.importers.chunks import Documents, Piece
+from recollect.importers.chunks import DocumentImporter, Piece
 from recollect.messages.values import UnreadableError
 from recollect.text.markdown import front_matter_end
 from recollect.text.pieces import LONGEST, TOP, Lines, divided, sections_of
 
 
-class Markdown(Documents):
+class Markdown(DocumentImporter):
     """A Markdown file, or the Markdown files of a folder: sections, divided if they are long."""
 
     name = "markdown"

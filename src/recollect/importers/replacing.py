@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recollect import filters as f
 from recollect.errors import RecollectError, StoreError
 from recollect.importers import front_matter
-from recollect.importers.base import Document, Item
+from recollect.importers.base import ImportedDocument, Item
 from recollect.messages.values import UnreadableError
 from recollect.operations import SCOPED
 from recollect.records.documents import free_ids, is_piece, take_former, with_added
@@ -50,7 +50,7 @@ class Replaced(NamedTuple):
         )
 
 
-def replace(memory: Memory, documents: list[Document], owner: Mapping[str, Any]) -> list[Replaced]:
+def replace(memory: Memory, documents: list[ImportedDocument], owner: Mapping[str, Any]) -> list[Replaced]:
     """Store documents in the place of what they were, in one commit.
 
     Args:

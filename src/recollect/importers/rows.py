@@ -20,7 +20,7 @@ TIMES = ("time", "valid_from", "valid_to", "expires")
 FIELDS = ("id", "content", *(name for name in Fields.__annotations__ if name not in ("media_type", "metadata")))
 
 
-class Rows:
+class RowImporter:
     """The rows of a source as items.
 
     Args:

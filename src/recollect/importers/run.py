@@ -21,7 +21,7 @@ from recollect.errors import InvalidArgumentError, InvalidRecordError, Recollect
 from recollect.importers import replacing
 from recollect.importers.base import (
     Damage,
-    Document,
+    ImportedDocument,
     Importer,
     Item,
     NoticedZone,
@@ -30,7 +30,7 @@ from recollect.importers.base import (
     TurnImporter,
     check_memory,
 )
-from recollect.importers.chunks import Documents
+from recollect.importers.chunks import DocumentImporter
 from recollect.records.record import Fields, Record
 from recollect.zones import zone_of
 
@@ -129,13 +129,13 @@ class Source:
     ) -> None:
         name = name if name is None else name.rstrip("/")
         self._path, self._name, self._forget_deleted = path, name, forget_deleted
-        self._suffixes = importer.suffixes if isinstance(importer, Documents) else ()
+        self._suffixes = importer.suffixes if isinstance(importer, DocumentImporter) else ()
         self._defaults = _checked(defaults or {})
         if isinstance(importer, TurnImporter) and "conversation" in self._defaults:
             importer = importer.called(self._defaults["conversation"])
         self.zone = NoticedZone(zone)
         items: Iterator[Part]
-        if isinstance(importer, Documents):
+        if isinstance(importer, DocumentImporter):
             self._check(path)
             items = importer.read(path, self.zone, follow_links=follow_links, prefix=name or "", wanted=wanted)
         elif name is not None or forget_deleted:
@@ -158,7 +158,7 @@ class Source:
         for each in self._items:
             if self._defaults and isinstance(each, Item):
                 yield self._filled(each)
-            elif self._defaults and isinstance(each, Document):
+            elif self._defaults and isinstance(each, ImportedDocument):
                 yield each._replace(items=tuple(map(self._filled, each.items)))
             else:
                 yield each
@@ -299,7 +299,7 @@ class _Run:
         self._owner = owner
         self._progress = progress
         self._batch: list[tuple[int, Item]] = []
-        self._documents: list[tuple[int, Document]] = []  # each with the number of the items before it
+        self._documents: list[tuple[int, ImportedDocument]] = []  # each with the number of the items before it
         self._taken = 0
         self._done = 0
         self._damaged: list[tuple[int, Damage]] = []
@@ -314,7 +314,7 @@ class _Run:
             self.flush()
             self._check(each)
             return
-        if isinstance(each, Document):
+        if isinstance(each, ImportedDocument):
             self._documents.append((self._taken, each))
             self._taken += len(each.items)
             if len(self._documents) == replacing.MOST_DOCUMENTS or self._taken - self._documents[0][0] >= BATCH:

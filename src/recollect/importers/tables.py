@@ -11,7 +11,7 @@ from typing import Any
 
 from recollect.errors import printable
 from recollect.importers.base import Damage, Item, TurnImporter, format_error, parse_json, read_text
-from recollect.importers.rows import FIELDS, Rows
+from recollect.importers.rows import FIELDS, RowImporter
 from recollect.messages.values import UnreadableError
 
 _DELIMITERS = (",", ";", "\t")
@@ -38,10 +38,10 @@ class Csv(TurnImporter):
         double = next((name for name in names if names.count(name) > 1), None)
         if double is not None:
             raise format_error(path, "line 1", f"has two columns {printable(double)[:80]!r}")
-        yield from _items(reader, names, Rows(self, zone))
+        yield from _items(reader, names, RowImporter(self, zone))
 
 
-def _items(reader: Any, names: list[str], rows: Rows) -> Iterator[Item | Damage]:
+def _items(reader: Any, names: list[str], rows: RowImporter) -> Iterator[Item | Damage]:
     while True:
         place = f"line {reader.line_num + 1}"
         try:

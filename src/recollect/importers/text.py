@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import tzinfo
 
-from recollect.importers.chunks import Documents, Piece
+from recollect.importers.chunks import DocumentImporter, Piece
 from recollect.text.pieces import paragraphs
 
 
-class Text(Documents):
+class Text(DocumentImporter):
     """A text file, or the .txt files of a folder: paragraphs, separated by blank lines or form feeds."""
 
     name = "text"

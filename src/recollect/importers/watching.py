@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InvalidArgumentError, MissingExtraError, printable
 from recollect.importers.base import Importer
-from recollect.importers.chunks import Documents
+from recollect.importers.chunks import DocumentImporter
 from recollect.importers.run import ImportReport, Source, import_source
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def watch(
         ImportFormatError: The folder has no such file.
         StoreError: The store failed.
     """
-    if not isinstance(importer, Documents):
+    if not isinstance(importer, DocumentImporter):
         raise InvalidArgumentError("importer", importer.name, "does not import documents")
     if not os.path.isdir(folder):
         raise InvalidArgumentError("folder", printable(folder), "is not a folder, and only folders are watched")

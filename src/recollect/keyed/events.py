@@ -37,7 +37,7 @@ class Missed(NamedTuple):
     since: int | str
 
 
-class Subscription:
+class KeySubscription:
     """The events of a key, or of all: an iterator that waits, and an asynchronous one without a thread. Thread-safe.
 
         with shelf.subscribe("plan") as events:
@@ -58,7 +58,7 @@ class Subscription:
         kinds: frozenset[EventKind],
         queue: int,
         since: int | str,
-        end: Callable[[Subscription], object],
+        end: Callable[[KeySubscription], object],
     ) -> None:
         self.key = key
         self._kinds = kinds
@@ -137,7 +137,7 @@ class Subscription:
             with suppress(RuntimeError):  # the loop is closed, and with it who waited
                 loop.call_soon_threadsafe(_set, future)
 
-    def __iter__(self) -> Subscription:
+    def __iter__(self) -> KeySubscription:
         return self
 
     def __next__(self) -> Event | Missed:
@@ -146,13 +146,13 @@ class Subscription:
             raise StopIteration
         return event
 
-    def __enter__(self) -> Subscription:
+    def __enter__(self) -> KeySubscription:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def __aiter__(self) -> Subscription:
+    def __aiter__(self) -> KeySubscription:
         return self
 
     async def __anext__(self) -> Event | Missed:
@@ -174,7 +174,7 @@ class Subscription:
                 with self._changed:
                     self._waiting.pop(future, None)
 
-    async def __aenter__(self) -> Subscription:
+    async def __aenter__(self) -> KeySubscription:
         return self
 
     async def __aexit__(self, *error: object) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from recollect.arguments.checks import is_number
 from recollect.errors import InvalidArgumentError, UnsupportedError
-from recollect.keyed.events import QUEUE, Subscription, checked_kinds
+from recollect.keyed.events import QUEUE, KeySubscription, checked_kinds
 from recollect.keyed.values import (
     EVICT,
     Event,
@@ -115,7 +115,7 @@ class Shelf:
         if scorer is not None and not all(callable(getattr(scorer, name, None)) for name in ("put", "drop", "find")):
             raise InvalidArgumentError("scorer", scorer, "must have put, drop and find, as HashedTrigrams has")
         self._kept: deque[Event] = deque(maxlen=kept)
-        self._subscriptions: dict[Subscription, None] = {}  # in the order in which they began
+        self._subscriptions: dict[KeySubscription, None] = {}  # in the order in which they began
         self._lock = threading.RLock()
 
     # Calls
@@ -210,7 +210,7 @@ class Shelf:
 
     def subscribe(
         self, key: str | None = None, *, kinds: Iterable[EventKind] | None = None, queue: int = QUEUE
-    ) -> Subscription:
+    ) -> KeySubscription:
         """Return the events from now on, of a key or of all.
 
         Args:
@@ -222,7 +222,7 @@ class Shelf:
             checked_key(key)
         most = checked_queue(queue)
         with self._lock:
-            made = Subscription(key, checked_kinds(kinds), most, self._seq, self._forget_subscription)
+            made = KeySubscription(key, checked_kinds(kinds), most, self._seq, self._forget_subscription)
             self._subscriptions[made] = None
             return made
 
@@ -266,7 +266,7 @@ class Shelf:
 
     # What happens
 
-    def _forget_subscription(self, ended: Subscription) -> None:
+    def _forget_subscription(self, ended: KeySubscription) -> None:
         with self._lock:
             self._subscriptions.pop(ended, None)
 

@@ -35,7 +35,7 @@ def _prefixed(raw: bytes) -> bytes:
 _CAUSE = {cause: _prefixed(cause.encode()) for cause in CAUSES}
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """What the hash of a log entry covers.
 
     Attributes:
@@ -72,7 +72,7 @@ class Entry(NamedTuple):
         return _sha256(b"".join(written)).digest()
 
 
-def entry_of(commit: Commit, key: bytes = PUBLIC_KEY, redacted: Mapping[str, bytes] | None = None) -> Entry:
+def entry_of(commit: Commit, key: bytes = PUBLIC_KEY, redacted: Mapping[str, bytes] | None = None) -> LogEntry:
     """Return the log entry of a commit.
 
     Args:
@@ -83,7 +83,7 @@ def entry_of(commit: Commit, key: bytes = PUBLIC_KEY, redacted: Mapping[str, byt
     """
     actor, reason = commit.actor, commit.reason
     committed = redacted or {}
-    return Entry(
+    return LogEntry(
         commit.seq,
         commit.parents,
         commit.micros,

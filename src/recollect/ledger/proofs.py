@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from recollect.ledger.descent import Descent
-from recollect.ledger.entries import Entry
+from recollect.ledger.entries import LogEntry
 from recollect.ledger.log_tree import head_of
 from recollect.ledger.merkle import EMPTY, path_of
 
@@ -71,7 +71,7 @@ def _place(record_id: str, root: bytes, descent: Descent) -> Proof:
     }
 
 
-def commit_in_log(entry: Entry, size: int, path: Sequence[bytes], head: bytes) -> Proof:
+def commit_in_log(entry: LogEntry, size: int, path: Sequence[bytes], head: bytes) -> Proof:
     """Return the part of a proof that shows the commit of its root in a log of `size` entries."""
     return {
         "seq": entry.seq,

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from recollect.arguments.signatures import named
 from recollect.errors import InvalidArgumentError
-from recollect.ledger.entries import Entry
+from recollect.ledger.entries import LogEntry
 from recollect.ledger.log_tree import EMPTY_TREE, head_of, leaf_of, tree_of_inclusion, trees_of_consistency
 from recollect.ledger.merkle import EMPTY, leaf_hash_at, node_hash, path_of, salted_version
 from recollect.ledger.proofs import ABSENCE, CONSISTENCY, PRESENCE, Proof
@@ -148,7 +148,7 @@ def _same_bits(one: bytes, other: bytes, count: int) -> bool:
 def _head_of_log(log: object, root: bytes) -> bytes | None:
     """Return the head of the log in which a proof shows the commit of its root; None if it does not show that."""
     seq, parents, time, actor, reason, changes, size, path, stated = _parts(log, _LOG_KEYS)
-    entry = Entry(
+    entry = LogEntry(
         _integer(seq, 1),
         tuple((_text(branch), _integer(number, 0)) for branch, number in map(_pair, _list(parents))),
         _integer(time, -(2**63)),

@@ -34,7 +34,7 @@ from recollect.memory.past import Target
 from recollect.memory.sdr.sdr import Sdr
 from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
 from recollect.memory.tools import ToolSet
-from recollect.operations import Changes, Head, Wait, check_count
+from recollect.operations import Changes, ReadHead, Wait, check_count
 from recollect.records.record import Record
 from recollect.uncopied import Uncopied
 
@@ -532,12 +532,12 @@ class AsyncMemory(Uncopied):
 
     async def root(self) -> str:
         """Return the root hash of all records in the namespace. See `Memory.root`."""
-        head: NamespaceHead = await self.execute(Head())
+        head: NamespaceHead = await self.execute(ReadHead())
         return head.root
 
     async def seq(self) -> int:
         """Return the number of the newest commit. See `Memory.seq`."""
-        head: NamespaceHead = await self.execute(Head())
+        head: NamespaceHead = await self.execute(ReadHead())
         return head.seq
 
     @property

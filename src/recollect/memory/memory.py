@@ -39,21 +39,21 @@ from recollect.memory.past import PastExecutor, Target, pin_of
 from recollect.memory.sdr.sdr import Sdr
 from recollect.memory.tools import ToolSet
 from recollect.memory.upkeep import Upkeep
-from recollect.operations import Batch as BatchOperation
 from recollect.operations import (
     Changes,
-    Head,
+    ExecuteBatch,
     Namespaces,
     Now,
+    OpenExport,
     Operation,
     Prove,
     ProveLog,
+    ReadHead,
     Recall,
     Receipt,
     Replay,
     Wait,
 )
-from recollect.operations import Export as ExportOperation
 from recollect.records.record import Record, record_id
 from recollect.uncopied import Uncopied
 
@@ -90,13 +90,13 @@ class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
     @property
     def root(self) -> str:
         """The root hash of all records in the namespace, as 64 hex digits (see `head`)."""
-        head: NamespaceHead = self.execute(Head())
+        head: NamespaceHead = self.execute(ReadHead())
         return head.root
 
     @property
     def seq(self) -> int:
         """The number of the newest commit; 0 before the first (see `head`)."""
-        head: NamespaceHead = self.execute(Head())
+        head: NamespaceHead = self.execute(ReadHead())
         return head.seq
 
     def head(self) -> NamespaceHead:
@@ -109,7 +109,7 @@ class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
         Cost:
             Reads the commits since the last head or proof; the first call for a store reads its log.
         """
-        head: NamespaceHead = self.execute(Head(log=True))
+        head: NamespaceHead = self.execute(ReadHead(log=True))
         return head
 
     def prove(self, id: str, *, at: int | None = None) -> Proof:  # noqa: A002 - the field's name
@@ -258,7 +258,7 @@ class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
             StoreBusyError: Another writer held the lock until the timeout.
         """
         # Creating the operation checks the arguments.
-        checked = BatchOperation(operations=(), actor=actor, reason=reason, expect_head=expect_head)
+        checked = ExecuteBatch(operations=(), actor=actor, reason=reason, expect_head=expect_head)
         with self._executor.batch(self._branch, self._scope, actor, reason, checked.expect_head) as opened:
             batch = Batch(opened, self._scope)
             yield batch
@@ -541,7 +541,7 @@ class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
         Cost:
             Reads each record when the loop reaches it. Within a scope, all records are in memory.
         """
-        export: Export = self.execute(ExportOperation())
+        export: Export = self.execute(OpenExport())
         return export
 
     def export_records(self) -> tuple[str, list[Record]]:

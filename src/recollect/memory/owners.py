@@ -15,7 +15,7 @@ from recollect.filters import any_of, has
 from recollect.filters.tree import Filter, Is
 
 
-class Named(TypedDict, total=False):
+class NamedOwners(TypedDict, total=False):
     """The owners that a call names, as its arguments."""
 
     user: str
@@ -48,10 +48,10 @@ class Owners(NamedTuple):
         return cls(**(given | dict(scope)))
 
     @property
-    def named(self) -> Named:
+    def named(self) -> NamedOwners:
         """The names that are not None, by field."""
         named: Any = dict(self._items())
-        return cast("Named", named)
+        return cast("NamedOwners", named)
 
     @property
     def readable(self) -> list[Filter]:

@@ -273,7 +273,7 @@ class Namespaces(Operation, name="namespaces"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Head(Operation, name="head"):
+class ReadHead(Operation, name="head"):
     """Read the newest commit and the root of the namespace. The result is a `NamespaceHead`.
 
     Attributes:
@@ -331,8 +331,8 @@ class GetPolicies(Operation, name="get_policies"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Export(Operation, name="export", in_batch=False):
-    """Open a snapshot of all live records. The result is an `Export`, which must be closed."""
+class OpenExport(Operation, name="export", in_batch=False):
+    """Open a snapshot of all live records. The result is an `OpenExport`, which must be closed."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -292,7 +292,7 @@ class Sweep(Operation, name="sweep"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Batch(Operation, name="batch", in_batch=False):
+class ExecuteBatch(Operation, name="batch", in_batch=False):
     """Perform operations as one atomic commit. The result is the list of their results.
 
     Attributes:

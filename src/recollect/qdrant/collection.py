@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.errors import MissingExtraError, StoreServerError, UnsupportedError
-from recollect.qdrant.points import Point
+from recollect.qdrant.points import TermPoint
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -26,7 +26,7 @@ _PAGE, _VALUES = 1000, 500
 _CONFLICT = 409
 
 
-class Found(NamedTuple):
+class FoundPoint(NamedTuple):
     """A point that the server returned, with its score if it was searched for."""
 
     id: str
@@ -164,7 +164,7 @@ class Collection:
                 schema = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=field == "agent_id")
                 self._client.create_payload_index(self._name, field, field_schema=schema, wait=True)
 
-    def put(self, point: Point) -> None:
+    def put(self, point: TermPoint) -> None:
         """Store a point, and wait until it can be found."""
         with _errors_of(self.url):
             vector = {_WORDS: self._sparse(point.vector)}
@@ -186,11 +186,11 @@ class Collection:
                 for part in wanted
             )
 
-    def of(self, agent: str, *, category: str | None = None) -> Iterator[Found]:
+    def of(self, agent: str, *, category: str | None = None) -> Iterator[FoundPoint]:
         """Yield the points of an agent, or those of a category, by id."""
         return self._scroll(self._of(agent, category=category))
 
-    def named(self, agent: str, names: Sequence[str]) -> Iterator[Found]:
+    def named(self, agent: str, names: Sequence[str]) -> Iterator[FoundPoint]:
         """Yield the points of an agent that have one of some names in their payload."""
         seen: set[str] = set()
         for part in _parts(names):
@@ -199,16 +199,16 @@ class Collection:
                     seen.add(found.id)
                     yield found
 
-    def get(self, point_id: str) -> Found | None:
+    def get(self, point_id: str) -> FoundPoint | None:
         """Return a point, or None."""
         with _errors_of(self.url):
             for point in self._client.retrieve(self._name, [point_id], with_payload=True):
-                return Found(str(point.id), point.payload or {}, 0.0)
+                return FoundPoint(str(point.id), point.payload or {}, 0.0)
             return None
 
     def search(
         self, agent: str, question: Mapping[int, float], limit: int, ids: Sequence[str] | None = None
-    ) -> list[Found]:
+    ) -> list[FoundPoint]:
         """Return the points of an agent with the greatest product with a question, greatest first.
 
         Args:
@@ -228,7 +228,7 @@ class Collection:
                 limit=limit,
                 with_payload=True,
             )
-            return [Found(str(point.id), point.payload or {}, point.score) for point in found.points]
+            return [FoundPoint(str(point.id), point.payload or {}, point.score) for point in found.points]
 
     def close(self) -> None:
         """Close the connections, unless the client was passed."""
@@ -239,11 +239,11 @@ class Collection:
         with _errors_of(self.url):
             return self._client.scroll(self._name, scroll_filter=where, limit=_PAGE, offset=offset, with_payload=True)
 
-    def _scroll(self, where: Any) -> Iterator[Found]:
+    def _scroll(self, where: Any) -> Iterator[FoundPoint]:
         offset = None
         while True:
             points, offset = self._page(where, offset)
-            yield from (Found(str(point.id), point.payload or {}, 0.0) for point in points)
+            yield from (FoundPoint(str(point.id), point.payload or {}, 0.0) for point in points)
             if offset is None:
                 return
 

@@ -24,7 +24,7 @@ from recollect.memory.glossary.values import (
     stated,
 )
 from recollect.operations.terms import RecallTerms
-from recollect.qdrant.collection import Collection, Found
+from recollect.qdrant.collection import Collection, FoundPoint
 from recollect.qdrant.points import beginnings, counts, occurs, point_of, record_of
 from recollect.tokenizers import tokenizer_of
 
@@ -148,7 +148,7 @@ class QdrantGlossary:
         ]
         return sorted(terms, key=lambda term: (-term["score"], term["key"], term["entry_id"]))[:top_k]
 
-    def _ranked(self, agent_id: str, asked: dict[int, int], top_k: int) -> list[Found]:
+    def _ranked(self, agent_id: str, asked: dict[int, int], top_k: int) -> list[FoundPoint]:
         """Return the best terms by their words, and all that equal the last of them."""
         limit = top_k + _BEYOND
         while True:
@@ -157,7 +157,7 @@ class QdrantGlossary:
                 return found
             limit *= 2
 
-    def _scores(self, agent_id: str, asked: dict[int, int], ids: list[str]) -> list[Found]:
+    def _scores(self, agent_id: str, asked: dict[int, int], ids: list[str]) -> list[FoundPoint]:
         return self._points.search(agent_id, asked, len(ids), ids) if asked and ids else []
 
     def forget(self, key: str, agent_id: str) -> bool:
@@ -183,7 +183,7 @@ class QdrantGlossary:
         return self._points.count(agent_id)
 
 
-def _listed(found: Found) -> Listed:
+def _listed(found: FoundPoint) -> Listed:
     return listed(record_of(found.payload, found.id))
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from recollect.errors import DamagedStoreError, InvalidRecordError
 from recollect.indexes.terms.index import K1, B
 from recollect.indexes.terms.occurrences import tokens
-from recollect.memory.glossary.values import Stated
+from recollect.memory.glossary.values import StatedTerm
 from recollect.records.record import Record
 from recollect.records.terms import entry_of, term_fields
 
@@ -26,7 +26,7 @@ MOST_TOKENS = 8
 _BETWEEN = " "
 
 
-class Point(NamedTuple):
+class TermPoint(NamedTuple):
     """A term as the server stores it.
 
     Attributes:
@@ -40,7 +40,7 @@ class Point(NamedTuple):
     vector: dict[int, float]
 
 
-def point_of(term: Stated, agent: str, tokenize: Callable[[str], Sequence[str]]) -> Point:
+def point_of(term: StatedTerm, agent: str, tokenize: Callable[[str], Sequence[str]]) -> TermPoint:
     """Return the point of a term.
 
     Raises:
@@ -59,7 +59,7 @@ def point_of(term: Stated, agent: str, tokenize: Callable[[str], Sequence[str]])
         "description": entry.description,
         "names": sorted({_BETWEEN.join(name[:MOST_TOKENS]) for name in names if name}),
     }
-    return Point(record.id, payload, weights(tokenize(entry.text)))
+    return TermPoint(record.id, payload, weights(tokenize(entry.text)))
 
 
 def record_of(payload: Mapping[str, Any] | None, point_id: object) -> Record:
@@ -70,13 +70,13 @@ def record_of(payload: Mapping[str, Any] | None, point_id: object) -> Record:
     """
     try:
         said = dict(payload or {})
-        term = Stated(said["key"], said["value"], said["category"], tuple(said["aliases"]), said["description"])
+        term = StatedTerm(said["key"], said["value"], said["category"], tuple(said["aliases"]), said["description"])
         return _record(said["agent_id"], term)
     except (KeyError, TypeError, InvalidRecordError) as error:
         raise DamagedStoreError("the glossary", f"the point {point_id} is not a term: {error}") from None
 
 
-def _record(agent: str, term: Stated) -> Record:
+def _record(agent: str, term: StatedTerm) -> Record:
     return Record(**term_fields(agent, *term[:5]))
 
 

@@ -23,7 +23,7 @@ from recollect.errors import CodecError, InvalidArgumentError, InvalidRecordErro
 from recollect.records import codec
 from recollect.records.frozen import INT64, FrozenDict, freeze
 from recollect.records.unchecked import unchecked
-from recollect.reprs import Table, as_html, line
+from recollect.reprs import ShownTable, as_html, line
 from recollect.text.unicode import fold, has_surrogate, nfc
 
 MAX_ID_BYTES = 255
@@ -437,7 +437,7 @@ class Record:
 
     def _repr_html_(self) -> str:
         rows = list(self._shown())
-        return as_html(Table("Record", ("field", "value"), rows, len(rows)))
+        return as_html(ShownTable("Record", ("field", "value"), rows, len(rows)))
 
     def _shown(self) -> Iterator[tuple[str, str]]:
         """Yield the fields that are present, each as one line."""

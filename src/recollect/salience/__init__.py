@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from recollect.salience.rules import LEVELS, WHY, Level, Verdict, judge
+from recollect.salience.rules import LEVELS, WHY, Judgement, Level, judge
 
-__all__ = ["LEVELS", "WHY", "Level", "Verdict", "judge"]
+__all__ = ["LEVELS", "WHY", "Judgement", "Level", "judge"]

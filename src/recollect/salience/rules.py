@@ -63,7 +63,7 @@ WHY = {
 }
 
 
-class Verdict(NamedTuple):
+class Judgement(NamedTuple):
     """Whether a text is worth remembering.
 
     Attributes:
@@ -79,7 +79,7 @@ class Verdict(NamedTuple):
     found: tuple[str, ...] = ()
 
 
-def judge(text: str, level: Level = "normal") -> Verdict:
+def judge(text: str, level: Level = "normal") -> Judgement:
     """Return whether a text is worth remembering, and why.
 
     >>> judge("Let me check the logs...")
@@ -106,7 +106,7 @@ def judge(text: str, level: Level = "normal") -> Verdict:
         raise InvalidArgumentError("level", level, f"must be one of {', '.join(LEVELS)}")
     reason, found = _judged(folded(normalized("NFKC", text)).strip())
     score = SCORES[reason]
-    return Verdict(score >= _LEAST[level], score, reason, found)
+    return Judgement(score >= _LEAST[level], score, reason, found)
 
 
 def _judged(text: str) -> tuple[str, tuple[str, ...]]:

@@ -27,7 +27,7 @@ from recollect.errors import (
 from recollect.server.limits import BATCH_S, CALL_S, EXPORT_S, TURN_S
 from recollect.server.threads import FairThreads, Waiting
 from recollect.server.unread import Unread
-from recollect.wire import Desk, Grant, OpenBatch, Place, Request, reads
+from recollect.wire import ClientBatch, Desk, Grant, Place, Request, reads
 
 T = TypeVar("T")
 _log = logging.getLogger("recollect.server")
@@ -46,7 +46,7 @@ OnServed = Callable[[str, str, float, str], object]
 
 
 @dataclass
-class Calls:
+class ClientCalls:
     """Executes the calls of clients.
 
     Attributes:
@@ -93,7 +93,7 @@ class Calls:
         done: Callable[[T | RecollectError], object],
         *,
         client: Hashable,
-        batch: OpenBatch | None = None,
+        batch: ClientBatch | None = None,
         begins: bool = False,
         writes: bool | None = None,
         wanted: Callable[[], bool] = lambda: True,
@@ -251,7 +251,7 @@ class Calls:
         call: Callable[[], T],
         *,
         client: Hashable,
-        batch: OpenBatch | None = None,
+        batch: ClientBatch | None = None,
         begins: bool = False,
         writes: bool | None = None,
     ) -> T:
@@ -286,7 +286,7 @@ class Calls:
         """Execute a request and return the answer to it. Called in a thread."""
         return self.desk.answer(request, grant)
 
-    def batch(self, place: Place, grant: Grant, expect_head: int | None) -> OpenBatch:
+    def batch(self, place: Place, grant: Grant, expect_head: int | None) -> ClientBatch:
         """Prepare a batch."""
         return self.desk.batch(place, grant, expect_head)
 

@@ -14,7 +14,7 @@ from recollect.wire import encode, record_json
 _RECORDS, _BYTES = 200, 256 * 2**10
 
 
-class Pages:
+class ExportPages:
     """The records of an export, page by page. Thread-safe.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 
-class Lines:
+class LineSplitter:
     """Splits a stream into lines.
 
     Args:

@@ -22,17 +22,16 @@ from recollect.errors import InvalidArgumentError, UnsupportedError
 from recollect.operations.base import REGISTRY
 from recollect.salience import Level
 from recollect.server.addresses import is_loopback
-from recollect.server.calls import Calls
+from recollect.server.calls import ClientCalls
 from recollect.server.http.app import HttpDoor, McpClients, application
 from recollect.server.http.exchange import Site
 from recollect.server.http.guard import Guard
 from recollect.server.limits import BATCH_S, BODY_BYTES, CALL_S, MOST_RUNNING
 from recollect.server.metrics import Metrics
-from recollect.server.running import Door as AnyDoor
-from recollect.server.running import serve
+from recollect.server.running import Door, serve
 from recollect.server.served_memory import Opener, ServedMemory
 from recollect.server.socket.actions import ACTIONS
-from recollect.server.socket.connection import Door
+from recollect.server.socket.connection import SocketState
 from recollect.server.socket.door import SocketDoor
 from recollect.server.systemd import activated
 from recollect.server.tokens import Tokens
@@ -162,12 +161,12 @@ async def _serve(served: ServedMemory, namespace: str, options: Options, given: 
             known = name if name in _NAMES else "other"
             _log.info("call", extra={"door": door, "operation": known, "ms": round(seconds * 1000, 3), "error": code})
 
-    calls = Calls(desk, on_served)
+    calls = ClientCalls(desk, on_served)
     calls.batch_s = options.batch_seconds
     calls.call_s = options.call_seconds
     calls.failed = served.failed
     waits = Waits(served)
-    shared = Door(
+    shared = SocketState(
         calls,
         Grant().read_only() if options.read_only else Grant(),
         waits,
@@ -177,7 +176,7 @@ async def _serve(served: ServedMemory, namespace: str, options: Options, given: 
     mcp = None
     unix = [each for each in given if each.family == socket.AF_UNIX]
     inet = [each for each in given if each.family != socket.AF_UNIX]
-    doors: list[AnyDoor] = [SocketDoor(shared, None, each) for each in unix]
+    doors: list[Door] = [SocketDoor(shared, None, each) for each in unix]
     path = options.socket_path
     if path is None and options.host is None and not given:
         path = default_socket()

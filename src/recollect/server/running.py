@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from recollect.server.calls import Calls
+from recollect.server.calls import ClientCalls
 from recollect.server.limits import DRAIN_S
 from recollect.server.systemd import notify
 
@@ -46,7 +46,9 @@ class Door(Protocol):
         ...
 
 
-async def serve(doors: list[Door], calls: Calls, *, ready: Callable[[str], object], drain_s: float = DRAIN_S) -> None:
+async def serve(
+    doors: list[Door], calls: ClientCalls, *, ready: Callable[[str], object], drain_s: float = DRAIN_S
+) -> None:
     """Open the doors, and serve until a signal ends it.
 
     Args:

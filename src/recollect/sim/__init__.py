@@ -8,19 +8,19 @@ A scenario says who takes part, with which memory, and what fails. The trace has
 with keys, sizes, scores and times, and never with a value; validators judge it.
 """
 
-from recollect.sim.agents import Agent, Context
-from recollect.sim.recording import Recorded, Recorder
-from recollect.sim.run import Result, run, run_async
+from recollect.sim.agents import Agent, AgentContext
+from recollect.sim.recording import RecordedModel, Recorder
+from recollect.sim.run import RunResult, run, run_async
 from recollect.sim.scenario import Scenario, scenario_names
 from recollect.sim.tasks import Seat
 from recollect.sim.trace import read_trace
 
 __all__ = [
     "Agent",
-    "Context",
-    "Recorded",
+    "AgentContext",
+    "RecordedModel",
     "Recorder",
-    "Result",
+    "RunResult",
     "Scenario",
     "Seat",
     "read_trace",

@@ -16,7 +16,7 @@ from recollect.sim.memory import TracedMemory
 from recollect.sim.network import Network, checked_payload
 
 
-class Context:
+class AgentContext:
     """The world of one agent.
 
     Attributes:
@@ -66,15 +66,15 @@ class Context:
 class Agent:
     """An agent that does nothing. Override what it does."""
 
-    async def on_start(self, ctx: Context) -> None:
+    async def on_start(self, ctx: AgentContext) -> None:
         """Begin."""
 
-    async def on_message(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def on_message(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         """Take a message, or a timer: its sender is this agent."""
 
-    async def on_restart(self, ctx: Context) -> None:
+    async def on_restart(self, ctx: AgentContext) -> None:
         """Begin again after a crash. By default, this is a start."""
         await self.on_start(ctx)
 
-    async def on_stop(self, ctx: Context) -> None:
+    async def on_stop(self, ctx: AgentContext) -> None:
         """End. Messages that are sent here do not arrive."""

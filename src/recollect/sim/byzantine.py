@@ -10,7 +10,7 @@ import random
 from collections import deque
 from typing import Any
 
-from recollect.sim.agents import Agent, Context
+from recollect.sim.agents import Agent, AgentContext
 from recollect.sim.dice import below, pick
 from recollect.sim.memory import TracedMemory
 from recollect.sim.scenario import Behaviour
@@ -56,33 +56,33 @@ class Byzantine(Agent):
         self._questions: deque[str] = deque(maxlen=_REMEMBERED)
         self._lying: _Lying | None = None
 
-    async def on_start(self, ctx: Context) -> None:
+    async def on_start(self, ctx: AgentContext) -> None:
         """Begin as the honest agent does."""
         await self._disturb(ctx)
         await self._honest.on_start(self._within(ctx))
 
-    async def on_restart(self, ctx: Context) -> None:
+    async def on_restart(self, ctx: AgentContext) -> None:
         """Begin again as the honest agent does."""
         await self._disturb(ctx)
         await self._honest.on_restart(self._within(ctx))
 
-    async def on_message(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def on_message(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         """Write junk, and act as the honest agent does."""
         if sender != ctx.agent_id:
             self._heard.append((sender, payload))
         await self._honest.on_message(self._within(ctx), sender, payload)
         await self._disturb(ctx)
 
-    async def on_stop(self, ctx: Context) -> None:
+    async def on_stop(self, ctx: AgentContext) -> None:
         """End as the honest agent does."""
         await self._honest.on_stop(self._within(ctx))
 
-    def _within(self, ctx: Context) -> Context:
+    def _within(self, ctx: AgentContext) -> AgentContext:
         if self._lying is None:
             self._lying = _Lying(ctx, self._behaviours, self._rng, self._heard, self._questions)
         return self._lying
 
-    async def _disturb(self, ctx: Context) -> None:
+    async def _disturb(self, ctx: AgentContext) -> None:
         if "flood" in self._behaviours:
             for _ in range(self._flood):
                 value = ctx.stamp(" ".join(pick(self._rng, _JUNK) for _ in range(6)))
@@ -96,12 +96,12 @@ class Byzantine(Agent):
             self._poisoned += 1
 
 
-class _Lying(Context):
+class _Lying(AgentContext):
     """The context that the honest agent in the wrapper sees."""
 
     def __init__(
         self,
-        inner: Context,
+        inner: AgentContext,
         behaviours: tuple[Behaviour, ...],
         rng: random.Random,
         heard: deque[tuple[str, bytes]],

@@ -19,7 +19,7 @@ from recollect.errors import UnsupportedError
 _MOMENT = 2_000_000
 
 
-class Event(NamedTuple):
+class AgentEvent(NamedTuple):
     """Something that happens to an agent at a time.
 
     Attributes:
@@ -59,16 +59,16 @@ class Queue:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self._heap: list[Event] = []
+        self._heap: list[AgentEvent] = []
         self._pushed = 0
         self._now = 0  # number of events that were taken at this time
 
     def push(self, time: float, kind: str, agent: str, **fields: Any) -> None:
         """Queue an event."""
-        heappush(self._heap, Event(time, self._pushed, kind, agent, **fields))
+        heappush(self._heap, AgentEvent(time, self._pushed, kind, agent, **fields))
         self._pushed += 1
 
-    def take(self, until: float) -> Event | None:
+    def take(self, until: float) -> AgentEvent | None:
         """Return the next event; None if there is none up to this time.
 
         Raises:

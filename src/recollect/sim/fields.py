@@ -19,7 +19,7 @@ _INFINITE = float("inf")
 _LARGEST = 2.0**53
 
 
-class Fields:
+class ScenarioFields:
     """A mapping of names to values at a path of a scenario. A value of None counts as absent.
 
     Args:
@@ -102,10 +102,10 @@ class Fields:
         """Return a list of texts."""
         return tuple(checked_text(path, each) for path, each in self.items(name))
 
-    def below(self, name: str) -> Fields:
+    def below(self, name: str) -> ScenarioFields:
         """Return a mapping; an empty one if it is absent."""
         value = self.raw(name)
-        return Fields(self.at(name), {} if value is None else value)
+        return ScenarioFields(self.at(name), {} if value is None else value)
 
     def rest(self) -> dict[str, Any]:
         """Return the fields that were not asked for, and accept them."""

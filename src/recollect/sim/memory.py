@@ -57,7 +57,7 @@ def _identity(value: bytes) -> bytes:
     return b"v" + value if len(value) <= _SHORT else b"h" + blake2b(value, digest_size=16).digest()
 
 
-class Store:
+class WatchedPlugin:
     """A plugin, and what is in it by what was seen so far.
 
     Args:
@@ -142,7 +142,7 @@ class Store:
 class TracedMemory:
     """A memory plugin as one agent sees it. See `recollect.compat.nest.Memory`."""
 
-    def __init__(self, store: Store, agent: str) -> None:
+    def __init__(self, store: WatchedPlugin, agent: str) -> None:
         self._store = store
         self._agent = agent
 

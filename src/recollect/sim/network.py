@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from recollect.errors import InvalidArgumentError
 from recollect.sim.dice import below, between, happens
-from recollect.sim.engine import Event, Queue
+from recollect.sim.engine import AgentEvent, Queue
 from recollect.sim.scenario import Failures, Partition
 from recollect.sim.trace import TraceWriter
 
@@ -68,7 +68,7 @@ class Network:
             if name != sender:
                 self._post(sender, name, payload if altered is None else altered(payload), corr)
 
-    def arrives(self, event: Event, up: bool) -> bool:
+    def arrives(self, event: AgentEvent, up: bool) -> bool:
         """Return whether a message arrives, and record it.
 
         Args:
@@ -83,7 +83,7 @@ class Network:
             self._trace.record("receive", event.agent, event.time, **fields)
         return not why
 
-    def _loss(self, event: Event, up: bool) -> str:
+    def _loss(self, event: AgentEvent, up: bool) -> str:
         """Return why a message is lost; "" if it is not."""
         if event.agent not in self._known:
             return "unknown"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
 from recollect.errors import printable
-from recollect.sim.report import Report
+from recollect.sim.report import TraceReport
 
 _WIDTH, _LEFT, _RIGHT = 960, 110, 20
 _PLOT = _WIDTH - _LEFT - _RIGHT
@@ -22,7 +22,7 @@ _SHADES = ("#cfe3f5", "#93c1e6", "#4f97d1", "#1f6cab", "#0b3f6e")
 _INK, _GRID, _LIMIT = "#222222", "#dddddd", "#c0392b"
 
 
-def svg_of(report: Report) -> str:
+def svg_of(report: TraceReport) -> str:
     """Return the picture of a report."""
     row = max(3, min(12, 480 // max(1, min(len(report.agents), _ROWS))))
     rows = min(len(report.agents), _ROWS)
@@ -40,7 +40,7 @@ def svg_of(report: Report) -> str:
     )
 
 
-def _curve(report: Report) -> Iterator[str]:
+def _curve(report: TraceReport) -> Iterator[str]:
     """Draw the entries in memory over time, and the capacity as a line."""
     capacity = report.limits.get("capacity")
     most = max([1, *(entries for _, entries, _ in report.sizes), *([capacity] if isinstance(capacity, int) else [])])
@@ -66,7 +66,7 @@ def _curve(report: Report) -> Iterator[str]:
     yield from _ticks(report, bottom)
 
 
-def _map(report: Report, top: int, row: int, rows: int) -> Iterator[str]:
+def _map(report: TraceReport, top: int, row: int, rows: int) -> Iterator[str]:
     """Draw the memory events of each agent over time: the more events, the darker."""
     yield _label(_LEFT, top - 10, f"memory events of each agent (Byzantine: {len(report.byzantine)})")
     if not rows:
@@ -98,7 +98,7 @@ def _map(report: Report, top: int, row: int, rows: int) -> Iterator[str]:
     yield from _ticks(report, top + rows * row)
 
 
-def _ticks(report: Report, bottom: int) -> Iterator[str]:
+def _ticks(report: TraceReport, bottom: int) -> Iterator[str]:
     """Draw the axis of time."""
     yield _line(_LEFT, bottom, _LEFT + _PLOT, bottom, _INK)
     last = max(1, int(report.end))
@@ -108,7 +108,7 @@ def _ticks(report: Report, bottom: int) -> Iterator[str]:
     yield _label(_LEFT + _PLOT, bottom + 32, "ticks", anchor="end")
 
 
-def _across(report: Report, time: float) -> int:
+def _across(report: TraceReport, time: float) -> int:
     return _LEFT + int(time) * _PLOT // max(1, int(report.end))
 
 

@@ -1,7 +1,7 @@
 """Recordings of a chat model: what it was asked, as a hash, and what it answered.
 
-`Recorder` asks a model and writes its answers to a file; `Recorded` gives them again without the model. A question that
-was asked several times has several answers, which come in the same order.
+`Recorder` asks a model and writes its answers to a file; `RecordedModel` gives them again without the model. A question
+that was asked several times has several answers, which come in the same order.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Recorder:
         return reply
 
 
-class Recorded:
+class RecordedModel:
     """Answers as the recorded model did.
 
     Args:

@@ -22,7 +22,7 @@ _ROWS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class TraceReport:
     """What a trace comes to.
 
     Attributes:
@@ -74,7 +74,7 @@ class Report:
         return [self.sizes[(number + 1) * count // rows - 1] for number in range(rows)]
 
 
-def report_of(path: str | Path) -> Report:
+def report_of(path: str | Path) -> TraceReport:
     """Read a trace.
 
     Raises:
@@ -112,7 +112,7 @@ def report_of(path: str | Path) -> Report:
             entries.happen(event, agent, end)
             if agent:
                 activity[agent, int(end)] += 1
-    return Report(
+    return TraceReport(
         name=name,
         seed=seed,
         limits=limits,

@@ -17,11 +17,11 @@ from typing import Any, Literal, TextIO
 
 from recollect.arguments.checks import is_integer
 from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
-from recollect.sim.agents import Agent, Context
+from recollect.sim.agents import Agent, AgentContext
 from recollect.sim.byzantine import Byzantine
 from recollect.sim.dice import child, choose
-from recollect.sim.engine import Driver, Event, Queue
-from recollect.sim.memory import Store, TracedMemory, Versions, plugin_maker
+from recollect.sim.engine import AgentEvent, Driver, Queue
+from recollect.sim.memory import TracedMemory, Versions, WatchedPlugin, plugin_maker
 from recollect.sim.network import Network, members
 from recollect.sim.scenario import Crash, Scenario
 from recollect.sim.tasks import Chat, Seat, task_of
@@ -32,7 +32,7 @@ _LIMITS = ("capacity", "capacity_bytes", "ttl")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class RunResult:
     """What a run came to.
 
     Attributes:
@@ -73,7 +73,7 @@ def run(
     agents: Callable[[Seat], Agent] | None = None,
     memory: Callable[..., Any] | None = None,
     chat: Chat | None = None,
-) -> Result:
+) -> RunResult:
     """Run a scenario, and return what it came to.
 
     Args:
@@ -103,7 +103,7 @@ async def run_async(
     agents: Callable[[Seat], Agent] | None = None,
     memory: Callable[..., Any] | None = None,
     chat: Chat | None = None,
-) -> Result:
+) -> RunResult:
     """Run a scenario in a running event loop. See `run`."""
     for name, given in (("agents", agents), ("memory", memory), ("chat", chat)):
         if given is not None and not callable(given):
@@ -166,15 +166,15 @@ class _Simulation:
                 f"has no recall, which the task {scenario.task} needs: choose semantic, or another memory that has it"
             )
             raise InvalidArgumentError("layers.memory", scenario.memory.use, rule)
-        self._contexts: dict[str, Context] = {}
+        self._contexts: dict[str, AgentContext] = {}
         for number, name in enumerate(names):
             own = self._stores[number] if scenario.memory.per_agent else store
             assert own is not None
-            self._contexts[name] = Context(name, rngs[number], TracedMemory(own, name), self._queue, network)
+            self._contexts[name] = AgentContext(name, rngs[number], TracedMemory(own, name), self._queue, network)
         self._network = network
         self._agents: dict[str, Agent | None] = {name: self._agent(name) for name in names}
 
-    async def run(self) -> Result:
+    async def run(self) -> RunResult:
         """Let the time pass."""
         self._header()
         for name in self._contexts:
@@ -214,7 +214,7 @@ class _Simulation:
             store.end()
         return events
 
-    async def _happen(self, event: Event) -> None:
+    async def _happen(self, event: AgentEvent) -> None:
         name, agent = event.agent, self._agents.get(event.agent)
         if event.kind == "deliver":
             if self._network.arrives(event, agent is not None) and agent is not None:
@@ -255,12 +255,12 @@ class _Simulation:
             raise InvalidArgumentError(f"{crash.path}.{field_}", value, f"is no {field_} of this scenario")
         return found
 
-    def _open(self, names: list[str], given: Callable[..., Any] | None) -> list[Store]:
+    def _open(self, names: list[str], given: Callable[..., Any] | None) -> list[WatchedPlugin]:
         versions = Versions(self._trace, self._queue.clock)
         make = plugin_maker(self._scenario.memory, self._queue.clock, given)
         if self._scenario.memory.per_agent:
-            return [Store(make(name), versions, name) for name in names]
-        return [Store(make(None), versions)]
+            return [WatchedPlugin(make(name), versions, name) for name in names]
+        return [WatchedPlugin(make(None), versions)]
 
     def _header(self) -> None:
         scenario = self._scenario
@@ -276,11 +276,11 @@ class _Simulation:
             ticks=scenario.ticks,
         )
 
-    def _result(self, events: int) -> Result:
+    def _result(self, events: int) -> RunResult:
         stats: Mapping[str, int] = {}
         if not self._scenario.memory.per_agent and callable(getattr(self._stores[0].plugin, "stats", None)):
             stats = self._stores[0].plugin.stats()
-        return Result(
+        return RunResult(
             name=self._scenario.name,
             seed=self._seed,
             agents=len(self._contexts),

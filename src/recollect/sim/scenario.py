@@ -32,7 +32,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import yaml
 
 from recollect.errors import ImportFormatError, InvalidArgumentError
-from recollect.sim.fields import Fields, checked_text
+from recollect.sim.fields import ScenarioFields, checked_text
 
 Behaviour: TypeAlias = Literal["lie", "equivocate", "replay", "flood", "poison"]
 BEHAVIOURS: tuple[Behaviour, ...] = get_args(Behaviour)
@@ -160,7 +160,7 @@ class Scenario:
         Raises:
             InvalidArgumentError: A field is missing, unknown or wrong; the message names it by its dotted path.
         """
-        return _scenario(Fields("", data))
+        return _scenario(ScenarioFields("", data))
 
     @staticmethod
     def load(source: str | Path) -> Scenario:
@@ -223,10 +223,10 @@ def _yaml_of(source: str | Path) -> object:
         raise ImportFormatError(name, "", f"is not YAML: {type(error).__name__}") from None
 
 
-def _scenario(top: Fields) -> Scenario:
+def _scenario(top: ScenarioFields) -> Scenario:
     agents, task, output = top.below("agents"), top.below("task"), top.below("output")
     memory, layers = _layers(top.below("layers"))
-    roles = tuple(_role(Fields(path, each)) for path, each in agents.items("roles"))
+    roles = tuple(_role(ScenarioFields(path, each)) for path, each in agents.items("roles"))
     out = Scenario(
         name=top.text("name"),
         description=top.text("description", ""),
@@ -253,7 +253,7 @@ def _scenario(top: Fields) -> Scenario:
     return out
 
 
-def _role(fields: Fields) -> Role:
+def _role(fields: ScenarioFields) -> Role:
     out = Role(
         name=fields.text("name"),
         count=fields.integer("count", 1, 0, MAX_AGENTS),
@@ -264,7 +264,7 @@ def _role(fields: Fields) -> Role:
     return out
 
 
-def _count(agents: Fields, roles: tuple[Role, ...]) -> int | None:
+def _count(agents: ScenarioFields, roles: tuple[Role, ...]) -> int | None:
     names = [role.name for role in roles]
     for number, name in enumerate(names):
         if name in names[:number]:
@@ -278,18 +278,18 @@ def _count(agents: Fields, roles: tuple[Role, ...]) -> int | None:
     return None if count is None else int(count)
 
 
-def _one_of(fields: Fields, name: str, default: str, known: tuple[str, ...]) -> str:
+def _one_of(fields: ScenarioFields, name: str, default: str, known: tuple[str, ...]) -> str:
     value = fields.text(name, default)
     if value not in known:
         raise InvalidArgumentError(fields.at(name), value, f"must be one of {', '.join(known)}")
     return value
 
 
-def _path(fields: Fields, name: str) -> str | None:
+def _path(fields: ScenarioFields, name: str) -> str | None:
     return fields.text(name, "") or None
 
 
-def _ticks(top: Fields) -> int:
+def _ticks(top: ScenarioFields) -> int:
     value = top.raw("duration")
     if value is None:
         return 10_000
@@ -305,7 +305,7 @@ _LAYERS = frozenset(
 )
 
 
-def _layers(fields: Fields) -> tuple[MemoryLayer, dict[str, Any]]:
+def _layers(fields: ScenarioFields) -> tuple[MemoryLayer, dict[str, Any]]:
     for name in fields.data:
         if name not in _LAYERS:
             raise InvalidArgumentError(fields.at(str(name)), fields.data[name], "is no layer of a scenario")
@@ -314,19 +314,19 @@ def _layers(fields: Fields) -> tuple[MemoryLayer, dict[str, Any]]:
         return MemoryLayer(), fields.rest()
     if isinstance(memory, str):
         return MemoryLayer(use=checked_text(fields.at("memory"), memory)), fields.rest()
-    options = Fields(fields.at("memory"), memory)
+    options = ScenarioFields(fields.at("memory"), memory)
     use, per_agent = options.text("use"), options.flag("per_agent")
     for limit in ("capacity", "capacity_bytes"):
         options.integer(limit, 1, 1)
     if options.number("ttl", 1.0) == 0.0:
         raise InvalidArgumentError(options.at("ttl"), 0, "must be above 0")
-    rest = Fields(options.path, memory)
+    rest = ScenarioFields(options.path, memory)
     rest.raw("use"), rest.raw("per_agent")
     known = {name: value for name, value in rest.rest().items() if value is not None}
     return MemoryLayer(use=use, options=known, per_agent=per_agent), fields.rest()
 
 
-def _failures(fields: Fields) -> Failures:
+def _failures(fields: ScenarioFields) -> Failures:
     delay, byzantine = fields.below("message_delay"), fields.below("byzantine")
     least = delay.integer("least", 1)
     most = delay.integer("most", max(1, least))
@@ -340,9 +340,9 @@ def _failures(fields: Fields) -> Failures:
     partition = fields.raw("network_partition")
     path = fields.at("network_partition")
     if isinstance(partition, (list, tuple)):
-        partitions = tuple(_partition(Fields(f"{path}[{at}]", each)) for at, each in enumerate(partition))
+        partitions = tuple(_partition(ScenarioFields(f"{path}[{at}]", each)) for at, each in enumerate(partition))
     else:
-        partitions = () if partition is None else (_partition(Fields(path, partition)),)
+        partitions = () if partition is None else (_partition(ScenarioFields(path, partition)),)
     out = Failures(
         message_drop=fields.rate("message_drop"),
         message_duplicate=fields.rate("message_duplicate"),
@@ -353,14 +353,14 @@ def _failures(fields: Fields) -> Failures:
         flood=byzantine.integer("flood", 2, 1),
         poison=byzantine.integer("poison", 4, 1),
         partitions=partitions,
-        crashes=tuple(_crash(Fields(path, each)) for path, each in fields.items("crashes")),
+        crashes=tuple(_crash(ScenarioFields(path, each)) for path, each in fields.items("crashes")),
     )
     for each in (delay, byzantine, fields):
         each.end()
     return out
 
 
-def _partition(fields: Fields) -> Partition:
+def _partition(fields: ScenarioFields) -> Partition:
     groups = []
     for path, each in fields.items("groups"):
         if not isinstance(each, (list, tuple)):
@@ -379,7 +379,7 @@ def _partition(fields: Fields) -> Partition:
     return Partition(path=fields.path, groups=tuple(groups), begin=begin, until=until)
 
 
-def _crash(fields: Fields) -> Crash:
+def _crash(fields: ScenarioFields) -> Crash:
     agent, role, share = fields.text("agent", ""), fields.text("role", ""), fields.rate("share")
     if sum(map(bool, (agent, role, share))) != 1:
         raise InvalidArgumentError(fields.path, fields.data, "must have exactly one of agent, role and share")

@@ -207,7 +207,7 @@ class LogTiles(Protocol):
         ...
 
 
-class Model(NamedTuple):
+class VectorModel(NamedTuple):
     """An embedding model. A model whose dimension changes counts as another model.
 
     Attributes:
@@ -228,13 +228,13 @@ class Vectors(Protocol):
 
     life: int
 
-    def absent(self, model: Model, namespace: str, digests: Iterable[bytes]) -> list[bytes]:
+    def absent(self, model: VectorModel, namespace: str, digests: Iterable[bytes]) -> list[bytes]:
         """Return those of the digests that have no vector, in their order."""
         ...
 
     def put(
         self,
-        model: Model,
+        model: VectorModel,
         namespace: str,
         vectors: Mapping[bytes, Floats],
         wanted: Callable[[], Container[bytes]] | None = None,
@@ -253,23 +253,23 @@ class Vectors(Protocol):
         """
         ...
 
-    def newer(self, model: Model, namespace: str, seen: int) -> Iterator[tuple[int, dict[bytes, Floats]]]:
+    def newer(self, model: VectorModel, namespace: str, seen: int) -> Iterator[tuple[int, dict[bytes, Floats]]]:
         """Yield the vectors stored after number `seen` (0: all), in pages, each with the number of its last vector."""
         ...
 
-    def embedded_digests(self, model: Model, namespace: str) -> set[bytes]:
+    def embedded_digests(self, model: VectorModel, namespace: str) -> set[bytes]:
         """Return the digests of all texts that have a vector."""
         ...
 
-    def models(self, namespace: str) -> list[tuple[Model, int]]:
+    def models(self, namespace: str) -> list[tuple[VectorModel, int]]:
         """Return the models of a namespace in the order of their first use, each with its number of vectors."""
         ...
 
-    def reached(self, model: Model, branch: Branch) -> tuple[int, bytes]:
+    def reached(self, model: VectorModel, branch: Branch) -> tuple[int, bytes]:
         """Return the seq and root up to which every text has been embedded; (0, b"") at first."""
         ...
 
-    def reach(self, model: Model, branch: Branch, seq: int, root: bytes) -> None:
+    def reach(self, model: VectorModel, branch: Branch, seq: int, root: bytes) -> None:
         """Note that every text up to this commit has been embedded."""
         ...
 

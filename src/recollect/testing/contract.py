@@ -26,7 +26,7 @@ from recollect.operations import ORDERS
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Store, View
-from recollect.stores.derived_protocols import Model, Updates
+from recollect.stores.derived_protocols import Updates, VectorModel
 from recollect.stores.ordering import expired, in_order, sort_key, tally_of
 from recollect.stores.values import Resolved
 from recollect.testing.commits import BRANCH, EARLY, NOW, OTHER, note, stored, write, write_into
@@ -514,7 +514,7 @@ class StoreContract(RootsContract, PastContract, ErasureContract):
     def test_the_store_gives_a_factory_for_what_is_derived_from_it(self, store: Store) -> None:
         derived = store.derived()
         vectors, uses, full_text = derived.vectors(), derived.uses(), derived.full_text()
-        model = Model("model", 2)
+        model = VectorModel("model", 2)
         vectors.put(model, "default", {b"d" * 32: np.array([1.0, 0.0], dtype=np.float32)})
         assert vectors.embedded_digests(model, "default") == {b"d" * 32}
         uses.note(BRANCH, ["a", "b"], 7)

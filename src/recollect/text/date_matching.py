@@ -14,7 +14,7 @@ _SLOT = re.compile(r"\{(\w+)\}")
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 
-class Match(NamedTuple):
+class PhraseMatch(NamedTuple):
     """A phrase in a text.
 
     Attributes:
@@ -80,7 +80,7 @@ class Finder:
         """Return those of them that mean a date in a question in any language."""
         return self.words - self._shared
 
-    def find(self, text: str) -> Iterator[Match]:
+    def find(self, text: str) -> Iterator[PhraseMatch]:
         """Yield the phrases of a text, from left to right."""
         for found in self._pattern.finditer(text):
             number = int((found.lastgroup or "t0")[1:])
@@ -94,7 +94,7 @@ class Finder:
             rule = self._templates[number][0]
             if rule.endswith("?") and not bound:
                 continue
-            yield Match(rule.rstrip("?"), slots, bound, text[first:last], (begin, end))
+            yield PhraseMatch(rule.rstrip("?"), slots, bound, text[first:last], (begin, end))
 
     def _value(self, slot: str, written: str) -> int | str:
         slot = slot.rstrip("2")

@@ -17,7 +17,7 @@ from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from recollect.text import date_spans
-from recollect.text.date_matching import Match, finder
+from recollect.text.date_matching import PhraseMatch, finder
 from recollect.text.date_phrases import LANGUAGES
 from recollect.text.date_spans import Span
 from recollect.text.hours import Window, apart, windows_in, words_of_hours
@@ -51,7 +51,7 @@ _EITHER = frozenset(("", "ca"))
 _DAY_FIRST = frozenset("de fr es it pt nl".split())
 
 
-class Named(NamedTuple):
+class NamedDates(NamedTuple):
     """The dates that a question names.
 
     Attributes:
@@ -79,10 +79,10 @@ class Named(NamedTuple):
 
 
 #: Those of a question without a date.
-NO_DATES = Named(frozenset(), frozenset(), frozenset())
+NO_DATES = NamedDates(frozenset(), frozenset(), frozenset())
 
 
-def named(question: str, reference: date, tag: str | None = None) -> Named:
+def named(question: str, reference: date, tag: str | None = None) -> NamedDates:
     """Return the dates named in a question: of each way to write one, the first `MOST_DATES`.
 
     Args:
@@ -148,7 +148,7 @@ def named(question: str, reference: date, tag: str | None = None) -> Named:
         parts = list(_parts(of_days, windows, time))
         moments, whole_days = parts, not parts
         windows = () if parts or spans or months or years else windows
-    return Named(
+    return NamedDates(
         frozenset(months),
         frozenset(years),
         frozenset(days),
@@ -160,7 +160,7 @@ def named(question: str, reference: date, tag: str | None = None) -> Named:
     )
 
 
-def in_recent_days(dates: Named, reference: date) -> Named:
+def in_recent_days(dates: NamedDates, reference: date) -> NamedDates:
     """Return dates with the parts of the day that are named without a day as those of the last week."""
     windows, dates = dates.windows, dates._replace(windows=())
     if not isinstance(reference, datetime):
@@ -203,9 +203,9 @@ def _may_name(language: str, own: str, words: set[str], question: str) -> bool:
     )
 
 
-def _matches(text: str, languages: Sequence[str]) -> list[Match]:
+def _matches(text: str, languages: Sequence[str]) -> list[PhraseMatch]:
     """Return the phrases of the language whose first phrases take the most of a text; of equal ones, the first."""
-    best: list[Match] = []
+    best: list[PhraseMatch] = []
     most = 0
     words = _words(text) if len(languages) > 1 else set[str]()
     for each in languages:
@@ -222,7 +222,7 @@ def _words(text: str) -> set[str]:
     return {part for run, _ in runs(text) for part in run.split("'")}
 
 
-def _finds_no_more(language: str, words: set[str], found: Sequence[Match]) -> bool:
+def _finds_no_more(language: str, words: set[str], found: Sequence[PhraseMatch]) -> bool:
     """Return whether phrases of another language have all words of a text that mean a date in this one.
 
     "December" is one in several. A text with stop words of the language may still have longer phrases in it.
@@ -278,7 +278,7 @@ def _days(first: date, last: date) -> list[date]:
     return [first + timedelta(number) for number in range((last - first).days + 1)]
 
 
-def _hours(match: Match, time: datetime) -> tuple[datetime, datetime]:
+def _hours(match: PhraseMatch, time: datetime) -> tuple[datetime, datetime]:
     """Return the time that a phrase such as "two hours ago" means: a quarter of the distance or half a unit around it.
 
     "In the last two hours" means all of them, and so does "since"; "before" means the day until then.
@@ -301,7 +301,7 @@ def _micros(instant: datetime) -> int:
     return timegm(instant.utctimetuple()) * 1_000_000 + instant.microsecond
 
 
-def _bounded(match: Match, today: date) -> Span:
+def _bounded(match: PhraseMatch, today: date) -> Span:
     """Return the days that a phrase means, or those since, before or after them."""
     first, last = _absolute(match, today) if match.rule in _ABSOLUTE else _meanings()[match.rule](today, match.slots)
     if match.bound == "since":
@@ -311,7 +311,7 @@ def _bounded(match: Match, today: date) -> Span:
     return (last + timedelta(1), max(last + timedelta(1), today)) if match.bound == "after" else (first, last)
 
 
-def _absolute(match: Match, today: date) -> Span:
+def _absolute(match: PhraseMatch, today: date) -> Span:
     slots: Mapping[str, Any] = match.slots
     year, month, day = (slots.get(name) for name in ("year", "month", "day"))
     if month is None:

@@ -49,7 +49,7 @@ _WORDS = frozenset(
 MOST_EVENTS = 8
 
 
-class Event(NamedTuple):
+class NamedEvent(NamedTuple):
     """An event that a question names as a time.
 
     Attributes:
@@ -61,7 +61,7 @@ class Event(NamedTuple):
     name: str
 
 
-def events(question: str) -> tuple[Event, ...]:
+def events(question: str) -> tuple[NamedEvent, ...]:
     """Return the first `MOST_EVENTS` events that a question, with single blanks between its words, names as times.
 
     >>> events("What did we buy after the move to Oslo?")
@@ -76,5 +76,5 @@ def events(question: str) -> tuple[Event, ...]:
     for match in islice(chain(_SPACED.finditer(question), _UNSPACED.finditer(question)), MOST_EVENTS):
         name = _END.sub("", match["event"]).strip()
         if name:
-            out.append(Event(next(each for each in ("after", "before", "around") if match[each]), name))
+            out.append(NamedEvent(next(each for each in ("after", "before", "around") if match[each]), name))
     return tuple(out)

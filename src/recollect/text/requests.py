@@ -99,7 +99,7 @@ _SPEECH_WORDS = frozenset(
 )
 
 
-class Request(NamedTuple):
+class AskedFor(NamedTuple):
     """What a question asks to be done.
 
     Attributes:
@@ -113,10 +113,10 @@ class Request(NamedTuple):
     recollection: bool = False
 
 
-_NO_REQUEST, _RECOLLECTS = Request(), Request(recollection=True)
+_NO_REQUEST, _RECOLLECTS = AskedFor(), AskedFor(recollection=True)
 
 
-def request_of(question: str) -> Request:
+def request_of(question: str) -> AskedFor:
     """Return what a question asks to be done.
 
     >>> request_of("Walk me through my garden plans in order.")
@@ -132,7 +132,7 @@ def request_of(question: str) -> Request:
     counting = _COUNTING.search(question) is not None
     order = not counting and _ORDER.search(question) is not None
     summary = not counting and _SUMMARY.search(question) is not None
-    return Request(order, summary, order or summary or _RECOLLECTION.search(question) is not None)
+    return AskedFor(order, summary, order or summary or _RECOLLECTION.search(question) is not None)
 
 
 def without_kind(question: str) -> str:
@@ -145,7 +145,7 @@ def without_kind(question: str) -> str:
     return question if present is not None and _KIND_WORDS.isdisjoint(present) else _KIND_OF.sub("", question)
 
 
-def subject_of(question: str, request: Request) -> str:
+def subject_of(question: str, request: AskedFor) -> str:
     """Return a question, with single blanks between its words, without the words of its request.
 
     >>> question = "Can you give me a short summary of my garden plans so far?"

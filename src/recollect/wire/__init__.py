@@ -7,7 +7,7 @@ from recollect.engine.follower import Use
 from recollect.engine.results import record_from_json, record_json
 from recollect.wire.addresses import default_socket
 from recollect.wire.answers import ANSWER_BYTES, RECORDS, Page, check_size, commits, fitting, page
-from recollect.wire.desk import Desk, Grant, OpenBatch
+from recollect.wire.desk import ClientBatch, Desk, Grant
 from recollect.wire.encoding import decode, encode
 from recollect.wire.messages import (
     PROTOCOL,
@@ -32,9 +32,9 @@ __all__ = [
     "RECORDS",
     "RIGHTS",
     "WRITE",
+    "ClientBatch",
     "Desk",
     "Grant",
-    "OpenBatch",
     "Page",
     "Place",
     "Request",

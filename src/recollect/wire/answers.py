@@ -25,7 +25,7 @@ from recollect.engine.result_json import result_to_json
 from recollect.engine.results import RecordList, record_json
 from recollect.errors import AnswerTooLargeError, InvalidOperationError, ProtocolError, ResultChangedError
 from recollect.ledger.commits import Commit
-from recollect.operations import At, Batch, Changes, Find, Get, Operation
+from recollect.operations import At, Changes, ExecuteBatch, Find, Get, Operation
 from recollect.wire.encoding import encode
 from recollect.wire.rights import READ, right_of
 
@@ -140,7 +140,7 @@ def answer(operation: Operation, execute: Callable[[Operation], Any], rest: Rest
     if isinstance(inner, Changes):
         return _changes(inner, run)
     _check_parts(operation)
-    limited = MOST_READ_BYTES.set(ANSWER_BYTES if isinstance(operation, Batch) else None)
+    limited = MOST_READ_BYTES.set(ANSWER_BYTES if isinstance(operation, ExecuteBatch) else None)
     try:
         result = result_to_json(operation, execute(operation))
     finally:
@@ -163,7 +163,7 @@ def check_size(name: str, raw: bytes) -> None:
 
 def _check_parts(operation: Operation) -> None:
     """Check that the reads within a batch return at most as many records as an answer may have."""
-    if not isinstance(operation, Batch):
+    if not isinstance(operation, ExecuteBatch):
         return
     count = 0
     for part in operation.operations:

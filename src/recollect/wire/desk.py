@@ -20,8 +20,7 @@ from recollect.engine.scope import Scope
 from recollect.errors import AccessError, ClosedError, InvalidOperationError, ProtocolError, ScopeError
 from recollect.ledger.commits import Branch
 from recollect.memory.memory import Memory
-from recollect.operations import At, Batch, Operation, Stats
-from recollect.operations import Export as ExportOperation
+from recollect.operations import At, ExecuteBatch, OpenExport, Operation, Stats
 from recollect.operations import Namespaces as NamespacesOperation
 from recollect.wire.answers import answer
 from recollect.wire.messages import Place, Request
@@ -158,7 +157,7 @@ class Desk:
         """Return a result without what would reveal other namespaces, also in the results of its parts."""
         if isinstance(operation, At):
             return Desk._reduced(operation.operation, result, grant)
-        if isinstance(operation, Batch):
+        if isinstance(operation, ExecuteBatch):
             parts = zip(operation.operations, result, strict=True)
             return [Desk._reduced(part, each, grant) for part, each in parts]
         if isinstance(operation, NamespacesOperation) and grant.namespaces is not None:
@@ -167,8 +166,8 @@ class Desk:
             return {name: value for name, value in result.items() if name != "store"}
         return result
 
-    def batch(self, place: Place, grant: Grant, expect_head: int | None) -> OpenBatch:
-        """Prepare a batch, which `OpenBatch.begin` opens.
+    def batch(self, place: Place, grant: Grant, expect_head: int | None) -> ClientBatch:
+        """Prepare a batch, which `ClientBatch.begin` opens.
 
         Raises:
             AccessError: The client may not write there.
@@ -177,7 +176,7 @@ class Desk:
         placed = grant.placed(place)
         executor = self._memory(True)._executor
         block = executor.batch(placed.branch, placed.scope, placed.actor, placed.reason, expect_head)
-        return OpenBatch(block, grant, place)
+        return ClientBatch(block, grant, place)
 
     def indexes(self) -> dict[str, Use]:
         """Return what is cached of each kind of index, by its name; {} of a memory without an engine of its own."""
@@ -190,13 +189,13 @@ class Desk:
 
     def export(self, place: Place, grant: Grant) -> Export:
         """Open a snapshot of all records that the client may see."""
-        exported: Export = self.execute(Request(ExportOperation(), place), grant)
+        exported: Export = self.execute(Request(OpenExport(), place), grant)
         return exported
 
 
 def _signed(operation: Operation, grant: Grant) -> Operation:
     """Return an operation whose own actor, which a batch may have, is signed."""
-    if isinstance(operation, Batch) and operation.actor:
+    if isinstance(operation, ExecuteBatch) and operation.actor:
         return replace(operation, actor=grant.signed(operation.actor))
     return operation
 
@@ -241,7 +240,7 @@ class _UndoneError(Exception):
     """Ends the block of a batch without a commit."""
 
 
-class OpenBatch:
+class ClientBatch:
     """A batch of a client. It has a thread of its own, since a transaction belongs to one, and holds the write lock.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, get_args
 
-from recollect.operations import At, Batch, Operation
+from recollect.operations import At, ExecuteBatch, Operation
 from recollect.operations.base import REGISTRY
 
 #: From the least to the greatest: each includes those before it.
@@ -42,7 +42,7 @@ def right_of(operation: Operation) -> Right:
     if isinstance(operation, At):
         return right_of(operation.operation)
     needed = _NEEDED.get(operation.name, ADMIN)
-    if isinstance(operation, Batch):
+    if isinstance(operation, ExecuteBatch):
         return max((needed, *map(right_of, operation.operations)), key=RIGHTS.index)
     return needed
 
@@ -56,14 +56,14 @@ def concerns_all(operation: Operation) -> bool:
     """Return whether an operation, or one that is a part of it, concerns all namespaces of the store."""
     if isinstance(operation, At):
         return concerns_all(operation.operation)
-    if isinstance(operation, Batch):
+    if isinstance(operation, ExecuteBatch):
         return any(map(concerns_all, operation.operations))
     return operation.name in _OF_THE_STORE
 
 
 def can_have_key(operation: Operation) -> bool:
     """Return whether an operation can have an idempotency key: it is a batch, or writes and can be part of one."""
-    return isinstance(operation, Batch) or (operation.in_batch and right_of(operation) == WRITE)
+    return isinstance(operation, ExecuteBatch) or (operation.in_batch and right_of(operation) == WRITE)
 
 
 def unlisted() -> set[str]:

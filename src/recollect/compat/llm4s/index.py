@@ -91,7 +91,7 @@ def _unit(vector: Floats) -> Floats:
     return out
 
 
-class VectorIndex:
+class RecordVectors:
     """The finite vectors of the records of a memory, by size. Thread-safe.
 
     Cost:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import recollect
 from recollect import Hit, Record
 from recollect import filters as f
-from recollect.compat.llm4s.index import PAGE, VectorIndex, margin
+from recollect.compat.llm4s.index import PAGE, RecordVectors, margin
 from recollect.compat.llm4s.records import memory_of
 from recollect.compat.llm4s.types import ScoredMemory
 from recollect.compat.llm4s.vectors import Vector, vector_of
@@ -22,7 +22,7 @@ _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 def by_vector(
-    memory: recollect.Memory, index: VectorIndex, query: Vector, top_k: int, where: Filter
+    memory: recollect.Memory, index: RecordVectors, query: Vector, top_k: int, where: Filter
 ) -> tuple[list[ScoredMemory] | None, str]:
     """Return the memories whose vectors are most similar to a query, or None with the reason why there are none.
 

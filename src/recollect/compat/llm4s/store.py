@@ -18,7 +18,7 @@ from recollect.arguments.checks import check_count
 from recollect.compat.llm4s.config import MemoryStoreConfig
 from recollect.compat.llm4s.embedding import Embedding
 from recollect.compat.llm4s.filters import MemoryFilter
-from recollect.compat.llm4s.index import VectorIndex
+from recollect.compat.llm4s.index import RecordVectors
 from recollect.compat.llm4s.records import changed, fields_of, memory_of
 from recollect.compat.llm4s.search import by_vector, by_words
 from recollect.compat.llm4s.types import Memory, ScoredMemory
@@ -76,7 +76,7 @@ class MemoryStore:
         if config is not None:
             _set_quota(memory, config)
         self._embedding = Embedding(memory, self.config.default_embedding_dimensions)
-        self._index = VectorIndex(memory)
+        self._index = RecordVectors(memory)
 
     @classmethod
     def open(

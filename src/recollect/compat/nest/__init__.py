@@ -10,14 +10,14 @@ A scenario of NEST finds them by name: `memory: semantic`, `memory: recollect` o
 """
 
 from recollect.compat.nest.hashing import HashedTrigrams
-from recollect.compat.nest.plugins import Blackboard, Memory, RecallHit, RecollectMemory, SemanticMemory
+from recollect.compat.nest.plugins import Blackboard, MemoryPlugin, RecallHit, RecollectMemory, SemanticMemory
 from recollect.compat.nest.registry import PluginRegistry
 from recollect.compat.nest.vectors import VectorMemory
 
 __all__ = [
     "Blackboard",
     "HashedTrigrams",
-    "Memory",
+    "MemoryPlugin",
     "PluginRegistry",
     "RecallHit",
     "RecollectMemory",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import recollect
 from recollect.compat.nest.hashing import HashedTrigrams
 from recollect.errors import InvalidArgumentError
-from recollect.keyed import Evict, Missed, Scorer, Shelf, Subscription
+from recollect.keyed import Evict, KeySubscription, Missed, Scorer, Shelf
 from recollect.keyed.values import checked_ttl
 
 #: Number of former versions at which the scorer of this package begins a new store.
@@ -21,7 +21,7 @@ _FORMER = 10_000
 
 
 @runtime_checkable
-class Memory(Protocol):
+class MemoryPlugin(Protocol):
     """What every memory plugin has."""
 
     async def read(self, key: str) -> bytes | None:
@@ -94,7 +94,7 @@ class _OnShelf:
         return self.shelf.stats()
 
 
-async def _values(subscribe: Callable[[], Subscription]) -> AsyncIterator[bytes]:
+async def _values(subscribe: Callable[[], KeySubscription]) -> AsyncIterator[bytes]:
     with subscribe() as events:
         async for event in events:
             if isinstance(event, Missed):

@@ -31,7 +31,7 @@ RULES = f"{EXTRACTOR}/1"
 _UNNAMED = ("user", "assistant", "system", "tool")
 
 
-class Named(NamedTuple):
+class NamedEntity(NamedTuple):
     """An entity as one record names it.
 
     Attributes:
@@ -59,7 +59,7 @@ class Noted(NamedTuple):
     owner: dict[str, str | None]
     micros: int | None
     expires: int | None
-    entities: tuple[Named, ...]
+    entities: tuple[NamedEntity, ...]
     relation: Relation | None
 
 
@@ -110,14 +110,14 @@ class MentionIndex:
                 del self.of_entity[each.id]
 
 
-def _mentioned(record: Record) -> Iterator[Named]:
+def _mentioned(record: Record) -> Iterator[NamedEntity]:
     """Yield the entities that a record mentions, each once, those that it states first."""
-    found: dict[str, Named] = {}
+    found: dict[str, NamedEntity] = {}
 
     def note(name: str, kind: str, known: str | None = None) -> None:
         id_ = entity_id(name) if known is None else known
         if id_.strip("_"):
-            found.setdefault(id_, Named(id_, name, kind))
+            found.setdefault(id_, NamedEntity(id_, name, kind))
 
     relation = relation_of(record) if record.kind == RELATION else None
     if relation is not None:

@@ -34,7 +34,7 @@ class SdrsOf(NamedTuple):
     scope: Scope
 
 
-class Sdrs:
+class StoredSdrs:
     """The texts of a namespace as a scope sees them. Changed in place: a caller locks it.
 
     Args:
@@ -65,7 +65,7 @@ class Sdrs:
             del self._records[number]
             self._texts.remove(number)
 
-    def at(self, now: int) -> Sdrs:
+    def at(self, now: int) -> StoredSdrs:
         """Return the texts without those that have expired at a time, in microseconds since 1970."""
         for record_id in [each for each, expiry in self._expiries.items() if expiry <= now]:
             self.remove(record_id)
@@ -104,11 +104,11 @@ class Sdrs:
         return number
 
 
-def sdrs_at(view: ReadView, key: SdrsOf, now: int) -> Sdrs:
+def sdrs_at(view: ReadView, key: SdrsOf, now: int) -> StoredSdrs:
     """Return the texts, read from all of their records."""
-    return Sdrs(key, view.select(key.branch, key.scope.filter, order="id", now=now))
+    return StoredSdrs(key, view.select(key.branch, key.scope.filter, order="id", now=now))
 
 
-def sdrs_follower() -> RecordFollower[SdrsOf, Sdrs]:
+def sdrs_follower() -> RecordFollower[SdrsOf, StoredSdrs]:
     """Return the sparse codes of a store, caught up by the log."""
     return RecordFollower(_MOST_BYTES, sdrs_at)

@@ -36,7 +36,7 @@ from recollect.indexes.scoring.dense import Dense, DenseIndex, DenseView, Quanti
 from recollect.ledger.commits import Branch, Head
 from recollect.records.record import Record
 from recollect.stores.base import ReadView, Store, View
-from recollect.stores.derived_protocols import Model, Vectors
+from recollect.stores.derived_protocols import VectorModel, Vectors
 from recollect.stores.ordering import expired
 
 #: (number of records processed so far, total)
@@ -59,11 +59,11 @@ class VectorSource(Protocol):
         """The floors of the model."""
         ...
 
-    def vectors_of(self, model: Model, branch: Branch, table: Table) -> tuple[DenseView | None, str]:
+    def vectors_of(self, model: VectorModel, branch: Branch, table: Table) -> tuple[DenseView | None, str]:
         """Return the vectors of the documents of a table; None and the reason if there are none."""
         ...
 
-    def reached(self, view: ReadView, branch: Branch, model: Model) -> int:
+    def reached(self, view: ReadView, branch: Branch, model: VectorModel) -> int:
         """Return the seq up to which every text has a vector."""
         ...
 
@@ -79,7 +79,7 @@ class QuestionVector(NamedTuple):
     """
 
     keeper: VectorSource | None
-    model: Model | None = None
+    model: VectorModel | None = None
     vector: Quantised | None = None
     note: str = ""
 
@@ -105,7 +105,7 @@ class QuestionVector(NamedTuple):
         return None
 
 
-class Embedded(NamedTuple):
+class EmbeddedTexts(NamedTuple):
     """The result of embedding texts.
 
     Attributes:
@@ -135,11 +135,11 @@ class PastVectors(NamedTuple):
         """The floors of the model."""
         return self.keeper.floors
 
-    def vectors_of(self, model: Model, branch: Branch, table: Table) -> tuple[DenseView | None, str]:
+    def vectors_of(self, model: VectorModel, branch: Branch, table: Table) -> tuple[DenseView | None, str]:
         """Return the vectors of the documents of a table. See `VectorSource`."""
         return self.keeper.vectors_of(model, branch, table, past=True)
 
-    def reached(self, view: ReadView, branch: Branch, model: Model) -> int:
+    def reached(self, view: ReadView, branch: Branch, model: VectorModel) -> int:
         """Return the seq up to which every text of the moment has a vector."""
         return min(self.keeper.reached(self.present, branch, model), self.seq)
 
@@ -177,9 +177,9 @@ class VectorKeeper:
         self.key = key
         self.floors = floors_of(embedder)
         self._lock = threading.Lock()
-        self._cached: Budget[tuple[Branch, Model], _CachedVectors] = Budget(budget_bytes)
+        self._cached: Budget[tuple[Branch, VectorModel], _CachedVectors] = Budget(budget_bytes)
         self._loaded = 0
-        self._questions: dict[str, tuple[Model, Quantised]] = {}
+        self._questions: dict[str, tuple[VectorModel, Quantised]] = {}
         #: (namespace, digest) -> reason why the latest run could not embed the text.
         self._failed: dict[tuple[str, bytes], str] = {}
         self._dimension: int | None = None  # of the latest vector, if the embedder does not state it
@@ -231,7 +231,7 @@ class VectorKeeper:
                     None, note=f"the dense signal is not used: {EmbedderError(self.embedder.name, reason)}"
                 )
             vector = quantised(out.vectors[0][None, :])[0]
-            cached = Model(self.embedder.name, len(vector)), vector
+            cached = VectorModel(self.embedder.name, len(vector)), vector
             self._dimension = len(vector)
             if isinstance(self.embedder, Supplied):  # its vectors can be replaced, so do not cache this one
                 return QuestionVector(self, *cached)
@@ -242,7 +242,7 @@ class VectorKeeper:
         return QuestionVector(self, *cached)
 
     def vectors_of(
-        self, model: Model, branch: Branch, table: Table, *, past: bool = False
+        self, model: VectorModel, branch: Branch, table: Table, *, past: bool = False
     ) -> tuple[DenseView | None, str]:
         """Return the vectors of the documents of a table, and ""; None and the reason if there are none.
 
@@ -276,14 +276,14 @@ class VectorKeeper:
             return None, f"the dense signal is not used: {model.name} {_NO_VECTOR}"
         return view, ""
 
-    def reached(self, view: ReadView, branch: Branch, model: Model) -> int:
+    def reached(self, view: ReadView, branch: Branch, model: VectorModel) -> int:
         """Return the seq up to which every text has a vector; 0 if it belongs to another history (a restored copy)."""
         seq, root = self.store.reached(model, branch)
         return seq if in_history(view, branch, seq, root) else 0
 
     # The worker
 
-    def model(self) -> Model:
+    def model(self) -> VectorModel:
         """Return the model with its dimension, of which the embedder is asked once if it does not state it.
 
         Raises:
@@ -291,9 +291,9 @@ class VectorKeeper:
             MissingExtraError: A library that the embedder needs is not installed.
         """
         dimension = self.embedder.dimension or self._dimension
-        return self._asked() if dimension is None else Model(self.embedder.name, dimension)
+        return self._asked() if dimension is None else VectorModel(self.embedder.name, dimension)
 
-    def has_vector(self, model: Model, branch: Branch, table: Table) -> Flags:
+    def has_vector(self, model: VectorModel, branch: Branch, table: Table) -> Flags:
         """Return which documents of a table have a vector of a model.
 
         Raises:
@@ -304,8 +304,8 @@ class VectorKeeper:
         return np.zeros(table.count, dtype=np.bool_) if view is None else view.known
 
     def embed_records(
-        self, store: Store, branch: Branch, model: Model, records: Sequence[Record], seq: int, batch_size: int
-    ) -> Embedded:
+        self, store: Store, branch: Branch, model: VectorModel, records: Sequence[Record], seq: int, batch_size: int
+    ) -> EmbeddedTexts:
         """Embed the texts of some records, those that have no vector yet. See `embed_all`.
 
         Args:
@@ -317,7 +317,7 @@ class VectorKeeper:
             batch_size: Number of texts that are embedded at a time.
         """
         if not records:
-            return Embedded(0, [])
+            return EmbeddedTexts(0, [])
         run = _Run(self, model, branch, store, seq)
         texts = [
             _Text(record.id, digest, text_of(record)) for record in records if (digest := digest_of(record, self.key))
@@ -330,7 +330,7 @@ class VectorKeeper:
 
     def embed_all(
         self, store: Store, branch: Branch, scope: Scope, now: int, batch_size: int, progress: Progress | None
-    ) -> Embedded:
+    ) -> EmbeddedTexts:
         """Embed the texts that have no vector yet, and return how many and which failed.
 
         Vectors that were saved before an error remain.
@@ -355,12 +355,12 @@ class VectorKeeper:
             self.store.reach(model, branch, head.seq, head.root.hash)
         return self._embedded(run)
 
-    def _embedded(self, run: _Run) -> Embedded:
+    def _embedded(self, run: _Run) -> EmbeddedTexts:
         with self._lock:
             reasons = [self._failed.get((run.namespace, digest), "its text was erased") for digest in run.failed]
-        return Embedded(run.done, reasons)
+        return EmbeddedTexts(run.done, reasons)
 
-    def _asked(self) -> Model:
+    def _asked(self) -> VectorModel:
         """Return the model; if the embedder does not state its dimension, a trial text is embedded."""
         dimension = self.embedder.dimension
         if dimension is None:
@@ -368,9 +368,9 @@ class VectorKeeper:
             if 0 not in out.vectors:
                 raise EmbedderError(self.embedder.name, f"a trial text: {out.refused[0]}")
             dimension = self._dimension = len(out.vectors[0])
-        return Model(self.embedder.name, dimension)
+        return VectorModel(self.embedder.name, dimension)
 
-    def _candidates(self, store: Store, branch: Branch, scope: Scope, model: Model) -> tuple[Head, list[str]]:
+    def _candidates(self, store: Store, branch: Branch, scope: Scope, model: VectorModel) -> tuple[Head, list[str]]:
         """Return the newest commit, and the ids of the records that may lack a vector."""
         with store.read() as view:
             head = view.head(branch)
@@ -393,7 +393,7 @@ class VectorKeeper:
 
     def keep(
         self,
-        model: Model,
+        model: VectorModel,
         namespace: str,
         vectors: dict[bytes, Floats],
         failed: dict[bytes, str],
@@ -415,7 +415,7 @@ class VectorKeeper:
         if dimension is None:  # do not call the model: use the dimension of its newest vectors
             named = [model for model, _ in self.store.models(branch.namespace) if model.name == self.embedder.name]
             dimension = named[-1].dimension if named else None
-        model = None if dimension is None else Model(self.embedder.name, dimension)
+        model = None if dimension is None else VectorModel(self.embedder.name, dimension)
         with_vector = self.store.embedded_digests(model, branch.namespace) if model else set()
         total = done = 0
         failed = []
@@ -486,7 +486,7 @@ class _Run:
     that are erased while the embedder works are not stored.
     """
 
-    def __init__(self, keeper: VectorKeeper, model: Model, branch: Branch, store: Store, seq: int) -> None:
+    def __init__(self, keeper: VectorKeeper, model: VectorModel, branch: Branch, store: Store, seq: int) -> None:
         self._keeper = keeper
         self._model = model
         self._branch = branch

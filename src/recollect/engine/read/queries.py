@@ -35,7 +35,7 @@ from recollect.engine.read.recall import recall
 from recollect.engine.read.record_loader import Records
 from recollect.engine.read.replaced import replaced
 from recollect.engine.read.similar import Candidates, by_cosine
-from recollect.engine.read.terms import Glossary
+from recollect.engine.read.terms import TermsOfAgent
 from recollect.engine.results import Hits, NamespaceHead, RecordList
 from recollect.engine.scope import Scope
 from recollect.engine.sdr_results import FoundSdr
@@ -55,8 +55,8 @@ from recollect.operations import (
     Get,
     GetPolicies,
     GetQuota,
-    Head,
     Namespaces,
+    ReadHead,
     ReadTree,
     Recall,
     RecallSdrs,
@@ -259,7 +259,7 @@ class Reading:
             out |= {"seq": head.seq, "root": head.root.hash.hex(), "store": self.facts()}
         return out
 
-    def head(self, operation: Head) -> NamespaceHead:
+    def head(self, operation: ReadHead) -> NamespaceHead:
         """Return the newest commit and the root, and the head of the log if it is requested."""
         self._check_whole("the head (root and seq), which covers the whole namespace,")
         head = self.view.head(self.branch)
@@ -276,11 +276,11 @@ class Reading:
         records = self.view.select(self.branch, self.scope.filter, order="id", now=self.now)
         return Mentions(MentionIndex(records), self.scope, self.now)
 
-    def glossary(self, operation: RecallTerms | AnnotateTerms | SharedNames) -> Glossary:
+    def glossary(self, operation: RecallTerms | AnnotateTerms | SharedNames) -> TermsOfAgent:
         """Return the terms of the agent that an operation names, read from all of its records."""
         tokenizer = operation.tokenizer if isinstance(operation, RecallTerms) else None
         terms = terms_at(self.view, TermsOf(self.branch, self.scope, operation.agent, tokenizer), self.now)
-        return Glossary(terms, self.now)
+        return TermsOfAgent(terms, self.now)
 
     def tree(self, operation: ReadTree) -> list[TreeEntry]:
         """Return a node and all below it, read from the records of all nodes."""

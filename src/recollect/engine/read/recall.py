@@ -16,7 +16,7 @@ from recollect.deadlines import current
 from recollect.engine.index.vectors import QuestionVector
 from recollect.engine.read.filter_bounds import UNBOUNDED, bounds, of_scope
 from recollect.engine.read.record_loader import Records
-from recollect.engine.read.replaced import NONE_REPLACED, Replaced, replaced
+from recollect.engine.read.replaced import NONE_REPLACED, Replacements, replaced
 from recollect.engine.read.validity import by_validity, lapsed_at, time_in_question
 from recollect.engine.results import Hit, Hits, Plan, Why, Word
 from recollect.engine.scope import Scope
@@ -156,7 +156,7 @@ def recall(
 def _scores(
     question: Question,
     view: WordView,
-    links: Replaced,
+    links: Replacements,
     dense: Dense | None,
     best: int | None,
     among: Flags | None,

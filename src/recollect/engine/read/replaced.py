@@ -56,7 +56,7 @@ class _Links(NamedTuple):
 _NO_LINKS = _Links(_NOTHING, _NOTHING, (), _NOTHING)
 
 
-class Replaced(NamedTuple):
+class Replacements(NamedTuple):
     """Which live documents are replaced by which, and from when.
 
     Attributes:
@@ -95,10 +95,10 @@ class Replaced(NamedTuple):
         return int(self.since[begin:end].min()) if end > begin else None
 
 
-NONE_REPLACED = Replaced(_NOTHING, _NOTHING, _NOTHING, (_NOTHING, _NOTHING))
+NONE_REPLACED = Replacements(_NOTHING, _NOTHING, _NOTHING, (_NOTHING, _NOTHING))
 
 
-def replaced(view: ReadView, branch: Branch, words: WordView) -> Replaced:
+def replaced(view: ReadView, branch: Branch, words: WordView) -> Replacements:
     """Return what is replaced among the live documents of an index.
 
     Args:
@@ -113,14 +113,14 @@ def replaced(view: ReadView, branch: Branch, words: WordView) -> Replaced:
     if not words.in_use(term):  # most stores stop here
         return NONE_REPLACED
     table = words.table
-    found: list[Replaced] = table.derived.get(_CACHE, [])
+    found: list[Replacements] = table.derived.get(_CACHE, [])
     if not found:
         found = [_replaced(view, branch, words, words.occurrences(term) >> POSITION_BITS)]
         table.derived[_CACHE] = found
     return found[0]
 
 
-def _replaced(view: ReadView, branch: Branch, words: WordView, heirs: Ints) -> Replaced:
+def _replaced(view: ReadView, branch: Branch, words: WordView, heirs: Ints) -> Replacements:
     table = words.table
     links = _links(view, branch, table, heirs)
     usable = (links.heirs < table.count) & table.alive[np.minimum(links.heirs, table.count - 1)]
@@ -137,7 +137,7 @@ def _replaced(view: ReadView, branch: Branch, words: WordView, heirs: Ints) -> R
     of, numbers = _without_circles(of[may], numbers[may])
     order = np.lexsort((of, numbers))
     of, numbers = of[order], numbers[order]
-    return Replaced(numbers, of, _begins(of, table), (heirs, _begins(heirs, table)))
+    return Replacements(numbers, of, _begins(of, table), (heirs, _begins(heirs, table)))
 
 
 def _begins(heirs: Ints, table: Table) -> Ints:

@@ -28,7 +28,7 @@ _ROOT = re.compile("[0-9a-fA-F]{64}")
 _ORDER = "at"
 
 
-class Point(NamedTuple):
+class PastPoint(NamedTuple):
     """A resolved moment.
 
     Attributes:
@@ -58,7 +58,7 @@ class Point(NamedTuple):
         return Moment(cursors.after(key, _ORDER, branch, Scope()), datetime_of(self.now).astimezone(UTC))
 
 
-def point_of(token: str, branch: Branch, cursors: Cursors) -> Point:
+def point_of(token: str, branch: Branch, cursors: Cursors) -> PastPoint:
     """Return the moment of a token.
 
     Raises:
@@ -68,10 +68,10 @@ def point_of(token: str, branch: Branch, cursors: Cursors) -> Point:
         where, now = cursors.sort_key(token, _ORDER, branch, Scope())
     except InvalidArgumentError:
         raise InvalidArgumentError("moment", token, "must be the token of a moment of this memory") from None
-    return Point(int(str(where)[:16], 16), bytes.fromhex(str(where)[16:]), int(now))
+    return PastPoint(int(str(where)[:16], 16), bytes.fromhex(str(where)[16:]), int(now))
 
 
-def resolve(target: Pin, view: View, branch: Branch, scope: Scope, cursors: Cursors, now: int) -> Point:
+def resolve(target: Pin, view: View, branch: Branch, scope: Scope, cursors: Cursors, now: int) -> PastPoint:
     """Return the moment that a target names.
 
     Args:
@@ -99,7 +99,7 @@ def resolve(target: Pin, view: View, branch: Branch, scope: Scope, cursors: Curs
         reached = cursors.reached(target.named, branch, scope, view.head(branch).seq)
         return _at_seq(view, branch, _newest_visible(view, branch, scope, cursors, reached), now)
     if scope.fixed and target.seq is not None:
-        return Point(0, EMPTY, TIMES.start)  # the time of the first commit would reveal it
+        return PastPoint(0, EMPTY, TIMES.start)  # the time of the first commit would reveal it
     if target.seq is not None:
         newest = view.head(branch).seq
         if not 0 <= target.seq <= newest:
@@ -116,15 +116,15 @@ def resolve(target: Pin, view: View, branch: Branch, scope: Scope, cursors: Curs
     return _at_snapshot(target, view, branch, now)
 
 
-def _at_seq(view: View, branch: Branch, seq: int, now: int) -> Point:
+def _at_seq(view: View, branch: Branch, seq: int, now: int) -> PastPoint:
     """Return the moment of a commit; that of 0 is just before the first commit."""
     head = view.head_at(branch, seq or 1)
     if seq and head is not None:
-        return Point(seq, head.root.hash, head.micros)
-    return Point(0, EMPTY, now if head is None else head.micros - 1)
+        return PastPoint(seq, head.root.hash, head.micros)
+    return PastPoint(0, EMPTY, now if head is None else head.micros - 1)
 
 
-def _at_time(view: View, branch: Branch, micros: int, now: int) -> Point:
+def _at_time(view: View, branch: Branch, micros: int, now: int) -> PastPoint:
     """Return the moment of a time; that of a time in the future is the present."""
 
     def time_of(seq: int) -> int:
@@ -136,7 +136,7 @@ def _at_time(view: View, branch: Branch, micros: int, now: int) -> Point:
     return _at_seq(view, branch, seq, now)._replace(now=min(micros, now))
 
 
-def _at_root(view: View, branch: Branch, root: bytes, now: int) -> Point:
+def _at_root(view: View, branch: Branch, root: bytes, now: int) -> PastPoint:
     """Return the moment of the newest commit with a root."""
     seq = 0 if root == EMPTY and not view.head(branch).seq else view.newest_with(branch, root)
     if seq is None:
@@ -144,7 +144,7 @@ def _at_root(view: View, branch: Branch, root: bytes, now: int) -> Point:
     return _at_seq(view, branch, seq, now)
 
 
-def _at_snapshot(target: Pin, view: View, branch: Branch, now: int) -> Point:
+def _at_snapshot(target: Pin, view: View, branch: Branch, now: int) -> PastPoint:
     """Return the moment of a snapshot: the one place where names and indexes are looked up."""
     snapshots = view.snapshots(branch)
     if target.index is not None:
@@ -159,7 +159,7 @@ def _at_snapshot(target: Pin, view: View, branch: Branch, now: int) -> Point:
     return _of_snapshot(_at_seq(view, branch, found.seq, now), found)
 
 
-def _of_snapshot(point: Point, snapshot: Snapshot) -> Point:
+def _of_snapshot(point: PastPoint, snapshot: Snapshot) -> PastPoint:
     """Return the moment of a snapshot. What lies beside the records is read by its time: a commit may be much older."""
     return point._replace(now=max(point.now, snapshot.micros) if point.seq else snapshot.micros)
 

@@ -7,7 +7,7 @@ from recollect.engine.term_results import Annotation, FoundTerm, SharedName
 from recollect.operations.terms import AnnotateTerms, RecallTerms, SharedNames
 
 
-class Glossary:
+class TermsOfAgent:
     """The terms of an agent as they are at a time.
 
     Args:

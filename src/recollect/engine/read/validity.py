@@ -16,20 +16,20 @@ from datetime import date, datetime, time, timedelta
 
 import numpy as np
 
-from recollect.engine.read.replaced import Replaced
+from recollect.engine.read.replaced import Replacements
 from recollect.indexes.documents.columns import NEVER, Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import ONE
 from recollect.indexes.parameters import LAPSED
 from recollect.indexes.scoring.scores import NOTHING, Scores
 from recollect.records.codec import microseconds
-from recollect.text.dates import Named
+from recollect.text.dates import NamedDates
 
 #: This many of the best records that are not valid pass their score to those that replace them.
 MOST_REPLACED = 100
 
 
-def time_in_question(dates: Named, reference: datetime) -> tuple[int, int] | None:
+def time_in_question(dates: NamedDates, reference: datetime) -> tuple[int, int] | None:
     """Return the begin and the end (excluded) of the time that a question is about, in microseconds since 1970.
 
     None if it names months or days of no particular year.
@@ -51,7 +51,7 @@ def time_in_question(dates: Named, reference: datetime) -> tuple[int, int] | Non
     return microseconds(datetime.combine(first, midnight)), end
 
 
-def _of_years(dates: Named) -> tuple[date, date]:
+def _of_years(dates: NamedDates) -> tuple[date, date]:
     """Return the first and the last day of the days, months or years that a question names with years."""
     year, last_year = min(dates.years), max(dates.years)
     if dates.days:
@@ -64,7 +64,7 @@ def _of_years(dates: Named) -> tuple[date, date]:
     return date(year, month, day), date(last_year, last_month, last_day)
 
 
-def lapsed_at(span: tuple[int, int], table: Table, replaced: Replaced) -> Ints:
+def lapsed_at(span: tuple[int, int], table: Table, replaced: Replacements) -> Ints:
     """Return the live documents that are valid at no time of a span, ascending."""
     lapsed = table.lapsed(*span)
     if not len(replaced.replacing[0]):
@@ -72,7 +72,7 @@ def lapsed_at(span: tuple[int, int], table: Table, replaced: Replaced) -> Ints:
     return np.union1d(lapsed, np.union1d(replaced.before(span[0]), replaced.later(span[1])))
 
 
-def by_validity(scores: Scores, scored: Callable[[Ints], Scores], lapsed: Ints, replaced: Replaced) -> Scores:
+def by_validity(scores: Scores, scored: Callable[[Ints], Scores], lapsed: Ints, replaced: Replacements) -> Scores:
     """Return the scores of the documents that a question reaches, and of those that replace them, with their validity.
 
     Args:
@@ -99,7 +99,7 @@ def by_validity(scores: Scores, scored: Callable[[Ints], Scores], lapsed: Ints, 
     return replace(scores, placed=placed, replaces=replaces)
 
 
-def _heirs(scores: Scores, lapsed: Ints, replaced: Replaced) -> dict[int, int]:
+def _heirs(scores: Scores, lapsed: Ints, replaced: Replacements) -> dict[int, int]:
     """Map each valid document that replaces a reached one that is not to the best score of those that it replaces."""
     numbers, totals, table = scores.numbers, scores.totals, scores.query.view.table
     old = np.flatnonzero(np.isin(numbers, lapsed) & (totals > 0))

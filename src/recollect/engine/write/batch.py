@@ -16,7 +16,7 @@ from recollect.engine.read.below import Below
 from recollect.engine.read.filter_bounds import as_ids, bounds, index_helps
 from recollect.engine.read.full_text import grep
 from recollect.engine.read.queries import Reading
-from recollect.engine.read.targets import Point
+from recollect.engine.read.targets import PastPoint
 from recollect.engine.results import Failed, Hits, Outcome, RecordList, Report
 from recollect.engine.scope import Scope
 from recollect.engine.sdr_results import FoundSdr
@@ -309,7 +309,7 @@ class Writing:
             raise ScopeError("sweeping the namespace", str(self._scope))
         return self.writer.sweep(operation.limit)
 
-    def rollback(self, point: Point, unreadable: Set[bytes]) -> Restored:
+    def rollback(self, point: PastPoint, unreadable: Set[bytes]) -> Restored:
         """Restore the state of a moment, except these versions."""
         point.head_in(self.transaction, self._branch)  # the history is the same
         return rollback(self.transaction, self.writer, self._branch, point.seq, unreadable)

@@ -20,7 +20,7 @@ from recollect.engine.write.admission import Admission
 from recollect.engine.write.branches import align_with_branches
 from recollect.engine.write.drafts import CONVERSATION, Draft, Intake, draft
 from recollect.engine.write.edits import edits, is_summary_prompt
-from recollect.engine.write.replay import SYSTEM, USER, Said, Search, ordinals_of, said_by
+from recollect.engine.write.replay import SYSTEM, USER, Said, TurnSearch, ordinals_of, said_by
 from recollect.errors import RecollectError, RejectedError
 from recollect.messages import Turn
 from recollect.operations import AddMessages, Remember
@@ -113,7 +113,7 @@ class Addition:
             fields["metadata"] = turn.metadata
         return draft(Remember(content=turn.content, fields=fields), self._scope, self._time, self._intake)
 
-    def known(self, search: Search, start: int = 0) -> dict[int, Outcome]:
+    def known(self, search: TurnSearch, start: int = 0) -> dict[int, Outcome]:
         """Return the outcomes of the turns from index `start` on that are stored or were forgotten, by their index."""
         stored = search.turns(self.conversation).said(self._user, self._agent)
         if not stored.turns and not stored.prompts:
@@ -165,7 +165,7 @@ class Addition:
 
     def _edited(
         self,
-        search: Search,
+        search: TurnSearch,
         stored: Said,
         left: frozenset[int],
         indexes: Sequence[int],

@@ -47,7 +47,7 @@ class Repeated(NamedTuple):
     head: Head
 
 
-class Replay(NamedTuple):
+class KnownTurns(NamedTuple):
     """The drafts that repeat stored turns, because a conversation is passed again, as of a commit.
 
     Attributes:
@@ -237,7 +237,7 @@ def turns_of(scope: Scope, conversation: str) -> Filter:
 
 
 @dataclass(frozen=True)
-class Search:
+class TurnSearch:
     """What `find_replay` reads, as a transaction sees it.
 
     Attributes:
@@ -305,7 +305,7 @@ class Search:
         return before is not None and before.after is not None
 
 
-def find_replay(drafts: Sequence[Draft], search: Search) -> Replay:
+def find_replay(drafts: Sequence[Draft], search: TurnSearch) -> KnownTurns:
     """Find the drafts that repeat stored turns, because a conversation is passed again (`alignment`).
 
     Turns that were forgotten stay forgotten. All other drafts are new turns, as if they were passed one by one.
@@ -333,7 +333,7 @@ def find_replay(drafts: Sequence[Draft], search: Search) -> Replay:
         for at, place in found.items():
             out[indexes[at]] = Repeated(None if place is None else existing[place].record, head)
     ids = frozenset(each.record.id for each in out.values() if each.record is not None)
-    return Replay(out, head.seq, frozenset(by_conversation), ids)
+    return KnownTurns(out, head.seq, frozenset(by_conversation), ids)
 
 
 def ordinals_of(keys: Sequence[Hashable]) -> list[int]:
@@ -350,7 +350,7 @@ def ordinals_of(keys: Sequence[Hashable]) -> list[int]:
     return out
 
 
-def outdated(replay: Replay, transaction: Transaction, branch: Branch) -> bool:
+def outdated(replay: KnownTurns, transaction: Transaction, branch: Branch) -> bool:
     """Return whether other commits have changed turns of the conversations since the replay was computed."""
     if transaction.head(branch).seq == replay.seq:
         return False

@@ -23,7 +23,7 @@ from recollect.engine.write.head_cache import TrieKeeper
 from recollect.engine.write.messages import Addition
 from recollect.engine.write.naming import Naming
 from recollect.engine.write.quotas import Room, UsageTotalsCache
-from recollect.engine.write.replay import Repeated, Replay, Search, TurnCache, find_replay, outdated
+from recollect.engine.write.replay import KnownTurns, Repeated, TurnCache, TurnSearch, find_replay, outdated
 from recollect.errors import (
     ConflictError,
     InvalidRecordError,
@@ -711,12 +711,12 @@ class Writer:
 
     # Replays
 
-    def outdated(self, known: Replay) -> bool:
+    def outdated(self, known: KnownTurns) -> bool:
         """Return whether other commits have changed turns of the conversations since the replay was computed."""
         return outdated(known, self._tx, self._branch)
 
-    def _search(self) -> Search:
-        return Search(
+    def _search(self) -> TurnSearch:
+        return TurnSearch(
             self._tx,
             self._branch,
             self._scope,
@@ -727,7 +727,7 @@ class Writer:
             self._turns,
         )
 
-    def find_replay(self, drafts: Sequence[Draft]) -> Replay:
+    def find_replay(self, drafts: Sequence[Draft]) -> KnownTurns:
         """Find the drafts that repeat stored turns, because a conversation is passed again."""
         return find_replay(drafts, self._search())
 

@@ -318,7 +318,7 @@ def _relinked(links: Numbers, dropped: Flags) -> Numbers:
         own[leap] = own[own[leap]]
 
 
-class Documents:
+class TableBuilder:
     """The table under construction: one writer, any number of views.
 
     Args:
@@ -370,13 +370,13 @@ class Documents:
         due = np.flatnonzero(self._columns["expires"] != NEVER)
         self._due = sorted(zip(self._columns["expires"][due].tolist(), due.tolist(), strict=True))
 
-    def fork(self) -> Documents:
+    def fork(self) -> TableBuilder:
         """Return an independent copy.
 
         Cost:
             One copy of the columns, and of the rows added after the segment.
         """
-        copy = Documents()
+        copy = TableBuilder()
         copy.__dict__.update(self.__dict__)
         copy._columns = {name: column.copy() for name, column in self._columns.items()}
         copy.rows, copy.speakers, copy.values = self.rows.fork(), self.speakers.fork(), self.values.fork()

@@ -21,7 +21,7 @@ from recollect.indexes.documents.row_data import Rows, Values
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS as FRACTION_BITS
 from recollect.indexes.kernels.factors import BY_KIND
-from recollect.indexes.kernels.types import About, Kernels, Layout, Summary, Wanted
+from recollect.indexes.kernels.types import About, BlockLayout, Kernels, TermSummary, Wanted
 from recollect.indexes.parameters import FROM_BEFORE
 from recollect.indexes.words.postings import Postings
 from recollect.indexes.words.segment import Segment
@@ -37,7 +37,7 @@ _REACH = len(FROM_BEFORE)
 _NOTHING: Ints = np.zeros(0, dtype=np.int64)
 
 
-class Base:
+class SegmentBase:
     """What is computed once for a segment: its blocks, and the summaries of its terms.
 
     Args:
@@ -78,7 +78,7 @@ class Base:
         of, lender = _far_lenders(self.table, _around(self.table, linked, _REACH - 1))
         #: Lenders of a block that are not next to it: the blocks, ascending, and one lender for each.
         self.far_blocks, self.far_lenders = of, lender
-        self._summaries: OrderedDict[int, Summary] = OrderedDict()
+        self._summaries: OrderedDict[int, TermSummary] = OrderedDict()
         self._titles: set[int] = set()  # the terms of titles among those that were ever summarized
         self._summary_bytes = 0
         self._most_bytes = _most_summary_bytes(segment)
@@ -88,7 +88,7 @@ class Base:
         """The approximate memory in bytes, besides that of the segment: K of each document, and the summaries."""
         return 8 * self.documents + self._summary_bytes
 
-    def summary(self, kernels: Kernels, postings: Postings, term: int, is_title: bool) -> Summary:
+    def summary(self, kernels: Kernels, postings: Postings, term: int, is_title: bool) -> TermSummary:
         """Return the summary of a term of a question; that of the least recently used term is evicted."""
         number = postings.terms[term]
         found = self._summaries.get(number)
@@ -100,7 +100,7 @@ class Base:
             self._summaries.move_to_end(number)
         return found
 
-    def _summarized(self, kernels: Kernels, number: int, occurrences: Ints, is_title: bool) -> Summary:
+    def _summarized(self, kernels: Kernels, number: int, occurrences: Ints, is_title: bool) -> TermSummary:
         """Compute the summary of a term, and cache it unless the number is NONE."""
         made = kernels.summarize(occurrences, self.table, self.layout, is_title)
         if number != NONE:
@@ -112,7 +112,7 @@ class Base:
                 self._evict()
         return made
 
-    def prepare(self, kernels: Kernels, segment: Segment, previous: Segment, like: Base) -> None:
+    def prepare(self, kernels: Kernels, segment: Segment, previous: Segment, like: SegmentBase) -> None:
         """Compute the summaries of a segment for the terms that were used last in the previous segment.
 
         Args:
@@ -170,7 +170,7 @@ class Base:
         return factors
 
 
-_BASES: WeakKeyDictionary[Segment, Base] = WeakKeyDictionary()
+_BASES: WeakKeyDictionary[Segment, SegmentBase] = WeakKeyDictionary()
 
 
 def bytes_of(segment: Segment) -> int:
@@ -188,11 +188,11 @@ def _most_summary_bytes(segment: Segment) -> int:
     return max(segment.nbytes // _PART, _LEAST_BYTES)
 
 
-def base_of(segment: Segment, table: Table) -> Base:
+def base_of(segment: Segment, table: Table) -> SegmentBase:
     """Return the base of a table that begins with the documents of a segment."""
     base = _BASES.get(segment)
     if base is None:
-        base = _BASES[segment] = Base(segment, table)
+        base = _BASES[segment] = SegmentBase(segment, table)
     return base
 
 
@@ -211,7 +211,7 @@ def prepare(kernels: Kernels, segment: Segment, table: Table, previous: Segment)
 
 
 @dataclass(frozen=True, eq=False)
-class Changes:
+class BaseChanges:
     """The differences between a table and its base.
 
     Attributes:
@@ -235,15 +235,15 @@ class Changes:
     standing: Ints
 
 
-def changes_of(table: Table, base: Base) -> Changes:
+def changes_of(table: Table, base: SegmentBase) -> BaseChanges:
     """Return the differences between a table and its base, computed once for each table."""
-    found: Changes | None = table.__dict__.get("_changes")
+    found: BaseChanges | None = table.__dict__.get("_changes")
     if found is None:
         found = table.__dict__["_changes"] = _compared(table, base)
     return found
 
 
-def _compared(table: Table, base: Base) -> Changes:
+def _compared(table: Table, base: SegmentBase) -> BaseChanges:
     count, first = base.documents, base.table
     alive = table.alive[:count]
     dead = np.flatnonzero(~alive)
@@ -258,7 +258,7 @@ def _compared(table: Table, base: Base) -> Changes:
     lenders = _around(table, np.concatenate([affected[alive[affected]], tail]), _REACH)
     lenders = lenders[lenders < count]
     sessions = table.session[count : table.count]
-    return Changes(
+    return BaseChanges(
         dead,
         blocks,
         changed,
@@ -279,19 +279,19 @@ class Pruned(NamedTuple):
         summaries: The summary of each term.
     """
 
-    base: Base
-    changes: Changes
-    summaries: tuple[Summary, ...]
+    base: SegmentBase
+    changes: BaseChanges
+    summaries: tuple[TermSummary, ...]
 
 
-def standing_blocks(table: Table, base: Base, changes: Changes, wanted: Wanted) -> Ints:
+def standing_blocks(table: Table, base: SegmentBase, changes: BaseChanges, wanted: Wanted) -> Ints:
     """Return the blocks with documents with standing tags that may be hits, ascending."""
     if wanted.among is None:
         return changes.standing
     return _blocks_of(table.governing[wanted.among[table.governing]], base)
 
 
-def kept_of(changes: Changes, wanted: Wanted) -> NDArray[np.uint8]:
+def kept_of(changes: BaseChanges, wanted: Wanted) -> NDArray[np.uint8]:
     """Return which documents of blocks without changes may be hits, as bits."""
     if wanted.among is None:
         return changes.unchanged
@@ -307,7 +307,7 @@ def _next_to(chosen: Flags, numbers: Ints) -> Flags:
     return out
 
 
-def _blocks_of(numbers: Ints, base: Base) -> Ints:
+def _blocks_of(numbers: Ints, base: SegmentBase) -> Ints:
     return np.flatnonzero(_marked(numbers[numbers < base.documents] >> BITS, base.blocks))
 
 
@@ -325,16 +325,18 @@ class Part:
         summaries: The summary of each term.
     """
 
-    layout: Layout
+    layout: BlockLayout
     inside: Flags
     lenders: Ints
     dead: Ints
     with_tail: bool
     tail_sessions: Ints
-    summaries: tuple[Summary, ...]
+    summaries: tuple[TermSummary, ...]
 
 
-def part_of(base: Base, inside: Flags, changes: Changes, summaries: tuple[Summary, ...], *, with_tail: bool) -> Part:
+def part_of(
+    base: SegmentBase, inside: Flags, changes: BaseChanges, summaries: tuple[TermSummary, ...], *, with_tail: bool
+) -> Part:
     """Return a part of the documents: some blocks, and the tail or not."""
     lenders = _NOTHING
     if len(base.far_blocks) or (with_tail and len(changes.lenders)):
@@ -366,7 +368,7 @@ def _around(table: Table, numbers: Ints, steps: int) -> Ints:
     return np.flatnonzero(found)
 
 
-def _layout(sessions: Numbers) -> Layout:
+def _layout(sessions: Numbers) -> BlockLayout:
     """Return the blocks of documents, given the session of each."""
     count = (len(sessions) + (1 << BITS) - 1) >> BITS
     of = np.arange(len(sessions)) >> BITS
@@ -378,7 +380,7 @@ def _layout(sessions: Numbers) -> Layout:
     kept = ~(several & (session == NONE))
     block, session = block[kept], session[kept]
     starts = np.searchsorted(block, np.arange(count + 1)).astype(np.int64)
-    return Layout(len(sessions), BITS, starts, session.astype(np.int64))
+    return BlockLayout(len(sessions), BITS, starts, session.astype(np.int64))
 
 
 def _is_far(links: Numbers, step: int) -> Flags:

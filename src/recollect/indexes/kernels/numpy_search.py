@@ -14,9 +14,9 @@ from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS as FRACTION_BITS
 from recollect.indexes.kernels import blocks
-from recollect.indexes.kernels.blocks import Base, Changes, kept_of, part_of, standing_blocks
+from recollect.indexes.kernels.blocks import BaseChanges, SegmentBase, kept_of, part_of, standing_blocks
 from recollect.indexes.kernels.factors import greatest_factor
-from recollect.indexes.kernels.types import About, Reached, Summary, Wanted, Weights
+from recollect.indexes.kernels.types import About, Reached, TermSummary, Wanted, Weights
 from recollect.indexes.words.postings import Postings
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ class Search:
     weights: Weights
     about: About
     wanted: Wanted
-    base: Base
-    changes: Changes
-    summaries: tuple[Summary, ...]
+    base: SegmentBase
+    changes: BaseChanges
+    summaries: tuple[TermSummary, ...]
 
     def best(self) -> Reached:
         """Return the best documents."""

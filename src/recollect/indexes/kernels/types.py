@@ -22,7 +22,7 @@ RAW = ("words", "trigram", "context", "session", "pair", "title")
 SHARES = (*RAW, "date", "member", "speaker", "dense", "limit", "replaces", "prevails", "recency", "importance")
 #: The row of words in titles.
 TITLE = RAW.index("title")
-#: Bits of fraction of the ratios in a `Summary`.
+#: Bits of fraction of the ratios in a `TermSummary`.
 RATIO_BITS = 15
 
 
@@ -105,7 +105,7 @@ class Matched(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class TermSummary:
     """What the base of an index has of a term, if all of its documents are live. It never changes.
 
     Attributes:
@@ -128,7 +128,7 @@ class Summary:
     least: int
 
     @classmethod
-    def of(cls, most: NDArray[np.uint16], times: Numbers, reached: Flags, least: int) -> Summary:
+    def of(cls, most: NDArray[np.uint16], times: Numbers, reached: Flags, least: int) -> TermSummary:
         """Return a summary from columns with an element for each block, session and document."""
         blocks, sessions, some = (np.flatnonzero(each) for each in (most, times, reached))
         many = len(some) * 32 > len(reached)
@@ -150,7 +150,7 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class BlockLayout:
     """The blocks of the base: runs of documents with consecutive numbers, and of which sessions these are.
 
     Attributes:
@@ -222,7 +222,7 @@ class Kernels(Protocol):
         """Return the documents in which a term has a share, and those of `forced` (distinct), each once."""
         ...
 
-    def summarize(self, occurrences: Ints, table: Table, layout: Layout, is_title: bool) -> Summary:
+    def summarize(self, occurrences: Ints, table: Table, layout: BlockLayout, is_title: bool) -> TermSummary:
         """Return the summary of a term.
 
         Args:

@@ -18,10 +18,10 @@ from recollect.indexes.kernels.types import (
     RAW,
     TITLE,
     About,
-    Layout,
+    BlockLayout,
     Matched,
     Reached,
-    Summary,
+    TermSummary,
     Wanted,
     Weights,
 )
@@ -104,7 +104,7 @@ class NumpyKernels:
         shares[3, turns] = session_sums[session[turns]]
         return Reached(reached, shares, len(reached))
 
-    def summarize(self, occurrences: Ints, table: Table, layout: Layout, is_title: bool) -> Summary:
+    def summarize(self, occurrences: Ints, table: Table, layout: BlockLayout, is_title: bool) -> TermSummary:
         numbers, times = run_lengths(occurrences)
         sessions = table.session[numbers]
         turns = (sessions != NONE) & (not is_title)
@@ -121,15 +121,15 @@ class NumpyKernels:
             most[of[begins]] = np.maximum.reduceat(ratios, begins) + 1
         reached: Flags = np.zeros(table.count, dtype=np.bool_)
         reached[numbers] = True
-        return Summary.of(most, of_sessions, reached, int(ratios.min(initial=1 << RATIO_BITS)))
+        return TermSummary.of(most, of_sessions, reached, int(ratios.min(initial=1 << RATIO_BITS)))
 
     def bounds(
         self,
         postings: Postings,
         table: Table,
         weights: Weights,
-        layout: Layout,
-        summaries: Sequence[Summary],
+        layout: BlockLayout,
+        summaries: Sequence[TermSummary],
         forced: Flags,
     ) -> Ints:
         """Return for each block an upper bound of the sum of all shares of a document, before any factor.
@@ -360,7 +360,7 @@ def _by_session(numbers: Ints, counts: Ints, table: Table) -> tuple[Numbers, Int
 
 
 def _with_tail(
-    summary: Summary, postings: Postings, term: int, table: Table, dead: Ints | None = None
+    summary: TermSummary, postings: Postings, term: int, table: Table, dead: Ints | None = None
 ) -> tuple[Numbers, Ints]:
     """Return the sessions with a term, each once, and its count: what the base has with the tail, less what is dead."""
     begin, end, tail_begin, tail_end = postings.spans[term].tolist()

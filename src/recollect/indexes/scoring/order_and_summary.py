@@ -14,13 +14,13 @@ from recollect.indexes.documents.columns import NONE, Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import ONE
 from recollect.indexes.parameters import OPENING, SPREAD, SUMMARIZED_ASSISTANT
-from recollect.text.requests import Request
+from recollect.text.requests import AskedFor
 
 #: Sessions of which more turns are reached than this have the same factor for the rest of them.
 _MOST_SPREAD = 32
 
 
-def by_place(request: Request, numbers: Ints, table: Table) -> Ints:
+def by_place(request: AskedFor, numbers: Ints, table: Table) -> Ints:
     """Return the factor of each document for an order or a summary, with 16 bits of fraction.
 
     Args:

@@ -33,12 +33,12 @@ from recollect.text.answers import wanted as asks_for
 from recollect.text.asking import is_about_questions
 from recollect.text.change import Holds, asks_what_holds, words_beside
 from recollect.text.date_spans import Span
-from recollect.text.dates import NO_DATES, Named, in_recent_days, named
-from recollect.text.events import Event, events
+from recollect.text.dates import NO_DATES, NamedDates, in_recent_days, named
+from recollect.text.events import NamedEvent, events
 from recollect.text.folding import folded
 from recollect.text.frames import Frame, asks_what_i_said, frame_of, frame_words
 from recollect.text.languages import CODES, known
-from recollect.text.requests import Request, request_of, subject_of, without_kind
+from recollect.text.requests import AskedFor, request_of, subject_of, without_kind
 from recollect.text.words import MAX_WORD, is_unspaced, language_of, runs, stem, terms
 
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're we've our us".split())
@@ -71,10 +71,10 @@ class Question:
 
     asked: tuple[QueryTerm, ...]
     sequence: tuple[str, ...]
-    dates: Named
+    dates: NamedDates
     speaker: int
     wanted: Kind
-    request: Request
+    request: AskedFor
     members: tuple[Member, ...] = ()
     speaker_share: int = 0
     favour: int = SPEAKER
@@ -157,7 +157,7 @@ def read(text: str, view: WordView, now: date, tag: str | None = None) -> Questi
     )
 
 
-def _times_of(happened: Iterable[Event], view: WordView, language: str) -> Iterator[Span]:
+def _times_of(happened: Iterable[NamedEvent], view: WordView, language: str) -> Iterator[Span]:
     """Yield the days that events mean as times: since the day on which the best record tells of it, until or around it.
 
     A record that tells of an event has all words of its name; its last words may be left out.
@@ -171,7 +171,7 @@ def _times_of(happened: Iterable[Event], view: WordView, language: str) -> Itera
         if not pairs:
             continue
         asked = tuple(query_terms(view, pairs))
-        question = Question(asked, tuple(term for term, _ in pairs), NO_DATES, NONE, Kind(0), Request())
+        question = Question(asked, tuple(term for term, _ in pairs), NO_DATES, NONE, Kind(0), AskedFor())
         scores = score(question, view, best=1, among=telling)
         index, _ = next(scores.ranked(1), (NONE, 0))
         if index == NONE or table.micros[scores.numbers[index]] == NO_TIME:
@@ -397,7 +397,7 @@ def _best_with(spoken: Flags, asked: WeightedQuery, about: About, wanted: Wanted
     return Reached(numbers, np.concatenate([first.shares, others.shares], axis=1), first.passed + others.passed)
 
 
-def _extras(forced: Ints, dates: Named, with_member: MemberShares | None, table: Table) -> Extras:
+def _extras(forced: Ints, dates: NamedDates, with_member: MemberShares | None, table: Table) -> Extras:
     """Return the shares of dates and members, before any factor; `forced` are the documents that they admit."""
 
     def shares_of(numbers: Ints) -> Ints:

@@ -14,7 +14,7 @@ from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.parameters import DATE_SHARE
 from recollect.text.date_spans import Span
-from recollect.text.dates import Named
+from recollect.text.dates import NamedDates
 
 #: The share of a document of a month, year or span that the question names.
 _SHARE = (DATE_SHARE << SHARE_BITS) // 100
@@ -22,19 +22,19 @@ _SHARE = (DATE_SHARE << SHARE_BITS) // 100
 _FEW = 8
 
 
-def within(dates: Named, table: Table) -> Flags:
+def within(dates: NamedDates, table: Table) -> Flags:
     """Return which documents, by number, are live and within the spans or times that a question names."""
     out: Flags = _of_spans(dates.spans, table.civil[: table.count]) | _of_moments(dates, table.micros[: table.count])
     return out & table.alive[: table.count]
 
 
-def exact(dates: Named, table: Table) -> Ints:
+def exact(dates: NamedDates, table: Table) -> Ints:
     """Return the live documents of the exact days and times that a question names, which are hits without a word."""
     of_days = _of_days(dates, table.civil[: table.count]) | _of_moments(dates, table.micros[: table.count])
     return np.flatnonzero(of_days & table.alive[: table.count])
 
 
-def date_shares(dates: Named, table: Table, numbers: Ints | Numbers) -> Ints:
+def date_shares(dates: NamedDates, table: Table, numbers: Ints | Numbers) -> Ints:
     """Return one date share for a month, year or span that the question names, and two for an exact day or time.
 
     A day of which the question names a part is not exact.
@@ -48,7 +48,7 @@ def date_shares(dates: Named, table: Table, numbers: Ints | Numbers) -> Ints:
     return out
 
 
-def span_bounds(dates: Named, first: Numbers, last: Numbers) -> tuple[Ints, Ints]:
+def span_bounds(dates: NamedDates, first: Numbers, last: Numbers) -> tuple[Ints, Ints]:
     """Return lower and upper bounds of the date shares of documents of ranges of days.
 
     Exact days and times are not taken into account.
@@ -57,7 +57,7 @@ def span_bounds(dates: Named, first: Numbers, last: Numbers) -> tuple[Ints, Ints
     return np.where(same, shares, 0), np.where(same, shares, _SHARE)
 
 
-def _span_shares(dates: Named, civil: Numbers) -> Ints:
+def _span_shares(dates: NamedDates, civil: Numbers) -> Ints:
     """Return the share of each day for the months, years and spans that a question names."""
     out: Ints = np.where(_of_spans(dates.spans, civil) | _of_spans(dates.around, civil), _SHARE, 0)
     if dates.months or dates.years:
@@ -89,7 +89,7 @@ def _of_spans(spans: Iterable[Span], civil: Numbers) -> Flags:
     return out
 
 
-def _of_moments(dates: Named, micros: Ints) -> Flags:
+def _of_moments(dates: NamedDates, micros: Ints) -> Flags:
     """Return which times are in the times of less than a day that a question names."""
     out: Flags = np.zeros(len(micros), dtype=np.bool_)
     for begin, end in {*dates.moments}:
@@ -98,7 +98,7 @@ def _of_moments(dates: Named, micros: Ints) -> Flags:
     return out
 
 
-def _of_days(dates: Named, civil: Numbers) -> Flags:
+def _of_days(dates: NamedDates, civil: Numbers) -> Flags:
     """Return which days are exact days that a question names."""
     out: Flags = np.zeros(len(civil), dtype=np.bool_)
     for first, last in {*dates.spans}:  # a question may repeat a date many times

@@ -48,7 +48,7 @@ RULE = Encoder("rule", 80)
 WHOLE = Encoder("whole", None)
 
 
-class Sdrs(NamedTuple):
+class SparseRows(NamedTuple):
     """The SDRs of some texts, as sparse rows.
 
     Attributes:
@@ -100,7 +100,7 @@ def encoded(text: str, encoder: Encoder = WHOLE) -> list[int]:
     return sorted({bit_of(gram) for gram in grams(text)})[: encoder.most]
 
 
-def encoded_all(texts: Iterable[str], encoder: Encoder = WHOLE) -> Sdrs:
+def encoded_all(texts: Iterable[str], encoder: Encoder = WHOLE) -> SparseRows:
     """Return the SDRs of texts, each the same as `encoded` returns.
 
     Raises:
@@ -119,7 +119,7 @@ def encoded_all(texts: Iterable[str], encoder: Encoder = WHOLE) -> Sdrs:
             size = np.minimum(size, encoder.most)
         bits.append(active.astype(np.uint16))
         sizes.append(size)
-    return Sdrs(np.concatenate(bits), np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64))
+    return SparseRows(np.concatenate(bits), np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64))
 
 
 def packed(bits: Sequence[int] | NDArray[np.uint16]) -> bytes:

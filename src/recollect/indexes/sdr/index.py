@@ -33,9 +33,9 @@ from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.fixed_point import BITS as LOG_BITS
 from recollect.indexes.fixed_point import SHARE_BITS, log_ratio
 from recollect.indexes.sdr.choose import chosen
-from recollect.indexes.sdr.encoding import BITS, Sdrs, encoded_all
+from recollect.indexes.sdr.encoding import BITS, SparseRows, encoded_all
 from recollect.indexes.sdr.rows import Growing, based, joined, rows_of
-from recollect.indexes.sdr.types import FACTOR_BITS, Found, Query, SdrKernels
+from recollect.indexes.sdr.types import FACTOR_BITS, BestRows, Query, SdrKernels
 
 #: Bits of fraction of weights: the weights of 4096 bits among fewer than 2^31 rows add up to less than 2^31.
 _WEIGHT_BITS = 14
@@ -55,7 +55,7 @@ _NO_FACTORS: Ints = np.full(BITS + 1, 1 << FACTOR_BITS, dtype=np.int64)
 _ONE_BIT = (1 << SHARE_BITS) // BITS
 
 
-class SdrHit(NamedTuple):
+class FoundRow(NamedTuple):
     """A row that was found.
 
     Attributes:
@@ -101,9 +101,9 @@ class SdrIndex:
         row = sorted(set(bits))
         if row and not 0 <= row[0] <= row[-1] < BITS:
             raise ValueError(f"the bits of an SDR must be in [0, {BITS}); nothing was added")
-        self.add_all([number], Sdrs(np.array(row, dtype=np.uint16), np.array([0, len(row)], dtype=np.int64)))
+        self.add_all([number], SparseRows(np.array(row, dtype=np.uint16), np.array([0, len(row)], dtype=np.int64)))
 
-    def add_all(self, numbers: Sequence[int], sdrs: Sdrs) -> None:
+    def add_all(self, numbers: Sequence[int], sdrs: SparseRows) -> None:
         """Add SDRs under these numbers.
 
         Raises:
@@ -145,7 +145,7 @@ class SdrIndex:
         rows = self._base.rows
         return rows.bits[rows.offsets[index] : rows.offsets[index + 1]]
 
-    def overlapping(self, bits: Iterable[int], wanted: int) -> list[SdrHit]:
+    def overlapping(self, bits: Iterable[int], wanted: int) -> list[FoundRow]:
         """Return the best `wanted` rows by overlap, best first: see above."""
         query = _bits(bits)
         if not len(query):
@@ -156,7 +156,7 @@ class SdrIndex:
         factors = _FACTORS[BITS - len(query) : 2 * BITS + 1 - len(query)]
         return self._hits(Query(query, weights, 0, inverse, _INVERSE_BITS, factors, 0, 1), wanted, 1)
 
-    def nearest(self, bits: Iterable[int], wanted: int) -> list[SdrHit]:
+    def nearest(self, bits: Iterable[int], wanted: int) -> list[FoundRow]:
         """Return the best `wanted` rows by Hamming distance, best first."""
         query = _bits(bits)
         weights = np.zeros(BITS, dtype=np.int32)
@@ -165,12 +165,12 @@ class SdrIndex:
         add = BITS - len(query)
         return self._hits(Query(query, weights, 1, 1, 0, _NO_FACTORS, add, 0), wanted, _ONE_BIT)
 
-    def _hits(self, query: Query, wanted: int, unit: int) -> list[SdrHit]:
+    def _hits(self, query: Query, wanted: int, unit: int) -> list[FoundRow]:
         kernels = self._kernels or chosen()
-        found: Found = kernels.best(self._base, self._tail.rows(), query, wanted)
+        found: BestRows = kernels.best(self._base, self._tail.rows(), query, wanted)
         order = np.lexsort((found.numbers, -found.values))
         rows = zip(*(column[order].tolist() for column in found), strict=True)
-        return [SdrHit(number, value * unit, hamming) for number, value, hamming in rows]
+        return [FoundRow(number, value * unit, hamming) for number, value, hamming in rows]
 
     def _weighed(self, query: Ints) -> NDArray[np.int32]:
         """Return the weights of bits, which are cached until the rows change."""

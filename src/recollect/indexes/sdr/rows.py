@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import NONE, Ints
-from recollect.indexes.sdr.encoding import BITS, Sdrs
-from recollect.indexes.sdr.types import Base, Rows
+from recollect.indexes.sdr.encoding import BITS, SparseRows
+from recollect.indexes.sdr.types import SdrBase, SdrRows
 
 #: A bit that more than one in this many rows have is stored as a column of flags. At this share, flags take twice the
 #: space of postings and are read about twice as fast (measured); for a bit of half of all rows they take half the
@@ -20,7 +20,7 @@ _COMMON_SHARE = 8
 T = TypeVar("T", bound=np.generic)
 
 
-def rows_of(numbers: Sequence[int] | Ints, sdrs: Sdrs) -> Rows:
+def rows_of(numbers: Sequence[int] | Ints, sdrs: SparseRows) -> SdrRows:
     """Return SDRs with their numbers.
 
     Raises:
@@ -34,10 +34,10 @@ def rows_of(numbers: Sequence[int] | Ints, sdrs: Sdrs) -> Rows:
     rising[sdrs.offsets[1:][np.diff(sdrs.offsets) > 0] - 1] = True  # the last bit of a row has no successor
     if not rising.all() or (len(sdrs.bits) and int(sdrs.bits.max()) >= BITS):
         raise ValueError(f"the bits of an SDR must be ascending and below {BITS}; nothing was added")
-    return Rows(of, sdrs.bits, sdrs.offsets, np.ones(len(of), dtype=np.bool_))
+    return SdrRows(of, sdrs.bits, sdrs.offsets, np.ones(len(of), dtype=np.bool_))
 
 
-def joined(one: Rows, other: Rows) -> Rows:
+def joined(one: SdrRows, other: SdrRows) -> SdrRows:
     """Return the live rows of both, sorted by number."""
     numbers = np.concatenate([one.numbers, other.numbers])
     bits = np.concatenate([one.bits, other.bits])
@@ -49,10 +49,10 @@ def joined(one: Rows, other: Rows) -> Rows:
         begins, ends = offsets[order], np.cumsum(sizes)
         bits = bits[np.repeat(begins - (ends - sizes), sizes) + np.arange(int(sizes.sum()))]
         numbers, offsets = numbers[order], np.concatenate([[0], ends]).astype(np.int64)
-    return Rows(numbers, bits, offsets, np.ones(len(order), dtype=np.bool_))
+    return SdrRows(numbers, bits, offsets, np.ones(len(order), dtype=np.bool_))
 
 
-def based(rows: Rows) -> Base:
+def based(rows: SdrRows) -> SdrBase:
     """Build the base of rows that are all live and sorted by number.
 
     Cost:
@@ -72,7 +72,7 @@ def based(rows: Rows) -> Base:
     listed = np.where(common == NONE, having, 0)
     postings = owners[np.repeat(common == NONE, having)]
     starts = np.concatenate([[0], np.cumsum(listed)]).astype(np.int64)
-    return Base(rows, sizes.astype(np.uint16), postings, starts, common, flags)
+    return SdrBase(rows, sizes.astype(np.uint16), postings, starts, common, flags)
 
 
 class Growing:
@@ -97,10 +97,10 @@ class Growing:
         """Number of rows, removed ones included."""
         return self._rows
 
-    def rows(self) -> Rows:
+    def rows(self) -> SdrRows:
         """Return the current rows. Later additions and removals may be visible in them."""
         end = self._rows
-        return Rows(self._numbers[:end], self._column[: self._bits], self._offsets[: end + 1], self._alive[:end])
+        return SdrRows(self._numbers[:end], self._column[: self._bits], self._offsets[: end + 1], self._alive[:end])
 
     def row(self, number: int) -> NDArray[np.uint16]:
         """Return the bits of a live row.
@@ -111,7 +111,7 @@ class Growing:
         index = self._indexes[number]
         return self._column[self._offsets[index] : self._offsets[index + 1]]
 
-    def extend(self, rows: Rows) -> None:
+    def extend(self, rows: SdrRows) -> None:
         """Add rows with new numbers."""
         end, bits = self._rows + len(rows.numbers), self._bits + len(rows.bits)
         self._numbers, self._alive = _room(self._numbers, end), _room(self._alive, end)

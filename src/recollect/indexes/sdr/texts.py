@@ -13,7 +13,7 @@ import numpy as np
 
 from recollect.indexes.fixed_point import ONE, SHARE_BITS, logistic_of
 from recollect.indexes.sdr.encoding import BITS, RULE, encoded, encoded_all
-from recollect.indexes.sdr.index import SdrHit, SdrIndex
+from recollect.indexes.sdr.index import FoundRow, SdrIndex
 from recollect.indexes.sdr.splitting import split
 
 #: The row of a piece is the number of its text times this, plus the number of the piece.
@@ -91,7 +91,7 @@ class SdrTexts:
         asked = min(wanted, len(self._texts))
         while True:
             rows = self._index.overlapping(bits, asked) if asked else []
-            best: dict[int, SdrHit] = {}
+            best: dict[int, FoundRow] = {}
             for row in rows:
                 best.setdefault(row.number // _MOST_PIECES, row)
             if len(best) >= wanted or len(rows) < asked or asked >= len(self._index):

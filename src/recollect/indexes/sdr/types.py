@@ -1,8 +1,8 @@
 """The interface of the kernels that search SDRs, which exist in NumPy and compiled, with the same results.
 
-Most rows are in a `Base`, which never changes. The postings of a bit list the rows that have it, so a search reads only
-those of the question's bits; bits that many rows have are stored as plain columns instead. Later rows are in a small
-tail, which is read bit by bit.
+Most rows are in a `SdrBase`, which never changes. The postings of a bit list the rows that have it, so a search reads
+only those of the question's bits; bits that many rows have are stored as plain columns instead. Later rows are in a
+small tail, which is read bit by bit.
 
 Both rankings are one sum of weights and one integer formula over it:
 
@@ -26,7 +26,7 @@ from recollect.indexes.documents.columns import Flags, Ints
 FACTOR_BITS = 16
 
 
-class Rows(NamedTuple):
+class SdrRows(NamedTuple):
     """A list of SDRs.
 
     Attributes:
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
     alive: Flags
 
 
-class Base(NamedTuple):
+class SdrBase(NamedTuple):
     """Rows that do not change except for `alive`, and an index of their bits.
 
     Attributes:
@@ -55,7 +55,7 @@ class Base(NamedTuple):
         flags: A row for each common bit, a column for each row of the base: -1 if it has the bit, else 0.
     """
 
-    rows: Rows
+    rows: SdrRows
     sizes: NDArray[np.uint16]
     postings: NDArray[np.uint32]
     starts: Ints
@@ -87,7 +87,7 @@ class Query(NamedTuple):
     least: int
 
 
-class Found(NamedTuple):
+class BestRows(NamedTuple):
     """The best rows, in no particular order.
 
     Attributes:
@@ -106,6 +106,6 @@ class SdrKernels(Protocol):
 
     name: str
 
-    def best(self, base: Base, tail: Rows, query: Query, wanted: int) -> Found:
+    def best(self, base: SdrBase, tail: SdrRows, query: Query, wanted: int) -> BestRows:
         """Return the `wanted` live rows with the greatest values; of equal values, those with the lowest numbers."""
         ...

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import Ints
 from recollect.indexes.kernels.native.library import flags, ints, lib, numbers, passed, struct
-from recollect.indexes.sdr.types import Base, Found, Query, Rows
+from recollect.indexes.sdr.types import BestRows, Query, SdrBase, SdrRows
 
 
 class NativeSdr:
@@ -20,7 +20,7 @@ class NativeSdr:
         # One column of sums is kept for the next question. `pop` and `append` of a deque are thread-safe.
         self._free: deque[NDArray[np.int32]] = deque(maxlen=1)
 
-    def best(self, base: Base, tail: Rows, query: Query, wanted: int) -> Found:
+    def best(self, base: SdrBase, tail: SdrRows, query: Query, wanted: int) -> BestRows:
         count = len(base.sizes)
         try:
             sums = self._free.pop()
@@ -46,10 +46,10 @@ class NativeSdr:
                 of_base, struct("rc_rows", **_rows(tail)), _query(query), numbers(sums[:count]), found
             )
         self._free.append(sums)
-        return Found(*(each[:size] for each in best))
+        return BestRows(*(each[:size] for each in best))
 
 
-def _rows(rows: Rows) -> dict[str, Any]:
+def _rows(rows: SdrRows) -> dict[str, Any]:
     return {
         "numbers": ints(rows.numbers),
         "offsets": ints(rows.offsets),

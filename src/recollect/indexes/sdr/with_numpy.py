@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import NONE, Ints
-from recollect.indexes.sdr.types import FACTOR_BITS, Base, Found, Query, Rows
+from recollect.indexes.sdr.types import FACTOR_BITS, BestRows, Query, SdrBase, SdrRows
 
 
 class NumpySdr:
     name = "numpy"
 
-    def best(self, base: Base, tail: Rows, query: Query, wanted: int) -> Found:
+    def best(self, base: SdrBase, tail: SdrRows, query: Query, wanted: int) -> BestRows:
         shared = base.sizes.astype(np.int64) * -query.penalty
         for bit in query.bits.tolist():
             if base.common[bit] != NONE:
@@ -29,17 +29,17 @@ class NumpySdr:
             indexes = indexes[values[indexes] >= least]
             indexes = indexes[np.lexsort((numbers[indexes], -values[indexes]))[:wanted]]
         having = np.array([_in_both(base.rows, tail, index, query) for index in indexes.tolist()], dtype=np.int64)
-        return Found(numbers[indexes], values[indexes], len(query.bits) + sizes[indexes] - 2 * having)
+        return BestRows(numbers[indexes], values[indexes], len(query.bits) + sizes[indexes] - 2 * having)
 
 
-def _sums(rows: Rows, weights: NDArray[np.int32]) -> Ints:
+def _sums(rows: SdrRows, weights: NDArray[np.int32]) -> Ints:
     """Return the sum of the weights of each row's bits."""
     running = np.concatenate([[0], np.cumsum(weights[rows.bits], dtype=np.int64)])
     out: Ints = running[rows.offsets[1:]] - running[rows.offsets[:-1]]
     return out
 
 
-def _in_both(base: Rows, tail: Rows, index: int, query: Query) -> int:
+def _in_both(base: SdrRows, tail: SdrRows, index: int, query: Query) -> int:
     """Return how many bits of the question a row has. Indexes of the tail continue those of the base."""
     rows, at = (base, index) if index < len(base.numbers) else (tail, index - len(base.numbers))
     return int(np.count_nonzero(query.weights[rows.bits[rows.offsets[at] : rows.offsets[at + 1]]]))

@@ -35,7 +35,7 @@ _UNKNOWN, _FIRST = "\x00", 1
 _SURROGATES = range(0xD800, 0xE000)
 
 
-class Occurrence(NamedTuple):
+class NameSpan(NamedTuple):
     """Where a name occurs in a text.
 
     Attributes:
@@ -71,7 +71,7 @@ class Names:
         self._numbers = list(known.values())
         self._automaton = ahocorasick_rs.AhoCorasick(list(known), matchkind=ahocorasick_rs.MatchKind.LeftmostLongest)
 
-    def find(self, text: str) -> list[Occurrence]:
+    def find(self, text: str) -> list[NameSpan]:
         """Return the occurrences in a text, in order, without overlaps; of those that begin at a place the longest.
 
         Cost:
@@ -81,7 +81,7 @@ class Names:
         ends = list(accumulate(map(len, pieces)))
         spelt = "".join(map(self._symbols.__getitem__, pieces))
         return [
-            Occurrence(ends[start] - len(pieces[start].lstrip()), ends[end - 1], self._numbers[number])
+            NameSpan(ends[start] - len(pieces[start].lstrip()), ends[end - 1], self._numbers[number])
             for number, start, end in self._automaton.find_matches_as_indexes(spelt)
         ]
 

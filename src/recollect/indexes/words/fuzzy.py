@@ -18,7 +18,7 @@ from recollect.indexes.words.surface_forms import comparable, first_trigram, for
 from recollect.text.likeness import may_stand_for
 
 
-class Similar(NamedTuple):
+class SimilarWord(NamedTuple):
     """A known word that resembles an unknown one.
 
     Attributes:
@@ -66,7 +66,7 @@ class Vocabulary:
                 self._by_trigram.setdefault(gram, []).append(added)
         self._known.add((word, stem))  # last: a word in `_known` can be found by all of its trigrams
 
-    def similar(self, word: str, stem: str, in_use: Callable[[str, str], bool]) -> list[Similar]:
+    def similar(self, word: str, stem: str, in_use: Callable[[str, str], bool]) -> list[SimilarWord]:
         """Return the words that are most similar to `word` and that it may stand for (`text.likeness`), best first.
 
         They have at most `MOST_STEMS` different stems. Ties are in alphabetical order.
@@ -87,10 +87,10 @@ class Vocabulary:
             if may_stand_for(known, word) or may_stand_for(its_stem, stem):
                 alike.append((-(2 * common * ONE // (len(grams) + size)), known, its_stem))
         alike.sort()
-        best: dict[str, Similar] = {}
+        best: dict[str, SimilarWord] = {}
         for dice, known, its_stem in alike:
             if its_stem not in best and in_use(known, its_stem):
-                best[its_stem] = Similar(known, its_stem, -dice)
+                best[its_stem] = SimilarWord(known, its_stem, -dice)
                 if len(best) == MOST_STEMS:
                     break
         return list(best.values())

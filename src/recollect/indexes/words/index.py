@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from recollect.indexes.documents.columns import NONE, Document, Flags, Ints
-from recollect.indexes.documents.table import Documents, Table
+from recollect.indexes.documents.table import Table, TableBuilder
 from recollect.indexes.ending import Ending
 from recollect.indexes.fixed_point import ONE, log_ratio
 from recollect.indexes.parameters import COMPOUND_WEIGHT
 from recollect.indexes.words.compounds import related
-from recollect.indexes.words.fuzzy import Similar, Vocabulary
+from recollect.indexes.words.fuzzy import SimilarWord, Vocabulary
 from recollect.indexes.words.postings import LAST_POSITION, POSITION_BITS, Postings, live
 from recollect.indexes.words.segment import Segment
 from recollect.indexes.words.surface_forms import comparable, form
@@ -252,7 +252,7 @@ class WordView:
         """Return the speakers (numbers of `Table.speaker`) whose names contain a term."""
         return set(self.table.speakers_named(term))
 
-    def similar(self, word: str, stem: str) -> list[Similar]:
+    def similar(self, word: str, stem: str) -> list[SimilarWord]:
         """Return known words that resemble an unknown one."""
         return self._vocabulary.similar(word, stem, lambda known, stem: self.in_use(form(known, stem)))
 
@@ -277,7 +277,7 @@ class WordIndex:
 
     def __init__(self, segment: Segment | None = None) -> None:
         self.segment = segment
-        self.documents = Documents(segment)
+        self.documents = TableBuilder(segment)
         self._tails: dict[str, _Tail] = {}
         self._vocabulary = Vocabulary(segment)
         # Term -> the first foreign document number, for terms whose tail belongs to the index from which this one was

@@ -16,7 +16,7 @@ from recollect.indexes.documents.columns import COLUMNS, FIELDS, NONE, Ints, ren
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
 from recollect.indexes.words.index import WordView
 from recollect.indexes.words.postings import POSITION_BITS
-from recollect.indexes.words.segment import Builder, Gathered, Segment, build, digests, in_order
+from recollect.indexes.words.segment import Builder, GatheredTerms, Segment, build, digests, in_order
 from recollect.indexes.words.surface_forms import Forms
 
 
@@ -43,7 +43,7 @@ def merged(view: WordView) -> Segment:
     later = kept[split:].tolist()
     terms = _terms(view, first, number)
     return build(
-        Gathered(
+        GatheredTerms(
             columns,
             _strings(first.ids, kept, rows.id),
             np.concatenate([first.digests[kept[:split]], digests([rows.text(at) for at in later])]),
@@ -81,7 +81,7 @@ def _strings(first: Strings, kept: Ints, later: Callable[[int], str]) -> Strings
 
 
 class _Terms(NamedTuple):
-    """The terms and their occurrences, as in `Gathered`."""
+    """The terms and their occurrences, as in `GatheredTerms`."""
 
     terms: Strings
     forms: Forms

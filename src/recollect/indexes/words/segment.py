@@ -248,7 +248,7 @@ def _is_text(blob: NDArray[np.uint8], ends: NDArray[np.int64]) -> bool:
     return bool(((blob[begins] & 0xC0) != 0x80).all())
 
 
-class Gathered(NamedTuple):
+class GatheredTerms(NamedTuple):
     """Documents and their terms, from which a segment is built.
 
     Attributes:
@@ -278,7 +278,7 @@ class Gathered(NamedTuple):
     occurrences: Ints
 
 
-def build(gathered: Gathered) -> Segment:
+def build(gathered: GatheredTerms) -> Segment:
     """Build a segment.
 
     Cost:
@@ -430,7 +430,7 @@ class Builder:
         columns = {name: column[order] for name, column in columns.items()}
         _link(columns)
         return build(
-            Gathered(
+            GatheredTerms(
                 columns,
                 Strings.of([self._ids[at] for at in order.tolist()]),
                 digests([self._texts[at] for at in order.tolist()]),

@@ -27,11 +27,12 @@ from recollect.keyed.replicated.chain import Chain
 from recollect.keyed.replicated.counter import Counter
 from recollect.keyed.replicated.kept import AwaitedKept, Kept
 from recollect.keyed.replicated.register import Register, Stamp
-from recollect.keyed.replicated.sets import AddWinsSet, Tag
+from recollect.keyed.replicated.sets import AddTag, AddWinsSet
 from recollect.keyed.replicated.state import State
 from recollect.keyed.replicated.textlog import Line, TextLog
 
 __all__ = [
+    "AddTag",
     "AddWinsSet",
     "AwaitedKept",
     "Chain",
@@ -41,6 +42,5 @@ __all__ = [
     "Register",
     "Stamp",
     "State",
-    "Tag",
     "TextLog",
 ]

@@ -23,7 +23,7 @@ REFUSED: tuple[Refused, ...] = get_args(Refused)
 TRIES = 100
 
 
-class Keyed(Protocol):
+class KeyedCalls(Protocol):
     """The calls of a keyed memory that are needed, such as those of a `Shelf`."""
 
     def read(self, key: str) -> bytes | None: ...
@@ -109,7 +109,7 @@ class Kept(_Copy[S]):
 
     def __init__(
         self,
-        memory: Keyed,
+        memory: KeyedCalls,
         key: str,
         state: S,
         *,

@@ -26,7 +26,7 @@ from recollect.keyed.replicated.state import (
 )
 
 
-class Tag(NamedTuple):
+class AddTag(NamedTuple):
     """The identity of one add.
 
     Attributes:
@@ -61,7 +61,7 @@ class AddWinsSet:
         context: For each replica, in order, how many of its tags were seen.
     """
 
-    entries: tuple[tuple[str, tuple[Tag, ...]], ...] = ()
+    entries: tuple[tuple[str, tuple[AddTag, ...]], ...] = ()
     context: tuple[Seen, ...] = ()
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class AddWinsSet:
                 raise InvalidArgumentError("context", (replica, n), "is forged: the replica has not made these tags")
         _check_order("context", [each.replica for each in self.context])
         seen = {each.replica: each.n for each in self.context}
-        used: set[Tag] = set()
+        used: set[AddTag] = set()
         for element, tags in self.entries:
             checked_text("element", element)
             _check_order("tags", list(tags))
@@ -94,7 +94,7 @@ class AddWinsSet:
     def __len__(self) -> int:
         return len(self.entries)
 
-    def tags(self, element: str) -> tuple[Tag, ...]:
+    def tags(self, element: str) -> tuple[AddTag, ...]:
         """Return the live tags of an element; none: it is not in the set."""
         at = bisect_left(self.entries, (element,))
         return self.entries[at][1] if at < len(self.entries) and self.entries[at][0] == element else ()
@@ -117,7 +117,7 @@ class AddWinsSet:
             raise InvalidArgumentError("chain", chain, f"has no tag left: all {chain.most} are used")
         entries, context = dict(self.entries), {each.replica: each for each in self.context}
         # The new tag stands for those that were seen, which keeps one tag an element where nothing is concurrent.
-        entries[element] = (Tag(chain.replica, n),)
+        entries[element] = (AddTag(chain.replica, n),)
         context[chain.replica] = Seen(chain.replica, n, chain.link(n))
         return _made(entries, context)
 
@@ -139,7 +139,7 @@ class AddWinsSet:
         for adds, unseen_by in ((mine - theirs, other), (theirs - mine, self)):
             seen = {each.replica: each.n for each in unseen_by.context}
             live |= {(element, tag) for element, tag in adds if tag.n > seen.get(tag.replica, 0)}
-        entries: dict[str, tuple[Tag, ...]] = {}
+        entries: dict[str, tuple[AddTag, ...]] = {}
         for element, tag in sorted(live):
             entries[element] = (*entries.get(element, ()), tag)
         context = {each.replica: each for each in self.context}
@@ -147,7 +147,7 @@ class AddWinsSet:
             context[each.replica] = max(each, context.get(each.replica, each))
         return _made(entries, context)
 
-    def _adds(self) -> set[tuple[str, Tag]]:
+    def _adds(self) -> set[tuple[str, AddTag]]:
         return {(element, tag) for element, tags in self.entries for tag in tags}
 
     def _check_own(self, other: AddWinsSet, own: str) -> None:
@@ -172,7 +172,7 @@ class AddWinsSet:
         context, entries = decoded("set", data, "context", "entries")
         try:
             made = cls(
-                entries=tuple((element, tuple(Tag(*tag) for tag in tags)) for element, tags in entries),
+                entries=tuple((element, tuple(AddTag(*tag) for tag in tags)) for element, tags in entries),
                 context=tuple(Seen(*each) for each in context),
             )
         except (TypeError, ValueError) as error:  # not lists of as many things
@@ -184,12 +184,12 @@ class AddWinsSet:
         return made
 
 
-def _made(entries: dict[str, tuple[Tag, ...]], context: dict[str, Seen]) -> AddWinsSet:
+def _made(entries: dict[str, tuple[AddTag, ...]], context: dict[str, Seen]) -> AddWinsSet:
     live = tuple((element, entries[element]) for element in sorted(entries) if entries[element])
     return AddWinsSet(entries=live, context=tuple(context[replica] for replica in sorted(context)))
 
 
-def _check_order(name: str, values: Sequence[str | Tag]) -> None:
+def _check_order(name: str, values: Sequence[str | AddTag]) -> None:
     # A value that is there twice is no set of as many, and tags and texts each have one order.
     if list(values) != sorted(set(values)):  # all are texts, or all are tags
         raise InvalidArgumentError(name, len(values), "must be sorted, each one once")

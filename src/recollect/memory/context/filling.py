@@ -16,7 +16,7 @@ from recollect.memory.context.duplicates import Chosen
 from recollect.memory.context.excerpts import LONGEST, joined, passages, without_repeated_code
 from recollect.memory.context.gathering import BYTES_PER_TOKEN, EXCERPT_SHARE, LONG_SHARE, Candidate, Gathered
 from recollect.memory.context.places import places_of
-from recollect.memory.context.styles import Entry, body_of, layout
+from recollect.memory.context.styles import StyledEntry, body_of, layout
 from recollect.memory.context.values import Context, ContextItem, Outcome, Span, Style
 from recollect.records.record import Record
 from recollect.text.words import language_of, stem, terms
@@ -79,7 +79,7 @@ class Filling:
         self._layout = layout(style, (text for each in candidates for text in _texts(each.record)))
         self._places = places_of(candidates, zone, ended, of_user=of_user)
         self._left = max_tokens - size(self._layout.whole("\n"))
-        self._entries: dict[Key, Entry] = {}  # of the chosen candidates, in the order in which they were chosen
+        self._entries: dict[Key, StyledEntry] = {}  # of the chosen candidates, in the order in which they were chosen
         self._items: dict[Key, ContextItem] = {}
         self._headings: set[tuple[Any, ...]] = set()
         self._sizes: dict[str, float] = {}
@@ -240,7 +240,7 @@ class Filling:
         before, self._left = self._left, self._max_tokens - count(self._text(self._entries))
         return self._left > before + _LEAST_EXCERPT
 
-    def _text(self, entries: Mapping[Key, Entry]) -> str:
+    def _text(self, entries: Mapping[Key, StyledEntry]) -> str:
         return self._layout.whole(body_of(list(entries.values())))
 
     def finished(self, count: Callable[[str], int]) -> Context:

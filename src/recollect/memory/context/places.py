@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, tzinfo
 
 from recollect.memory.context.gathering import Candidate
-from recollect.memory.context.styles import Place
+from recollect.memory.context.styles import EntryHeading
 from recollect.records.record import Record
 
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
@@ -15,7 +15,7 @@ Session = tuple[str, str]
 
 def places_of(
     candidates: Sequence[Candidate], zone: tzinfo, ended: Callable[[Record], datetime | None], *, of_user: bool
-) -> Callable[[Candidate], Place]:
+) -> Callable[[Candidate], EntryHeading]:
     """Return a function that returns the place of a candidate, also of a neighbour that is not in the list.
 
     Sessions and conversations are ordered by the time of their first turn among the candidates, documents by their best
@@ -40,25 +40,27 @@ def places_of(
         elif record.source is not None:
             documents.setdefault(record.source, rank)
 
-    def place(candidate: Candidate) -> Place:
+    def place(candidate: Candidate) -> EntryHeading:
         return where(candidate)._replace(until=ended(candidate.record))
 
-    def where(candidate: Candidate) -> Place:
+    def where(candidate: Candidate) -> EntryHeading:
         record = candidate.record
         rank = ranks.get(candidate.key, len(ranks))
         owner = "" if of_user else record.user or ""
         time = None if record.time is None else record.time.astimezone(zone)
         if candidate.origin in ("standing", "pinned", "glossary", "outline"):
-            return Place(candidate.origin, rank, time, owner=owner)
+            return EntryHeading(candidate.origin, rank, time, owner=owner)
         if (session := _session(record)) is not None:
             first = sessions.get(session, record.time or _LONG_AGO)
             group = (conversations.get(session[0], first), session[0], first, session[1])
-            return Place(
+            return EntryHeading(
                 "conversations", rank, time, None if first == _LONG_AGO else first.astimezone(zone), group, owner
             )
         if record.kind == "knowledge" and record.source is not None:
-            return Place("documents", rank, time, None, (documents.get(record.source, rank), record.source), owner)
-        return Place("facts", rank, time, owner=owner)
+            return EntryHeading(
+                "documents", rank, time, None, (documents.get(record.source, rank), record.source), owner
+            )
+        return EntryHeading("facts", rank, time, owner=owner)
 
     return place
 

@@ -31,7 +31,7 @@ class Heading(NamedTuple):
     closing: str = ""
 
 
-class Entry(NamedTuple):
+class StyledEntry(NamedTuple):
     """A record as a style formats it.
 
     Attributes:
@@ -45,7 +45,7 @@ class Entry(NamedTuple):
     block: str
 
 
-class Place(NamedTuple):
+class EntryHeading(NamedTuple):
     """Where a record is shown.
 
     Attributes:
@@ -70,7 +70,7 @@ class Place(NamedTuple):
 class Layout(Protocol):
     """A style, for the candidates of one context."""
 
-    def entry(self, record: Record, text: str, place: Place) -> Entry:
+    def entry(self, record: Record, text: str, place: EntryHeading) -> StyledEntry:
         """Return a record as an entry, with `text` as its text."""
         ...
 
@@ -97,7 +97,7 @@ def layout(style: Style, texts: Iterable[str]) -> Layout:
             return _Messages(texts)
 
 
-def body_of(entries: Sequence[Entry]) -> str:
+def body_of(entries: Sequence[StyledEntry]) -> str:
     """Return the headings and blocks of entries."""
     out: list[str] = []
     opened: tuple[Heading, ...] = ()
@@ -150,7 +150,7 @@ def _moment(time: datetime | None) -> str:
     return time.date().isoformat() if midnight else f"{time.date().isoformat()} {time:%H:%M}"
 
 
-def _label(record: Record, place: Place) -> str:
+def _label(record: Record, place: EntryHeading) -> str:
     """Return when a record is from and who or what it is about, as far as no heading says so."""
     if place.section == "conversations":
         time = place.time if _moment(place.time) != _moment(place.began) else None
@@ -169,12 +169,12 @@ def _label(record: Record, place: Place) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _ended(place: Place) -> str:
+def _ended(place: EntryHeading) -> str:
     """Return until when a record was valid; "" if it still is."""
     return "" if place.until is None else f"until {_moment(place.until)}"
 
 
-def _author(record: Record, place: Place) -> str:
+def _author(record: Record, place: EntryHeading) -> str:
     """Return who said a turn. In a context of several users, the role "user" is not enough."""
     if record.speaker is None and record.role == "user" and place.owner:
         return f"user {_name(place.owner)}"
@@ -185,7 +185,7 @@ def _same_day(one: datetime, other: datetime | None) -> bool:
     return other is not None and one.date() == other.date()
 
 
-def _order(record: Record, place: Place) -> tuple[Any, ...]:
+def _order(record: Record, place: EntryHeading) -> tuple[Any, ...]:
     if place.section == "conversations":
         position = -1 if record.position is None else record.position
         return (_ORDER[place.section], *place.group, position, place.rank)
@@ -203,14 +203,14 @@ class _Markdown:
         self._fence = "`" * min(max(runs, default=2) + 1, _LONGEST_FENCE)
         self._as_long = re.compile(f"{self._fence}`*")
 
-    def entry(self, record: Record, text: str, place: Place) -> Entry:
+    def entry(self, record: Record, text: str, place: EntryHeading) -> StyledEntry:
         label = _label(record, place)
         if self._fence in text:  # it has a longer run than any fence, or is a neighbour
             text = self._as_long.sub(self._fence[1:] + "…", text)
         block = f"- {label}: {indented(text)}\n" if label else f"- {indented(text)}\n"
-        return Entry(_order(record, place), tuple(self._headings(record, place)), block)
+        return StyledEntry(_order(record, place), tuple(self._headings(record, place)), block)
 
-    def _headings(self, record: Record, place: Place) -> Iterable[Heading]:
+    def _headings(self, record: Record, place: EntryHeading) -> Iterable[Heading]:
         yield Heading(place.section, f"# {SECTIONS[place.section]}\n")
         if place.section == "documents":
             yield Heading(record.source, f"## {_name(record.source)}\n")
@@ -226,10 +226,10 @@ class _Markdown:
 class _Messages(_Markdown):
     """The Markdown as a list of one message. Its role is that of the user: recalled text is no system prompt."""
 
-    def entry(self, record: Record, text: str, place: Place) -> Entry:
+    def entry(self, record: Record, text: str, place: EntryHeading) -> StyledEntry:
         order, headings, block = super().entry(record, text, place)
         escaped = tuple(heading._replace(opening=_in_string(heading.opening)) for heading in headings)
-        return Entry(order, escaped, _in_string(block))
+        return StyledEntry(order, escaped, _in_string(block))
 
     def whole(self, body: str) -> str:
         before, after = super().whole("\0").split("\0")
@@ -245,7 +245,7 @@ def _in_string(text: str) -> str:
 class _Xml:
     """Elements: one for each section, conversation, session and record."""
 
-    def entry(self, record: Record, text: str, place: Place) -> Entry:
+    def entry(self, record: Record, text: str, place: EntryHeading) -> StyledEntry:
         attributes = {}
         if place.section == "conversations":
             attributes["speaker"] = _name(record.speaker or record.role)
@@ -262,9 +262,9 @@ class _Xml:
             name = _ELEMENTS.get(place.section, "fact")
         attributes["until"] = _moment(place.until)
         block = f"{_tag(name, attributes)}{_escaped(text)}</{name}>\n"
-        return Entry(_order(record, place), tuple(self._headings(record, place)), block)
+        return StyledEntry(_order(record, place), tuple(self._headings(record, place)), block)
 
-    def _headings(self, record: Record, place: Place) -> Iterable[Heading]:
+    def _headings(self, record: Record, place: EntryHeading) -> Iterable[Heading]:
         note = ' note="to follow"' if place.section == "standing" else ""
         yield Heading(place.section, f"<{place.section}{note}>\n", f"</{place.section}>\n")
         if place.section == "documents":
@@ -312,11 +312,11 @@ _LLM4S_ORDER = {kind: number for number, kind in enumerate(_LLM4S_SECTIONS)}
 class _Llm4s:
     """Sections by kind, in rank order. Texts are not quoted."""
 
-    def entry(self, record: Record, text: str, place: Place) -> Entry:
+    def entry(self, record: Record, text: str, place: EntryHeading) -> StyledEntry:
         order = (_LLM4S_ORDER.get(record.kind, len(_LLM4S_ORDER)), record.kind, place.rank)
         title = _LLM4S_SECTIONS.get(record.kind, record.kind)
         ended = f" ({_ended(place)})" if place.until is not None else ""
-        return Entry(order, (Heading(record.kind, f"\n\n## {title}"),), f"\n- {text}{ended}")
+        return StyledEntry(order, (Heading(record.kind, f"\n\n## {title}"),), f"\n- {text}{ended}")
 
     def whole(self, body: str) -> str:
         return f"# Retrieved Context{body[1:]}" if body else ""

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from recollect.errors import ImportFormatError, InvalidArgumentError
-from recollect.memory.glossary.values import Stated
+from recollect.memory.glossary.values import StatedTerm
 
 FIELDS = ("key", "value", "category", "aliases", "description", "expires")
 _REQUIRED = ("key", "value")
@@ -23,7 +23,7 @@ _DERIVED = frozenset({"agent_id", "entry_id"})
 _ALIASES = ";"
 
 
-def to_csv(terms: Iterable[Stated]) -> str:
+def to_csv(terms: Iterable[StatedTerm]) -> str:
     """Return terms as CSV with a header (RFC 4180)."""
     out = io.StringIO()
     writer = csv.writer(out)
@@ -34,7 +34,7 @@ def to_csv(terms: Iterable[Stated]) -> str:
     return out.getvalue()
 
 
-def to_json(terms: Iterable[Stated]) -> str:
+def to_json(terms: Iterable[StatedTerm]) -> str:
     """Return terms as a JSON array of objects. One that never expires has no "expires"."""
     rows = []
     for term in terms:
@@ -44,7 +44,7 @@ def to_json(terms: Iterable[Stated]) -> str:
     return json.dumps(rows, ensure_ascii=False, indent=2)
 
 
-def from_csv(text: str) -> list[Stated]:
+def from_csv(text: str) -> list[StatedTerm]:
     """Return the terms of CSV with a header. "key" and "value" are required, and other fields may be absent.
 
     Raises:
@@ -53,7 +53,7 @@ def from_csv(text: str) -> list[Stated]:
     return list(_checked("the CSV text", "line", _rows(text)))
 
 
-def from_json(text: str) -> list[Stated]:
+def from_json(text: str) -> list[StatedTerm]:
     """Return the terms of a JSON array of objects.
 
     Raises:
@@ -94,7 +94,7 @@ def _rows(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
         raise ImportFormatError("the CSV text", f"line {reader.line_num}", f"is not CSV ({error})") from None
 
 
-def _checked(what: str, place: str, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Stated]:
+def _checked(what: str, place: str, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[StatedTerm]:
     """Yield the terms of rows whose fields are complete and have the right types, with different keys."""
     places: dict[str, int] = {}
     for number, row in rows:
@@ -115,7 +115,7 @@ def _checked(what: str, place: str, rows: Iterable[tuple[int, Mapping[str, Any]]
         if first != number:
             raise ImportFormatError(what, here, f"has the key {row['key']!r}, as {place} {first}")
         expires = _time(what, here, row.get("expires"))
-        yield Stated(row["key"], row["value"], texts["category"], tuple(aliases), texts["description"], expires)
+        yield StatedTerm(row["key"], row["value"], texts["category"], tuple(aliases), texts["description"], expires)
 
 
 def _time(what: str, place: str, value: object) -> datetime | None:

@@ -25,7 +25,7 @@ from recollect.memory.glossary.values import (
     Listed,
     Occurrence,
     Recalled,
-    Stated,
+    StatedTerm,
     TermVersion,
     checked_id,
     is_category,
@@ -280,11 +280,11 @@ class Glossary(Uncopied):
         """
         return self._imported(files.from_json(text), agent_id)
 
-    def _exported(self, agent_id: str) -> list[Stated]:
+    def _exported(self, agent_id: str) -> list[StatedTerm]:
         found: RecordList = self._execute(Find(where=_of(agent_id), order="id"))
         return sorted(map(_of_record, found), key=lambda term: (term.key.casefold(), term.key))
 
-    def _imported(self, terms: list[Stated], agent_id: str) -> int:
+    def _imported(self, terms: list[StatedTerm], agent_id: str) -> int:
         check_text("agent_id", agent_id)
         items = tuple(_remembered(term, agent_id, None) for term in terms)
         if items:
@@ -297,7 +297,7 @@ class Glossary(Uncopied):
         return found
 
 
-def _remembered(term: Stated, agent_id: str, ttl: float | timedelta | None, expect: str | None = None) -> Remember:
+def _remembered(term: StatedTerm, agent_id: str, ttl: float | timedelta | None, expect: str | None = None) -> Remember:
     """Return the operation that stores a term. Without a `ttl` it expires as the term states."""
     fields = term_fields(agent_id, term.key, term.value, term.category, term.aliases, term.description)
     if ttl is None:
@@ -313,9 +313,9 @@ def _remembered(term: Stated, agent_id: str, ttl: float | timedelta | None, expe
     )
 
 
-def _of_record(record: Record) -> Stated:
+def _of_record(record: Record) -> StatedTerm:
     term = listed(record)
-    return Stated(
+    return StatedTerm(
         term["key"], term["value"], term["category"], tuple(term["aliases"]), term["description"], record.expires
     )
 

@@ -67,7 +67,7 @@ class Occurrence:
     terms: tuple[Listed, ...]
 
 
-class Stated(NamedTuple):
+class StatedTerm(NamedTuple):
     """A term as a caller or a file states it.
 
     Attributes:
@@ -89,7 +89,7 @@ class Stated(NamedTuple):
 
 def stated(
     key: str, value: str, category: str, aliases: Sequence[str] | None = None, description: str | None = None
-) -> Stated:
+) -> StatedTerm:
     """Return a term, checked.
 
     Raises:
@@ -102,7 +102,7 @@ def stated(
     names = listed_texts("aliases", () if aliases is None else aliases)
     for name in names:
         check_text("aliases", name)
-    return Stated(key, value, category, names, description or "")
+    return StatedTerm(key, value, category, names, description or "")
 
 
 def listed_texts(name: str, values: Iterable[str]) -> tuple[str, ...]:

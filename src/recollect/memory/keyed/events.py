@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
 from recollect.engine.feed import Feed
-from recollect.engine.listeners import Subscription as Listener
+from recollect.engine.listeners import Subscription
 from recollect.errors import ClosedError, RecollectError
-from recollect.keyed import Event, EventKind, Subscription
+from recollect.keyed import Event, EventKind, KeySubscription
 from recollect.ledger.commits import Branch, Commit
 from recollect.operations import Get, Now
 from recollect.records.keys import key_of, value_of
@@ -43,8 +43,8 @@ class Announcer:
 
     def __init__(self) -> None:
         self.recalls = 0
-        self._subscriptions: list[ref[Subscription]] = []  # in the order in which they began
-        self._listener: Listener | None = None
+        self._subscriptions: list[ref[KeySubscription]] = []  # in the order in which they began
+        self._listener: Subscription | None = None
         self._ending: _Ending | None = None
         self._turn: object = None  # which listener passes commits on
         self._last: int | str = 0  # the cursor of the last commit whose events were passed on
@@ -57,7 +57,7 @@ class Announcer:
         """Whether there is no subscription."""
         return self._listener is None
 
-    def subscribe(self, entries: Memory, key: str | None, kinds: frozenset[EventKind], queue: int) -> Subscription:
+    def subscribe(self, entries: Memory, key: str | None, kinds: frozenset[EventKind], queue: int) -> KeySubscription:
         """Begin a subscription. The first one begins to listen."""
         with self._lock:
             listener = self._listener
@@ -70,7 +70,7 @@ class Announcer:
                 turn = self._turn = object()
                 self._listener = entries.listen(partial(self._pass_on, entries, turn), since=self._last)
                 self._ending = _Ending(entries._branch, entries._executor.feed, self._end_all)
-            made = Subscription(key, kinds, queue, _shown(self._last, entries), self._end)
+            made = KeySubscription(key, kinds, queue, _shown(self._last, entries), self._end)
             self._subscriptions.append(ref(made))
             return made
 
@@ -110,7 +110,7 @@ class Announcer:
             idle = self._put(events)
         _close(idle)
 
-    def _put(self, events: Iterable[Event]) -> Listener | None:
+    def _put(self, events: Iterable[Event]) -> Subscription | None:
         """Queue events for the subscriptions. Without any, return the listener, which is to be closed."""
         alive = [each for each in self._subscriptions if each() is not None]
         self._subscriptions = alive
@@ -120,7 +120,7 @@ class Announcer:
                     subscription.put(event)
         return None if alive else self._idle()
 
-    def _end(self, subscription: Subscription) -> None:
+    def _end(self, subscription: KeySubscription) -> None:
         """Forget a subscription. After the last one, nothing listens."""
         with self._lock:
             self._subscriptions = [each for each in self._subscriptions if each() not in (None, subscription)]
@@ -136,7 +136,7 @@ class Announcer:
             if (subscription := each()) is not None:
                 subscription.close()
 
-    def _idle(self) -> Listener | None:
+    def _idle(self) -> Subscription | None:
         """Stop listening, and return the listener, which is to be closed."""
         listener, self._listener, self._turn = self._listener, None, None
         if self._ending is not None:
@@ -167,7 +167,7 @@ class _Ending:
         self._end()
 
 
-def _close(listener: Listener | None) -> None:
+def _close(listener: Subscription | None) -> None:
     """Close a listener. The caller has no lock: what is being delivered needs it."""
     if listener is not None:
         with suppress(ClosedError):  # with its memory

@@ -17,7 +17,7 @@ from recollect.engine.history_results import Erased, RecordVersion
 from recollect.engine.quota import Quota
 from recollect.engine.results import Hits
 from recollect.errors import InvalidArgumentError, UnknownRecordError
-from recollect.keyed import EVICT, Event, EventKind, Evict, Found, Subscription
+from recollect.keyed import EVICT, Event, EventKind, Evict, Found, KeySubscription
 from recollect.keyed.events import QUEUE, checked_kinds
 from recollect.keyed.values import (
     checked_count,
@@ -160,7 +160,7 @@ class Keyed(Uncopied):
 
     def subscribe(
         self, key: str | None = None, *, kinds: Iterable[EventKind] | None = None, queue: int = QUEUE
-    ) -> Subscription:
+    ) -> KeySubscription:
         """Return the events from now on, of a key or of all: an iterator that waits, also for asyncio.
 
             with memory.keyed.subscribe("plan") as events:

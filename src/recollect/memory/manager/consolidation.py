@@ -19,10 +19,10 @@ from recollect.memory.batch import Batch
 from recollect.memory.calls import Calls
 from recollect.memory.manager.groups import GROUPED_BY, Group, groups_of
 from recollect.memory.manager.merging import merged_fields
-from recollect.operations import Head, Merge, Now, check_count
+from recollect.operations import Merge, Now, ReadHead, check_count
 from recollect.records.record import Instant, Record, check_instant
 from recollect.redaction import redact
-from recollect.reprs import Table, line, shows_itself, table
+from recollect.reprs import ShownTable, line, shows_itself, table
 from recollect.text.summaries import LONGEST, extractive
 
 #: The name of the built-in method, in the metadata of what it writes.
@@ -62,8 +62,8 @@ class Summary:
     record: Record | None = None
     reason: str = ""
 
-    def _table(self) -> Table:
-        return Table(
+    def _table(self) -> ShownTable:
+        return ShownTable(
             f"Summary of {len(self.sources)} {self.kind} {line(self.key)}: {line(self.reason or self.text)}", ()
         )
 
@@ -111,7 +111,7 @@ class Consolidated:
         """The groups whose records stayed."""
         return tuple(each for each in self.groups if each.reason)
 
-    def _table(self) -> Table:
+    def _table(self) -> ShownTable:
         def row(each: Summary) -> tuple[str, ...]:
             return each.kind, line(each.key, 30), str(len(each.sources)), line(each.reason or each.text, 80)
 
@@ -191,7 +191,7 @@ class Consolidation(Calls):
         if dry_run or not any(each.text for each, _ in prepared):
             return Consolidated(tuple(each for each, _ in prepared))
         with self.batch(actor=actor, reason=reason) as batch:
-            seq = None if self.scope else batch.execute(Head()).seq + 1
+            seq = None if self.scope else batch.execute(ReadHead()).seq + 1
             done = [
                 each if each.reason else _replaced(batch, each, group, method.name, now) for each, group in prepared
             ]

@@ -23,7 +23,7 @@ from recollect.memory.calls import Calls
 from recollect.records.graph import entity_id
 from recollect.records.record import Record
 from recollect.records.turns import OTHER_BRANCH
-from recollect.reprs import Table, line, shows_itself, table
+from recollect.reprs import ShownTable, line, shows_itself, table
 from recollect.text.attributes import Fact, same_value, stated
 
 #: The names in the metadata of a record that states an attribute.
@@ -37,7 +37,7 @@ _MOST_COMPARED = 50
 _FIRST = datetime(1, 1, 2, tzinfo=UTC)
 
 
-class Stated(NamedTuple):
+class StatedAttribute(NamedTuple):
     """A value that a record states.
 
     Attributes:
@@ -74,7 +74,7 @@ class Contradiction:
     newer: Record
     values: tuple[str, str]
 
-    def _table(self) -> Table:
+    def _table(self) -> ShownTable:
         records = (self.older, self.newer)
         rows = [(line(record.id, 40), line(value, 60)) for record, value in zip(records, self.values, strict=True)]
         return table(f"{line(self.attribute)} of {line(self.subject)}", ("record", "value"), rows, lambda row: row)
@@ -237,7 +237,7 @@ def _derived(calls: Calls, changes: Mapping[str, Mapping[str, Any]]) -> list[tup
     return list(found.values())
 
 
-def statements(record: Record) -> Iterator[Stated]:
+def statements(record: Record) -> Iterator[StatedAttribute]:
     """Yield the attributes that a record states."""
     if record.role in _MACHINES or OTHER_BRANCH in record.tags or not isinstance(record.content, str):
         return
@@ -253,9 +253,9 @@ def statements(record: Record) -> Iterator[Stated]:
         of_text = next((fact for fact in found if fact.attribute == attribute), None)
         value = named[at] if at < len(named) else record.content if of_text is None else of_text.value
         whose = subject if of_text is None else _subject(of_text, record)
-        yield Stated(owner, entity_id(whose) if whose else "", str(attribute), str(value), record)
+        yield StatedAttribute(owner, entity_id(whose) if whose else "", str(attribute), str(value), record)
     for fact in found if not attributes else []:
-        yield Stated(owner, _subject(fact, record), fact.attribute, fact.value, record)
+        yield StatedAttribute(owner, _subject(fact, record), fact.attribute, fact.value, record)
 
 
 def facts_of(record: Record) -> list[Fact]:
@@ -279,9 +279,9 @@ def _subject(fact: Fact, record: Record) -> str:
     return entity_id(subject) if subject else ""
 
 
-def disagreeing(found: Iterable[Stated]) -> list[Contradiction]:
+def disagreeing(found: Iterable[StatedAttribute]) -> list[Contradiction]:
     """Return the newest statement of each attribute with each earlier one that disagrees with it."""
-    groups: dict[tuple[Any, ...], list[Stated]] = defaultdict(list)
+    groups: dict[tuple[Any, ...], list[StatedAttribute]] = defaultdict(list)
     for each in found:
         groups[each[:3]].append(each)
     out = []
@@ -295,7 +295,7 @@ def disagreeing(found: Iterable[Stated]) -> list[Contradiction]:
     return out
 
 
-def _disagree(older: Stated, newer: Stated) -> bool:
+def _disagree(older: StatedAttribute, newer: StatedAttribute) -> bool:
     ended = older.record.valid_to is not None and older.record.valid_to <= _since(newer.record)
     linked = older.record.id in newer.record.supersedes
     return not ended and not linked and not same_value(older.value, newer.value)

@@ -23,7 +23,7 @@ from recollect.filters.text_form import Where, check_filter
 from recollect.memory.calls import Calls
 from recollect.records.record import Record
 from recollect.records.turns import OTHER_BRANCH
-from recollect.reprs import Table, line, shows_itself, table
+from recollect.reprs import ShownTable, line, shows_itself, table
 from recollect.text.folding import folded
 from recollect.text.statements import Statement, statement
 
@@ -52,7 +52,7 @@ class DuplicateGroup:
     likeness: Likeness
     records: tuple[Record, ...]
 
-    def _table(self) -> Table:
+    def _table(self) -> ShownTable:
         return table(
             f"{len(self.records)} {self.likeness} duplicates",
             ("id", "text"),

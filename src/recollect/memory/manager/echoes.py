@@ -24,7 +24,7 @@ from recollect.engine.feed import CommitLog, Feed
 from recollect.engine.results import Failed, Hits, Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.ledger.commits import Branch
-from recollect.operations import Batch, Operation, Recall, Remember, RememberAll
+from recollect.operations import ExecuteBatch, Operation, Recall, Remember, RememberAll
 from recollect.records.record import Record
 from recollect.text.statements import Statement, shingles, statement
 
@@ -227,7 +227,7 @@ def _guarded(operation: Operation, scope: Scope, guard: EchoGuard, execute: Any)
         places = [at for at in others if at not in {each.place for each in failed}]
         results = {**dict(zip(places, report.results, strict=True)), **echoes}
         return Report(tuple(results[at] for at in sorted(results)), tuple(failed))
-    if isinstance(operation, Batch):
+    if isinstance(operation, ExecuteBatch):
         found = {
             at: echo
             for at, part in enumerate(operation.operations)

@@ -24,7 +24,7 @@ from recollect.memory.outline.reading import TRIES, checked_id
 from recollect.memory.outline.searching import OutlineSearches
 from recollect.memory.outline.values import PLACE, Ingested
 from recollect.memory.past import Target
-from recollect.operations import ABSENT, Batch, Erase, Forget, ReadTree, Remember, RememberAll
+from recollect.operations import ABSENT, Erase, ExecuteBatch, Forget, ReadTree, Remember, RememberAll
 from recollect.records.nodes import node_fields
 from recollect.text.outlines.nodes import Node, check_depth, from_json, said_digest
 from recollect.text.unicode import nfc
@@ -196,7 +196,7 @@ class Outline(OutlineSearches):
         guards = [ReadTree(id=each, depth=0, expect=hash_) for each, hash_ in expected.items()]
         stored = [RememberAll(items=tuple(items), on_error="raise")] if items else []
         gone = [Forget(id=each) for each in removed]
-        self._nodes.execute(Batch(operations=(*guards, *stored, *gone), actor=actor, reason=reason))
+        self._nodes.execute(ExecuteBatch(operations=(*guards, *stored, *gone), actor=actor, reason=reason))
 
     def remove(self, node_id: str, *, actor: str | None = None, reason: str | None = None) -> int:
         """Remove a node and all below it in one commit, and return how many nodes there were. Their history stays.

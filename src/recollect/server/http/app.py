@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.errors import InvalidArgumentError, ProtocolError, RecollectError, ServerBusyError
 from recollect.server.http.batches import undo_all
-from recollect.server.http.exchange import KEY_HEADER, SLASH, VERSION_HEADER, Endpoint, Exchange, Site
+from recollect.server.http.exchange import KEY_HEADER, SLASH, VERSION_HEADER, CheckedHandler, Exchange, Site
 from recollect.server.http.openapi import description
 from recollect.server.http.problems import problem
 from recollect.server.http.protocol import PatientProtocol
@@ -72,7 +72,7 @@ def application(site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...]
         return exchange.json_answer({"ok": True})
 
     routes: list[BaseRoute] = [
-        Route(f"/v1/{{namespace}}{each.path}", Endpoint(each.handler, site), methods=list(each.methods))
+        Route(f"/v1/{{namespace}}{each.path}", CheckedHandler(each.handler, site), methods=list(each.methods))
         for each in ROUTES
     ]
     routes += [
@@ -83,7 +83,7 @@ def application(site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...]
         *more,
     ]
     if metrics is not None:
-        routes.append(Route("/metrics", Endpoint(measured, site), methods=["GET"]))
+        routes.append(Route("/metrics", CheckedHandler(measured, site), methods=["GET"]))
     middleware = [Middleware(_Slashes)]
     if site.guard.origins:
         middleware.append(

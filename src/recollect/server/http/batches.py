@@ -18,7 +18,7 @@ from recollect.arguments.checks import is_integer
 from recollect.errors import InvalidArgumentError, ProtocolError, ServerBusyError
 from recollect.server.http.exchange import KEY_HEADER, Exchange, OpenedBatch, Site
 from recollect.server.http.guard import TooManyError
-from recollect.wire import OpenBatch, read_request, reads
+from recollect.wire import ClientBatch, read_request, reads
 
 #: Number of committed batches that are remembered.
 _REMEMBERED = 1000
@@ -92,7 +92,7 @@ async def undo_batch(exchange: Exchange) -> Response:
     return exchange.json_answer({"ok": True, "result": None})
 
 
-async def _end(exchange: Exchange, end: Callable[[OpenBatch], Callable[[], None]]) -> None:
+async def _end(exchange: Exchange, end: Callable[[ClientBatch], Callable[[], None]]) -> None:
     opened = _of(exchange)
     del exchange.site.batches[exchange.parameter("batch")]
     opened.ends.cancel()

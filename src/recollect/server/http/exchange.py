@@ -18,12 +18,12 @@ from starlette.types import Receive, Scope, Send
 
 from recollect import Memory
 from recollect.errors import CommitInDoubtError, DeadlineError, ProtocolError, RecollectError, UnknownArgumentError
-from recollect.server.calls import LONG, Calls, internal_error
+from recollect.server.calls import LONG, ClientCalls, internal_error
 from recollect.server.http.guard import Guard
 from recollect.server.http.problems import problem
 from recollect.server.limits import CALL_S
 from recollect.server.waits import Waits
-from recollect.wire import PROTOCOL, Grant, OpenBatch, Place, Right, decode, encode, reads
+from recollect.wire import PROTOCOL, ClientBatch, Grant, Place, Right, decode, encode, reads
 
 T = TypeVar("T")
 #: The header with the version of the messages.
@@ -42,7 +42,7 @@ _PART = 64 * 2**10
 class OpenedBatch(NamedTuple):
     """A batch that is open, its namespace, the grant of who opened it, and what ends it in time."""
 
-    batch: OpenBatch
+    batch: ClientBatch
     namespace: str
     grant: Grant
     ends: asyncio.TimerHandle
@@ -62,7 +62,7 @@ class Site:
         committed: The batches that were committed last, and whose they were.
     """
 
-    calls: Calls
+    calls: ClientCalls
     waits: Waits
     guard: Guard
     call_s: float = CALL_S
@@ -261,7 +261,7 @@ _CUT_OFF = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.REQUEST_TIMEOUT)
 Handler = Callable[[Exchange], Awaitable[Response]]
 
 
-class Endpoint:
+class CheckedHandler:
     """A handler as Starlette calls it: with the checks before it, its errors as answers, and its request counted until
     the answer is sent. An ASGI application.
 

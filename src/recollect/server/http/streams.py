@@ -16,10 +16,10 @@ from starlette.types import Receive, Scope, Send
 from recollect import Memory, Record
 from recollect.errors import ProtocolError, RecollectError
 from recollect.operations import SCOPED, Changes
-from recollect.server.exports import Pages
+from recollect.server.exports import ExportPages
 from recollect.server.http.exchange import VERSION_HEADER, Exchange
 from recollect.server.http.guard import TooSlowError
-from recollect.server.lines import Lines
+from recollect.server.lines import LineSplitter
 from recollect.wire import PROTOCOL, READ, WRITE, commits, decode, encode, record_from_json
 
 #: Seconds without a commit after which a comment shows that the stream is alive.
@@ -106,7 +106,7 @@ async def export(exchange: Exchange) -> Response:
     if exchange.request.method == "HEAD":
         exchange.grant.check(READ, place.branch)
         return Response(None, 200, _HEADERS, _LINES)
-    opened = await exchange.run("export", lambda: Pages(exchange.calls.desk.export(place, exchange.grant)))
+    opened = await exchange.run("export", lambda: ExportPages(exchange.calls.desk.export(place, exchange.grant)))
 
     async def lines() -> AsyncIterator[bytes]:
         ends = asyncio.get_running_loop().call_later(exchange.calls.export_s, exchange.calls.release, opened.close)
@@ -123,7 +123,7 @@ async def export(exchange: Exchange) -> Response:
     return _Released(lines(), lambda: exchange.calls.release(opened.close))
 
 
-def _page(opened: Pages) -> bytes:
+def _page(opened: ExportPages) -> bytes:
     """Return the next lines of an export; none at the end."""
     return b"".join(each + b"\n" for each in opened.read())
 
@@ -202,7 +202,7 @@ def _record(number: int, line: bytes | None, longest: int) -> Record | None:
 
 async def _lines(exchange: Exchange) -> AsyncIterator[bytes | None]:
     """Yield the lines of a body, however long it is; None for a line that is longer than a body may be."""
-    lines = Lines(exchange.site.guard.body_bytes)
+    lines = LineSplitter(exchange.site.guard.body_bytes)
     stream = exchange.request.stream()
     while True:
         try:

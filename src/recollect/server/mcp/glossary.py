@@ -10,7 +10,7 @@ from typing import Any
 from recollect.records.terms import DEFAULT_AGENT
 from recollect.salience import judge
 from recollect.server.mcp.schemas import array, boolean, integer, mapping, number, string
-from recollect.server.mcp.tools import Call, Result, Tool
+from recollect.server.mcp.tools import McpTool, ToolCall, ToolResult
 
 _AGENT = string(f"The agent whose glossary it is. Default: {DEFAULT_AGENT}")
 _TERM = {
@@ -26,7 +26,7 @@ def _shown(term: Any) -> dict[str, Any]:
     return {name: term[name] for name in _TERM if term[name]}
 
 
-def _define(call: Call, given: dict[str, Any]) -> Result:
+def _define(call: ToolCall, given: dict[str, Any]) -> ToolResult:
     agent = given.get("agent", DEFAULT_AGENT)
     glossary = call.access.writing().glossary.by(call.actor, call.tool)
     glossary.memorize(
@@ -37,34 +37,34 @@ def _define(call: Call, given: dict[str, Any]) -> Result:
         given.get("aliases"),
         given.get("description"),
     )
-    return Result({"term": given["term"], "terms": glossary.entry_count(agent)})
+    return ToolResult({"term": given["term"], "terms": glossary.entry_count(agent)})
 
 
-def _recall(call: Call, given: dict[str, Any]) -> Result:
+def _recall(call: ToolCall, given: dict[str, Any]) -> ToolResult:
     found = call.memory.glossary.recall(
         given["question"], given.get("agent", DEFAULT_AGENT), given.get("k", 5), typos=True
     )
-    return Result({"terms": [{**_shown(term), "score": round(term["score"], 2)} for term in found]})
+    return ToolResult({"terms": [{**_shown(term), "score": round(term["score"], 2)} for term in found]})
 
 
-def _in_text(call: Call, given: dict[str, Any]) -> Result:
+def _in_text(call: ToolCall, given: dict[str, Any]) -> ToolResult:
     found = call.memory.glossary.annotate(given["text"], given.get("agent", DEFAULT_AGENT))
     terms = {term["entry_id"]: term for each in found for term in each.terms}
-    return Result({"terms": [_shown(term) for term in terms.values()]})
+    return ToolResult({"terms": [_shown(term) for term in terms.values()]})
 
 
-def _forget(call: Call, given: dict[str, Any]) -> Result:
+def _forget(call: ToolCall, given: dict[str, Any]) -> ToolResult:
     glossary = call.access.writing().glossary.by(call.actor, call.tool)
-    return Result({"forgotten": glossary.forget(given["term"], given.get("agent", DEFAULT_AGENT))})
+    return ToolResult({"forgotten": glossary.forget(given["term"], given.get("agent", DEFAULT_AGENT))})
 
 
-def _judge(_call: Call, given: dict[str, Any]) -> Result:
+def _judge(_call: ToolCall, given: dict[str, Any]) -> ToolResult:
     verdict = judge(given["text"], given.get("level", "normal"))
-    return Result({"accepted": verdict.accepted, "score": verdict.score, "reason": verdict.reason})
+    return ToolResult({"accepted": verdict.accepted, "score": verdict.score, "reason": verdict.reason})
 
 
 TOOLS = (
-    Tool(
+    McpTool(
         name="define_term",
         title="Define a term",
         description="Store what a term, an abbreviation or a name means here. The same term in any casing is replaced.",
@@ -81,7 +81,7 @@ TOOLS = (
         run=_define,
         destructive=True,
     ),
-    Tool(
+    McpTool(
         name="recall_terms",
         title="Recall terms",
         description="Find the terms of the glossary that a question is about, best first. Misspelt words are accepted.",
@@ -99,7 +99,7 @@ TOOLS = (
         run=_recall,
         reads=True,
     ),
-    Tool(
+    McpTool(
         name="terms_in_text",
         title="Terms in a text",
         description="Return every term of the glossary that a text names, by its key or an alias, with its meaning.",
@@ -109,7 +109,7 @@ TOOLS = (
         run=_in_text,
         reads=True,
     ),
-    Tool(
+    McpTool(
         name="forget_term",
         title="Forget a term",
         description="Remove a term from the glossary. Its history stays.",
@@ -122,7 +122,7 @@ TOOLS = (
 )
 
 JUDGE = (
-    Tool(
+    McpTool(
         name="judge_text",
         title="Judge a text",
         description="Say whether a text is worth remembering, by rules: narration of one's own steps is not.",

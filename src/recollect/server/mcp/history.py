@@ -14,7 +14,7 @@ from recollect.errors import shown as quoted
 from recollect.operations import target_of
 from recollect.server.mcp.budget import CURSOR, PAGE, beginning, budget, fitting, page_of, tokens_of
 from recollect.server.mcp.schemas import array, integer, mapping, string
-from recollect.server.mcp.tools import Call, Result, Tool, ToolError, compact
+from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, compact
 from recollect.zones import zone_of
 
 #: Default budget, in tokens.
@@ -28,7 +28,7 @@ def _content(record: Record) -> str:
     return record.content if isinstance(record.content, str) else f"[{record.media_type}]"
 
 
-def _log(call: Call, arguments: dict[str, Any]) -> Result:
+def _log(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     start, state = page_of(arguments)
     limit = arguments.get("limit", 10)
     commits = call.memory.changes(limit=start + limit + 1, id=arguments.get("id"), newest_first=True)
@@ -52,10 +52,10 @@ def _log(call: Call, arguments: dict[str, Any]) -> Result:
     notes: tuple[str, ...] = ()
     if start and state != newest:
         notes = ("The memory has changed since the first page, so commits may be repeated.",)
-    return Result(out, notes=notes)
+    return ToolResult(out, notes=notes)
 
 
-def _history(call: Call, arguments: dict[str, Any]) -> Result:
+def _history(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     start, state = page_of(arguments)
     versions = call.memory.history(arguments["id"])[::-1]
     if not versions:
@@ -75,10 +75,10 @@ def _history(call: Call, arguments: dict[str, Any]) -> Result:
     notes: tuple[str, ...] = ()
     if start and state != newest:
         notes = ("The record has changed since the first page, so versions may be repeated.",)
-    return Result(out, notes=notes)
+    return ToolResult(out, notes=notes)
 
 
-def _diff(call: Call, arguments: dict[str, Any]) -> Result:
+def _diff(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     start, _ = page_of(arguments)
     memory, most = call.memory, arguments.get("max_tokens", _TOKENS)
     zone = zone_of(memory.zone)
@@ -107,15 +107,15 @@ def _diff(call: Call, arguments: dict[str, Any]) -> Result:
     out: dict[str, Any] = {**counts, "changes": shown}
     if start + len(shown) < len(items):
         out["cursor"] = f"{start + len(shown)}."
-    return Result(out)
+    return ToolResult(out)
 
 
-def _snapshot(call: Call, arguments: dict[str, Any]) -> Result:
+def _snapshot(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     snapshot = call.access.writing().snapshot(arguments.get("name"))
-    return Result({key: value for key, value in snapshot.to_json().items() if value is not None})
+    return ToolResult({key: value for key, value in snapshot.to_json().items() if value is not None})
 
 
-def _rollback(call: Call, arguments: dict[str, Any]) -> Result:
+def _rollback(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     memory = call.access.writing()
     restored = memory.rollback(target_of(arguments["to"], zone_of(memory.zone)), actor=call.actor, reason=call.tool)
     out: dict[str, Any] = {"seq": restored.seq, "changed": restored.changed}
@@ -126,11 +126,11 @@ def _rollback(call: Call, arguments: dict[str, Any]) -> Result:
             notes.append(f"{len(ids)} records were not restored because they are {name}.")
     if restored.changed:
         notes.append(f"To take this back, roll back to {restored.seq - 1}.")
-    return Result(out, notes=tuple(notes))
+    return ToolResult(out, notes=tuple(notes))
 
 
 TOOLS = (
-    Tool(
+    McpTool(
         name="log",
         title="Log",
         description=(
@@ -151,7 +151,7 @@ TOOLS = (
         run=_log,
         reads=True,
     ),
-    Tool(
+    McpTool(
         name="history",
         title="History",
         description=(
@@ -174,7 +174,7 @@ TOOLS = (
         run=_history,
         reads=True,
     ),
-    Tool(
+    McpTool(
         name="diff",
         title="Diff",
         description=(
@@ -204,7 +204,7 @@ TOOLS = (
         run=_diff,
         reads=True,
     ),
-    Tool(
+    McpTool(
         name="snapshot",
         title="Snapshot",
         description=(
@@ -217,7 +217,7 @@ TOOLS = (
         idempotent=False,
         whole=True,
     ),
-    Tool(
+    McpTool(
         name="rollback",
         title="Rollback",
         description=(

@@ -12,11 +12,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect import Memory
 from recollect.errors import AccessError, RecollectError
-from recollect.server.calls import Calls, internal_error
+from recollect.server.calls import ClientCalls, internal_error
 from recollect.server.mcp.access import Access
 from recollect.server.mcp.http import PATH
 from recollect.server.mcp.protocol import Protocol
-from recollect.server.mcp.tools import Tool, ToolError
+from recollect.server.mcp.tools import McpTool, ToolError
 from recollect.server.mcp.toolsets import tools_of
 from recollect.server.served_memory import ServedMemory
 from recollect.wire import READ, Grant, Place
@@ -90,7 +90,7 @@ class MountedMcp:
         sets: The sets of tools.
     """
 
-    def __init__(self, served: ServedMemory, calls: Calls, namespace: str, sets: tuple[str, ...]) -> None:
+    def __init__(self, served: ServedMemory, calls: ClientCalls, namespace: str, sets: tuple[str, ...]) -> None:
         tools_of(sets, read_only=False, scoped=False)  # raises if there is no such set
         self._served = served
         self._calls = calls
@@ -152,7 +152,9 @@ class MountedMcp:
             namespace = self._namespace_of(grant)
             self._calls.desk.memory(Place.from_json({"namespace": namespace}), grant, READ)
             access = SharedAccess(self._served, grant, namespace)
-            tools: Mapping[str, Tool] = tools_of(self._sets, read_only=access.read_only, scoped=bool(grant.scope.fixed))
+            tools: Mapping[str, McpTool] = tools_of(
+                self._sets, read_only=access.read_only, scoped=bool(grant.scope.fixed)
+            )
             protocol = Protocol(access, tools, partial(self._made, grant))
             app = protocol.server().streamable_http_app(
                 streamable_http_path=PATH,

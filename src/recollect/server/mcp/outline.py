@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recollect.server.mcp.schemas import array, integer, mapping, number, string
-from recollect.server.mcp.tools import Call, Result, Tool
+from recollect.server.mcp.tools import McpTool, ToolCall, ToolResult
 
 #: Maximum number of nodes, and of characters of a text, in a result.
 _MOST, _LONGEST = 500, 4000
@@ -16,24 +16,24 @@ _UNDER = string("Only this node and what is below it. Default: all outlines")
 _TITLES = {"id": string(), "title": string(), "type": string(), "level": integer()}
 
 
-def _import(call: Call, given: dict[str, Any]) -> Result:
+def _import(call: ToolCall, given: dict[str, Any]) -> ToolResult:
     outline = call.access.writing().outline
     done = outline.ingest_text(given["text"], given["format"], given["source"], actor=call.actor, reason=call.tool)
     counts = {name: len(ids) for name, ids in zip(done._fields[1:5], done[1:5], strict=True)}
-    return Result({"id": done.root, **counts, "unchanged": done.unchanged})
+    return ToolResult({"id": done.root, **counts, "unchanged": done.unchanged})
 
 
-def _show(call: Call, given: dict[str, Any]) -> Result:
+def _show(call: ToolCall, given: dict[str, Any]) -> ToolResult:
     view = call.memory.outline.view(given.get("node"), private=_PRIVATE)
     rows = ((node, len(view.ancestors(node.id))) for node in view)
     kept = [(node, level) for node, level in rows if level <= given.get("depth", level)]
     shown = [
         {"id": node.id, "title": node.title or "", "type": node.type, "level": level} for node, level in kept[:_MOST]
     ]
-    return Result({"nodes": shown, "omitted": len(kept) - len(shown)})
+    return ToolResult({"nodes": shown, "omitted": len(kept) - len(shown)})
 
 
-def _search(call: Call, given: dict[str, Any]) -> Result:
+def _search(call: ToolCall, given: dict[str, Any]) -> ToolResult:
     outline = call.memory.outline
     found = outline.search(
         given["query"],
@@ -51,16 +51,16 @@ def _search(call: Call, given: dict[str, Any]) -> Result:
         }
         for each in found
     ]
-    return Result({"nodes": nodes, "measure": found.measure}, notes=found.notes)
+    return ToolResult({"nodes": nodes, "measure": found.measure}, notes=found.notes)
 
 
-def _focus(call: Call, given: dict[str, Any]) -> Result:
+def _focus(call: ToolCall, given: dict[str, Any]) -> ToolResult:
     text = call.memory.outline.focus(given["node"], given.get("max_tokens", 1000), question=given.get("question"))
-    return Result({"text": str(text), "tokens": text.tokens, "omitted": text.omitted}, str(text), text.notes)
+    return ToolResult({"text": str(text), "tokens": text.tokens, "omitted": text.omitted}, str(text), text.notes)
 
 
 TOOLS = (
-    Tool(
+    McpTool(
         name="import_outline",
         title="Store an outline",
         description="Store notes in Org or Markdown as a tree. Of a source that is stored, only changes are written.",
@@ -81,7 +81,7 @@ TOOLS = (
         run=_import,
         destructive=True,
     ),
-    Tool(
+    McpTool(
         name="show_outline",
         title="Show an outline",
         description="Return the titles of the outlines, or of what is below a node, with their ids.",
@@ -94,7 +94,7 @@ TOOLS = (
         run=_show,
         reads=True,
     ),
-    Tool(
+    McpTool(
         name="search_outline",
         title="Search outlines",
         description="Return the nodes of the outlines that are most similar to a text, with their texts.",
@@ -121,7 +121,7 @@ TOOLS = (
         run=_search,
         reads=True,
     ),
-    Tool(
+    McpTool(
         name="focus_outline",
         title="Outline with a focus",
         description=(

@@ -29,7 +29,7 @@ from recollect.errors import RecollectError
 from recollect.server.mcp import guidance, reference
 from recollect.server.mcp.access import Access
 from recollect.server.mcp.subscribers import MOST_SUBSCRIPTIONS, Subscribers
-from recollect.server.mcp.tools import Result, Tool, ToolError
+from recollect.server.mcp.tools import McpTool, ToolError, ToolResult
 
 T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]
@@ -67,7 +67,7 @@ class Protocol:
         runner: Makes the calls; None: in threads of its own.
     """
 
-    def __init__(self, access: Access, tools: Mapping[str, Tool], runner: Runner | None = None) -> None:
+    def __init__(self, access: Access, tools: Mapping[str, McpTool], runner: Runner | None = None) -> None:
         self.access = access
         self.subscribers = Subscribers(access, reference.RESOURCE)
         self._tools = tools
@@ -118,7 +118,7 @@ class Protocol:
             return _error(f"MCP error -32602: Tool {params.name} not found", *hint)
         actor = self.access.signed(_actor(ctx))
 
-        def call() -> Result:
+        def call() -> ToolResult:
             return tool.call(self.access, params.arguments or {}, actor)
 
         try:
@@ -194,7 +194,7 @@ class Protocol:
         return types.GetPromptResult(description=guidance.PROMPT_DESCRIPTION, messages=[message])
 
 
-def _described(tool: Tool, access: Access) -> types.Tool:
+def _described(tool: McpTool, access: Access) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,

@@ -12,7 +12,7 @@ from recollect.agents.prompts import PARTS, Validity, valid_hits
 from recollect.records.graph import OBSERVATION
 from recollect.server.mcp.budget import CURSOR, PAGE, budget, fitting, page_of, tokens_of
 from recollect.server.mcp.schemas import array, integer, mapping, number, string
-from recollect.server.mcp.tools import Call, Result, Tool, ToolError, compact
+from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, compact
 from recollect.zones import zone_of
 
 #: Default budgets, in tokens.
@@ -83,7 +83,7 @@ def _hit(hit: Hit, validity: Validity) -> dict[str, Any]:
     return {**_listed(hit.record, validity), "confidence": round(hit.confidence, 2)}
 
 
-def _recall(call: Call, arguments: dict[str, Any]) -> Result:
+def _recall(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     start, state = page_of(arguments)
     k = arguments.get("k", 5)
     hits = valid_hits(
@@ -113,10 +113,10 @@ def _recall(call: Call, arguments: dict[str, Any]) -> Result:
         lower = "a lower min_confidence, " if arguments.get("min_confidence") else ""
         notes.append(f"Nothing was found. Try other words, {lower}or a wider filter.")
     notes += hits.notes
-    return Result(out, notes=tuple(notes))
+    return ToolResult(out, notes=tuple(notes))
 
 
-def _context(call: Call, arguments: dict[str, Any]) -> Result:
+def _context(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     context = call.memory.context(
         arguments["question"],
         arguments.get("max_tokens", _CONTEXT_TOKENS),
@@ -126,10 +126,10 @@ def _context(call: Call, arguments: dict[str, Any]) -> Result:
         **_owners(arguments),
     )
     ids = list(dict.fromkeys(item.record.id for item in context.items if item.included))
-    return Result({"context": str(context), "tokens": context.tokens, "ids": ids}, str(context))
+    return ToolResult({"context": str(context), "tokens": context.tokens, "ids": ids}, str(context))
 
 
-def _get(call: Call, arguments: dict[str, Any]) -> Result:
+def _get(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     record = call.memory.get(arguments["id"])
     if record is None:
         raise ToolError(f"There is no record {arguments['id']!r}: recall or list return the ids of those that exist")
@@ -147,10 +147,10 @@ def _get(call: Call, arguments: dict[str, Any]) -> Result:
     end = start + len(item["content"])
     if end < len(whole):
         item["next_start"] = end
-    return Result({"record": item}, notes=tuple(notes))
+    return ToolResult({"record": item}, notes=tuple(notes))
 
 
-def _list(call: Call, arguments: dict[str, Any]) -> Result:
+def _list(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     where, order, after = arguments.get("where"), arguments.get("order", "newest"), arguments.get("cursor")
     memory = call.memory
     limit = arguments.get("limit", 20)
@@ -159,17 +159,17 @@ def _list(call: Call, arguments: dict[str, Any]) -> Result:
         validity = Validity(memory, page, "", memory.now(), zone_of(memory.zone))
         items = fitting((_listed(record, validity) for record in page), arguments.get("max_tokens", _LIST_TOKENS))
         if len(items) == len(page):
-            return Result({"records": items, **({"cursor": page.cursor} if page.cursor else {})})
+            return ToolResult({"records": items, **({"cursor": page.cursor} if page.cursor else {})})
         limit = len(items)
 
 
-def _stats(call: Call, _arguments: dict[str, Any]) -> Result:
+def _stats(call: ToolCall, _arguments: dict[str, Any]) -> ToolResult:
     stats = {key: value for key, value in call.memory.stats().items() if key != "store"}
-    return Result({"stats": stats})
+    return ToolResult({"stats": stats})
 
 
 TOOLS = (
-    Tool(
+    McpTool(
         name="recall",
         title="Recall",
         description=(
@@ -198,7 +198,7 @@ TOOLS = (
         run=_recall,
         reads=True,
     ),
-    Tool(
+    McpTool(
         name="context",
         title="Context",
         description=(
@@ -223,7 +223,7 @@ TOOLS = (
         run=_context,
         reads=True,
     ),
-    Tool(
+    McpTool(
         name="get",
         title="Get",
         description="Return one record with all its fields, by its id. A long content is returned in parts.",
@@ -252,7 +252,7 @@ TOOLS = (
         run=_get,
         reads=True,
     ),
-    Tool(
+    McpTool(
         name="list",
         title="List",
         description="List records, newest first, optionally those that match a filter. For a question, use recall.",
@@ -268,7 +268,7 @@ TOOLS = (
         run=_list,
         reads=True,
     ),
-    Tool(
+    McpTool(
         name="stats",
         title="Stats",
         description="Return how many records there are, by kind, with the oldest and the newest time.",

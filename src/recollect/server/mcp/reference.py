@@ -17,7 +17,7 @@ from recollect.filters.tree import ValidAt
 from recollect.records.graph import Entity, Graph, Relation
 from recollect.server.mcp.budget import tokens_of
 from recollect.server.mcp.schemas import Schema, array, boolean, mapping, string
-from recollect.server.mcp.tools import Call, Result, Tool, ToolError, indented
+from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, indented
 
 #: The address of the resource with the whole graph.
 RESOURCE = "memory://knowledge-graph"
@@ -61,25 +61,25 @@ _ADDED = mapping(
 )
 
 
-def _create_entities(call: Call, arguments: dict[str, Any]) -> Result:
+def _create_entities(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     wanted = [Entity(each["name"], each["entityType"], tuple(each["observations"])) for each in arguments["entities"]]
     for each in wanted:
         _check_observations(each.name, each.observations)
     with call.commit() as batch:
         writer = call.graph.writer(batch)
         created = list(map(entity_json, writer.create_entities(wanted)))
-    return Result({"entities": created}, indented(created))
+    return ToolResult({"entities": created}, indented(created))
 
 
-def _create_relations(call: Call, arguments: dict[str, Any]) -> Result:
+def _create_relations(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     wanted = _relations(arguments["relations"])
     with call.commit() as batch:
         writer = call.graph.writer(batch)
         created = list(map(relation_json, writer.create_relations(wanted)))
-    return Result({"relations": created}, indented(created))
+    return ToolResult({"relations": created}, indented(created))
 
 
-def _add_observations(call: Call, arguments: dict[str, Any]) -> Result:
+def _add_observations(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     results = []
     for each in arguments["observations"]:
         _check_observations(each["entityName"], each["contents"])
@@ -90,17 +90,17 @@ def _add_observations(call: Call, arguments: dict[str, Any]) -> Result:
             if added is None:
                 raise ToolError(f"Entity with name {each['entityName']} not found")
             results.append({"entityName": each["entityName"], "addedObservations": added})
-    return Result({"results": results}, indented(results))
+    return ToolResult({"results": results}, indented(results))
 
 
-def _delete_entities(call: Call, arguments: dict[str, Any]) -> Result:
+def _delete_entities(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     with call.commit() as batch:
         writer = call.graph.writer(batch)
         writer.delete_entities(arguments["entityNames"])
     return _done("Entities deleted successfully")
 
 
-def _delete_observations(call: Call, arguments: dict[str, Any]) -> Result:
+def _delete_observations(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     with call.commit() as batch:
         writer = call.graph.writer(batch)
         for each in arguments["deletions"]:
@@ -108,36 +108,36 @@ def _delete_observations(call: Call, arguments: dict[str, Any]) -> Result:
     return _done("Observations deleted successfully")
 
 
-def _delete_relations(call: Call, arguments: dict[str, Any]) -> Result:
+def _delete_relations(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     with call.commit() as batch:
         writer = call.graph.writer(batch)
         writer.delete_relations(_relations(arguments["relations"]))
     return _done("Relations deleted successfully")
 
 
-def _read_graph(call: Call, _arguments: dict[str, Any]) -> Result:
+def _read_graph(call: ToolCall, _arguments: dict[str, Any]) -> ToolResult:
     with call.graph.reading() as graph:
         return shown(_valid(call, graph, graph.entities()), graph.relations(), call.access.graph_tokens)
 
 
-def _search_nodes(call: Call, arguments: dict[str, Any]) -> Result:
+def _search_nodes(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     with call.graph.reading() as graph:
         return _with_relations(call, graph, graph.search(arguments["query"]))
 
 
-def _open_nodes(call: Call, arguments: dict[str, Any]) -> Result:
+def _open_nodes(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     names = set(arguments["names"])
     with call.graph.reading() as graph:
         return _with_relations(call, graph, [entity for entity in graph.entities() if entity.name in names])
 
 
-def _with_relations(call: Call, graph: Graph, entities: list[Entity]) -> Result:
+def _with_relations(call: ToolCall, graph: Graph, entities: list[Entity]) -> ToolResult:
     """Return entities with the relations that start or end at one of them."""
     relations = graph.relations(entity.name for entity in entities)
     return shown(_valid(call, graph, entities), relations, call.access.graph_tokens)
 
 
-def _valid(call: Call, graph: Graph, entities: list[Entity]) -> list[Entity]:
+def _valid(call: ToolCall, graph: Graph, entities: list[Entity]) -> list[Entity]:
     """Return entities without the observations that are not valid, or that another observation replaces.
 
     Cost:
@@ -159,8 +159,8 @@ def _valid(call: Call, graph: Graph, entities: list[Entity]) -> list[Entity]:
     return out
 
 
-def _done(message: str) -> Result:
-    return Result({"success": True, "message": message}, message)
+def _done(message: str) -> ToolResult:
+    return ToolResult({"success": True, "message": message}, message)
 
 
 def _check_observations(name: str, texts: Iterable[str]) -> None:
@@ -192,13 +192,13 @@ class _Shown(NamedTuple):
     observations: int
 
 
-def shown(entities: list[Entity], relations: list[Relation], max_tokens: int) -> Result:
+def shown(entities: list[Entity], relations: list[Relation], max_tokens: int) -> ToolResult:
     """Return a graph, or what a budget has room for and a text about the rest."""
     if _least_size(entities, relations, max_tokens) <= max_tokens:
         whole = {"entities": list(map(entity_json, entities)), "relations": list(map(relation_json, relations))}
         text = indented(whole)
         if tokens_of(text) <= max_tokens:
-            return Result(whole, text)
+            return ToolResult(whole, text)
     of_relations = 0
     for each in relations:
         of_relations += _size(relation_json(each))
@@ -221,7 +221,7 @@ def shown(entities: list[Entity], relations: list[Relation], max_tokens: int) ->
         "Call search_nodes with a narrower query, open_nodes with fewer names, or recall with a question; "
         "the option --graph-tokens of the server raises the limit."
     )
-    return Result(part, indented(part), (note,))
+    return ToolResult(part, indented(part), (note,))
 
 
 def _least_size(entities: list[Entity], relations: list[Relation], enough: int) -> int:
@@ -272,7 +272,7 @@ def _size(value: object) -> int:
     return tokens_of(lines) + tokens_of(" " * 9) * (lines.count("\n") + 1)
 
 
-_tool = partial(Tool, graph=True, closed=False)
+_tool = partial(McpTool, graph=True, closed=False)
 
 TOOLS = (
     _tool(

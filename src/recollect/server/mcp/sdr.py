@@ -5,27 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from recollect.server.mcp.schemas import array, boolean, integer, mapping, number, string
-from recollect.server.mcp.tools import Call, Result, Tool
+from recollect.server.mcp.tools import McpTool, ToolCall, ToolResult
 
 
-def _store(call: Call, given: dict[str, Any]) -> Result:
+def _store(call: ToolCall, given: dict[str, Any]) -> ToolResult:
     sdr = call.access.writing().sdr.by(call.actor, call.tool)
-    return Result({"id": sdr.store(given["text"])})
+    return ToolResult({"id": sdr.store(given["text"])})
 
 
-def _find(call: Call, given: dict[str, Any]) -> Result:
+def _find(call: ToolCall, given: dict[str, Any]) -> ToolResult:
     found = call.memory.sdr.query(given["text"], given.get("k", 5), minimum=given.get("minimum", 0.0))
     texts = [{"id": hit["id"], "text": hit["text"], "score": round(hit["score"], 3)} for hit in found]
-    return Result({"texts": texts})
+    return ToolResult({"texts": texts})
 
 
-def _forget(call: Call, given: dict[str, Any]) -> Result:
+def _forget(call: ToolCall, given: dict[str, Any]) -> ToolResult:
     sdr = call.access.writing().sdr.by(call.actor, call.tool)
-    return Result({"forgotten": sdr.forget(given["id"])})
+    return ToolResult({"forgotten": sdr.forget(given["id"])})
 
 
 TOOLS = (
-    Tool(
+    McpTool(
         name="store_text",
         title="Store a text",
         description="Store a text to be found by its wording, such as a log line. The same one again is a further one.",
@@ -35,7 +35,7 @@ TOOLS = (
         run=_store,
         idempotent=False,
     ),
-    Tool(
+    McpTool(
         name="find_texts",
         title="Find texts",
         description="Find the stored texts whose wording is closest to a text, in any language and misspelt, too.",
@@ -57,7 +57,7 @@ TOOLS = (
         run=_find,
         reads=True,
     ),
-    Tool(
+    McpTool(
         name="forget_text",
         title="Forget a text",
         description="Remove a stored text. Its history stays.",

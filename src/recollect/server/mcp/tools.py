@@ -36,7 +36,7 @@ class ToolError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ToolResult:
     """The result of a call.
 
     Attributes:
@@ -56,7 +56,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCall:
     """The environment of a call: the memory, and the client that makes it.
 
     Attributes:
@@ -87,7 +87,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class McpTool:
     """A tool.
 
     Attributes:
@@ -112,7 +112,7 @@ class Tool:
     inputs: Mapping[str, Schema]
     required: tuple[str, ...] = ()
     outputs: Schema
-    run: Callable[[Call, dict[str, Any]], Result] = field(repr=False)
+    run: Callable[[ToolCall, dict[str, Any]], ToolResult] = field(repr=False)
     reads: bool = False
     destructive: bool = False
     idempotent: bool = True
@@ -132,7 +132,7 @@ class Tool:
             schema["additionalProperties"] = False
         return schema
 
-    def call(self, access: Access, arguments: Mapping[str, Any], actor: str | None) -> Result:
+    def call(self, access: Access, arguments: Mapping[str, Any], actor: str | None) -> ToolResult:
         """Check the arguments and run the tool.
 
         Raises:
@@ -155,7 +155,7 @@ class Tool:
             raise ToolError(
                 f"MCP error -32602: Input validation error: Invalid arguments for tool {self.name}: {listed}"
             )
-        call = Call(access, self.name, actor)
+        call = ToolCall(access, self.name, actor)
         try:
             return self.run(call, passed)
         except RecollectError as error:

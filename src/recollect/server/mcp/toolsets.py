@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from recollect.errors import InvalidArgumentError
 from recollect.server.mcp import glossary, history, outline, reading, reference, sdr, writing
-from recollect.server.mcp.tools import Tool
+from recollect.server.mcp.tools import McpTool
 
 #: Name of a set -> its tools.
-TOOLSETS: Mapping[str, tuple[Tool, ...]] = {
+TOOLSETS: Mapping[str, tuple[McpTool, ...]] = {
     "recollect": (*writing.TOOLS, *reading.TOOLS, *history.TOOLS),
     "reference": reference.TOOLS,
     "glossary": glossary.TOOLS,
@@ -21,7 +21,7 @@ TOOLSETS: Mapping[str, tuple[Tool, ...]] = {
 DEFAULT_SETS = ("recollect", "reference")
 
 
-def tools_of(names: Iterable[str], *, read_only: bool = False, scoped: bool = False) -> dict[str, Tool]:
+def tools_of(names: Iterable[str], *, read_only: bool = False, scoped: bool = False) -> dict[str, McpTool]:
     """Return the tools of some sets, by name.
 
     Args:

@@ -9,7 +9,7 @@ from recollect.errors import shown
 from recollect.operations import Forget, Remember, Update
 from recollect.records.graph import NODE, RELATION
 from recollect.server.mcp.schemas import Schema, array, boolean, integer, mapping, number, string
-from recollect.server.mcp.tools import Call, Result, Tool, ToolError
+from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult
 
 #: The fields of a record that a client can set, with their schemas.
 _FIELDS: dict[str, Schema] = {
@@ -51,7 +51,7 @@ _OUTCOME = mapping(
 _EXPECT = string("The hash of the version that you have read: if another one is stored, nothing is changed")
 
 
-def _outcome(outcome: Outcome) -> Result:
+def _outcome(outcome: Outcome) -> ToolResult:
     record = outcome.checked().record
     assert record is not None
     notes = []
@@ -63,7 +63,7 @@ def _outcome(outcome: Outcome) -> Result:
     if outcome.differing:
         notes.append(f"It was stored already with other values of {', '.join(outcome.differing)}: call update.")
     standing = {"standing": True} if any(tag.startswith("standing:") for tag in record.tags) else {}
-    return Result({"id": record.id, "status": outcome.status, "hash": record.hash, **standing}, notes=tuple(notes))
+    return ToolResult({"id": record.id, "status": outcome.status, "hash": record.hash, **standing}, notes=tuple(notes))
 
 
 def _fields(arguments: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def _fields(arguments: dict[str, Any], *names: str) -> dict[str, Any]:
     return fields
 
 
-def _check_no_node(call: Call, record: Record | None) -> None:
+def _check_no_node(call: ToolCall, record: Record | None) -> None:
     """Refuse to change what only the tools of the knowledge graph can change as a whole.
 
     Raises:
@@ -91,7 +91,7 @@ def _check_no_node(call: Call, record: Record | None) -> None:
     )
 
 
-def _remember(call: Call, arguments: dict[str, Any]) -> Result:
+def _remember(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     fields = _fields(arguments)
     if "entity" in arguments:
         fields["metadata"] = {"entity_name": arguments["entity"], **fields.get("metadata", {})}
@@ -108,7 +108,7 @@ def _remember(call: Call, arguments: dict[str, Any]) -> Result:
     return _outcome(outcome)
 
 
-def _update(call: Call, arguments: dict[str, Any]) -> Result:
+def _update(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     changes = _fields(arguments, "content")
     for name in dict.fromkeys(arguments.get("remove", ())):
         if name in changes or name not in _FIELDS:
@@ -124,16 +124,16 @@ def _update(call: Call, arguments: dict[str, Any]) -> Result:
     return _outcome(outcome)
 
 
-def _forget(call: Call, arguments: dict[str, Any]) -> Result:
+def _forget(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     with call.commit() as batch:
         record = batch.get(arguments["id"])
         _check_no_node(call, record if record is not None and record.kind == NODE else None)
         outcome: Outcome = batch.execute(Forget(id=arguments["id"], expect=arguments.get("expect")))
-    return Result({"id": arguments["id"], "forgotten": outcome.status == "forgotten"})
+    return ToolResult({"id": arguments["id"], "forgotten": outcome.status == "forgotten"})
 
 
 TOOLS = (
-    Tool(
+    McpTool(
         name="remember",
         title="Remember",
         description=(
@@ -153,7 +153,7 @@ TOOLS = (
         outputs=_OUTCOME,
         run=_remember,
     ),
-    Tool(
+    McpTool(
         name="update",
         title="Update",
         description=(
@@ -173,7 +173,7 @@ TOOLS = (
         run=_update,
         destructive=True,
     ),
-    Tool(
+    McpTool(
         name="forget",
         title="Forget",
         description=(

@@ -25,18 +25,18 @@ from recollect.errors import (
     ServerBusyError,
 )
 from recollect.salience import Level
-from recollect.server.calls import Calls, internal_error
-from recollect.server.exports import Pages
+from recollect.server.calls import ClientCalls, internal_error
+from recollect.server.exports import ExportPages
 from recollect.server.limits import BODY_BYTES
-from recollect.server.lines import Lines
+from recollect.server.lines import LineSplitter
 from recollect.server.socket.actions import ACTIONS, PONG, act, read_action
 from recollect.server.socket.listening import has_hung_up
 from recollect.server.unread import SlowReader
 from recollect.server.waits import Waits
 from recollect.wire import (
     READ,
+    ClientBatch,
     Grant,
-    OpenBatch,
     Place,
     answer_json,
     check_size,
@@ -64,7 +64,7 @@ _BEGIN, _COMMIT, _UNDO = "begin", "commit", "undo"
 
 
 @dataclass
-class Door:
+class SocketState:
     """What all connections of the socket share.
 
     Attributes:
@@ -78,7 +78,7 @@ class Door:
         long_bytes: Bytes of long lines in memory, unfinished or not answered yet.
     """
 
-    calls: Calls
+    calls: ClientCalls
     grant: Grant
     waits: Waits
     salience: Level = "normal"
@@ -91,11 +91,11 @@ class Door:
 class Connection(asyncio.Protocol):
     """A client of the daemon."""
 
-    def __init__(self, door: Door, refusal: Callable[[asyncio.BaseTransport], str]) -> None:
+    def __init__(self, door: SocketState, refusal: Callable[[asyncio.BaseTransport], str]) -> None:
         self._door = door
         self._refusal = refusal
         self._name = f"connection {next(_numbers)}"  # for turns
-        self._lines = Lines(door.line_bytes)
+        self._lines = LineSplitter(door.line_bytes)
         self._counted = 0  # what of `door.long_bytes` is this connection's
         self._waiting: deque[bytes | RecollectError] = deque()  # lines, and errors in place of those that were skipped
         self._waiting_bytes = self._long_bytes = 0  # of all waiting lines; of the long ones, and of the one that runs
@@ -106,10 +106,10 @@ class Connection(asyncio.Protocol):
         self._writable = True
         self._unread = 0  # what of the unread bytes of all is this connection's
         self._advancing = self._scheduled = False  # whether `_next` runs; whether it will
-        self._batch: OpenBatch | None = None
+        self._batch: ClientBatch | None = None
         self._batch_lost = False  # it was undone because its time was over, and the client does not know yet
         self._batch_ends: asyncio.TimerHandle | None = None
-        self._export: Pages | None = None
+        self._export: ExportPages | None = None
         self._export_ends: asyncio.TimerHandle | None = None
         self._waiter: asyncio.Task[None] | None = None
         self._deadline: Deadline | None = None  # of the read that runs
@@ -415,10 +415,10 @@ class Connection(asyncio.Protocol):
             self._close_export()
             place, calls, grant = _place(data), self._door.calls, self._door.grant
 
-            def take() -> Pages:
-                return Pages(calls.desk.export(place, grant))
+            def take() -> ExportPages:
+                return ExportPages(calls.desk.export(place, grant))
 
-            def opened(answer: Pages | RecollectError) -> None:
+            def opened(answer: ExportPages | RecollectError) -> None:
                 if isinstance(answer, RecollectError):
                     self._done(answer)
                     return
@@ -449,7 +449,7 @@ class Connection(asyncio.Protocol):
 
     # Answers
 
-    def _start(self, name: str, call: Callable[[], bytes], batch: OpenBatch | None = None) -> None:
+    def _start(self, name: str, call: Callable[[], bytes], batch: ClientBatch | None = None) -> None:
         self._busy = True
         calls = self._door.calls
 
@@ -511,7 +511,7 @@ def _after(call: Callable[[], None]) -> bytes:
     return _done(None)
 
 
-def _read_page(export: Pages) -> bytes:
+def _read_page(export: ExportPages) -> bytes:
     return b'{"ok":true,"result":[%s]}' % b",".join(export.read())
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from recollect.server.socket.connection import Connection, Door
+from recollect.server.socket.connection import Connection, SocketState
 from recollect.server.socket.listening import BACKLOG, SocketFile, refused_peer
 
 
@@ -21,7 +21,7 @@ class SocketDoor:
         given: A listening socket that is open already.
     """
 
-    def __init__(self, shared: Door, path: Path | None, given: socket.socket | None = None) -> None:
+    def __init__(self, shared: SocketState, path: Path | None, given: socket.socket | None = None) -> None:
         self._shared = shared
         self._path = path
         self._given = given

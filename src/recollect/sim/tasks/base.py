@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from recollect.errors import InvalidArgumentError
-from recollect.sim.agents import Agent, Context
+from recollect.sim.agents import Agent, AgentContext
 from recollect.sim.dice import between
-from recollect.sim.fields import Fields
+from recollect.sim.fields import ScenarioFields
 from recollect.sim.scenario import Role, Scenario
 
 #: Answers a conversation: a list of {"role": ..., "content": ...}.
@@ -84,7 +84,7 @@ class Task:
         }
 
     def _read(self, path: str, config: Mapping[str, object]) -> dict[str, int]:
-        fields = Fields(path, config)
+        fields = ScenarioFields(path, config)
         out = {name: fields.integer(name, default, least) for name, (default, least) in self.settings.items()}
         fields.end()
         return out
@@ -115,17 +115,17 @@ class Paced(Agent):
         self._left = seat.settings["rounds"]
 
     @abstractmethod
-    async def turn(self, ctx: Context) -> None:
+    async def turn(self, ctx: AgentContext) -> None:
         """Take a turn."""
 
-    async def heard(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def heard(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         """Take a message of another agent, or another timer."""
 
-    async def on_start(self, ctx: Context) -> None:
+    async def on_start(self, ctx: AgentContext) -> None:
         """Plan the first turn."""
         await self._plan(ctx)
 
-    async def on_message(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def on_message(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         """Take a turn, or a message."""
         if sender != ctx.agent_id or payload != _TURN:
             await self.heard(ctx, sender, payload)
@@ -134,7 +134,7 @@ class Paced(Agent):
         await self.turn(ctx)
         await self._plan(ctx)
 
-    async def _plan(self, ctx: Context) -> None:
+    async def _plan(self, ctx: AgentContext) -> None:
         if self._left > 0:
             await ctx.schedule(between(ctx.rng, *self._pause), _TURN)
 

@@ -7,7 +7,7 @@ answers: record it once with `recollect.sim.Recorder`, and replay it with `recol
 from __future__ import annotations
 
 from recollect.errors import InvalidArgumentError
-from recollect.sim.agents import Agent, Context
+from recollect.sim.agents import Agent, AgentContext
 from recollect.sim.tasks.base import Seat, Task
 
 
@@ -21,16 +21,16 @@ class Talker(Agent):
         self._chat = seat.chat
         self._left = seat.settings["rounds"]
 
-    async def on_start(self, ctx: Context) -> None:
+    async def on_start(self, ctx: AgentContext) -> None:
         """Begin the conversation, if this is the first agent."""
         if self._seat.index == 0:
             await self._say(ctx, "Begin the conversation.")
 
-    async def on_message(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def on_message(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         """Answer."""
         await self._say(ctx, payload.decode("utf-8", "replace"))
 
-    async def _say(self, ctx: Context, heard: str) -> None:
+    async def _say(self, ctx: AgentContext, heard: str) -> None:
         others = self._seat.peers.get("talker", ())
         if self._left <= 0 or not others:
             return

@@ -8,7 +8,7 @@ subscribe to the counters.
 
 from __future__ import annotations
 
-from recollect.sim.agents import Agent, Context
+from recollect.sim.agents import Agent, AgentContext
 from recollect.sim.dice import between
 from recollect.sim.tasks.base import Seat, Task, count_in
 
@@ -17,7 +17,7 @@ _READ, _SWAP, _LOOK = b"read", b"swap", b"look"
 _LATER = 100
 
 
-class Writer(Agent):
+class ConcurrentWriter(Agent):
     """Makes a number of changes, one after the other: to a counter, then to a log, and so on."""
 
     def __init__(self, seat: Seat) -> None:
@@ -26,12 +26,12 @@ class Writer(Agent):
         self._tries = 0
         self._seen: bytes | None = None
 
-    async def on_start(self, ctx: Context) -> None:
+    async def on_start(self, ctx: AgentContext) -> None:
         """Plan the first change."""
         if self._seat.settings["rounds"]:
             await ctx.schedule(between(ctx.rng, 1, 3), _READ)
 
-    async def on_message(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def on_message(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         """Read, swap, or look at what came of it."""
         if sender != ctx.agent_id:
             return
@@ -61,7 +61,7 @@ class Writer(Agent):
         kind, count = ("log", "logs") if self._done % 4 == 3 else ("counter", "counters")
         return f"{kind}:{(self._seat.index + self._done) % self._seat.settings[count]}"
 
-    async def _swap(self, ctx: Context) -> bool:
+    async def _swap(self, ctx: AgentContext) -> bool:
         key, seen = self._key(), self._seen
         if key.startswith("counter:"):
             new = ctx.stamp(str(count_in(seen) + 1))
@@ -74,12 +74,12 @@ class Writer(Agent):
             return True
         return False
 
-    async def _note(self, ctx: Context) -> None:
+    async def _note(self, ctx: AgentContext) -> None:
         note = f"private/{ctx.agent_id}/done"
         await ctx.memory.read(note)
         await ctx.memory.write(note, ctx.stamp(str(self._done)))
 
-    async def _say(self, ctx: Context) -> None:
+    async def _say(self, ctx: AgentContext) -> None:
         watchers = self._seat.peers.get("watcher", ())
         if watchers:
             await ctx.send(watchers[self._seat.index % len(watchers)], b"changed")
@@ -92,18 +92,18 @@ class Watcher(Agent):
         self._key = f"counter:{seat.index % seat.settings['counters']}"
         self.seen = 0
 
-    async def on_start(self, ctx: Context) -> None:
+    async def on_start(self, ctx: AgentContext) -> None:
         """Follow the counter to the end."""
         async for value in ctx.memory.subscribe(self._key):
             self.seen = count_in(value)
 
-    async def on_message(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def on_message(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         """Read the counter."""
         await ctx.memory.read(self._key)
 
 
 def _make(seat: Seat) -> Agent:
-    return Writer(seat) if seat.role == "writer" else Watcher(seat)
+    return ConcurrentWriter(seat) if seat.role == "writer" else Watcher(seat)
 
 
 TASK = Task(

@@ -6,19 +6,19 @@ that were written a while ago, most of which are gone.
 
 from __future__ import annotations
 
-from recollect.sim.agents import Agent, Context
+from recollect.sim.agents import Agent, AgentContext
 from recollect.sim.dice import below, pick
 from recollect.sim.tasks.base import Paced, Seat, Task
 
 
-class Writer(Paced):
+class BurstWriter(Paced):
     """Writes a burst of lines each turn, and says so to a reader."""
 
     def __init__(self, seat: Seat) -> None:
         super().__init__(seat)
         self._lines = 0
 
-    async def turn(self, ctx: Context) -> None:
+    async def turn(self, ctx: AgentContext) -> None:
         """Write a burst."""
         for _ in range(self.seat.settings["burst"]):
             text = f"line {self._lines} about topic {below(ctx.rng, 40)}"
@@ -35,7 +35,7 @@ class Reader(Paced):
     def __init__(self, seat: Seat) -> None:
         super().__init__(seat, (1, 2))
 
-    async def turn(self, ctx: Context) -> None:
+    async def turn(self, ctx: AgentContext) -> None:
         """Use the hot entries, and write again those that were evicted."""
         for number in range(self.seat.settings["hot"]):
             key = f"hot:{ctx.agent_id}:{number}"
@@ -44,7 +44,7 @@ class Reader(Paced):
         if ctx.memory.can_recall:
             await ctx.memory.recall(f"line about topic {below(ctx.rng, 40)}", 2)
 
-    async def heard(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def heard(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         """Read one of the lines that a writer has written so far."""
         name, _, count = payload.decode("utf-8", "replace").rpartition(" ")
         if count.isascii() and count.isdigit() and 0 < len(count) < 9 and int(count):
@@ -52,7 +52,7 @@ class Reader(Paced):
 
 
 def _make(seat: Seat) -> Agent:
-    return Writer(seat) if seat.role == "writer" else Reader(seat)
+    return BurstWriter(seat) if seat.role == "writer" else Reader(seat)
 
 
 TASK = Task(

@@ -7,7 +7,7 @@ is gone.
 
 from __future__ import annotations
 
-from recollect.sim.agents import Agent, Context
+from recollect.sim.agents import Agent, AgentContext
 from recollect.sim.tasks.base import Seat, Task
 
 _STEPS = (b"write", b"renew", b"before", b"after")
@@ -21,11 +21,11 @@ class Keeper(Agent):
         self._round = 0
         self._entries = range(seat.settings["burst"])
 
-    async def on_start(self, ctx: Context) -> None:
+    async def on_start(self, ctx: AgentContext) -> None:
         """Plan the first storm."""
         await self._plan(ctx)
 
-    async def on_message(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def on_message(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         """Do what it is the time for."""
         if sender != ctx.agent_id:
             await ctx.memory.read(payload.decode("utf-8", "replace"))
@@ -48,14 +48,14 @@ class Keeper(Agent):
             self._round += 1
             await self._plan(ctx)
 
-    async def _plan(self, ctx: Context) -> None:
+    async def _plan(self, ctx: AgentContext) -> None:
         if self._round < self._seat.settings["rounds"]:
             ttl = self._seat.settings["ttl"]
             begin = ttl * 2 if self._round else 1
             for step, delay in zip(_STEPS, (0, ttl // 2, ttl - 1, ttl), strict=True):
                 await ctx.schedule(begin + delay, step)
 
-    async def _renew(self, ctx: Context) -> None:
+    async def _renew(self, ctx: AgentContext) -> None:
         """Write the first half of the entries again: every other one by a swap."""
         for number in self._entries[: len(self._entries) // 2]:
             key, new = self._key(ctx, number), ctx.stamp(f"round {self._round} entry {number} again")
@@ -64,13 +64,13 @@ class Keeper(Agent):
             else:
                 await ctx.memory.write(key, new)
 
-    async def _read(self, ctx: Context) -> None:
+    async def _read(self, ctx: AgentContext) -> None:
         for number in self._entries:
             await ctx.memory.read(self._key(ctx, number))
         if ctx.memory.can_recall:
             await ctx.memory.recall(f"round {self._round} entry {self._seat.index}", 3)
 
-    def _key(self, ctx: Context, number: int) -> str:
+    def _key(self, ctx: AgentContext, number: int) -> str:
         return f"entry:{ctx.agent_id}:{number}"
 
 

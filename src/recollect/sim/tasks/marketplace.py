@@ -7,7 +7,7 @@ message is ignored.
 
 from __future__ import annotations
 
-from recollect.sim.agents import Agent, Context
+from recollect.sim.agents import Agent, AgentContext
 from recollect.sim.dice import below, between, pick
 from recollect.sim.tasks.base import Seat, Task, count_in
 
@@ -39,11 +39,11 @@ class Buyer(Agent):
         self._offers = 0
         self._open = ""  # the product of the offer that waits for an answer
 
-    async def on_start(self, ctx: Context) -> None:
+    async def on_start(self, ctx: AgentContext) -> None:
         """Plan the first offer."""
         await ctx.schedule(between(ctx.rng, 1, 5), b"next")
 
-    async def on_message(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def on_message(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         """Take an answer and make the next offer, or give up waiting."""
         if sender == ctx.agent_id:
             if payload == b"next" or payload == b"late %d" % self._offers:
@@ -58,7 +58,7 @@ class Buyer(Agent):
             await ctx.memory.write(f"bought:{ctx.agent_id}:{self._offers}", ctx.stamp(f"{price} for {product}"))
         await ctx.schedule(between(ctx.rng, 1, 3), b"next")
 
-    async def _offer(self, ctx: Context) -> None:
+    async def _offer(self, ctx: AgentContext) -> None:
         sellers = self._seat.peers.get("seller", ())
         if not sellers or self._left <= 0:
             return
@@ -82,7 +82,7 @@ class Seller(Agent):
         self._least = 10 + 5 * seat.index % 50
         self._sold: set[str] = set()
 
-    async def on_message(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def on_message(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         """Sell, or reject and say what it would take."""
         offer = parse(payload)
         if offer is None or offer[0] != "buy":

@@ -7,7 +7,7 @@ The first workers also subscribe to a counter.
 
 from __future__ import annotations
 
-from recollect.sim.agents import Agent, Context
+from recollect.sim.agents import Agent, AgentContext
 from recollect.sim.dice import below, between, pick
 from recollect.sim.tasks.base import Paced, Seat, Task, count_in
 
@@ -25,14 +25,14 @@ class Worker(Paced):
         self._counting: tuple[str, bytes | None] | None = None
         self.notices = 0
 
-    async def on_start(self, ctx: Context) -> None:
+    async def on_start(self, ctx: AgentContext) -> None:
         """Plan the first turn, and subscribe, if this is one of the first workers."""
         await super().on_start(ctx)
         if self.seat.index < self.seat.settings["watchers"]:
             async for _ in ctx.memory.subscribe("counter:0"):
                 self.notices += 1
 
-    async def turn(self, ctx: Context) -> None:
+    async def turn(self, ctx: AgentContext) -> None:
         """Write a fact, ask a question, count, or forget a fact."""
         kind = below(ctx.rng, 10)
         if kind < 4:
@@ -46,7 +46,7 @@ class Worker(Paced):
         else:
             await ctx.memory.forget(f"fact:{ctx.agent_id}:{below(ctx.rng, self._facts + 1)}")
 
-    async def heard(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def heard(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         """Read a fact that another agent names, answer its question, or go on counting."""
         verb, _, rest = payload.decode("utf-8", "replace").partition(" ")
         if sender == ctx.agent_id:
@@ -57,7 +57,7 @@ class Worker(Paced):
             for hit in await ctx.memory.recall(rest, 1):
                 await ctx.send(sender, f"fact {hit.key}".encode())
 
-    async def _note(self, ctx: Context) -> None:
+    async def _note(self, ctx: AgentContext) -> None:
         key = f"fact:{ctx.agent_id}:{self._facts}"
         self._facts += 1
         await ctx.memory.write(key, ctx.stamp(f"{_question(ctx)} {below(ctx.rng, 1000)}"))
@@ -67,17 +67,17 @@ class Worker(Paced):
         elif others:
             await ctx.send(pick(ctx.rng, others), f"fact {key}".encode())
 
-    async def _ask_another(self, ctx: Context) -> None:
+    async def _ask_another(self, ctx: AgentContext) -> None:
         others = self.seat.others("worker")
         if others:
             await ctx.send(pick(ctx.rng, others), f"ask {_question(ctx)}".encode())
 
-    async def _begin_count(self, ctx: Context) -> None:
+    async def _begin_count(self, ctx: AgentContext) -> None:
         key = f"counter:{below(ctx.rng, self.seat.settings['counters'])}"
         self._counting = (key, await ctx.memory.read(key))
         await ctx.schedule(between(ctx.rng, 1, 2), _COUNT)
 
-    async def _end_count(self, ctx: Context) -> None:
+    async def _end_count(self, ctx: AgentContext) -> None:
         if self._counting is None:
             return
         (key, seen), self._counting = self._counting, None
@@ -87,7 +87,7 @@ class Worker(Paced):
             await ctx.memory.write(key, new)
 
 
-def _question(ctx: Context) -> str:
+def _question(ctx: AgentContext) -> str:
     return f"what is the {pick(ctx.rng, _WHAT)} in {pick(ctx.rng, _WHERE)}?"
 
 

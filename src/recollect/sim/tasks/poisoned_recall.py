@@ -6,7 +6,7 @@ hit, and pass its key on to another asker.
 
 from __future__ import annotations
 
-from recollect.sim.agents import Agent, Context
+from recollect.sim.agents import Agent, AgentContext
 from recollect.sim.dice import below, pick
 from recollect.sim.tasks.base import Paced, Seat, Task
 
@@ -21,7 +21,7 @@ class Author(Paced):
         super().__init__(seat)
         self._turn = 0
 
-    async def turn(self, ctx: Context) -> None:
+    async def turn(self, ctx: AgentContext) -> None:
         """Write the next fact."""
         number = self._turn % self.seat.settings["facts"]
         self._turn += 1
@@ -34,7 +34,7 @@ class Author(Paced):
 class Asker(Paced):
     """Asks a question each turn."""
 
-    async def turn(self, ctx: Context) -> None:
+    async def turn(self, ctx: AgentContext) -> None:
         """Ask, read the best answer, and pass it on."""
         question = _question(pick(ctx.rng, _WHAT), pick(ctx.rng, _WHERE))
         hits = await ctx.memory.recall(question, self.seat.settings["hits"])
@@ -44,7 +44,7 @@ class Asker(Paced):
             if others and below(ctx.rng, 4) == 0:
                 await ctx.send(pick(ctx.rng, others), b"read " + hits[0].key.encode())
 
-    async def heard(self, ctx: Context, sender: str, payload: bytes) -> None:
+    async def heard(self, ctx: AgentContext, sender: str, payload: bytes) -> None:
         """Read what another asker has found."""
         verb, _, key = payload.decode("utf-8", "replace").partition(" ")
         if verb == "read":

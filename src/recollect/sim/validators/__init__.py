@@ -6,7 +6,7 @@ how much it has checked and which bound it applies: a run in which nothing happe
 `liveness`.
 """
 
-from recollect.sim.validators.checks import Check, Validation
+from recollect.sim.validators.checks import TraceCheck, Validation
 from recollect.sim.validators.scenarios import SCENARIOS, validate_events, validate_trace
 
-__all__ = ["SCENARIOS", "Check", "Validation", "validate_events", "validate_trace"]
+__all__ = ["SCENARIOS", "TraceCheck", "Validation", "validate_events", "validate_trace"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from recollect.sim.validators.checks import Check
-from recollect.sim.validators.events import REMOVALS, Event
-from recollect.sim.validators.history import History
+from recollect.sim.validators.checks import TraceCheck
+from recollect.sim.validators.events import REMOVALS, TraceEvent
+from recollect.sim.validators.history import MemoryHistory
 
 #: Begins the keys of the private notes of an agent, before its name and another "/".
 PRIVATE = "private/"
@@ -18,17 +18,17 @@ _MEMORY = ("read", "written", "recalled", "cas_failed", "forgotten")
 _ACTS = (*_MEMORY, "send", "broadcast")
 
 
-class Convergence(Check):
+class Convergence(TraceCheck):
     """After the last change of a key, all honest agents find the same there, each in its last read."""
 
     name = "convergence"
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: MemoryHistory) -> None:
         super().__init__(history)
         self._last: dict[str, dict[str, int]] = {}  # key -> honest agent -> version
         self._shared = 0
 
-    def see(self, event: Event) -> None:
+    def see(self, event: TraceEvent) -> None:
         if event.kind == "written" or event.kind in REMOVALS:
             self._last.pop(event.key, None)
         elif event.finds and (event.version or 0) >= 0 and self.history.honest(event.agent):
@@ -51,7 +51,7 @@ class Convergence(Check):
         return f"{self._shared} keys that several honest agents read after the last change: 0 differ"
 
 
-class Liveness(Check):
+class Liveness(TraceCheck):
     """Honest agents use memory, act in each life, and are not shut out by a cas that always fails.
 
     A life begins with a start or a restart. It need not act if it ends in a crash, or begins in the last tenth of the
@@ -60,7 +60,7 @@ class Liveness(Check):
 
     name = "liveness"
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: MemoryHistory) -> None:
         super().__init__(history)
         self._idle: dict[str, float] = {}  # agents that have not acted in this life -> when it began
         self._lives = self._operations = 0
@@ -69,7 +69,7 @@ class Liveness(Check):
         self._failed: dict[str, int] = {}
         self._wrote: set[str] = set()
 
-    def see(self, event: Event) -> None:
+    def see(self, event: TraceEvent) -> None:
         if event.kind not in ("scenario", "stop"):
             self._began = event.ts if self._began is None else self._began
             self._ended = event.ts
@@ -106,16 +106,16 @@ class Liveness(Check):
         return f"{self._operations} memory operations of honest agents; each of {self._lives} lives acted"
 
 
-class NoCrossAgentRead(Check):
+class NoCrossAgentRead(TraceCheck):
     """No agent, honest or not, is shown a value of a key that begins with "private/", another agent, and "/"."""
 
     name = "no_cross_agent_read"
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: MemoryHistory) -> None:
         super().__init__(history)
         self._private = 0
 
-    def see(self, event: Event) -> None:
+    def see(self, event: TraceEvent) -> None:
         shown = event.finds or event.kind == "notified"
         if not (shown and event.key.startswith(PRIVATE) and event.version != 0):
             return
@@ -128,7 +128,7 @@ class NoCrossAgentRead(Check):
         return f"{self._private} private values shown, each to its owner only"
 
 
-class RecallHonest(Check):
+class RecallHonest(TraceCheck):
     """What honest agents recall is not displaced by junk, which is what Byzantine agents wrote.
 
     Of their recalls, at least 60 per cent contain an honest hit, and at least 35 per cent begin with one. No junk comes
@@ -137,14 +137,14 @@ class RecallHonest(Check):
 
     name = "recall_honest"
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: MemoryHistory) -> None:
         super().__init__(history)
         self._junk: set[int] = set()
         self._hits: list[tuple[bool, float]] = []  # of the recall that is being read: whether it is junk, and its score
         self._asks = ""
         self._recalls = self._first = self._some = 0
 
-    def see(self, event: Event) -> None:
+    def see(self, event: TraceEvent) -> None:
         if event.kind == "written" and event.agent in self.history.byzantine:
             self._junk.add(event.version or 0)
         if event.kind != "recalled" or event.rank <= 1 or event.agent != self._asks:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-from recollect.sim.validators.events import Event
-from recollect.sim.validators.history import History
+from recollect.sim.validators.events import TraceEvent
+from recollect.sim.validators.history import MemoryHistory
 
 #: Maximum number of faults that a detail names.
 _NAMED = 3
@@ -25,17 +25,17 @@ class Validation(NamedTuple):
     detail: str
 
 
-class Check:
+class TraceCheck:
     """A validator at work on one trace. Subclasses say what they see, and what they have checked."""
 
     name: ClassVar[str]
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: MemoryHistory) -> None:
         self.history = history
         self._faults: list[str] = []
         self._count = 0
 
-    def see(self, event: Event) -> None:
+    def see(self, event: TraceEvent) -> None:
         """Look at an event. The history does not contain it yet."""
         raise NotImplementedError
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from recollect.sim.validators.checks import Check
-from recollect.sim.validators.events import REMOVALS, Event
-from recollect.sim.validators.history import History
+from recollect.sim.validators.checks import TraceCheck
+from recollect.sim.validators.events import REMOVALS, TraceEvent
+from recollect.sim.validators.history import MemoryHistory
 
 
 class _Window:
@@ -19,7 +19,7 @@ class _Window:
         self.lost = False
 
 
-class NoLostWrite(Check):
+class NoLostWrite(TraceCheck):
     """Until an entry is replaced, forgotten, evicted or expired, it is found, with a value that was written.
 
     A read that finds nothing, or what was never written, is a fault at once. One that finds an older version is, if no
@@ -29,12 +29,12 @@ class NoLostWrite(Check):
 
     name = "no_lost_write"
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: MemoryHistory) -> None:
         super().__init__(history)
         self._windows: dict[tuple[str, str], _Window] = {}
         self._writes = self._reads = 0
 
-    def see(self, event: Event) -> None:
+    def see(self, event: TraceEvent) -> None:
         at = (self.history.owner_of(event), event.key)
         if event.kind == "written":
             self._close(at)
@@ -48,7 +48,7 @@ class NoLostWrite(Check):
             self._reads += 1
             self._found(event, event.version, self._windows.get(at))
 
-    def _found(self, event: Event, version: int, window: _Window | None) -> None:
+    def _found(self, event: TraceEvent, version: int, window: _Window | None) -> None:
         if version < 0:
             self.fault(f"{event.agent} found a value of {event.key!r} that was never written")
             if window is not None:
@@ -77,18 +77,18 @@ class NoLostWrite(Check):
         return f"{self._writes} writes, {self._reads} reads and hits: 0 writes were lost"
 
 
-class MonotoneReads(Check):
+class MonotoneReads(TraceCheck):
     """What an agent finds at a key is never older than what it found there before."""
 
     name = "monotone_reads"
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: MemoryHistory) -> None:
         super().__init__(history)
         # Twice the version, and one more where that version was gone.
         self._seen: dict[tuple[str, str, str], int] = {}
         self._reads = 0
 
-    def see(self, event: Event) -> None:
+    def see(self, event: TraceEvent) -> None:
         if not event.finds or event.version is None or event.version < 0:
             return
         self._reads += 1
@@ -118,7 +118,7 @@ def _described(seen: int) -> str:
     return f"version {seen // 2}" + (" was gone" if seen % 2 else "")
 
 
-class CasLinearizable(Check):
+class CasLinearizable(TraceCheck):
     """A cas succeeds just if the key has the version that it expects: no two replace the same one.
 
     Where a trace does not say what was expected, it is, for a shared counter, what the agent read last. A cas that
@@ -127,12 +127,12 @@ class CasLinearizable(Check):
 
     name = "cas_linearizable"
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: MemoryHistory) -> None:
         super().__init__(history)
         self._read: dict[tuple[str, str], int] = {}
         self._done = self._failed = 0
 
-    def see(self, event: Event) -> None:
+    def see(self, event: TraceEvent) -> None:
         if event.kind == "read" and event.version is not None:
             self._read[event.agent, event.key] = event.version
         if event.kind not in ("written", "cas_failed") or (event.kind == "written" and not event.cas):

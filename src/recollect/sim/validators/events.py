@@ -17,7 +17,7 @@ REMOVALS = ("forgotten", "evicted", "expired")
 _INTEGERS = ("rank", "seq", "size", "version", "was")
 
 
-class Event(NamedTuple):
+class TraceEvent(NamedTuple):
     """One line of a trace.
 
     Attributes:
@@ -59,7 +59,7 @@ class Event(NamedTuple):
         return self.kind == "read" or (self.kind == "recalled" and self.rank > 0)
 
 
-def read_events(path: str | PathLike[str]) -> Iterator[Event]:
+def read_events(path: str | PathLike[str]) -> Iterator[TraceEvent]:
     """Yield the events of a trace.
 
     Raises:
@@ -118,7 +118,7 @@ def _lines(name: str, file: Iterable[str]) -> Iterator[dict[str, Any]]:
         yield fields
 
 
-def events_of(lines: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
+def events_of(lines: Iterable[Mapping[str, Any]]) -> Iterator[TraceEvent]:
     """Yield the events of the objects of a trace. Writes without a version are numbered."""
     writes = 0
     for fields in lines:
@@ -127,7 +127,7 @@ def events_of(lines: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
         if kind == "written":
             writes += 1
             version = writes if version is None else version
-        yield Event(
+        yield TraceEvent(
             kind=kind,
             agent=_text(fields, "agent"),
             ts=_number(fields, "ts"),

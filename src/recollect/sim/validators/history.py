@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from recollect.arguments.checks import is_number
-from recollect.sim.validators.events import REMOVALS, Event
+from recollect.sim.validators.events import REMOVALS, TraceEvent
 
 
-class Entry(NamedTuple):
+class TracedEntry(NamedTuple):
     """An entry of memory.
 
     Attributes:
@@ -24,14 +24,14 @@ class Entry(NamedTuple):
     room: int
 
 
-class Removed(NamedTuple):
+class Removal(NamedTuple):
     """How an entry left memory: by which kind of event, and with which version."""
 
     kind: str
     version: int
 
 
-class Store:
+class TracedStore:
     """One memory: that of all agents, or of one.
 
     Attributes:
@@ -43,13 +43,13 @@ class Store:
     """
 
     def __init__(self) -> None:
-        self.entries: OrderedDict[str, Entry] = OrderedDict()
+        self.entries: OrderedDict[str, TracedEntry] = OrderedDict()
         self.written: OrderedDict[str, float] = OrderedDict()
-        self.removed: dict[str, Removed] = {}
+        self.removed: dict[str, Removal] = {}
         self.room = 0
         self.newest = ""
 
-    def take(self, key: str) -> Entry | None:
+    def take(self, key: str) -> TracedEntry | None:
         """Remove an entry, and return it."""
         entry = self.entries.pop(key, None)
         if entry is not None:
@@ -58,7 +58,7 @@ class Store:
         return entry
 
 
-class History:
+class MemoryHistory:
     """All memories, and what the first line of the trace says.
 
     Attributes:
@@ -76,21 +76,21 @@ class History:
         self.by_use = True
         self.byzantine: frozenset[str] = frozenset()
         self._per_agent = False
-        self._stores: dict[str, Store] = {}
+        self._stores: dict[str, TracedStore] = {}
 
-    def owner_of(self, event: Event) -> str:
+    def owner_of(self, event: TraceEvent) -> str:
         """Return whose memory an event is about; "": that of all."""
         return event.owner or (event.agent if self._per_agent else "")
 
-    def store_of(self, event: Event) -> Store:
+    def store_of(self, event: TraceEvent) -> TracedStore:
         """Return the memory that an event is about."""
-        return self._stores.setdefault(self.owner_of(event), Store())
+        return self._stores.setdefault(self.owner_of(event), TracedStore())
 
-    def entry_of(self, event: Event) -> Entry | None:
+    def entry_of(self, event: TraceEvent) -> TracedEntry | None:
         """Return the entry of the key of an event; None if there is none."""
         return self.store_of(event).entries.get(event.key)
 
-    def is_due(self, entry: Entry, ts: float) -> bool:
+    def is_due(self, entry: TracedEntry, ts: float) -> bool:
         """Return whether an entry must have expired at a time."""
         return self.ttl is not None and ts - entry.written_at >= self.ttl
 
@@ -98,7 +98,7 @@ class History:
         """Return whether this is an agent that keeps to the rules."""
         return agent != "" and agent not in self.byzantine
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: TraceEvent) -> None:
         """Take account of an event, after all validators have seen it."""
         if event.kind == "scenario":
             self._begin(event.fields)
@@ -106,7 +106,7 @@ class History:
             store = self.store_of(event)
             store.take(event.key)
             room = len(event.key.encode("utf-8", "replace")) + event.size
-            store.entries[event.key] = Entry(event.version or 0, event.ts, room)
+            store.entries[event.key] = TracedEntry(event.version or 0, event.ts, room)
             store.written[event.key] = event.ts
             store.room += room
             store.newest = event.key
@@ -114,7 +114,7 @@ class History:
             store = self.store_of(event)
             entry = store.take(event.key)
             if entry is not None:
-                store.removed[event.key] = Removed(event.kind, entry.version)
+                store.removed[event.key] = Removal(event.kind, entry.version)
         elif event.finds and event.version != 0:
             store = self.store_of(event)
             if event.key in store.entries:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from recollect.sim.validators.checks import Check
-from recollect.sim.validators.events import REMOVALS, Event
-from recollect.sim.validators.history import History, Store
+from recollect.sim.validators.checks import TraceCheck
+from recollect.sim.validators.events import REMOVALS, TraceEvent
+from recollect.sim.validators.history import MemoryHistory, TracedStore
 
 
-class CapacityRespected(Check):
+class CapacityRespected(TraceCheck):
     """After each operation, no memory has more entries or bytes than its limits, and what was evicted is gone."""
 
     name = "capacity_respected"
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: MemoryHistory) -> None:
         super().__init__(history)
-        self._written: list[Event] = []
+        self._written: list[TraceEvent] = []
         self._most = self._most_room = 0
 
-    def see(self, event: Event) -> None:
+    def see(self, event: TraceEvent) -> None:
         if event.kind not in REMOVALS:  # these may come after the write that caused them
             self._settle()
         if event.kind == "written":
@@ -50,13 +50,13 @@ class CapacityRespected(Check):
         return f"at most {self._most} entries and {self._most_room} bytes, within {_limits(self.history)}"
 
 
-def _over(history: History, count: int, room: int) -> bool:
+def _over(history: MemoryHistory, count: int, room: int) -> bool:
     return (history.capacity is not None and count > history.capacity) or (
         history.capacity_bytes is not None and room > history.capacity_bytes
     )
 
 
-def _limits(history: History) -> str:
+def _limits(history: MemoryHistory) -> str:
     known = [] if history.capacity is None else [f"{history.capacity} entries"]
     known += [] if history.capacity_bytes is None else [f"{history.capacity_bytes} bytes"]
     return "the capacity of " + " and ".join(known) if known else "no capacity"
@@ -71,7 +71,7 @@ class _Pending(NamedTuple):
     first: list[str]  # the two entries that were the first to go
 
 
-class EvictionRate(Check):
+class EvictionRate(TraceCheck):
     """Each eviction makes room that a write needs, none more, and the least recently used entry goes.
 
     Evictions may be reported before the write that needs the room, or after it. The entry that is written stays.
@@ -79,12 +79,12 @@ class EvictionRate(Check):
 
     name = "eviction_rate"
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: MemoryHistory) -> None:
         super().__init__(history)
         self._pending: dict[str, list[_Pending]] = {}
         self._evicted = self._writes = 0
 
-    def see(self, event: Event) -> None:
+    def see(self, event: TraceEvent) -> None:
         owner = self.history.owner_of(event)
         if event.kind == "evicted":
             self._evicted += 1
@@ -103,7 +103,7 @@ class EvictionRate(Check):
         elif event.key and owner in self._pending:
             self._settle(self._pending.pop(owner), None)
 
-    def _settle(self, pending: list[_Pending], write: Event | None) -> None:
+    def _settle(self, pending: list[_Pending], write: TraceEvent | None) -> None:
         for each in pending:
             if write is None:
                 self.fault(f"{each.key!r} was evicted, but nothing was written")
@@ -133,12 +133,12 @@ class EvictionRate(Check):
         return f"{self._evicted} evictions for {self._writes} writes ({rate:.2f} a write), {how}"
 
 
-def _first(store: Store) -> list[str]:
+def _first(store: TracedStore) -> list[str]:
     keys = iter(store.entries)
     return [key for _, key in zip(range(2), keys, strict=False)]
 
 
-class ExpiryExact(Check):
+class ExpiryExact(TraceCheck):
     """No entry expires before its time, and none is found, kept in place of a live one, or counted at its time.
 
     An entry is due when its age is the time to live. It may stay until the next call, but no call shows it.
@@ -146,18 +146,18 @@ class ExpiryExact(Check):
 
     name = "expiry_exact"
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: MemoryHistory) -> None:
         super().__init__(history)
         self._expired = self._checked = 0
 
-    def see(self, event: Event) -> None:
+    def see(self, event: TraceEvent) -> None:
         if event.kind == "expired":
             self._see_expired(event)
         elif event.kind in ("forgotten", "evicted") or (event.cas and event.was) or (event.finds and event.version):
             self._checked += 1
             self._see_use(event)
 
-    def _see_expired(self, event: Event) -> None:
+    def _see_expired(self, event: TraceEvent) -> None:
         self._expired += 1
         entry = self.history.entry_of(event)
         if self.history.ttl is None:
@@ -168,7 +168,7 @@ class ExpiryExact(Check):
             age = event.ts - entry.written_at
             self.fault(f"{event.key!r} expired at an age of {age:g}, before {self.history.ttl:g}")
 
-    def _see_use(self, event: Event) -> None:
+    def _see_use(self, event: TraceEvent) -> None:
         store = self.history.store_of(event)
         entry = store.entries.get(event.key)
         removed = store.removed.get(event.key)

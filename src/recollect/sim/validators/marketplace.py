@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from recollect.sim.validators.checks import Check, Validation
-from recollect.sim.validators.events import Event
-from recollect.sim.validators.history import History
+from recollect.sim.validators.checks import TraceCheck, Validation
+from recollect.sim.validators.events import TraceEvent
+from recollect.sim.validators.history import MemoryHistory
 
 
 class _Said(NamedTuple):
@@ -21,7 +21,7 @@ class _Deal(NamedTuple):
     product: str
 
 
-def _said(event: Event) -> _Said | None:
+def _said(event: TraceEvent) -> _Said | None:
     """Return what a message says; None if it is none of a marketplace."""
     if event.kind != "send":
         return None
@@ -38,21 +38,21 @@ def _price(text: str) -> int | str:
         return text
 
 
-def _deal(event: Event, said: _Said) -> _Deal:
+def _deal(event: TraceEvent, said: _Said) -> _Deal:
     buyer, seller = (event.agent, event.to) if said.verb == "buy" else (event.to, event.agent)
     return _Deal(buyer, seller, said.product)
 
 
-class NoDoubleSell(Check):
+class NoDoubleSell(TraceCheck):
     """No seller sells one product to two buyers."""
 
     name = "marketplace_no_double_sell"
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: MemoryHistory) -> None:
         super().__init__(history)
         self._buyers: dict[tuple[str, str], list[str]] = {}
 
-    def see(self, event: Event) -> None:
+    def see(self, event: TraceEvent) -> None:
         said = _said(event)
         if said is None or said.verb != "sold" or said.price is None:
             return
@@ -67,17 +67,17 @@ class NoDoubleSell(Check):
         return f"{len(self._buyers)} products sold, each to one buyer"
 
 
-class AllResponded(Check):
+class AllResponded(TraceCheck):
     """Every buy request has an answer from its seller."""
 
     name = "marketplace_all_responded"
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: MemoryHistory) -> None:
         super().__init__(history)
         self._asked: set[_Deal] = set()
         self._answered: set[_Deal] = set()
 
-    def see(self, event: Event) -> None:
+    def see(self, event: TraceEvent) -> None:
         said = _said(event)
         if said is not None:
             (self._asked if said.verb == "buy" else self._answered).add(_deal(event, said))
@@ -91,17 +91,17 @@ class AllResponded(Check):
         return Validation(self.name, not unanswered, detail)
 
 
-class PriceAgreement(Check):
+class PriceAgreement(TraceCheck):
     """A price sold was offered by the buyer, or by the seller with a reject, before."""
 
     name = "marketplace_price_agreement"
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: MemoryHistory) -> None:
         super().__init__(history)
         self._offers: dict[_Deal, list[int | str]] = {}
         self._sold = 0
 
-    def see(self, event: Event) -> None:
+    def see(self, event: TraceEvent) -> None:
         said = _said(event)
         if said is None or said.price is None:
             return

@@ -7,15 +7,15 @@ from os import PathLike
 from typing import Any
 
 from recollect.sim.validators.agents import Convergence, Liveness, NoCrossAgentRead, RecallHonest
-from recollect.sim.validators.checks import Check, Validation
+from recollect.sim.validators.checks import TraceCheck, Validation
 from recollect.sim.validators.consistency import CasLinearizable, MonotoneReads, NoLostWrite
-from recollect.sim.validators.events import Event, events_of, read_events
-from recollect.sim.validators.history import History
+from recollect.sim.validators.events import TraceEvent, events_of, read_events
+from recollect.sim.validators.history import MemoryHistory
 from recollect.sim.validators.limits import CapacityRespected, EvictionRate, ExpiryExact
 from recollect.sim.validators.marketplace import AllResponded, NoDoubleSell, PriceAgreement
 
 #: The validators of each scenario, in the order of their verdicts.
-SCENARIOS: dict[str, tuple[type[Check], ...]] = {
+SCENARIOS: dict[str, tuple[type[TraceCheck], ...]] = {
     "marketplace": (NoDoubleSell, AllResponded, PriceAgreement),
     # Its share of junk is not bounded, so what is recalled there may be junk.
     "memory_swarm": (
@@ -58,8 +58,8 @@ def validate_events(lines: Iterable[Mapping[str, Any]], scenario: str) -> list[V
     return _judged(events_of(lines), SCENARIOS.get(scenario, ()))
 
 
-def _judged(events: Iterable[Event], kinds: Iterable[type[Check]]) -> list[Validation]:
-    history = History()
+def _judged(events: Iterable[TraceEvent], kinds: Iterable[type[TraceCheck]]) -> list[Validation]:
+    history = MemoryHistory()
     checks = [kind(history) for kind in kinds]
     for event in events:
         for check in checks:

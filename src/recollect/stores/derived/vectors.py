@@ -32,7 +32,7 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.stores.derived import opening as derived
 from recollect.stores.derived.opening import UnusableError
-from recollect.stores.derived_protocols import Floats, Model, keyed
+from recollect.stores.derived_protocols import Floats, VectorModel, keyed
 from recollect.stores.sqlite_base.errors import translated
 from recollect.stores.sqlite_base.snapshots import has_snapshot
 
@@ -87,7 +87,7 @@ class VectorFile:
         self._closed = False
         self.life = 0
 
-    def absent(self, model: Model, namespace: str, digests: Iterable[bytes]) -> list[bytes]:
+    def absent(self, model: VectorModel, namespace: str, digests: Iterable[bytes]) -> list[bytes]:
         """Return those of the digests that have no vector, in their order."""
 
         def read(connection: apsw.Connection) -> list[bytes]:
@@ -100,7 +100,7 @@ class VectorFile:
 
     def put(
         self,
-        model: Model,
+        model: VectorModel,
         namespace: str,
         vectors: Mapping[bytes, Floats],
         wanted: Callable[[], Container[bytes]] | None = None,
@@ -149,7 +149,7 @@ class VectorFile:
                     self._do(write)
                     return
 
-    def newer(self, model: Model, namespace: str, seen: int) -> Iterator[tuple[int, dict[bytes, Floats]]]:
+    def newer(self, model: VectorModel, namespace: str, seen: int) -> Iterator[tuple[int, dict[bytes, Floats]]]:
         """Yield the vectors stored after number `seen` (0: all), in pages, each with the number of its last vector."""
         query = "SELECT number, text, vector FROM vectors WHERE vectors = ? AND number > ? ORDER BY number LIMIT ?"
         while True:
@@ -165,7 +165,7 @@ class VectorFile:
                 return
             yield seen, vectors
 
-    def embedded_digests(self, model: Model, namespace: str) -> set[bytes]:
+    def embedded_digests(self, model: VectorModel, namespace: str) -> set[bytes]:
         """Return the digests of all texts that have a vector."""
 
         def read(connection: apsw.Connection) -> set[bytes]:
@@ -175,20 +175,20 @@ class VectorFile:
 
         return self._do(read)
 
-    def models(self, namespace: str) -> list[tuple[Model, int]]:
+    def models(self, namespace: str) -> list[tuple[VectorModel, int]]:
         """Return the models of a namespace in the order of their first use, each with its number of vectors."""
         query = (
             "SELECT s.model, s.dimension, count(v.number) FROM sets s JOIN vectors v ON v.vectors = s.number "
             "WHERE s.namespace = ? GROUP BY s.number ORDER BY s.number"
         )
 
-        def read(connection: apsw.Connection) -> list[tuple[Model, int]]:
+        def read(connection: apsw.Connection) -> list[tuple[VectorModel, int]]:
             rows = connection.execute(query, (namespace,))
-            return [(Model(_is(str, name), _is(int, dimension)), count) for name, dimension, count in rows]
+            return [(VectorModel(_is(str, name), _is(int, dimension)), count) for name, dimension, count in rows]
 
         return self._do(read)
 
-    def reached(self, model: Model, branch: Branch) -> tuple[int, bytes]:
+    def reached(self, model: VectorModel, branch: Branch) -> tuple[int, bytes]:
         """Return the seq and root up to which every text has been embedded; (0, b"") at first."""
         query = "SELECT seq, root FROM reached WHERE vectors = ? AND branch = ?"
 
@@ -199,7 +199,7 @@ class VectorFile:
 
         return self._do(read)
 
-    def reach(self, model: Model, branch: Branch, seq: int, root: bytes) -> None:
+    def reach(self, model: VectorModel, branch: Branch, seq: int, root: bytes) -> None:
         """Note that every text up to this commit has been embedded."""
 
         def write(connection: apsw.Connection) -> None:
@@ -251,7 +251,7 @@ class VectorFile:
     # The file
 
     @staticmethod
-    def _set(connection: apsw.Connection, model: Model, namespace: str) -> int | None:
+    def _set(connection: apsw.Connection, model: VectorModel, namespace: str) -> int | None:
         row = connection.execute(
             "SELECT number FROM sets WHERE model = ? AND dimension = ? AND namespace = ?", (*model, namespace)
         ).fetchone()
@@ -405,7 +405,7 @@ def _digest(value: Any) -> bytes:
     return digest
 
 
-def _vector(value: Any, model: Model) -> Floats:
+def _vector(value: Any, model: VectorModel) -> Floats:
     raw = _is(bytes, value)
     if len(raw) != model.dimension * _FLOAT_BYTES:
         raise UnusableError(f"a vector of {model.dimension} components has {len(raw)} bytes")

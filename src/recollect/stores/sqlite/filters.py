@@ -29,7 +29,7 @@ class Sql(NamedTuple):
     parameters: tuple[Any, ...] = ()
 
 
-class Bounds(NamedTuple):
+class SqlBounds(NamedTuple):
     """The upper and the lower bound of a filter."""
 
     upper: Sql
@@ -39,7 +39,7 @@ class Bounds(NamedTuple):
 TRUE, FALSE = Sql("1"), Sql("0")
 
 
-def bounds(where: Filter) -> Bounds:
+def bounds(where: Filter) -> SqlBounds:
     """Return the bounds of a filter on the columns of `heads`, under the alias `h`.
 
     If a filter has more than MOST_VALUES values, only those parts of its outermost conjunction that have the fewest
@@ -52,7 +52,7 @@ def bounds(where: Filter) -> Bounds:
     if _size(where, sizes) <= MOST_VALUES:
         return _bounds(where)
     if not isinstance(where, AllOf):
-        return Bounds(TRUE, FALSE)
+        return SqlBounds(TRUE, FALSE)
     chosen: set[int] = set()
     room = MOST_VALUES
     for number in sorted(range(len(where.parts)), key=lambda number: sizes[id(where.parts[number])]):
@@ -61,7 +61,7 @@ def bounds(where: Filter) -> Bounds:
             break
         chosen.add(number)
     parts = [_bounds(part) for number, part in enumerate(where.parts) if number in chosen]
-    return Bounds(_joined("AND", [part.upper for part in parts]), FALSE)
+    return SqlBounds(_joined("AND", [part.upper for part in parts]), FALSE)
 
 
 def _size(where: Filter, sizes: dict[int, int]) -> int:
@@ -85,21 +85,21 @@ def _size(where: Filter, sizes: dict[int, int]) -> int:
     return size
 
 
-def _bounds(where: Filter) -> Bounds:
+def _bounds(where: Filter) -> SqlBounds:
     """Return the bounds of a filter that fits into a statement."""
     if isinstance(where, Everything):
-        return Bounds(TRUE, TRUE)
+        return SqlBounds(TRUE, TRUE)
     if isinstance(where, Nothing):
-        return Bounds(FALSE, FALSE)
+        return SqlBounds(FALSE, FALSE)
     if isinstance(where, AllOf | AnyOf):
         word = "AND" if isinstance(where, AllOf) else "OR"
         parts = [_bounds(part) for part in where.parts]
-        return Bounds(_joined(word, [part.upper for part in parts]), _joined(word, [part.lower for part in parts]))
+        return SqlBounds(_joined(word, [part.upper for part in parts]), _joined(word, [part.lower for part in parts]))
     if isinstance(where, Not):
         inner = _bounds(where.part)
-        return Bounds(_negated(inner.lower), _negated(inner.upper))
+        return SqlBounds(_negated(inner.lower), _negated(inner.upper))
     exact = _exact(where)
-    return Bounds(exact, exact) if exact else Bounds(TRUE, FALSE)
+    return SqlBounds(exact, exact) if exact else SqlBounds(TRUE, FALSE)
 
 
 def _exact(where: Filter) -> Sql | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from recollect.errors import DamagedStoreError, NotAStoreError, StoreIOError, StoreMissingError
 from recollect.stores import files
-from recollect.stores.sqlite.pages import Pages
+from recollect.stores.sqlite.pages import FilePages
 from recollect.stores.sqlite.schema import APPLICATION_ID
 from recollect.stores.sqlite_base.descriptors import read
 
@@ -169,7 +169,7 @@ def _not_in_wal(path: str, header: bytes, first: int, last: int) -> set[int]:
         wal = Path(wal_path(path)).read_bytes()
     except FileNotFoundError:
         wal = b""
-    return set(range(first, last + 1)) - Pages(header, wal).in_wal - {_LOCK_BYTE // _page_bytes(header) + 1}
+    return set(range(first, last + 1)) - FilePages(header, wal).in_wal - {_LOCK_BYTE // _page_bytes(header) + 1}
 
 
 def _page_bytes(header: bytes) -> int:

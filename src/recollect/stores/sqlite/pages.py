@@ -38,7 +38,7 @@ class Row(NamedTuple):
     values: tuple[Value, ...]
 
 
-class Pages:
+class FilePages:
     """The pages of a file.
 
     Args:

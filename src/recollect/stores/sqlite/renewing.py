@@ -32,7 +32,7 @@ from recollect.deadlines import within
 from recollect.errors import DamagedStoreError, StoreError, StoreIOError
 from recollect.stores.sqlite.header import wal_path
 from recollect.stores.sqlite.integrity import examined
-from recollect.stores.sqlite.pages import Pages
+from recollect.stores.sqlite.pages import FilePages
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.checksums import BYTES, checksum
 from recollect.stores.sqlite_base.descriptors import FileBytes
@@ -181,7 +181,7 @@ def _verified(connection: apsw.Connection, path: str, key: bytes, data: FileByte
     Raises:
         DamagedStoreError: Something else is wrong than that another SQLite has written these pages.
     """
-    pages = Pages(data, _wal(path))
+    pages = FilePages(data, _wal(path))
     if not pages.has_checksums:
         return Renewed({}, pages.size, False)
     sums: dict[int, bytes] = {}
@@ -239,12 +239,12 @@ def _mismatching(data: FileBytes, size: int) -> Iterator[int]:
             yield begin // size + number + 1
 
 
-def _is_newer_in_wal(pages: Pages, number: int) -> bool:
+def _is_newer_in_wal(pages: FilePages, number: int) -> bool:
     """Return whether the WAL has another state of a page: then SQLite does not read that in the file."""
     return number in pages.in_wal and pages.page(number)[:-BYTES] != pages.in_file(number)[:-BYTES]
 
 
-def _without_hash(pages: Pages) -> Iterator[int]:
+def _without_hash(pages: FilePages) -> Iterator[int]:
     """Yield the pages of settings and snapshots."""
     trees = pages.trees()
     for name in _WITHOUT_HASH:

@@ -30,7 +30,7 @@ from recollect.ledger.merkle import (
 )
 from recollect.records.record import Record
 from recollect.stores.sqlite.header import wal_path
-from recollect.stores.sqlite.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, Pages, Row, Value
+from recollect.stores.sqlite.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, FilePages, Row, Value
 from recollect.stores.sqlite.schema import SETTING
 from recollect.stores.sqlite.view import decoded_parents, implicit_parents
 from recollect.stores.sqlite_base.descriptors import read
@@ -69,7 +69,7 @@ class Lost(NamedTuple):
         return f"namespace {self.namespace!r}, {self.what} {self.name!r}: {self.reason}"
 
 
-class Removed(NamedTuple):
+class RemovedVersion(NamedTuple):
     """Why a version has no payload any more: "erased" or "thinned"; and its id, if that was not redacted."""
 
     cause: str
@@ -93,7 +93,7 @@ class Saved(NamedTuple):
 
     live: dict[str, Stored]
     versions: dict[bytes, Stored]
-    removed: dict[bytes, Removed]
+    removed: dict[bytes, RemovedVersion]
     log: list[Commit]
     redacted: dict[int, dict[str, bytes]]
     seq: int
@@ -135,7 +135,7 @@ class Salvage:
         self._changes: dict[int, dict[int, dict[int, Change]]] = {}
         self._nodes: dict[int, bytes] = {}
         self._snapshots: dict[int, list[tuple[int, str | None, int, int]]] = {}
-        self._removed: dict[int, Removed] = {}  # by the number of the version
+        self._removed: dict[int, RemovedVersion] = {}  # by the number of the version
         self._redacted: dict[int, dict[int, dict[str, bytes]]] = {}  # commitments by branch and seq
         # The rows of commits (None) and changes (their index) in pages without their checksums, by branch and seq.
         self._unsure: dict[tuple[int, int], list[int | None]] = {}
@@ -185,7 +185,7 @@ class Salvage:
             case (None, str(name)) if kind == TABLE_LEAF and row.number:
                 self._namespaces.setdefault(row.number, name)
             case (None, ("erased" | "thinned") as why, str() | None as removed_id) if kind == TABLE_LEAF and row.number:
-                self._removed.setdefault(row.number, Removed(why, removed_id))
+                self._removed.setdefault(row.number, RemovedVersion(why, removed_id))
             case (int(branch_number), int(seq), str(name), bytes(commitment)) if kind in (INDEX_LEAF, INDEX_INTERIOR):
                 self._redacted.setdefault(branch_number, {}).setdefault(seq, {}).setdefault(name, commitment)
             case (None, int(namespace), str(name), *_) as values if (
@@ -556,9 +556,9 @@ def _has_path(record_id: str) -> bool:
     return True
 
 
-def _read(path: str) -> Pages:
+def _read(path: str) -> FilePages:
     """Return the pages of a file and its WAL; of the WAL alone, if the file is missing."""
     wal_file = Path(wal_path(path))
     wal = wal_file.read_bytes() if wal_file.exists() else b""
     data = b"" if wal and not Path(path).exists() else read(path)
-    return Pages(data, wal)
+    return FilePages(data, wal)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from recollect.text.entities.extraction import EXTRACTOR, TYPES, Mention, entities
+from recollect.text.entities.extraction import EXTRACTOR, TYPES, EntityMention, entities
 
-__all__ = ["EXTRACTOR", "TYPES", "Mention", "entities"]
+__all__ = ["EXTRACTOR", "TYPES", "EntityMention", "entities"]

@@ -55,7 +55,7 @@ _LETTERS = re.compile(r"[a-z]+|[0-9]")
 _BLANKS = re.compile(r"\s+")
 
 
-class Mention(NamedTuple):
+class EntityMention(NamedTuple):
     """A mention of an entity in a text.
 
     Attributes:
@@ -82,7 +82,7 @@ class _Word(NamedTuple):
     initial: bool  # it begins a sentence
 
 
-def entities(text: str, *, speaker: str | None = None) -> list[Mention]:
+def entities(text: str, *, speaker: str | None = None) -> list[EntityMention]:
     """Return the mentions of entities in a text, in order; they do not overlap.
 
     >>> [(each.name, each.type) for each in entities("I met Ada Lovelace at Acme Corp in Oslo on March 3, 2026.")]
@@ -105,7 +105,7 @@ def entities(text: str, *, speaker: str | None = None) -> list[Mention]:
     return sorted(found)
 
 
-def _formed(text: str) -> Iterator[Mention]:
+def _formed(text: str) -> Iterator[EntityMention]:
     """Yield the mentions that have a form of their own."""
     ends: list[tuple[int, int]] = []
     known = patterns.compiled()
@@ -130,7 +130,7 @@ def _formed(text: str) -> Iterator[Mention]:
             if not _overlaps(ends, start, end):
                 new.append((start, end))
                 found = text[start:end]
-                yield Mention(start, end, found, type_, _canonical(found, type_))
+                yield EntityMention(start, end, found, type_, _canonical(found, type_))
         ends = sorted(ends + new) if new else ends
 
 
@@ -180,10 +180,10 @@ def _begins(text: str, last: int, start: int) -> bool:
     return any(char in _ENDS for char in between[:16])
 
 
-def _names(text: str, words: Sequence[_Word], speakers: frozenset[str]) -> Iterator[Mention]:
+def _names(text: str, words: Sequence[_Word], speakers: frozenset[str]) -> Iterator[EntityMention]:
     """Yield the names among words."""
     at = 0
-    previous: Mention | None = None
+    previous: EntityMention | None = None
     while at < len(words):
         if not words[at].capital:
             at += 1
@@ -199,7 +199,7 @@ def _names(text: str, words: Sequence[_Word], speakers: frozenset[str]) -> Itera
             name = _BLANKS.sub(" ", text[start:stop])
             type_ = _type(text, words[first:last], before, after, speakers, previous, start, stop)
             if type_:
-                previous = Mention(start, stop, text[start:stop], type_, name)
+                previous = EntityMention(start, stop, text[start:stop], type_, name)
                 yield previous
         at = end
 
@@ -261,7 +261,7 @@ def _type(
     before: str,
     after: str,
     speakers: frozenset[str],
-    previous: Mention | None,
+    previous: EntityMention | None,
     start: int,
     stop: int,
 ) -> str:

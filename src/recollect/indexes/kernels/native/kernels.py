@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
-from recollect.indexes.kernels.blocks import Base, Changes, Pruned, kept_of, standing_blocks
+from recollect.indexes.kernels.blocks import BaseChanges, Pruned, SegmentBase, kept_of, standing_blocks
 from recollect.indexes.kernels.factors import greatest_factor
 from recollect.indexes.kernels.native.library import check, ffi, flags, ints, kept, lib, numbers, octets, passed, struct
 from recollect.indexes.kernels.types import (
     RAW,
     About,
-    Layout,
+    BlockLayout,
     Matched,
     Reached,
-    Summary,
+    TermSummary,
     Wanted,
     Weights,
 )
@@ -61,7 +61,7 @@ class NativeKernels:
         self._free.append(scratch)
         return _reached(found)
 
-    def summarize(self, occurrences: Ints, table: Table, layout: Layout, is_title: bool) -> Summary:
+    def summarize(self, occurrences: Ints, table: Table, layout: BlockLayout, is_title: bool) -> TermSummary:
         most: NDArray[np.uint16] = np.zeros(layout.blocks, dtype=np.uint16)
         times: Numbers = np.zeros(len(table.session_lengths), dtype=np.int32)
         reached: Flags = np.zeros(table.count, dtype=np.bool_)
@@ -69,7 +69,7 @@ class NativeKernels:
         out = passed("shorts", most), numbers(times), flags(reached)
         least = check(lib.rc_summarize(ints(occurrences), _table(table), is_title, layout.bits, scratch, *out))
         self._free.append(scratch)
-        return Summary.of(most, times, reached, least)
+        return TermSummary.of(most, times, reached, least)
 
     def search(
         self, postings: Postings, table: Table, weights: Weights, about: About, wanted: Wanted, pruned: Pruned | None
@@ -142,12 +142,12 @@ def _reached(found: Any) -> Reached:
     return Reached(columns[0], columns[1:], len(columns[0]))
 
 
-def _summaries(summaries: Sequence[Summary]) -> Any:
+def _summaries(summaries: Sequence[TermSummary]) -> Any:
     """Return an array of structures, which remain with their summaries."""
     return ffi.new("rc_summary *[]", [_summary(each) for each in summaries])
 
 
-def _summary(summary: Summary) -> Any:
+def _summary(summary: TermSummary) -> Any:
     return kept(
         summary,
         lambda: struct(
@@ -162,7 +162,7 @@ def _summary(summary: Summary) -> Any:
     )
 
 
-def _layout(layout: Layout) -> Any:
+def _layout(layout: BlockLayout) -> Any:
     return kept(
         layout,
         lambda: struct(
@@ -189,7 +189,7 @@ def _pruned(pruned: Pruned, table: Table, about: About, wanted: Wanted) -> dict[
     return fields
 
 
-def _base(base: Base) -> Any:
+def _base(base: SegmentBase) -> Any:
     return kept(
         base,
         lambda: struct(
@@ -203,7 +203,7 @@ def _base(base: Base) -> Any:
     )
 
 
-def _changes(changes: Changes) -> Any:
+def _changes(changes: BaseChanges) -> Any:
     return kept(
         changes,
         lambda: struct(
