@@ -20,8 +20,9 @@ import recollect
 from recollect import filters as f
 from recollect import operations as ops
 from recollect.embedding.hashed import Hashed
+from recollect.engine import past
 from recollect.engine.handlers import HANDLERS
-from recollect.engine.result_json import _FORMS, result_from_json, result_to_json
+from recollect.engine.result_json import _form, result_from_json, result_to_json
 from recollect.engine.results import Export, Moment, Report
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnsupportedError
 from recollect.ledger.commits import Snapshot
@@ -242,7 +243,12 @@ OF_THE_GLOSSARY = {"recall_terms": "recall", "annotate_terms": "annotate", "shar
 class TestEveryCallIsAnOperation:
     def test_each_operation_has_a_handler_and_a_form_of_its_result(self) -> None:
         assert HANDLERS.keys() == set(REGISTRY.values()) == STRATEGIES.keys()
-        assert _FORMS.keys() | {ops.ExecuteBatch, ops.At} == HANDLERS.keys()
+        for kind in REGISTRY.values():
+            assert kind.result or kind in (ops.ExecuteBatch, ops.At)
+            assert not kind.result or callable(_form(kind.result).to_json), kind.name
+
+    def test_what_has_a_past_can_be_executed_there_and_nothing_else_can(self) -> None:
+        assert past._READS.keys() == {kind for kind in REGISTRY.values() if kind.in_past}
 
     def test_what_can_be_part_of_a_batch_has_a_handler_for_it_and_nothing_else_has(self) -> None:
         for kind, handler in HANDLERS.items():

@@ -24,8 +24,7 @@ from recollect.server import limits
 from recollect.server.addresses import allowed_hosts
 from recollect.server.exports import ExportPages
 from recollect.server.tokens import Tokens, add_entry, entry, hash_of, new_token
-from recollect.wire import READ, RIGHTS, WRITE, right_of
-from recollect.wire.rights import unlisted
+from recollect.wire import READ, RIGHTS, WRITE
 
 
 @pytest.fixture
@@ -34,11 +33,10 @@ def server(tmp_path: Path) -> Iterator[Server]:
         yield running
 
 
-def test_every_operation_needs_a_right_that_is_listed() -> None:
-    assert unlisted() == set()
+def test_an_operation_needs_the_greatest_right_of_those_in_it() -> None:
     assert limits.RIGHTS == RIGHTS  # which the command line has without the wire
-    assert right_of(op.ExecuteBatch(operations=(op.Get(id="a"),))) == WRITE
-    assert right_of(op.At(moment="m", operation=op.Count())) == READ
+    assert op.ExecuteBatch(operations=(op.Get(id="a"),)).needs == WRITE
+    assert op.At(moment="m", operation=op.Count()).needs == READ
 
 
 class TestTokens:
@@ -58,7 +56,7 @@ class TestTokens:
         for name in sorted(REGISTRY):
             operation = REGISTRY[name]
             try:
-                needed = right_of(operation())
+                needed = operation().needs
             except (TypeError, recollect.RecollectError):
                 continue
             if name == "export":
@@ -320,7 +318,7 @@ class TestLimits:
                 super().close()
                 closed.set()
 
-        monkeypatch.setattr("recollect.server.http.streams.Pages", Watched)
+        monkeypatch.setattr("recollect.server.http.streams.ExportPages", Watched)
         with served(tmp_path) as server:
             server.memory().remember("tea")
             with closing(http.client.HTTPConnection(server.address.removeprefix("http://"))) as leaving:

@@ -167,7 +167,8 @@ def test_the_first_write_after_the_store_was_deleted_creates_another(
 def test_control_without_a_second_try_the_first_request_fails(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.server.calls.Calls._note", lambda calls, error: bool(calls.failed(error)) and False)
+    note = "recollect.server.calls.ClientCalls._note"
+    monkeypatch.setattr(note, lambda calls, error: bool(calls.failed(error)) and False)
     server("POST", "/v1/default/remember", {"content": "old", "id": "a"})
     for name in ("", "-wal", "-shm"):
         (tmp_path / f"served.db{name}").unlink()

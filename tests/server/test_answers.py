@@ -20,7 +20,7 @@ from recollect.errors import AnswerTooLargeError, InvalidOperationError, ResultC
 from recollect.operations.base import REGISTRY
 from recollect.server import unread as unread_module
 from recollect.server.unread import MOST_EACH, SMALL, Unread
-from recollect.wire import READ, Desk, Grant, Place, Request, answers, decode, right_of
+from recollect.wire import READ, Desk, Grant, Place, Request, answers, decode
 
 #: Small limits, so that a few records are many.
 RECORDS, PROBED, BYTES = 7, 3, 3000
@@ -131,7 +131,7 @@ def test_every_operation_that_reads_is_bounded_or_refused(served: Served) -> Non
             except (TypeError, recollect.RecollectError):
                 continue
             for each in operations:
-                if right_of(each) != READ:
+                if each.needs != READ:
                     continue
                 answered = client.ask(each.to_json())
                 if not answered["ok"]:

@@ -17,7 +17,7 @@ from recollect.engine.scope import Scope
 from recollect.errors import ClosedError, CommitInDoubtError, StoreBusyError, StoreServerError
 from recollect.ledger.commits import Branch
 from recollect.operations import Changes, OpenExport, Operation, ReadHead, Wait, check_key, check_label
-from recollect.wire import READ, Place, can_have_key, read_result, request_json, right_of, send_all
+from recollect.wire import READ, Place, read_result, request_json, send_all
 
 #: Maximum number of items of a write that gets a key: what one commit of a bulk write stores.
 _BULK = 1000
@@ -64,16 +64,16 @@ class RemoteExecutor:
         if isinstance(operation, OpenExport):
             return self._export(Place(branch, scope))
         place = _checked(Place(branch, scope, actor, reason, idempotency_key))
-        if right_of(operation) != READ:
+        if operation.needs != READ:
             self._check_thread()
-        if idempotency_key is None and self._patience.retries and can_have_key(operation) and _size(operation) <= _BULK:
+        if idempotency_key is None and self._patience.retries and operation.can_have_key and _size(operation) <= _BULK:
             place = place._replace(key=secrets.token_hex(16))
         try:
             result = send_all(operation, lambda each: self._sent(each, place))
         except ClosedError as error:
-            error.unchanged = right_of(operation) != READ
+            error.unchanged = operation.needs != READ
             raise
-        if right_of(operation) != READ:
+        if operation.needs != READ:
             self._feed.wake(branch)
         return result
 
@@ -93,14 +93,14 @@ class RemoteExecutor:
         """Send an operation and return its answer, which is no error, as parsed JSON."""
         message = request_json(operation, place) | ({} if rest is None else {"rest": rest})
         timeout_s = self._patience.timeout_s + (operation.timeout if isinstance(operation, Wait) else 0.0)
-        repeatable = place.key is not None or right_of(operation) == READ
+        repeatable = place.key is not None or operation.needs == READ
 
         def attempt() -> Any:
             answer = self._transport.exchange(message, timeout_s)
             read_result(answer)  # raises what another attempt may succeed after
             return answer
 
-        changes = right_of(operation) != READ
+        changes = operation.needs != READ
         return self._patience.run(self.location, attempt, repeatable=repeatable, changes=changes)
 
     def _export(self, place: Place) -> Export:

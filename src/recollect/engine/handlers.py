@@ -168,14 +168,11 @@ class Handler(NamedTuple):
     Attributes:
         run: Executes it on its own.
         in_batch: Executes it inside an open transaction; None if it cannot be part of a batch (`Operation.in_batch`).
-        atomic: Whether it writes in one transaction, so that nothing is changed if it raises. (`RememberAll` only if it
-            raises the first error.)
         short: Returns whether an operation can share a commit with those of other threads.
     """
 
     run: Callable[[Core, Execution], Any]
     in_batch: Callable[[Writing, Any], Any] | None
-    atomic: bool
     short: Callable[[Any], bool] = lambda operation: False
 
 
@@ -190,7 +187,7 @@ def execute_in_batch(writing: Writing, operation: Operation) -> Any:
         raise InvalidOperationError(operation, "cannot be part of a batch")
     try:
         result = note_failed(writing.perform(handler.in_batch, writing, operation.located(writing.zone)))
-        if (most := MOST_READ_BYTES.get()) is not None and not handler.atomic:
+        if (most := MOST_READ_BYTES.get()) is not None and not operation.atomic:
             writing.read_bytes += len(json.dumps(result_to_json(operation, result)))
             if writing.read_bytes > most:
                 raise AnswerTooLargeError("a batch", writing.read_bytes, most)
@@ -202,7 +199,7 @@ def execute_in_batch(writing: Writing, operation: Operation) -> Any:
 
 def note_state(error: RecollectError, operation: Operation) -> None:
     """Note in an error that an operation raised whether it would have written, so that nothing was changed."""
-    if HANDLERS[type(operation)].atomic and getattr(operation, "on_error", "raise") == "raise":
+    if operation.atomic and getattr(operation, "on_error", "raise") == "raise":
         error.unchanged = True
 
 
@@ -225,7 +222,7 @@ def _write(in_batch: Callable[[Writing, Any], Any], short: Callable[[Any], bool]
         with core.writing(request.branch, request.scope, request.actor, request.reason, shared=shared) as writing:
             return in_batch(writing, request.operation)
 
-    return Handler(run, in_batch, atomic=True, short=short)
+    return Handler(run, in_batch, short=short)
 
 
 def _is_plain(update: Update) -> bool:
@@ -373,7 +370,7 @@ def _read(query: Callable[[Reading, Any], Any]) -> Handler:
         with core.read(request.branch) as view:
             return query(core.reading(view, request.branch, request.scope), request.operation)
 
-    return Handler(run, lambda writing, operation: query(writing.reading(), operation), atomic=False)
+    return Handler(run, lambda writing, operation: query(writing.reading(), operation))
 
 
 def _filtered(query: Callable[[Reading, Any], Any]) -> Handler:
@@ -391,7 +388,7 @@ def _filtered(query: Callable[[Reading, Any], Any]) -> Handler:
                 core.keeper.recount(request.branch)
             return found
 
-    return Handler(run, lambda writing, operation: query(writing.reading(), operation), atomic=False)
+    return Handler(run, lambda writing, operation: query(writing.reading(), operation))
 
 
 def _about_entities(query: Callable[[Mentions, Any], Any]) -> Handler:
@@ -409,7 +406,7 @@ def _about_entities(query: Callable[[Mentions, Any], Any]) -> Handler:
     def in_batch(writing: Writing, operation: Any) -> Any:
         return query(writing.reading().mentions(), operation)
 
-    return Handler(run, in_batch, atomic=False)
+    return Handler(run, in_batch)
 
 
 def _about_terms(query: Callable[[TermsOfAgent, Any], Any]) -> Handler:
@@ -430,7 +427,7 @@ def _about_terms(query: Callable[[TermsOfAgent, Any], Any]) -> Handler:
     def in_batch(writing: Writing, operation: Any) -> Any:
         return query(writing.reading().glossary(operation), operation)
 
-    return Handler(run, in_batch, atomic=False)
+    return Handler(run, in_batch)
 
 
 def _recall_sdrs(core: Core, request: Execution) -> list[FoundSdr]:
@@ -655,32 +652,32 @@ def _scoped(run: Callable[[Core, Branch, Scope, Any], Any]) -> Callable[[Core, E
     return lambda core, request: run(core, request.branch, request.scope, request.operation)
 
 
-def _alone(run: Callable[[Core, Execution], Any], *, atomic: bool = False) -> Handler:
+def _alone(run: Callable[[Core, Execution], Any]) -> Handler:
     """Return the handler of an operation that cannot be part of a batch."""
-    return Handler(run, None, atomic)
+    return Handler(run, None)
 
 
 #: How each operation is executed.
 HANDLERS: dict[type[Operation], Handler] = {
-    Remember: Handler(_remember, Writing.remember, atomic=True, short=lambda operation: True),
-    RememberAll: Handler(_remember_all, Writing.remember_all, atomic=True),
-    AddMessages: Handler(_add_messages, Writing.add_messages, atomic=True),
+    Remember: Handler(_remember, Writing.remember, short=lambda operation: True),
+    RememberAll: Handler(_remember_all, Writing.remember_all),
+    AddMessages: Handler(_add_messages, Writing.add_messages),
     Update: _write(Writing.update, short=_is_plain),
     Supersede: _write(Writing.supersede),
     Merge: _write(Writing.merge),
     Forget: _write(Writing.forget, short=lambda operation: True),
-    ForgetWhere: Handler(_forget_where, Writing.forget_where, atomic=True),
+    ForgetWhere: Handler(_forget_where, Writing.forget_where),
     Clear: _write(Writing.clear),
     Sweep: _write(Writing.sweep),
-    ExecuteBatch: _alone(_batch, atomic=True),
-    SetQuota: _alone(_set_quota, atomic=True),
-    SetPolicies: _alone(_set_policies, atomic=True),
-    Get: Handler(_get, lambda writing, operation: writing.reading().get(operation), atomic=False),
+    ExecuteBatch: _alone(_batch),
+    SetQuota: _alone(_set_quota),
+    SetPolicies: _alone(_set_policies),
+    Get: Handler(_get, lambda writing, operation: writing.reading().get(operation)),
     Find: _filtered(Reading.find),
     Count: _filtered(Reading.count),
-    Recall: Handler(_recall, Writing.recall, atomic=False),
-    FindSimilar: Handler(_find_similar, Writing.find_similar, atomic=False),
-    Grep: Handler(_grep, Writing.grep, atomic=False),
+    Recall: Handler(_recall, Writing.recall),
+    FindSimilar: Handler(_find_similar, Writing.find_similar),
+    Grep: Handler(_grep, Writing.grep),
     Entities: _about_entities(Mentions.entities),
     EntityOf: _about_entities(Mentions.entity),
     Neighbours: _about_entities(Mentions.neighbours),
@@ -688,11 +685,11 @@ HANDLERS: dict[type[Operation], Handler] = {
     RecallTerms: _about_terms(TermsOfAgent.recall),
     AnnotateTerms: _about_terms(TermsOfAgent.annotate),
     SharedNames: _about_terms(TermsOfAgent.shared_names),
-    RecallSdrs: Handler(_recall_sdrs, Writing.recall_sdrs, atomic=False),
-    ReadTree: Handler(_scoped(Core.tree), Writing.tree, atomic=False),
+    RecallSdrs: Handler(_recall_sdrs, Writing.recall_sdrs),
+    ReadTree: Handler(_scoped(Core.tree), Writing.tree),
     ReadHead: _read(Reading.head),
     Stats: _read(Reading.stats),
-    ValidUntil: Handler(_valid_until, Writing.valid_until, atomic=False),
+    ValidUntil: Handler(_valid_until, Writing.valid_until),
     GetQuota: _read(Reading.quota),
     GetPolicies: _read(Reading.policies),
     Namespaces: _read(Reading.namespaces),
@@ -709,15 +706,13 @@ HANDLERS: dict[type[Operation], Handler] = {
     Compact: _alone(_compact),
     BackUp: _alone(_back_up),
     Probe: _alone(lambda core, request: core.store.probe()),
-    Now: Handler(lambda core, request: core.now(), lambda writing, operation: writing.now, atomic=False),
-    Zone: Handler(
-        lambda core, request: core.store.zone, lambda writing, operation: name_of(writing.zone), atomic=False
-    ),
-    TakeSnapshot: _alone(_whole("a snapshot", history.take_snapshot), atomic=True),
+    Now: Handler(lambda core, request: core.now(), lambda writing, operation: writing.now),
+    Zone: Handler(lambda core, request: core.store.zone, lambda writing, operation: name_of(writing.zone)),
+    TakeSnapshot: _alone(_whole("a snapshot", history.take_snapshot)),
     Snapshots: _alone(_whole("the snapshots", lambda core, branch, operation: history.snapshots_of(core, branch))),
-    DropSnapshot: _alone(_whole("a snapshot", history.drop_snapshot), atomic=True),
-    Rollback: _alone(_restoring("a rollback", history.rollback), atomic=True),
-    Revert: _alone(_restoring("a revert", history.revert), atomic=True),
+    DropSnapshot: _alone(_whole("a snapshot", history.drop_snapshot)),
+    Rollback: _alone(_restoring("a rollback", history.rollback)),
+    Revert: _alone(_restoring("a revert", history.revert)),
     Erase: _alone(
         lambda core, request: erase(
             core, request.branch, request.scope, request.operation, request.actor, request.reason

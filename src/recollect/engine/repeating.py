@@ -26,7 +26,7 @@ def execute_once(core: Core, request: Execution, *, key: str) -> Any:
     """
     check_key(key)
     operation: Operation = request.operation
-    if not repeatable(operation):
+    if not operation.can_have_key:
         raise UnsupportedError("an idempotency key", f"{operation.name} is not a write that can be part of a batch")
     actor, reason, expect_head = request.actor, request.reason, None
     if isinstance(operation, ExecuteBatch):
@@ -49,9 +49,3 @@ def execute_once(core: Core, request: Execution, *, key: str) -> Any:
         if core.answers_cleaned != answers.day() and not answers.remove_old():
             core.answers_cleaned = answers.day()
         return result
-
-
-def repeatable(operation: Operation) -> bool:
-    """Return whether an operation can have an idempotency key: it is a batch, or writes and can be part of one."""
-    handler = HANDLERS[type(operation)]
-    return isinstance(operation, ExecuteBatch) or (handler.in_batch is not None and handler.atomic)

@@ -18,6 +18,11 @@ from recollect.records.frozen import MAX_DEPTH
 from recollect.records.record import fields_from_json, located, unlocated
 from recollect.records.unchecked import altered
 
+#: What a client needs to be allowed, from the least to the greatest: each includes those before it. To administer is to
+#: change what everybody must obey, to remove for ever, or what concerns the server's machine.
+Right: TypeAlias = Literal["read", "write", "admin"]
+RIGHTS: tuple[Right, ...] = get_args(Right)
+READ, WRITE, ADMIN = RIGHTS
 #: The fields that a scope can fix, and by whose values a quota can be counted.
 Per: TypeAlias = Literal["user", "agent", "conversation"]
 SCOPED: tuple[Per, ...] = get_args(Per)
@@ -36,12 +41,48 @@ class Operation:
 
     #: The name in the JSON form.
     name: ClassVar[str]
-    #: Whether it can be part of a batch.
+    #: The right that it needs.
+    right: ClassVar[Right]
+    #: The type of its result, as an annotation, such as "list[Commit]" (`engine.result_json`); "" if that depends on
+    #: the operations in it.
+    result: ClassVar[str]
+    #: Whether it can be part of a batch, and whether it can be executed as of a moment in the past.
     in_batch: ClassVar[bool]
+    in_past: ClassVar[bool]
+    #: Whether it writes in one transaction, so that nothing is changed if it raises. (`RememberAll` only if it raises
+    #: the first error.)
+    atomic: ClassVar[bool]
+    #: Whether it can have an idempotency key.
+    can_have_key: ClassVar[bool]
+    #: Whether it concerns all namespaces of the store.
+    of_store: ClassVar[bool]
 
-    def __init_subclass__(cls, name: str, in_batch: bool = True) -> None:
-        cls.name, cls.in_batch = name, in_batch
+    def __init_subclass__(
+        cls,
+        name: str,
+        right: Right = ADMIN,
+        result: str = "",
+        in_batch: bool = True,
+        in_past: bool | None = None,
+        atomic: bool | None = None,
+        can_have_key: bool | None = None,
+        of_store: bool = False,
+    ) -> None:
+        cls.name, cls.right, cls.result, cls.in_batch, cls.of_store = name, right, result, in_batch, of_store
+        cls.in_past = (in_batch and right == READ) if in_past is None else in_past
+        cls.atomic = right != READ if atomic is None else atomic
+        cls.can_have_key = (in_batch and right == WRITE) if can_have_key is None else can_have_key
         REGISTRY[name] = cls
+
+    @property
+    def needs(self) -> Right:
+        """The right that it needs, with the operations in it."""
+        return self.right
+
+    @property
+    def concerns_all(self) -> bool:
+        """Whether it, or an operation in it, concerns all namespaces of the store."""
+        return self.of_store
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, `{"op": name, ...}`, without the fields that have their default.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from recollect.arguments.checks import check_count, check_text
-from recollect.operations.base import SCOPED, Operation
+from recollect.operations.base import READ, SCOPED, Operation
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entities(Operation, name="entities"):
+class Entities(Operation, name="entities", right=READ, result="list[EntitySummary]"):
     """List the entities that records mention. The result is a list of `EntitySummary`.
 
     Attributes:
@@ -34,7 +34,7 @@ class Entities(Operation, name="entities"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EntityOf(Operation, name="entity"):
+class EntityOf(Operation, name="entity", right=READ, result="EntityView | None"):
     """Read what is known about an entity. The result is an `EntityView`, or None.
 
     Attributes:
@@ -51,7 +51,7 @@ class EntityOf(Operation, name="entity"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Neighbours(Operation, name="neighbours"):
+class Neighbours(Operation, name="neighbours", right=READ, result="EntityGraph"):
     """Read the entities around one. The result is an `EntityGraph`.
 
     Attributes:
@@ -71,7 +71,7 @@ class Neighbours(Operation, name="neighbours"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Paths(Operation, name="paths"):
+class Paths(Operation, name="paths", right=READ, result="list[list[str]]"):
     """Find the paths between two entities. The result is a list of lists of ids.
 
     Attributes:

@@ -9,13 +9,13 @@ from recollect.arguments.checks import check_count, check_flag, check_text
 from recollect.errors import InvalidArgumentError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Filter
-from recollect.operations.base import Operation
+from recollect.operations.base import ADMIN, READ, WRITE, Operation
 from recollect.operations.past import target_of
 from recollect.records.record import record_id
 
 
 @dataclass(frozen=True, kw_only=True)
-class TakeSnapshot(Operation, name="snapshot", in_batch=False):
+class TakeSnapshot(Operation, name="snapshot", right=WRITE, result="Snapshot", in_batch=False):
     """Mark the newest commit. The result is a `Snapshot`.
 
     Attributes:
@@ -36,12 +36,12 @@ class TakeSnapshot(Operation, name="snapshot", in_batch=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Snapshots(Operation, name="snapshots", in_batch=False):
+class Snapshots(Operation, name="snapshots", right=READ, result="list[Snapshot]", in_batch=False):
     """List the snapshots, newest first. The result is a list."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropSnapshot(Operation, name="drop_snapshot", in_batch=False):
+class DropSnapshot(Operation, name="drop_snapshot", right=WRITE, result="Snapshot", in_batch=False):
     """Remove a snapshot; its commit stays. The result is the snapshot.
 
     Attributes:
@@ -55,7 +55,7 @@ class DropSnapshot(Operation, name="drop_snapshot", in_batch=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rollback(Operation, name="rollback", in_batch=False):
+class Rollback(Operation, name="rollback", right=WRITE, result="Restored", in_batch=False):
     """Restore the state of a moment, in a new commit. The result is a `Restored`.
 
     Attributes:
@@ -69,7 +69,7 @@ class Rollback(Operation, name="rollback", in_batch=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Revert(Operation, name="revert", in_batch=False):
+class Revert(Operation, name="revert", right=WRITE, result="Restored", in_batch=False):
     """Take back the changes of one commit, in a new commit. The result is a `Restored`.
 
     Attributes:
@@ -83,7 +83,7 @@ class Revert(Operation, name="revert", in_batch=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diff(Operation, name="diff", in_batch=False):
+class Diff(Operation, name="diff", right=READ, result="Difference", in_batch=False):
     """Compare two moments. The result is a `Difference`.
 
     Attributes:
@@ -100,7 +100,7 @@ class Diff(Operation, name="diff", in_batch=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class History(Operation, name="history", in_batch=False):
+class History(Operation, name="history", right=READ, result="list[RecordVersion]", in_batch=False):
     """List the versions that a record had, oldest first. The result is a list of `RecordVersion`.
 
     Attributes:
@@ -114,7 +114,7 @@ class History(Operation, name="history", in_batch=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Erase(Operation, name="erase", in_batch=False):
+class Erase(Operation, name="erase", right=ADMIN, result="Erased", in_batch=False, atomic=False):
     """Permanently remove the contents of records, former versions included. The result is an `Erased`.
 
     Attributes:

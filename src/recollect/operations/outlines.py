@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from recollect.arguments.checks import check_count, check_text
 from recollect.errors import InvalidArgumentError
-from recollect.operations.base import Operation
+from recollect.operations.base import READ, Operation
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadTree(Operation, name="read_tree"):
+class ReadTree(Operation, name="read_tree", right=READ, result="list[TreeEntry]"):
     """Read a node and all below it, without their texts. The result is a list of `TreeEntry`, parents first.
 
     Attributes:

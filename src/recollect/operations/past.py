@@ -8,12 +8,12 @@ from datetime import datetime, tzinfo
 
 from recollect.arguments.checks import MAX_COUNT, check_text, is_integer
 from recollect.errors import InvalidArgumentError, InvalidOperationError, ReadOnlyMemoryError
-from recollect.operations.base import Operation
+from recollect.operations.base import READ, Operation, Right
 from recollect.records.record import check_instant
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pin(Operation, name="pin", in_batch=False):
+class Pin(Operation, name="pin", right=READ, result="Moment", in_batch=False):
     """Find a moment in the history. The result is a `Moment`. Exactly one field names it.
 
     Attributes:
@@ -73,7 +73,7 @@ def target_of(text: str, zone: tzinfo) -> int | str | datetime:
 
 
 @dataclass(frozen=True, kw_only=True)
-class At(Operation, name="at", in_batch=False):
+class At(Operation, name="at", right=READ, in_batch=False):
     """Execute a reading operation as of a moment. The result is that of the operation.
 
     Attributes:
@@ -90,3 +90,11 @@ class At(Operation, name="at", in_batch=False):
             raise InvalidOperationError(self.operation, "cannot be executed as of a moment")
         if self.operation.name == "batch":  # nested too deeply for its JSON form, and it writes
             raise ReadOnlyMemoryError(self.operation.name)
+
+    @property
+    def needs(self) -> Right:
+        return self.operation.needs
+
+    @property
+    def concerns_all(self) -> bool:
+        return self.operation.concerns_all

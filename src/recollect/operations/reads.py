@@ -19,7 +19,7 @@ from recollect.arguments.checks import (
 from recollect.errors import InvalidArgumentError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Everything, Filter
-from recollect.operations.base import Operation
+from recollect.operations.base import READ, Operation
 from recollect.records.record import check_instant, record_id
 from recollect.records.unchecked import altered
 from recollect.text.languages import check_tag
@@ -32,7 +32,7 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Get(Operation, name="get"):
+class Get(Operation, name="get", right=READ, result="Record | None"):
     """Read the record of an id. The result is the record, or None."""
 
     id: str
@@ -42,7 +42,7 @@ class Get(Operation, name="get"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Find(Operation, name="find"):
+class Find(Operation, name="find", right=READ, result="RecordList"):
     """Find the records that match, in an order. The result is a `RecordList`.
 
     Attributes:
@@ -66,7 +66,7 @@ class Find(Operation, name="find"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Count(Operation, name="count"):
+class Count(Operation, name="count", right=READ, result="int"):
     """Count the records that match. The result is their number."""
 
     where: Filter = field(default_factory=Everything)
@@ -76,7 +76,7 @@ class Count(Operation, name="count"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ValidUntil(Operation, name="valid_until"):
+class ValidUntil(Operation, name="valid_until", right=READ, result="dict[str, datetime]"):
     """Find out when records stop being valid. The result is a dict of datetimes by id.
 
     Attributes:
@@ -113,7 +113,7 @@ def least_confidence(value: MinConfidence) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recall(Operation, name="recall"):
+class Recall(Operation, name="recall", right=READ, result="Hits"):
     """Find the records that answer a question best. The result is `Hits`.
 
     Attributes:
@@ -171,7 +171,7 @@ class Recall(Operation, name="recall"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FindSimilar(Operation, name="find_similar"):
+class FindSimilar(Operation, name="find_similar", right=READ, result="Similar"):
     """Find the records that are most similar to a text, from a minimum similarity on. The result is `Similar`.
 
     Attributes:
@@ -197,7 +197,7 @@ class FindSimilar(Operation, name="find_similar"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grep(Operation, name="grep"):
+class Grep(Operation, name="grep", right=READ, result="RecordList"):
     """Find the records whose text matches a full-text query, newest first. The result is a `RecordList`.
 
     Attributes:
@@ -217,7 +217,7 @@ class Grep(Operation, name="grep"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Changes(Operation, name="changes", in_batch=False):
+class Changes(Operation, name="changes", right=READ, result="list[Commit]", in_batch=False, in_past=True):
     """List the commits after a cursor or a seq. The result is a list.
 
     Attributes:
@@ -245,7 +245,7 @@ class Changes(Operation, name="changes", in_batch=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wait(Operation, name="wait", in_batch=False):
+class Wait(Operation, name="wait", right=READ, result="bool", in_batch=False):
     """Wait until there is a commit after a cursor or a seq. The result is whether there is one.
 
     Attributes:
@@ -263,17 +263,17 @@ class Wait(Operation, name="wait", in_batch=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stats(Operation, name="stats"):
+class Stats(Operation, name="stats", right=READ, result="dict"):
     """Count the records and describe the store. The result is a dict."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Namespaces(Operation, name="namespaces"):
+class Namespaces(Operation, name="namespaces", right=READ, result="list[str]"):
     """List the names of the store's namespaces."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadHead(Operation, name="head"):
+class ReadHead(Operation, name="head", right=READ, result="NamespaceHead"):
     """Read the newest commit and the root of the namespace. The result is a `NamespaceHead`.
 
     Attributes:
@@ -287,7 +287,7 @@ class ReadHead(Operation, name="head"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prove(Operation, name="prove", in_batch=False):
+class Prove(Operation, name="prove", right=READ, result="dict", in_batch=False, in_past=True):
     """Prove that a record is present or that its id is absent. The result is a dict (`ledger.proofs`).
 
     Attributes:
@@ -304,7 +304,7 @@ class Prove(Operation, name="prove", in_batch=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProveLog(Operation, name="prove_log", in_batch=False):
+class ProveLog(Operation, name="prove_log", right=READ, result="dict", in_batch=False):
     """Prove that the log begins with an earlier log. The result is a dict (`ledger.proofs`).
 
     Attributes:
@@ -321,25 +321,25 @@ class ProveLog(Operation, name="prove_log", in_batch=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GetQuota(Operation, name="get_quota"):
+class GetQuota(Operation, name="get_quota", right=READ, result="Quota | None"):
     """Read the quota of the namespace. The result is a `Quota`, or None."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class GetPolicies(Operation, name="get_policies"):
+class GetPolicies(Operation, name="get_policies", right=READ, result="Policies"):
     """Read the policies of the namespace. The result is a `Policies`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpenExport(Operation, name="export", in_batch=False):
+class OpenExport(Operation, name="export", right=READ, result="Export", in_batch=False, in_past=True):
     """Open a snapshot of all live records. The result is an `OpenExport`, which must be closed."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Now(Operation, name="now"):
+class Now(Operation, name="now", right=READ, result="datetime"):
     """Read the clock of the memory. The result is a datetime."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Zone(Operation, name="zone"):
+class Zone(Operation, name="zone", right=READ, result="str"):
     """Read the name of the time zone of the store (`recollect.zones`). The result is a text."""

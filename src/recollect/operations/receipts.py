@@ -9,13 +9,13 @@ from typing import Any
 
 from recollect.arguments.checks import check_count, check_text
 from recollect.errors import InvalidArgumentError
-from recollect.operations.base import Operation
+from recollect.operations.base import READ, Operation
 from recollect.operations.reads import Recall
 from recollect.records.record import check_instant
 
 
 @dataclass(frozen=True, kw_only=True)
-class Receipt(Operation, name="receipt", in_batch=False):
+class Receipt(Operation, name="receipt", right=READ, result="dict", in_batch=False, in_past=True):
     """Write the receipt of an answer. The result is plain JSON (`ledger.receipts`).
 
     Attributes:
@@ -51,7 +51,7 @@ class Receipt(Operation, name="receipt", in_batch=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replay(Operation, name="replay", in_batch=False):
+class Replay(Operation, name="replay", right=READ, result="Replayed", in_batch=False):
     """Ask the question of a receipt again, as of its commit. The result is a `Replayed`.
 
     Attributes:

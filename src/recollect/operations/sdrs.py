@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from recollect.arguments.checks import check_count, check_flag, check_share, check_text
-from recollect.operations.base import Operation
+from recollect.operations.base import READ, Operation
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecallSdrs(Operation, name="recall_sdrs"):
+class RecallSdrs(Operation, name="recall_sdrs", right=READ, result="list[FoundSdr]"):
     """Find the texts whose sparse codes are closest to that of a text. The result is a list of `FoundSdr`, best first.
 
     Attributes:

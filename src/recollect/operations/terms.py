@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from recollect.arguments.checks import check_count, check_number, check_text
 from recollect.errors import InvalidArgumentError
-from recollect.operations.base import Operation
+from recollect.operations.base import READ, Operation
 
 #: A function from a text to its tokens.
 Tokenizer = Callable[[str], Sequence[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecallTerms(Operation, name="recall_terms"):
+class RecallTerms(Operation, name="recall_terms", right=READ, result="list[FoundTerm]"):
     """Find the terms of an agent that answer a question. The result is a list of `FoundTerm`, best first.
 
     Attributes:
@@ -46,7 +46,7 @@ class RecallTerms(Operation, name="recall_terms"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnnotateTerms(Operation, name="annotate_terms"):
+class AnnotateTerms(Operation, name="annotate_terms", right=READ, result="list[Annotation]"):
     """Find where the terms of an agent occur in a text. The result is a list of `Annotation`.
 
     Attributes:
@@ -63,7 +63,7 @@ class AnnotateTerms(Operation, name="annotate_terms"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SharedNames(Operation, name="shared_names"):
+class SharedNames(Operation, name="shared_names", right=READ, result="list[SharedName]"):
     """List the names that several terms of an agent have. The result is a list of `SharedName`.
 
     Attributes:

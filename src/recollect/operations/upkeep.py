@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 
 from recollect.arguments.checks import check_choice, check_count, file_path, is_number
 from recollect.errors import InvalidArgumentError
-from recollect.operations.base import SCOPED, Operation, Per
+from recollect.operations.base import ADMIN, READ, SCOPED, WRITE, Operation, Per
 from recollect.redaction import CATEGORIES
 from recollect.redaction.redactor import check_categories
 from recollect.salience import LEVELS, Level
@@ -27,7 +27,7 @@ def check_low_water(value: object, when_full: WhenFull) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetQuota(Operation, name="set_quota", in_batch=False):
+class SetQuota(Operation, name="set_quota", right=ADMIN, result="None", in_batch=False):
     """Set the quota of the namespace (`engine.quota.Quota`); without `records` and `bytes`, remove it."""
 
     records: int | None = None
@@ -57,7 +57,7 @@ REDACTIONS: tuple[Redaction, ...] = get_args(Redaction)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetPolicies(Operation, name="set_policies", in_batch=False):
+class SetPolicies(Operation, name="set_policies", right=ADMIN, result="None", in_batch=False):
     """Set the policies of the namespace (`engine.policies.Policies`), all of them."""
 
     redaction: Redaction = "keep"
@@ -71,7 +71,7 @@ class SetPolicies(Operation, name="set_policies", in_batch=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbedAll(Operation, name="embed_all", in_batch=False):
+class EmbedAll(Operation, name="embed_all", right=WRITE, result="int", in_batch=False, atomic=False):
     """Embed every text that has no vector. The result is their number.
 
     Attributes:
@@ -89,22 +89,22 @@ class EmbedAll(Operation, name="embed_all", in_batch=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorStats(Operation, name="vector_stats", in_batch=False):
+class VectorStats(Operation, name="vector_stats", right=READ, result="dict", in_batch=False):
     """Count the records that have a vector. The result is a dict."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check(Operation, name="check", in_batch=False):
+class Check(Operation, name="check", right=ADMIN, result="CheckReport", in_batch=False, atomic=False, of_store=True):
     """Check the whole store. The result is a `CheckReport`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compact(Operation, name="compact", in_batch=False):
+class Compact(Operation, name="compact", right=ADMIN, result="Compacted", in_batch=False, atomic=False, of_store=True):
     """Give the free space of the store back to the system. The result is a `Compacted`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class BackUp(Operation, name="backup", in_batch=False):
+class BackUp(Operation, name="backup", right=ADMIN, result="Backup", in_batch=False, atomic=False, of_store=True):
     """Copy the store to a file. The result is a `Backup`.
 
     Attributes:
@@ -125,5 +125,5 @@ class BackUp(Operation, name="backup", in_batch=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Probe(Operation, name="probe", in_batch=False):
+class Probe(Operation, name="probe", right=ADMIN, result="None", in_batch=False, atomic=False, of_store=True):
     """Write a value outside the ledger, durably, and read it back. The result is None."""

@@ -13,7 +13,7 @@ from recollect.errors import InvalidArgumentError, InvalidOperationError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Filter
 from recollect.messages import Turn
-from recollect.operations.base import Operation
+from recollect.operations.base import RIGHTS, WRITE, Operation, Right
 from recollect.records.record import Record, check_field, check_instant, record_id
 from recollect.text.languages import check_tag
 
@@ -46,7 +46,7 @@ def expectation(value: object) -> str | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remember(Operation, name="remember"):
+class Remember(Operation, name="remember", right=WRITE, result="Outcome"):
     """Store a record. The result is an `Outcome`.
 
     Attributes:
@@ -102,7 +102,7 @@ class Remember(Operation, name="remember"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RememberAll(Operation, name="remember_all"):
+class RememberAll(Operation, name="remember_all", right=WRITE, result="Report"):
     """Store many records. The result is a `Report`.
 
     Attributes:
@@ -124,7 +124,7 @@ class RememberAll(Operation, name="remember_all"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddMessages(Operation, name="add_messages"):
+class AddMessages(Operation, name="add_messages", right=WRITE, result="Report"):
     """Store the turns of a conversation that are not stored yet. The result is a `Report`, one outcome per turn.
 
     Attributes:
@@ -159,7 +159,7 @@ def _is_turn(turn: object) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Update(Operation, name="update"):
+class Update(Operation, name="update", right=WRITE, result="Outcome"):
     """Change fields of a record. The result is an `Outcome`.
 
     Attributes:
@@ -190,7 +190,7 @@ class Update(Operation, name="update"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Supersede(Operation, name="supersede"):
+class Supersede(Operation, name="supersede", right=WRITE, result="Outcome"):
     """Store a fact that replaces another one from a time on. The result is the `Outcome` of the new record.
 
     Attributes:
@@ -222,7 +222,7 @@ class Supersede(Operation, name="supersede"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Merge(Operation, name="merge"):
+class Merge(Operation, name="merge", right=WRITE, result="Outcome"):
     """Replace records by one that is derived from them. The result is the `Outcome` of the new record.
 
     Attributes:
@@ -255,7 +255,7 @@ class Merge(Operation, name="merge"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Forget(Operation, name="forget"):
+class Forget(Operation, name="forget", right=WRITE, result="Outcome"):
     """Forget a record; its history stays. The result is an `Outcome`."""
 
     id: str
@@ -267,7 +267,7 @@ class Forget(Operation, name="forget"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForgetWhere(Operation, name="forget_where"):
+class ForgetWhere(Operation, name="forget_where", right=WRITE, result="int"):
     """Forget every record that matches. The result is their number."""
 
     where: Filter
@@ -277,12 +277,12 @@ class ForgetWhere(Operation, name="forget_where"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clear(Operation, name="clear"):
+class Clear(Operation, name="clear", right=WRITE, result="int"):
     """Forget every record. The result is their number."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sweep(Operation, name="sweep"):
+class Sweep(Operation, name="sweep", right=WRITE, result="int"):
     """Remove expired records in a commit, at most `limit`, the longest expired first. The result is their number."""
 
     limit: int = 1000
@@ -292,7 +292,7 @@ class Sweep(Operation, name="sweep"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExecuteBatch(Operation, name="batch", in_batch=False):
+class ExecuteBatch(Operation, name="batch", right=WRITE, in_batch=False, can_have_key=True):
     """Perform operations as one atomic commit. The result is the list of their results.
 
     Attributes:
@@ -315,3 +315,11 @@ class ExecuteBatch(Operation, name="batch", in_batch=False):
         for item in self.operations:
             if not isinstance(item, Operation) or not item.in_batch:
                 raise InvalidOperationError(item, "cannot be part of a batch")
+
+    @property
+    def needs(self) -> Right:
+        return max((self.right, *(item.needs for item in self.operations)), key=RIGHTS.index)
+
+    @property
+    def concerns_all(self) -> bool:
+        return any(item.concerns_all for item in self.operations)

@@ -24,10 +24,11 @@ from recollect.errors import (
     StoreChangedError,
     StoreReplacedError,
 )
+from recollect.operations.base import READ, REGISTRY
 from recollect.server.limits import BATCH_S, CALL_S, EXPORT_S, TURN_S
 from recollect.server.threads import FairThreads, Waiting
 from recollect.server.unread import Unread
-from recollect.wire import ClientBatch, Desk, Grant, Place, Request, reads
+from recollect.wire import ClientBatch, Desk, Grant, Place, Request
 
 T = TypeVar("T")
 _log = logging.getLogger("recollect.server")
@@ -309,6 +310,12 @@ class ClientCalls:
         """Release the threads."""
         self._readers.close()
         self._writers.close()
+
+
+def reads(name: str) -> bool:
+    """Return whether a request only reads: any but an operation that writes or administers, and "store"."""
+    kind = REGISTRY.get(name)
+    return name != "store" and (kind is None or kind.right == READ)
 
 
 def internal_error(name: str, error: BaseException) -> RecollectError:

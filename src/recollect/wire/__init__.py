@@ -5,6 +5,7 @@ Servers (`recollect.server`) and clients (`recollect.client`) stand on it. docs/
 
 from recollect.engine.follower import Use
 from recollect.engine.results import record_from_json, record_json
+from recollect.operations.base import ADMIN, READ, RIGHTS, WRITE, Right
 from recollect.wire.addresses import default_socket
 from recollect.wire.answers import ANSWER_BYTES, RECORDS, Page, check_size, commits, fitting, page
 from recollect.wire.desk import ClientBatch, Desk, Grant
@@ -21,7 +22,6 @@ from recollect.wire.messages import (
     request_json,
     scope_from_json,
 )
-from recollect.wire.rights import ADMIN, READ, RIGHTS, WRITE, Right, can_have_key, reads, right_of
 from recollect.wire.sending import send_all
 
 __all__ = [
@@ -41,7 +41,6 @@ __all__ = [
     "Right",
     "Use",
     "answer_json",
-    "can_have_key",
     "check_size",
     "commits",
     "decode",
@@ -53,11 +52,9 @@ __all__ = [
     "read_answer",
     "read_request",
     "read_result",
-    "reads",
     "record_from_json",
     "record_json",
     "request_json",
-    "right_of",
     "scope_from_json",
     "send_all",
 ]

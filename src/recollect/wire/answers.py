@@ -26,8 +26,8 @@ from recollect.engine.results import RecordList, record_json
 from recollect.errors import AnswerTooLargeError, InvalidOperationError, ProtocolError, ResultChangedError
 from recollect.ledger.commits import Commit
 from recollect.operations import At, Changes, ExecuteBatch, Find, Get, Operation
+from recollect.operations.base import READ
 from recollect.wire.encoding import encode
-from recollect.wire.rights import READ, right_of
 
 #: Maximum number of records, or of commits, of an answer.
 RECORDS = 1000
@@ -145,7 +145,7 @@ def answer(operation: Operation, execute: Callable[[Operation], Any], rest: Rest
         result = result_to_json(operation, execute(operation))
     finally:
         MOST_READ_BYTES.reset(limited)
-    if right_of(operation) != READ:
+    if operation.needs != READ:
         return _encoded(encode(result), None)
     if isinstance(result, list):
         return _list(inner.name, result, rest or Rest())
@@ -167,7 +167,7 @@ def _check_parts(operation: Operation) -> None:
         return
     count = 0
     for part in operation.operations:
-        if right_of(part) == READ:
+        if part.needs == READ:
             most = getattr(part, "limit", getattr(part, "k", isinstance(part, Get)))
             count += RECORDS + 1 if most is None else most
     if count > RECORDS:

@@ -22,9 +22,9 @@ from recollect.ledger.commits import Branch
 from recollect.memory.memory import Memory
 from recollect.operations import At, ExecuteBatch, OpenExport, Operation, Stats
 from recollect.operations import Namespaces as NamespacesOperation
+from recollect.operations.base import ADMIN, READ, RIGHTS, WRITE, Right
 from recollect.wire.answers import answer
 from recollect.wire.messages import Place, Request
-from recollect.wire.rights import ADMIN, READ, RIGHTS, WRITE, Right, can_have_key, concerns_all, right_of
 
 #: What limits the clients of a server that is only read, and what to do about it.
 _READ_ONLY = ("this server, which was started with --read-only,", "use one that can be written")
@@ -69,8 +69,8 @@ class Grant:
 
     def check_operation(self, operation: Operation, branch: Branch) -> None:
         """Raise AccessError unless an operation in a namespace is allowed."""
-        self.check(right_of(operation), branch)
-        if (self.namespaces is not None or self.scope.fixed) and concerns_all(operation):
+        self.check(operation.needs, branch)
+        if (self.namespaces is not None or self.scope.fixed) and operation.concerns_all:
             raise AccessError("what concerns the whole store")
 
     def signed(self, stated: str | None) -> str | None:
@@ -134,7 +134,7 @@ class Desk:
         """
         operation, place = request.operation, grant.placed(request.place)
         grant.check_operation(operation, place.branch)
-        executor = self._memory(right_of(operation) != READ)._executor
+        executor = self._memory(operation.needs != READ)._executor
         operation = _signed(operation, grant)
         result = executor.execute(operation, place.branch, place.scope, place.actor, place.reason, place.key)
         return self._reduced(operation, result, grant)
@@ -219,7 +219,7 @@ class _Placed:
     ) -> Any:
         """Execute an operation. See `Executor.execute`."""
         place = self._place
-        key = idempotency_key or (place.key if can_have_key(operation) else None)
+        key = idempotency_key or (place.key if operation.can_have_key else None)
         operation, actor = _signed(operation, self._grant), self._actor(actor)
         return self._executor.execute(operation, branch, scope, actor, reason or place.reason, key)
 

@@ -16,9 +16,10 @@ from starlette.responses import Response
 
 from recollect.arguments.checks import is_integer
 from recollect.errors import InvalidArgumentError, ProtocolError, ServerBusyError
+from recollect.server.calls import reads
 from recollect.server.http.exchange import KEY_HEADER, Exchange, OpenedBatch, Site
 from recollect.server.http.guard import TooManyError
-from recollect.wire import ClientBatch, read_request, reads
+from recollect.wire import ClientBatch, read_request
 
 #: Number of committed batches that are remembered.
 _REMEMBERED = 1000

@@ -15,10 +15,11 @@ from recollect import Memory, Outcome, Record
 from recollect.errors import MissingArgumentError, ProtocolError, UnknownArgumentError, UnknownRecordError
 from recollect.operations import Forget, Remember
 from recollect.records.record import fields_from_json
+from recollect.server.calls import reads
 from recollect.server.http.batches import add_to_batch, begin_batch, commit_batch, undo_batch
 from recollect.server.http.exchange import Exchange, Handler
 from recollect.server.http.streams import changes, export, import_records
-from recollect.wire import READ, WRITE, answer_json, check_size, encode, page, read_request, reads, record_json
+from recollect.wire import READ, WRITE, answer_json, check_size, encode, page, read_request, record_json
 
 #: Query parameters that are numbers or lists.
 _INTEGERS = frozenset(("k", "limit", "max_tokens"))

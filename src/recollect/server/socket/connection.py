@@ -25,7 +25,7 @@ from recollect.errors import (
     ServerBusyError,
 )
 from recollect.salience import Level
-from recollect.server.calls import ClientCalls, internal_error
+from recollect.server.calls import ClientCalls, internal_error, reads
 from recollect.server.exports import ExportPages
 from recollect.server.limits import BODY_BYTES
 from recollect.server.lines import LineSplitter
@@ -44,7 +44,6 @@ from recollect.wire import (
     encode,
     error_json,
     read_request,
-    reads,
 )
 
 #: Number of waiting lines, and their bytes, at which no more are read.
