@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.http.serving import Answer, Server, served
 from tests.mcp.test_hostile import LISTEN, META
+from tests.operation_table import table
 
 import recollect
 from recollect import operations as op
@@ -37,6 +38,12 @@ def test_an_operation_needs_the_greatest_right_of_those_in_it() -> None:
     assert limits.RIGHTS == RIGHTS  # which the command line has without the wire
     assert op.ExecuteBatch(operations=(op.Get(id="a"),)).needs == WRITE
     assert op.At(moment="m", operation=op.Count()).needs == READ
+
+
+def test_the_page_lists_every_operation_with_what_its_class_says() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "server.md").read_text(encoding="utf-8")
+    assert table() in page
+    assert table().count("\n") == len(REGISTRY) + 1
 
 
 class TestTokens:
