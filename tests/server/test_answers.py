@@ -346,7 +346,7 @@ def test_the_reads_of_a_batch_are_bounded_by_bytes_and_undo_it(tmp_path: Path) -
     with recollect.open(tmp_path / "a.db") as memory:
         memory.remember_all([{"content": f"{large} {number}", "id": f"r{number}"} for number in range(40)])
         operations = (op.Remember(content="undone", id="undone"), op.Find(limit=40))
-        desk, place = Desk(lambda writes: memory), Place.from_json({})
+        desk, place = Desk(lambda writes: memory), Place()
         with pytest.raises(AnswerTooLargeError, match="nothing was changed"):
             answers.answer(
                 op.ExecuteBatch(operations=operations), lambda each: desk.execute(Request(each, place), Grant())

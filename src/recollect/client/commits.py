@@ -13,6 +13,7 @@ from typing import Any
 from weakref import WeakSet
 
 from recollect.engine.feed import PAGE
+from recollect.engine.place import Place
 from recollect.engine.scope import Scope
 from recollect.ledger.commits import Branch, Commit
 from recollect.operations import Changes, Operation, ReadHead
@@ -30,7 +31,7 @@ class RemoteLog:
         execute: Executes a reading operation on the server.
     """
 
-    def __init__(self, branch: Branch, scope: Scope, execute: Callable[[Operation, Branch, Scope], Any]) -> None:
+    def __init__(self, branch: Branch, scope: Scope, execute: Callable[[Operation, Place], Any]) -> None:
         self.branch = branch
         self._scope = scope
         self._execute = execute
@@ -83,7 +84,7 @@ class RemoteLog:
             return number
 
     def _run(self, operation: Operation) -> Any:
-        return self._execute(operation, self.branch, self._scope)
+        return self._execute(operation, Place(self.branch, self._scope))
 
 
 class RemoteWatch:

@@ -51,22 +51,14 @@ class RemoteExecutor:
         """None: the server has the embedding model, if there is one."""
         return None
 
-    def execute(
-        self,
-        operation: Operation,
-        branch: Branch,
-        scope: Scope,
-        actor: str | None = None,
-        reason: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Any:
+    def execute(self, operation: Operation, place: Place) -> Any:
         """Execute an operation and return its result. See `Executor.execute`."""
         if isinstance(operation, OpenExport):
-            return self._export(Place(branch, scope))
-        place = _checked(Place(branch, scope, actor, reason, idempotency_key))
+            return self._export(Place(place.branch, place.scope))
+        _check(place)
         if operation.needs != READ:
             self._check_thread()
-        if idempotency_key is None and self._patience.retries and operation.can_have_key and _size(operation) <= _BULK:
+        if place.key is None and self._patience.retries and operation.can_have_key and _size(operation) <= _BULK:
             place = place._replace(key=secrets.token_hex(16))
         try:
             result = send_all(operation, lambda each: self._sent(each, place))
@@ -74,20 +66,20 @@ class RemoteExecutor:
             error.unchanged = operation.needs != READ
             raise
         if operation.needs != READ:
-            self._feed.wake(branch)
+            self._feed.wake(place.branch)
         return result
 
     def _sent(self, operation: Operation, place: Place) -> Any:
         def send(asked: Operation, rest: Mapping[str, Any] | None) -> Any:
             return self._exchanged(asked, place, rest)
 
-        return read_whole(operation, send, lambda: self._state(place.branch, place.scope))
+        return read_whole(operation, send, lambda: self._state(Place(place.branch, place.scope)))
 
-    def _state(self, branch: Branch, scope: Scope) -> object:
+    def _state(self, place: Place) -> object:
         """Return what is another value after each commit that a scope sees."""
-        if not scope.fixed:
-            return self.execute(ReadHead(), branch, scope)
-        return [each.cursor for each in self.execute(Changes(limit=1, newest_first=True), branch, scope)]
+        if not place.scope.fixed:
+            return self.execute(ReadHead(), place)
+        return [each.cursor for each in self.execute(Changes(limit=1, newest_first=True), place)]
 
     def _exchanged(self, operation: Operation, place: Place, rest: Mapping[str, Any] | None) -> Any:
         """Send an operation and return its answer, which is no error, as parsed JSON."""
@@ -119,11 +111,9 @@ class RemoteExecutor:
             raise StoreServerError(self.location, str(lost)) from None
 
     @contextmanager
-    def batch(
-        self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None
-    ) -> Iterator[RemoteBatch]:
+    def batch(self, place: Place, expect_head: int | None) -> Iterator[RemoteBatch]:
         """Open a batch on the server, which holds its write lock until the block ends, for at most some seconds."""
-        place = _checked(Place(branch, scope, actor, reason))
+        _check(place)
         self._check_thread()
         thread = threading.get_ident()
         with ExitStack() as stack:
@@ -146,7 +136,7 @@ class RemoteExecutor:
             finally:
                 batch.open = False
                 self._in_batch.discard(thread)
-        self._feed.wake(branch)
+        self._feed.wake(place.branch)
 
     def _check_thread(self) -> None:
         """Raise StoreBusyError if this thread has a batch open, whose lock it would wait for in vain."""
@@ -171,14 +161,13 @@ class RemoteExecutor:
         self._feed.join()
 
 
-def _checked(place: Place) -> Place:
-    """Return a place whose actor and reason are valid."""
+def _check(place: Place) -> None:
+    """Raise InvalidArgumentError unless the actor, the reason and the key of a place are valid."""
     for name in ("actor", "reason"):
         if getattr(place, name) is not None:
             check_label(name, getattr(place, name))
     if place.key is not None:
         check_key(place.key)
-    return place
 
 
 def _size(operation: Operation) -> int:

@@ -15,7 +15,7 @@ from recollect.client.transport import LostError, RemoteExport
 from recollect.engine.results import record_from_json
 from recollect.errors import InvalidArgumentError, ProtocolError, RecollectError, ServerVersionError
 from recollect.records.record import Record
-from recollect.wire import PROTOCOL, Place, decode, encode, read_result
+from recollect.wire import PROTOCOL, Place, decode, encode, place_json, read_result
 
 #: The header with the version of the messages.
 VERSION_HEADER = "Recollect-Protocol"
@@ -57,7 +57,7 @@ class HttpTransport:
     @contextmanager
     def batch(self, place: Place, expect_head: int | None) -> Iterator[_BatchChannel]:
         """Open a batch. See `Transport.batch`."""
-        begin: dict[str, Any] = {"in": place.to_json()}
+        begin: dict[str, Any] = {"in": place_json(place)}
         if expect_head is not None:
             begin["expect_head"] = expect_head
         batches = f"/v1/{quote(place.branch.owner.namespace, safe='')}/batches"
@@ -90,7 +90,7 @@ class HttpTransport:
         path = f"/v1/{quote(place.branch.owner.namespace, safe='')}/export"
         connection = self._new()
         try:
-            body = encode({"in": place.to_json()})
+            body = encode({"in": place_json(place)})
             response = self._sent(connection, "POST", path, body, self._timeout_s)
             if response.status != 200:
                 read_result(_answer(response.status, response.read(), self.address))

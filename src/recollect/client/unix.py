@@ -14,7 +14,7 @@ from recollect.client.transport import LostError, RemoteExport
 from recollect.engine.results import record_from_json
 from recollect.errors import RecollectError, ServerVersionError
 from recollect.records.record import Record
-from recollect.wire import PROTOCOL, Place, decode, encode, read_result
+from recollect.wire import PROTOCOL, Place, decode, encode, place_json, read_result
 
 #: Most answers fit. Python allocates as much for each read.
 _CHUNK = 2**16
@@ -43,7 +43,7 @@ class UnixTransport:
     @contextmanager
     def batch(self, place: Place, expect_head: int | None) -> Iterator[_BatchChannel]:
         """Open a batch. See `Transport.batch`."""
-        begin: dict[str, Any] = {"batch": "begin", "in": place.to_json()}
+        begin: dict[str, Any] = {"batch": "begin", "in": place_json(place)}
         if expect_head is not None:
             begin["expect_head"] = expect_head
         with self._connection() as connection:
@@ -67,7 +67,7 @@ class UnixTransport:
             def ask(message: dict[str, Any]) -> Any:
                 return read_result(connection.exchange(encode(message), self._timeout_s))
 
-            head = ask({"export": "open", "in": place.to_json()})
+            head = ask({"export": "open", "in": place_json(place)})
 
             def records() -> Iterator[Record]:
                 while page := ask({"export": "read"}):

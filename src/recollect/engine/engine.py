@@ -14,6 +14,7 @@ from recollect.engine.core import INDEX_BYTES, Core
 from recollect.engine.feed import Feed
 from recollect.engine.handlers import HANDLERS, Execution, execute_in_batch, note_failed, note_state
 from recollect.engine.index.vectors import VECTOR_BYTES
+from recollect.engine.place import Place
 from recollect.engine.read.log import Log
 from recollect.engine.repeating import execute_once
 from recollect.engine.scope import Scope
@@ -63,25 +64,19 @@ class Engine:
         """The embedding model, or None."""
         return None if self.core.vectors is None else self.core.vectors.embedder
 
-    def execute(
-        self,
-        operation: Operation,
-        branch: Branch,
-        scope: Scope,
-        actor: str | None = None,
-        reason: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Any:
+    def execute(self, operation: Operation, place: Place) -> Any:
         """Execute an operation and return its result. See `Executor.execute`."""
         handler = HANDLERS.get(type(operation))
         if handler is None:
             raise InvalidOperationError(operation, "is not an operation of this memory")
-        request = Execution(operation.located(self.core.zone), branch, scope, actor, reason)
-        run = handler.run if idempotency_key is None else partial(execute_once, key=idempotency_key)
+        request = Execution(operation.located(self.core.zone), *place[:-1])
+        run = handler.run if place.key is None else partial(execute_once, key=place.key)
         try:
             if self._calls.active:
                 observed = partial(self._run, run, request)
-                return note_failed(self._calls.observed(operation.name, branch.namespace, bool(scope.fixed), observed))
+                return note_failed(
+                    self._calls.observed(operation.name, place.branch.namespace, bool(place.scope.fixed), observed)
+                )
             return note_failed(self._run(run, request))
         except RecollectError as error:
             note_state(error, operation)
@@ -104,17 +99,15 @@ class Engine:
             return repeated(partial(run, self.core, request), error, renews)
 
     @contextmanager
-    def batch(
-        self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None
-    ) -> Iterator[OpenBatch]:
+    def batch(self, place: Place, expect_head: int | None) -> Iterator[OpenBatch]:
         """Open a transaction for a batch of the caller, and report it as one call. See `Executor.batch`."""
         try:
             if not self._calls.active:
-                with self.core.writing(branch, scope, actor, reason, expect_head) as writing:
+                with self.core.writing(*place[:-1], expect_head) as writing:
                     yield OpenBatch(writing)
                 return
-            with self._calls.block("batch", branch.namespace, bool(scope.fixed)) as count:
-                with self.core.writing(branch, scope, actor, reason, expect_head) as writing:
+            with self._calls.block("batch", place.branch.namespace, bool(place.scope.fixed)) as count:
+                with self.core.writing(*place[:-1], expect_head) as writing:
                     yield OpenBatch(writing)
                 count[0] = writing.executed
         except RecollectError as error:

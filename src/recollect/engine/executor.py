@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from recollect.embedding.base import Embedder
 from recollect.engine.feed import CommitLog, Feed
+from recollect.engine.place import Place
 from recollect.engine.scope import Scope
 from recollect.ledger.commits import Branch
 from recollect.operations import Operation
@@ -37,24 +38,12 @@ class Executor(Protocol):
         """The embedding model, or None."""
         ...
 
-    def execute(
-        self,
-        operation: Operation,
-        branch: Branch,
-        scope: Scope,
-        actor: str | None = None,
-        reason: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Any:
+    def execute(self, operation: Operation, place: Place) -> Any:
         """Execute an operation and return its result.
 
         Args:
             operation: The operation.
-            branch: The branch to read or write.
-            scope: The scope of the caller.
-            actor: Who makes the change; recorded in the commit.
-            reason: Why the change is made; recorded in the commit.
-            idempotency_key: Execute a write once: repeated within a day, it gives its first answer and writes nothing.
+            place: Where, for whom and why it is executed.
 
         Raises:
             UnsupportedError: The operation cannot be sent to where the store is, or can have no key.
@@ -62,10 +51,11 @@ class Executor(Protocol):
         """
         ...
 
-    def batch(
-        self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None
-    ) -> AbstractContextManager[BatchExecutor]:
-        """Open a batch: a transaction that is committed when the block ends, and undone if the block raises."""
+    def batch(self, place: Place, expect_head: int | None) -> AbstractContextManager[BatchExecutor]:
+        """Open a batch: a transaction that is committed when the block ends, and undone if the block raises.
+
+        The key of the place is not used: the calls of a batch are the caller's own.
+        """
         ...
 
     def log(self, branch: Branch, scope: Scope) -> CommitLog:
@@ -80,3 +70,45 @@ class Executor(Protocol):
     def close(self) -> None:
         """Stop the listeners, wait for calls in progress and release the store."""
         ...
+
+
+class WrappingExecutor:
+    """An `Executor` that passes everything to another one. Subclasses change some of it.
+
+    Args:
+        executor: The other executor.
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+
+    @property
+    def location(self) -> str:
+        """Where the store is."""
+        return self.executor.location
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedding model, or None."""
+        return self.executor.embedder
+
+    def execute(self, operation: Operation, place: Place) -> Any:
+        """Execute an operation and return its result."""
+        return self.executor.execute(operation, place)
+
+    def batch(self, place: Place, expect_head: int | None) -> AbstractContextManager[BatchExecutor]:
+        """Open a batch."""
+        return self.executor.batch(place, expect_head)
+
+    def log(self, branch: Branch, scope: Scope) -> CommitLog:
+        """Return the log of a branch as a scope sees it."""
+        return self.executor.log(branch, scope)
+
+    @property
+    def feed(self) -> Feed:
+        """The feed of the other executor."""
+        return self.executor.feed
+
+    def close(self) -> None:
+        """Close the other executor."""
+        self.executor.close()

@@ -18,6 +18,7 @@ from recollect.embedding.base import Embedder
 from recollect.engine.executor import Executor
 from recollect.engine.history_results import Replayed
 from recollect.engine.listeners import Subscription
+from recollect.engine.place import Place
 from recollect.engine.results import Export, Hits, Moment, NamespaceHead, scored
 from recollect.engine.scope import Scope
 from recollect.engine.streams import CommitStream
@@ -76,6 +77,7 @@ class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
         self._executor = executor
         self._branch = branch
         self._scope = scope
+        self._place = Place(branch, scope)
 
     @property
     def name(self) -> str:
@@ -185,7 +187,10 @@ class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
         """
         if not isinstance(operation, Operation):
             raise InvalidArgumentError("operation", operation, "must be an operation: see recollect.operations")
-        result = self._executor.execute(operation, self._branch, self._scope, actor, reason, idempotency_key)
+        place = self._place
+        if actor is not None or reason is not None or idempotency_key is not None:
+            place = Place(place.branch, place.scope, actor, reason, idempotency_key)
+        result = self._executor.execute(operation, place)
         if type(operation) is Recall:
             result.bind(partial(self._receipt_of, operation))
         return result
@@ -259,7 +264,7 @@ class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
         """
         # Creating the operation checks the arguments.
         checked = ExecuteBatch(operations=(), actor=actor, reason=reason, expect_head=expect_head)
-        with self._executor.batch(self._branch, self._scope, actor, reason, checked.expect_head) as opened:
+        with self._executor.batch(self._place._replace(actor=actor, reason=reason), checked.expect_head) as opened:
             batch = Batch(opened, self._scope)
             yield batch
             batch._check_complete()
@@ -504,7 +509,7 @@ class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
         return self._executor.executor if isinstance(self._executor, PastExecutor) else self._executor
 
     def _moment(self, target: Target | None = None, index: int | None = None) -> Moment:
-        moment: Moment = self._present.execute(pin_of(target, index), self._branch, self._scope)
+        moment: Moment = self._present.execute(pin_of(target, index), self._place)
         return moment
 
     def namespace(self, name: str) -> Memory:

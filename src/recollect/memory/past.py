@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 from recollect.arguments.checks import is_integer
-from recollect.embedding.base import Embedder
-from recollect.engine.executor import BatchExecutor, Executor
+from recollect.engine.executor import BatchExecutor, Executor, WrappingExecutor
 from recollect.engine.feed import CommitLog, Feed
+from recollect.engine.place import Place
 from recollect.engine.results import Moment
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError, ReadOnlyMemoryError, RecollectError
@@ -43,7 +43,7 @@ def pin_of(target: Target | None, index: int | None) -> Pin:
     return Pin(seq=target, index=index)
 
 
-class PastExecutor:
+class PastExecutor(WrappingExecutor):
     """An `Executor` that executes each operation as of a moment. What is no reading operation is refused.
 
     Other namespaces are read as of the same time.
@@ -55,7 +55,7 @@ class PastExecutor:
     """
 
     def __init__(self, executor: Executor, branch: Branch, moment: Moment) -> None:
-        self.executor = executor
+        super().__init__(executor)
         self._moment = moment
         self._moments = {branch: moment}
 
@@ -64,31 +64,15 @@ class PastExecutor:
         """Where the store is, and the time of the moment."""
         return f"{self.executor.location} as of {self._moment.time.isoformat()}"
 
-    @property
-    def embedder(self) -> Embedder | None:
-        """The embedding model, or None."""
-        return self.executor.embedder
-
-    def execute(
-        self,
-        operation: Operation,
-        branch: Branch,
-        scope: Scope,
-        actor: str | None = None,
-        reason: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Any:
+    def execute(self, operation: Operation, place: Place) -> Any:
         """Execute an operation as of the moment."""
-        moment = self._moments.get(branch)
+        moment = self._moments.get(place.branch)
         if moment is None:
-            moment = self._moments[branch] = self.executor.execute(Pin(time=self._moment.time), branch, Scope())
-        return self.executor.execute(
-            At(moment=moment.token, operation=operation), branch, scope, actor, reason, idempotency_key
-        )
+            pin = Pin(time=self._moment.time)
+            moment = self._moments[place.branch] = self.executor.execute(pin, Place(place.branch))
+        return self.executor.execute(At(moment=moment.token, operation=operation), place)
 
-    def batch(
-        self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None
-    ) -> AbstractContextManager[BatchExecutor]:
+    def batch(self, place: Place, expect_head: int | None) -> AbstractContextManager[BatchExecutor]:
         """Refuse: a batch writes."""
         self._refuse("a batch")
 

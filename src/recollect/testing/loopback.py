@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from recollect.embedding.base import Embedder
-from recollect.engine.executor import BatchExecutor, Executor
-from recollect.engine.feed import CommitLog, Feed
+from recollect.engine.executor import BatchExecutor, WrappingExecutor
+from recollect.engine.feed import CommitLog
+from recollect.engine.place import Place
 from recollect.engine.result_json import result_from_json, result_to_json
 from recollect.engine.scope import Scope
 from recollect.errors import RecollectError
@@ -22,62 +22,30 @@ from recollect.operations import Operation, from_json
 from recollect.wire import send_all
 
 
-class Loopback:
+class Loopback(WrappingExecutor):
     """An `Executor` that passes JSON bytes to another one.
 
     Args:
         executor: The executor that executes the operations.
     """
 
-    def __init__(self, executor: Executor) -> None:
-        self.executor = executor
-
-    @property
-    def location(self) -> str:
-        """Where the store is."""
-        return self.executor.location
-
-    @property
-    def embedder(self) -> Embedder | None:
-        """The embedding model, or None."""
-        return self.executor.embedder
-
-    def execute(
-        self,
-        operation: Operation,
-        branch: Branch,
-        scope: Scope,
-        actor: str | None = None,
-        reason: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Any:
+    def execute(self, operation: Operation, place: Place) -> Any:
         """Execute an operation and return its result."""
 
         def serve(received: Operation) -> Any:
-            return self.executor.execute(received, branch, scope, actor, reason, idempotency_key)
+            return self.executor.execute(received, place)
 
         return send_all(operation, lambda each: _sent(each, serve))
 
     @contextmanager
-    def batch(
-        self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None
-    ) -> Iterator[_LoopbackBatch]:
+    def batch(self, place: Place, expect_head: int | None) -> Iterator[_LoopbackBatch]:
         """Open a batch."""
-        with self.executor.batch(branch, scope, actor, reason, expect_head) as opened:
+        with self.executor.batch(place, expect_head) as opened:
             yield _LoopbackBatch(opened)
 
     def log(self, branch: Branch, scope: Scope) -> CommitLog:
         """Return the log of a branch as a scope sees it. Its commits pass through bytes."""
         return _LoopbackLog(self.executor.log(branch, scope))
-
-    @property
-    def feed(self) -> Feed:
-        """The feed of the other executor."""
-        return self.executor.feed
-
-    def close(self) -> None:
-        """Close the other executor."""
-        self.executor.close()
 
 
 class _LoopbackLog:

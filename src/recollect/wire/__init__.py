@@ -4,6 +4,7 @@ Servers (`recollect.server`) and clients (`recollect.client`) stand on it. docs/
 """
 
 from recollect.engine.follower import Use
+from recollect.engine.place import Place
 from recollect.engine.results import record_from_json, record_json
 from recollect.operations.base import ADMIN, READ, RIGHTS, WRITE, Right
 from recollect.wire.addresses import default_socket
@@ -12,11 +13,12 @@ from recollect.wire.desk import ClientBatch, Desk, Grant
 from recollect.wire.encoding import decode, encode
 from recollect.wire.messages import (
     PROTOCOL,
-    Place,
     Request,
     answer_json,
     error_json,
+    place_json,
     read_answer,
+    read_place,
     read_request,
     read_result,
     request_json,
@@ -49,7 +51,9 @@ __all__ = [
     "error_json",
     "fitting",
     "page",
+    "place_json",
     "read_answer",
+    "read_place",
     "read_request",
     "read_result",
     "record_from_json",

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recollect.engine.core import Core
-from recollect.engine.executor import BatchExecutor, Executor
+from recollect.engine.executor import BatchExecutor, Executor, WrappingExecutor
 from recollect.engine.follower import Use
+from recollect.engine.place import Place
 from recollect.engine.results import Export
 from recollect.engine.scope import Scope
 from recollect.errors import AccessError, ClosedError, InvalidOperationError, ProtocolError, ScopeError
@@ -24,7 +25,7 @@ from recollect.operations import At, ExecuteBatch, OpenExport, Operation, Stats
 from recollect.operations import Namespaces as NamespacesOperation
 from recollect.operations.base import ADMIN, READ, RIGHTS, WRITE, Right
 from recollect.wire.answers import answer
-from recollect.wire.messages import Place, Request
+from recollect.wire.messages import Request
 
 #: What limits the clients of a server that is only read, and what to do about it.
 _READ_ONLY = ("this server, which was started with --read-only,", "use one that can be written")
@@ -136,7 +137,7 @@ class Desk:
         grant.check_operation(operation, place.branch)
         executor = self._memory(operation.needs != READ)._executor
         operation = _signed(operation, grant)
-        result = executor.execute(operation, place.branch, place.scope, place.actor, place.reason, place.key)
+        result = executor.execute(operation, place)
         return self._reduced(operation, result, grant)
 
     def answer(self, request: Request, grant: Grant) -> bytes:
@@ -175,7 +176,7 @@ class Desk:
         grant.check(WRITE, place.branch)
         placed = grant.placed(place)
         executor = self._memory(True)._executor
-        block = executor.batch(placed.branch, placed.scope, placed.actor, placed.reason, expect_head)
+        block = executor.batch(placed._replace(key=None), expect_head)
         return ClientBatch(block, grant, place)
 
     def indexes(self) -> dict[str, Use]:
@@ -200,40 +201,26 @@ def _signed(operation: Operation, grant: Grant) -> Operation:
     return operation
 
 
-class _Placed:
+class _Placed(WrappingExecutor):
     """An `Executor` that adds the actor, the reason and the idempotency key of a place to what it executes."""
 
     def __init__(self, executor: Executor, place: Place, grant: Grant) -> None:
-        self._executor = executor
+        super().__init__(executor)
         self._place = place
         self._grant = grant
 
-    def execute(
-        self,
-        operation: Operation,
-        branch: Branch,
-        scope: Scope,
-        actor: str | None = None,
-        reason: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Any:
+    def execute(self, operation: Operation, place: Place) -> Any:
         """Execute an operation. See `Executor.execute`."""
-        place = self._place
-        key = idempotency_key or (place.key if operation.can_have_key else None)
-        operation, actor = _signed(operation, self._grant), self._actor(actor)
-        return self._executor.execute(operation, branch, scope, actor, reason or place.reason, key)
+        key = place.key or (self._place.key if operation.can_have_key else None)
+        return self.executor.execute(_signed(operation, self._grant), self._signed(place)._replace(key=key))
 
-    def batch(
-        self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None
-    ) -> AbstractContextManager[BatchExecutor]:
+    def batch(self, place: Place, expect_head: int | None) -> AbstractContextManager[BatchExecutor]:
         """Open a batch. See `Executor.batch`."""
-        return self._executor.batch(branch, scope, self._actor(actor), reason or self._place.reason, expect_head)
+        return self.executor.batch(self._signed(place), expect_head)
 
-    def _actor(self, stated: str | None) -> str | None:
-        return self._grant.signed(stated) if stated else self._place.actor  # which is signed
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._executor, name)
+    def _signed(self, place: Place) -> Place:
+        actor = self._grant.signed(place.actor) if place.actor else self._place.actor  # which is signed
+        return place._replace(actor=actor, reason=place.reason or self._place.reason)
 
 
 class _UndoneError(Exception):

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
+from recollect.engine.place import Place
 from recollect.engine.result_json import result_from_json, result_to_json
 from recollect.engine.scope import Scope
 from recollect.errors import ProtocolError, RecollectError
@@ -29,55 +30,38 @@ PROTOCOL = 2
 _KEYS = frozenset(("namespace", "beside", "scope", "actor", "reason", "key"))
 
 
-class Place(NamedTuple):
-    """Where and for whom a request is executed.
+def place_json(place: Place) -> dict[str, Any]:
+    """Return the JSON form of a place, without what is absent."""
+    owner = place.branch.owner
+    beside = next((each for each in RESERVED if owner != place.branch and owner.reserved(each) == place.branch), None)
+    out = {"namespace": owner.namespace, "beside": beside, "scope": dict(place.scope.fixed)}
+    out |= {"actor": place.actor, "reason": place.reason, "key": place.key}
+    return {name: value for name, value in out.items() if value not in (None, {})}
 
-    Attributes:
-        branch: The branch to read or write.
-        scope: The scope of the caller.
-        actor: Who makes the change.
-        reason: Why the change is made.
-        key: The idempotency key.
+
+def read_place(data: object) -> Place:
+    """Read the JSON form of a place.
+
+    Raises:
+        ProtocolError: It is none.
+        InvalidArgumentError: A value is invalid.
     """
-
-    branch: Branch = Branch("default")
-    scope: Scope = Scope()
-    actor: str | None = None
-    reason: str | None = None
-    key: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form, without what is absent."""
-        owner = self.branch.owner
-        beside = next((each for each in RESERVED if owner != self.branch and owner.reserved(each) == self.branch), None)
-        out = {"namespace": owner.namespace, "beside": beside, "scope": dict(self.scope.fixed)}
-        out |= {"actor": self.actor, "reason": self.reason, "key": self.key}
-        return {name: value for name, value in out.items() if value not in (None, {})}
-
-    @classmethod
-    def from_json(cls, data: object) -> Place:
-        """Read the JSON form.
-
-        Raises:
-            ProtocolError: It is none.
-            InvalidArgumentError: A value is invalid.
-        """
-        if not isinstance(data, Mapping):
-            raise ProtocolError('"in" must be a JSON object')
-        if unknown := sorted(map(str, data.keys() - _KEYS)):
-            raise ProtocolError(f'"in" has no key {unknown[0]!r}: its keys are {", ".join(sorted(_KEYS))}')
-        branch, beside = Branch(namespace_name(data.get("namespace", "default"))), data.get("beside")
-        if beside is not None:
-            if beside not in RESERVED:
-                raise ProtocolError(f'"beside" must be one of {", ".join(RESERVED)}')
-            branch = branch.reserved(beside)
-        for name in ("actor", "reason"):
-            if data.get(name) is not None:
-                check_label(name, data[name])
-        if data.get("key") is not None:
-            check_key(data["key"])
-        scope = scope_from_json(data.get("scope") or {})
-        return cls(branch, scope, data.get("actor"), data.get("reason"), data.get("key"))
+    if not isinstance(data, Mapping):
+        raise ProtocolError('"in" must be a JSON object')
+    if unknown := sorted(map(str, data.keys() - _KEYS)):
+        raise ProtocolError(f'"in" has no key {unknown[0]!r}: its keys are {", ".join(sorted(_KEYS))}')
+    branch, beside = Branch(namespace_name(data.get("namespace", "default"))), data.get("beside")
+    if beside is not None:
+        if beside not in RESERVED:
+            raise ProtocolError(f'"beside" must be one of {", ".join(RESERVED)}')
+        branch = branch.reserved(beside)
+    for name in ("actor", "reason"):
+        if data.get(name) is not None:
+            check_label(name, data[name])
+    if data.get("key") is not None:
+        check_key(data["key"])
+    scope = scope_from_json(data.get("scope") or {})
+    return Place(branch, scope, data.get("actor"), data.get("reason"), data.get("key"))
 
 
 class Request(NamedTuple):
@@ -107,7 +91,7 @@ def request_json(operation: Operation, place: Place) -> dict[str, Any]:
         UnsupportedError: The operation contains a custom filter or a function.
     """
     out = operation.to_json()
-    if stated := place.to_json():
+    if stated := place_json(place):
         out["in"] = stated
     return out
 
@@ -127,7 +111,7 @@ def read_request(data: object, place: Place | None = None) -> Request:
         raise ProtocolError("it is not a JSON object")
     stated = dict(data)
     where, rest = stated.pop("in", None), stated.pop("rest", None)
-    placed = place or Place() if where is None else Place.from_json(where)
+    placed = place or Place() if where is None else read_place(where)
     return Request(operation_from_json(stated), placed, None if rest is None else Rest.from_json(rest))
 
 

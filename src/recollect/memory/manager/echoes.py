@@ -18,9 +18,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from recollect.embedding.base import Embedder
-from recollect.engine.executor import BatchExecutor, Executor
-from recollect.engine.feed import CommitLog, Feed
+from recollect.engine.executor import BatchExecutor, Executor, WrappingExecutor
+from recollect.engine.place import Place
 from recollect.engine.results import Failed, Hits, Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.ledger.commits import Branch
@@ -134,7 +133,7 @@ def _names(fields: Any) -> frozenset[str]:
     return frozenset(statement(text.replace("_", " ")).stems) | _SUBJECTS
 
 
-class EchoExecutor:
+class EchoExecutor(WrappingExecutor):
     """An `Executor` that stores no echo of what it returned.
 
     Args:
@@ -142,59 +141,23 @@ class EchoExecutor:
     """
 
     def __init__(self, executor: Executor) -> None:
-        self.executor = executor
+        super().__init__(executor)
         self._guards: dict[tuple[Branch, Scope], EchoGuard] = {}
 
     def _guard(self, branch: Branch, scope: Scope) -> EchoGuard:
         """Return what was returned from a namespace within a scope: others do not learn of it."""
         return self._guards.setdefault((branch, scope), EchoGuard())
 
-    @property
-    def location(self) -> str:
-        """Where the store is."""
-        return self.executor.location
-
-    @property
-    def embedder(self) -> Embedder | None:
-        """The embedding model, or None."""
-        return self.executor.embedder
-
-    def execute(
-        self,
-        operation: Operation,
-        branch: Branch,
-        scope: Scope,
-        actor: str | None = None,
-        reason: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Any:
+    def execute(self, operation: Operation, place: Place) -> Any:
         """Execute an operation, except for facts that are echoes."""
-        execute = self.executor.execute
-        guard = self._guard(branch, scope)
-        return _guarded(
-            operation, scope, guard, lambda each: execute(each, branch, scope, actor, reason, idempotency_key)
-        )
+        guard = self._guard(place.branch, place.scope)
+        return _guarded(operation, place.scope, guard, lambda each: self.executor.execute(each, place))
 
     @contextmanager
-    def batch(
-        self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None
-    ) -> Iterator[BatchExecutor]:
+    def batch(self, place: Place, expect_head: int | None) -> Iterator[BatchExecutor]:
         """Open a batch that stores no echo."""
-        with self.executor.batch(branch, scope, actor, reason, expect_head) as opened:
-            yield _EchoBatch(opened, scope, self._guard(branch, scope))
-
-    def log(self, branch: Branch, scope: Scope) -> CommitLog:
-        """Return the log of a branch as a scope sees it."""
-        return self.executor.log(branch, scope)
-
-    @property
-    def feed(self) -> Feed:
-        """The feed of the other executor."""
-        return self.executor.feed
-
-    def close(self) -> None:
-        """Close the other executor."""
-        self.executor.close()
+        with self.executor.batch(place, expect_head) as opened:
+            yield _EchoBatch(opened, place.scope, self._guard(place.branch, place.scope))
 
 
 class _EchoBatch:

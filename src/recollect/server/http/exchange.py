@@ -23,7 +23,7 @@ from recollect.server.http.guard import Guard
 from recollect.server.http.problems import problem
 from recollect.server.limits import CALL_S
 from recollect.server.waits import Waits
-from recollect.wire import PROTOCOL, ClientBatch, Grant, Place, Right, decode, encode
+from recollect.wire import PROTOCOL, ClientBatch, Grant, Place, Right, decode, encode, read_place
 
 T = TypeVar("T")
 #: The header with the version of the messages.
@@ -114,7 +114,7 @@ class Exchange:
                 raise ProtocolError('"in" names another namespace than the path')
             if (key := self.request.headers.get(KEY_HEADER)) is not None:
                 data["key"] = key
-        return Place.from_json(data)
+        return read_place(data)
 
     def check_query(self, *known: str) -> None:
         """Raise ProtocolError if the query has another parameter than those that the route takes."""

@@ -19,7 +19,7 @@ from recollect.server.mcp.protocol import Protocol
 from recollect.server.mcp.tools import McpTool, ToolError
 from recollect.server.mcp.toolsets import tools_of
 from recollect.server.served_memory import ServedMemory
-from recollect.wire import READ, Grant, Place
+from recollect.wire import READ, Grant, read_place
 
 T = TypeVar("T")
 _MOST_BYTES = 4 * 2**20
@@ -150,7 +150,7 @@ class MountedMcp:
         """Run the protocol of a grant until the server stops."""
         try:
             namespace = self._namespace_of(grant)
-            self._calls.desk.memory(Place.from_json({"namespace": namespace}), grant, READ)
+            self._calls.desk.memory(read_place({"namespace": namespace}), grant, READ)
             access = SharedAccess(self._served, grant, namespace)
             tools: Mapping[str, McpTool] = tools_of(
                 self._sets, read_only=access.read_only, scoped=bool(grant.scope.fixed)

@@ -43,6 +43,7 @@ from recollect.wire import (
     decode,
     encode,
     error_json,
+    read_place,
     read_request,
 )
 
@@ -517,7 +518,7 @@ def _read_page(export: ExportPages) -> bytes:
 def _place(data: Mapping[str, Any]) -> Place:
     """Return the place that a line names."""
     stated = data.get("in")
-    return Place() if stated is None else Place.from_json(stated)
+    return Place() if stated is None else read_place(stated)
 
 
 _HANDLERS: dict[str, Callable[[Connection, Mapping[str, Any]], None]] = {
