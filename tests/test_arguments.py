@@ -184,7 +184,7 @@ class TestWrongCalls:
             ("recent", "limit", "n"),
         ],
     )
-    def test_a_name_of_another_call_is_told_its_name_here(
+    def test_a_name_from_another_call_is_answered_with_the_name_here(
         self, memory: recollect.Memory, call: str, argument: str, meant: str
     ) -> None:
         with pytest.raises(UnknownArgumentError, match=f"did you mean '{meant}'"):
@@ -224,7 +224,7 @@ class TestWrongCalls:
             ),
         ],
     )
-    def test_a_wrong_call_is_told_what_to_write(
+    def test_a_wrong_call_is_answered_with_what_to_write(
         self, memory: recollect.Memory, call: Callable[[Any], object], kind: type[Exception], told: str
     ) -> None:
         with memory.batch() as batch:

@@ -116,7 +116,7 @@ def test_a_filter_of_very_many_parts_is_answered(memory: recollect.Memory) -> No
     assert len(memory.recall("held", where=many)) == 1
 
 
-def test_a_text_above_the_cap_is_refused_and_one_at_the_cap_is_held() -> None:
+def test_a_text_above_the_cap_is_refused_and_one_at_the_cap_is_stored() -> None:
     memory = memory_on(MemoryStore(), limits=recollect.Limits(content_bytes=100))
     assert memory.remember("é" * 50)
     with pytest.raises(RecollectError, match="the cap of 100 bytes"):

@@ -67,7 +67,7 @@ def test_without_checkpoints_it_does_not(store: SqliteStore, monkeypatch: pytest
     memory.close()
 
 
-def test_the_thread_leaves_a_log_that_is_begun_anew(store: SqliteStore) -> None:
+def test_the_thread_leaves_a_log_that_is_begun_again(store: SqliteStore) -> None:
     memory = memory_on(store)
     while not threads() and store._checkpointer._thread is None:
         write(memory, 1)

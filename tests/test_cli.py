@@ -210,7 +210,7 @@ def test_options_stand_before_and_after_the_command(run: Run, tmp_path: Path) ->
     assert "second" in run("namespaces", "--db", db).stdout
 
 
-def test_the_same_again_and_differing_values_are_told(run: Run) -> None:
+def test_the_same_again_and_differing_values_are_reported(run: Run) -> None:
     run("remember", "a fact", "--importance", "0.5")
     assert run("remember", "a fact").stdout.startswith("unchanged")
     assert "kept its importance" in run("remember", "a fact", "--importance", "0.9").stdout

@@ -55,7 +55,7 @@ def small() -> Iterator[None]:
 
 @pytest.mark.promise("damage.trials")
 @pytest.mark.parametrize("seed", range(28) if FULL else [14])
-def test_a_hurt_store_is_told_of_read_and_rescued_rightly(tmp_path: Path, small: None, seed: int) -> None:
+def test_a_damaged_store_is_described_read_and_rescued_rightly(tmp_path: Path, small: None, seed: int) -> None:
     assert [trial.problem for trial in damage.trials(seed, tmp_path)] == [""]
 
 
@@ -598,7 +598,7 @@ def test_the_command_rescue_says_what_is_lost_with_its_exit_code(store: Path, tm
     assert "lost: namespace 'default', record 'r17'" in shown.stderr
 
 
-def test_an_error_in_reading_is_told_as_what_it_is(store: Path) -> None:
+def test_an_error_in_reading_is_reported_as_what_it_is(store: Path) -> None:
     """Not as that of the end of the view, which SQLite has ended by then."""
     hurt(store, (leaf_holding(store, b"fact 17") - 1) * 4096 + 2000)
     opened = SqliteStore(store)
@@ -646,7 +646,7 @@ READS_ALL: dict[str, Callable[[recollect.Memory], Any]] = {
 
 @pytest.mark.promise("damage.exchanged")
 @pytest.mark.parametrize(("table", "name"), spread(("heads", "versions"), tuple(READS_ALL), every=2))
-def test_pages_of_records_that_changed_places_are_noticed_by_whoever_meets_them(
+def test_pages_of_records_that_changed_places_are_noticed_when_they_are_read(
     tmp_path: Path, name: str, table: str
 ) -> None:
     path = tmp_path / "a.db"

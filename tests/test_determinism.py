@@ -39,7 +39,7 @@ def test_roots_ids_scores_and_reasons_are_the_same_on_every_python() -> None:
     assert told_by(sys.executable, "7") == golden.read_text(encoding="utf-8")
 
 
-def test_the_root_is_a_function_of_what_is_held_and_not_of_the_order_of_writing(tmp_path: Path) -> None:
+def test_the_root_is_a_function_of_what_is_stored_and_not_of_the_order_of_writing(tmp_path: Path) -> None:
     records = [Record(id=f"id {number}", content=f"text {number % 7}") for number in range(60)]
     roots = set()
     stores: list[Store] = [MemoryStore(), MemoryStore(), SqliteStore(tmp_path / "a.db")]

@@ -86,7 +86,7 @@ def test_a_store_error_inside_a_batch_dooms_it_even_when_it_is_caught() -> None:
     assert memory.count() == 0
 
 
-def test_a_full_disk_in_bulk_reports_what_is_not_held(tmp_path: Path) -> None:
+def test_a_full_disk_in_bulk_reports_what_is_not_stored(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "full.db")
     memory = memory_on(store)
     memory.remember("first")
@@ -127,7 +127,7 @@ def test_a_disk_that_fills_inside_a_batch_loses_the_batch_and_nothing_else(tmp_p
     memory.close()
 
 
-def test_greps_beside_a_writer_always_find_what_is_held(tmp_path: Path) -> None:
+def test_greps_beside_a_writer_always_find_what_is_stored(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "grep.db", timeout=60) as memory:
         memory.remember("a lighthouse", id="a")
 
@@ -323,7 +323,7 @@ def forked(tmp_path: Path) -> Iterator[recollect.Memory]:
 
 @pytest.mark.in_process
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_fork_is_told_to_open_the_memory_again(forked: recollect.Memory) -> None:
+def test_a_fork_must_open_the_memory_again(forked: recollect.Memory) -> None:
     child = os.fork()
     if child == 0:
         code = 1

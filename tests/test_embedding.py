@@ -292,7 +292,7 @@ class TestFailingAtQuestionTime:
         assert hits.to_json()["notes"] == [note]
         assert memory.recall("feline")[0].record.id == "a"  # and the next question is embedded again
 
-    def test_a_question_without_a_sound_vector_is_told_too(self, open_: Open) -> None:
+    def test_a_question_without_a_sound_vector_is_reported_too(self, open_: Open) -> None:
         memory = open_(Supplied("mine/1", 2, {"kitten": [1.0, 0.0], "feline?": [1.0, 0.0]}))
         memory.remember("kitten", id="a")
         memory.embed_all()
@@ -388,7 +388,7 @@ class TestWaiting:
 
 class TestWorker:
     @pytest.mark.in_process
-    def test_every_text_is_embedded_once_in_batches_and_progress_is_told(self, open_: Open) -> None:
+    def test_every_text_is_embedded_once_in_batches_and_progress_is_reported(self, open_: Open) -> None:
         embedder = Meaning()
         memory = open_(embedder)
         memory.remember_all([{"content": f"text {number % 20}", "id": str(number)} for number in range(50)])
@@ -712,7 +712,7 @@ class TestBoundaries:
         assert [each for each, _ in found(memory.scoped(user="bob"), "feline")] == ["b"]
         assert memory.scoped(user="cleo").recall("feline").hits == ()
 
-    def test_a_scope_is_not_told_of_the_failures_of_others(self, open_: Open) -> None:
+    def test_a_scope_does_not_learn_of_the_failures_of_others(self, open_: Open) -> None:
         memory = open_(Meaning(bad={"kitten two"}))
         memory.remember("kitten one", id="a", user="ana")
         memory.remember("kitten two", id="b", user="bob")
@@ -894,7 +894,7 @@ class TestFile:
         assert "dense signal is not used" in hits.plan.notes[0]
         assert os.path.isfile(tmp_path / "a.db.index")
 
-    def test_a_file_that_was_deleted_while_it_was_open_is_made_anew(self, on_disk: Open, tmp_path: Path) -> None:
+    def test_a_file_that_was_deleted_while_it_was_open_is_rebuilt(self, on_disk: Open, tmp_path: Path) -> None:
         memory = on_disk(Meaning())
         memory.remember("kitten", id="a")
         assert memory.embed_all() == 1

@@ -210,7 +210,7 @@ class TestDataSets:
         with pytest.raises(ImportFormatError):
             datasets.beam(tmp_path / "missing")
 
-    def test_memdaily_is_told_and_asked_by_task(self, write: Write) -> None:
+    def test_memdaily_is_stored_and_asked_by_task(self, write: Write) -> None:
         task = {
             "tid": 4,
             "message_list": [
@@ -308,7 +308,7 @@ class TestCommand:
         assert [json.loads(line)["recall@5"] for line in lines.read_text().splitlines()] == [1.0, 1.0, 1.0]
         assert plot.read_text().lstrip().startswith("<?xml")
 
-    def test_what_cannot_be_measured_or_written_is_told_before_the_work(self, talks: Path, write: Write) -> None:
+    def test_what_cannot_be_measured_or_written_is_reported_before_the_work(self, talks: Path, write: Write) -> None:
         silent = conversation("one", ("Ana", "Bob"), "I planted tomatoes.", qa=[])
         self.run("eval", "locomo", str(write("silent.json", [silent])), code=1)
         for option in ("--per-question", "--plot"):
@@ -318,7 +318,7 @@ class TestCommand:
         self.run("eval", "locomo", str(talks), "--context", "500,many", code=2)
         self.run("eval", "locomo", str(talks), "--context", "0", code=1)
 
-    def test_typing_errors_can_be_held_against_a_clean_run(self, talks: Path, tmp_path: Path) -> None:
+    def test_typing_errors_can_be_compared_with_a_clean_run(self, talks: Path, tmp_path: Path) -> None:
         clean, typed = tmp_path / "clean.jsonl", tmp_path / "typed.jsonl"
         self.run("eval", "locomo", str(talks), "--per-question", str(clean))
         self.run("eval", "locomo", str(talks), "--typos", "1", "--per-question", str(typed))

@@ -118,7 +118,7 @@ def test_a_commit_that_can_neither_be_synced_nor_taken_back_is_said_to_be_in_dou
         assert crashed(path) == ["a", "c"]
 
 
-def test_without_taking_it_back_it_would_be_held_though_the_error_says_otherwise(
+def test_without_taking_it_back_it_would_be_stored_though_the_error_says_otherwise(
     path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The control of the two above, and of the harness: SQLite leaves such a commit in its log."""

@@ -69,7 +69,7 @@ def test_the_index_folder_may_be_deleted_at_any_time(tmp_path: Path) -> None:
             assert len(memory.grep("lighthouse")) == 1
 
 
-def test_a_text_index_that_belongs_to_another_store_is_made_anew(tmp_path: Path) -> None:
+def test_a_text_index_that_belongs_to_another_store_is_rebuilt(tmp_path: Path) -> None:
     for name in ("a.db", "b.db"):
         with recollect.open(tmp_path / name) as memory:
             memory.remember(f"the lighthouse of {name}")
@@ -127,7 +127,7 @@ def test_newer_files_are_refused_by_name_or_opened_for_reading(tmp_path: Path) -
     refused(path, NewerFormatError, "newer Recollect.*needs format 4")
 
 
-def test_a_store_that_lost_its_tables_is_damaged_and_not_made_anew(tmp_path: Path) -> None:
+def test_a_store_that_lost_its_tables_is_damaged_and_not_rebuilt(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with recollect.open(path) as memory:
         memory.remember("x")
@@ -169,7 +169,7 @@ def test_a_store_on_read_only_media_is_read_without_a_file_beside_it(
             memory.remember("y")
 
 
-def test_text_that_is_not_utf_8_any_more_is_damage_and_is_told_as_such(tmp_path: Path) -> None:
+def test_text_that_is_not_utf_8_any_more_is_damage_and_is_reported_as_such(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with recollect.open(path) as memory:
         memory.remember("stripes", id="zebra")
@@ -310,7 +310,7 @@ def test_the_turns_at_a_place_are_found_without_walking_the_namespace(tmp_path: 
 # Format 3, for ever
 
 
-def test_the_golden_file_of_format_3_opens_and_holds_what_it_held(tmp_path: Path) -> None:
+def test_the_golden_file_of_format_3_opens_and_has_what_it_had(tmp_path: Path) -> None:
     """golden/format-3.db was written once (scripts/make_golden.py) and is never written again."""
     wanted = json.loads((GOLDEN / "format-3.json").read_text(encoding="utf-8"))
     path = tmp_path / "format-3.db"

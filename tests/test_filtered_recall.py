@@ -103,7 +103,7 @@ def test_a_filtered_recall_is_the_ranking_less_what_the_filter_turns_away(
     user=st.none() | own.names,
 )
 @pytest.mark.in_process
-def test_what_is_found_counted_and_forgotten_is_the_same_with_an_index_at_hand_and_without(
+def test_what_is_found_counted_and_forgotten_is_the_same_with_an_index_in_memory_and_without(
     kind: str, held: list[Record], data: st.DataObject, order: Order, limit: int | None, user: str | None
 ) -> None:
     where = data.draw(own.trees_about(held))
@@ -129,7 +129,7 @@ def loaded(memory: recollect.Memory) -> bool:
         return core_of(memory).keeper.loaded(view, memory._branch, in_file=True) is not None
 
 
-def test_an_index_is_at_hand_from_the_first_recall_on_unless_it_is_far_behind(tmp_path: Path) -> None:
+def test_an_index_is_in_memory_from_the_first_recall_on_unless_it_is_far_behind(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "a.db") as memory:
         assert not loaded(memory)
         memory.remember_all([f"tea {at}" for at in range(3000)])
@@ -156,7 +156,7 @@ def test_an_index_is_at_hand_from_the_first_recall_on_unless_it_is_far_behind(tm
             assert keeper.loaded(view, branch, in_file=True) is None
 
 
-def test_an_index_in_a_file_is_at_hand_unless_it_is_far_behind_or_of_another_history(tmp_path: Path) -> None:
+def test_an_index_in_a_file_is_in_memory_unless_it_is_far_behind_or_of_another_history(tmp_path: Path) -> None:
     path, copy = tmp_path / "a.db", tmp_path / "copy.db"
 
     def opened_with_it() -> bool:
@@ -195,7 +195,7 @@ def test_an_index_in_a_file_is_at_hand_unless_it_is_far_behind_or_of_another_his
         assert not loaded(memory)
 
 
-def test_an_index_whose_file_is_damaged_is_not_made_anew_for_who_can_do_without(
+def test_an_index_whose_file_is_damaged_is_not_rebuilt_for_reads_that_need_none(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "a.db"
@@ -330,7 +330,7 @@ def test_some_that_are_the_most_important_are_named_to_the_store(tmp_path: Path)
         assert sorted(where.parts[0].values) == ["098", "099", "199", "299"]
 
 
-def test_the_index_answers_for_tags_and_metadata_only_where_it_is_at_hand(tmp_path: Path) -> None:
+def test_the_index_answers_for_tags_and_metadata_only_where_it_is_in_memory(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "a.db") as memory:
         memory.remember_all([{"content": f"tea {at}", "tags": ("red",) if at % 50 == 0 else ()} for at in range(300)])
         asked: list[Filter] = []

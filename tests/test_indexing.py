@@ -127,7 +127,7 @@ class TestFiles:
         with recollect.open(kept) as memory:
             assert told(memory) == expected
 
-    def test_without_the_file_it_is_made_anew(self, kept: Path) -> None:
+    def test_without_the_file_it_is_rebuilt(self, kept: Path) -> None:
         with recollect.open(kept) as memory:
             expected = told(memory)
         shutil.rmtree(f"{kept}.index")
@@ -135,7 +135,7 @@ class TestFiles:
             assert told(memory) == expected
         assert list(kept.parent.glob("m.db.index/*.seg"))  # and kept again
 
-    def test_a_damaged_file_is_made_anew_and_said_so(self, kept: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def test_a_damaged_file_is_rebuilt_and_said_so(self, kept: Path, caplog: pytest.LogCaptureFixture) -> None:
         with recollect.open(kept) as memory:
             expected = told(memory)
         (file,) = kept.parent.glob("m.db.index/*.seg")
@@ -147,7 +147,7 @@ class TestFiles:
         assert "corrupt" in caplog.text
         assert file.read_bytes() != bytes(data)
 
-    def test_a_file_of_another_history_is_made_anew(
+    def test_a_file_of_another_history_is_rebuilt(
         self, kept: Path, tmp_path: Path, clock: Callable[[], datetime], caplog: pytest.LogCaptureFixture
     ) -> None:
         copy = tmp_path / "copy.db"
@@ -217,7 +217,7 @@ class TestMerging:
             assert index.segment.count > 60  # more than what it began with
             assert told(memory) == complete(memory)
 
-    def test_where_more_comes_than_is_held_both_are_made_anew(self, path: Path, clock: Callable[[], datetime]) -> None:
+    def test_where_more_comes_than_is_stored_both_are_rebuilt(self, path: Path, clock: Callable[[], datetime]) -> None:
         with recollect.open(path, clock=clock) as memory:
             memory.remember_all(texts(30))
             told(memory)
@@ -321,7 +321,7 @@ class TestHistories:
                 assert [hit.record.text for hit in memory.recall("gull")] == ["a gull"]
                 assert told(memory) == told(other) == complete(memory)
 
-    def test_a_batch_finds_what_is_held_though_its_index_is_let_go_meanwhile(
+    def test_a_batch_finds_what_is_stored_though_its_index_is_let_go_meanwhile(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with recollect.open(path) as memory:
@@ -483,7 +483,7 @@ class TestBudget:
             recollect.open(path)
         assert not path.exists()
 
-    def test_what_is_counted_is_what_is_held(self, path: Path) -> None:
+    def test_what_is_counted_is_what_is_stored(self, path: Path) -> None:
         with recollect.open(path) as memory:
             spaces = [memory.namespace(name) for name in "abc"]
             keeper = core_of(memory).keeper

@@ -49,7 +49,7 @@ def test_an_interruption_at_any_line_leaves_all_or_nothing_and_the_handle_goes_o
 
 @pytest.mark.promise("interrupt.others")
 @pytest.mark.parametrize("name", ["remember", "batch"])
-def test_whoever_waits_while_a_writer_is_interrupted_gets_its_turn(tmp_path: Path, name: str) -> None:
+def test_who_waits_while_a_writer_is_interrupted_gets_its_turn(tmp_path: Path, name: str) -> None:
     store = SqliteStore(tmp_path / "interrupted.db", timeout_s=600, durability="normal")
     memory = memory_on(store)
     waited = 0

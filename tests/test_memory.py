@@ -124,19 +124,21 @@ class TestIds:
         assert [change.cause for change in history] == ["written", "forgotten", "written"]
         assert history[0].after != history[2].after  # it happened at another time
 
-    def test_a_repeated_turn_is_held_each_time_it_was_said(self, memory: recollect.Memory) -> None:
+    def test_a_repeated_turn_is_stored_each_time_it_was_said(self, memory: recollect.Memory) -> None:
         turns = [memory.remember(**turn(text)) for text in ("ok", "well", "ok", "ok")]
         assert len({each.id for each in turns}) == 4
         assert [each.position for each in turns] == [0, 1, 2, 3]
         assert [memory.remember(**turn("ok")).position for _ in range(20)] == list(range(4, 24))
         assert memory.count() == 24
 
-    def test_a_turn_with_a_place_is_the_same_turn_when_it_is_told_again(self, memory: recollect.Memory) -> None:
+    def test_a_turn_with_a_place_is_the_same_turn_when_it_is_passed_again(self, memory: recollect.Memory) -> None:
         for _ in range(2):
             memory.remember_all([turn("ok", position=0), turn("ok", position=1), turn("ok", "bob", position=2)])
         assert memory.count() == 3
 
-    def test_a_conversation_told_again_as_a_longer_list_adds_only_the_new_turns(self, memory: recollect.Memory) -> None:
+    def test_a_conversation_passed_again_as_a_longer_list_adds_only_the_new_turns(
+        self, memory: recollect.Memory
+    ) -> None:
         told = [turn("hi"), turn("ok", "bob"), turn("hi"), turn("ok", "bob")]
         memory.remember_all(told)
         assert memory.remember_all(told).count("unchanged") == 4
@@ -145,7 +147,7 @@ class TestIds:
         said = [record.content for record in memory.find(order="position")]
         assert said == ["hi", "ok", "hi", "ok", "ok", "bye"]
 
-    def test_a_turn_that_was_forgotten_stays_so_when_the_conversation_is_told_again(
+    def test_a_turn_that_was_forgotten_stays_so_when_the_conversation_is_passed_again(
         self, memory: recollect.Memory
     ) -> None:
         told = [turn(text) for text in ("hello", "a secret", "how are you?", "hello")]
@@ -157,7 +159,7 @@ class TestIds:
         memory.clear()
         assert memory.remember_all(told).count("created") == 4  # nothing of it is held: it is remembered anew
 
-    def test_a_conversation_longer_than_a_commit_is_known_when_told_again(self, memory: recollect.Memory) -> None:
+    def test_a_conversation_longer_than_a_commit_is_known_when_passed_again(self, memory: recollect.Memory) -> None:
         told = [turn(f"turn {number % 7}") for number in range(2100)]
         memory.remember_all(told)
         assert memory.remember_all([*told, turn("the end")]).count("created") == 1
@@ -529,7 +531,7 @@ class TestReadingAndWriting:
                 assert memory.find() == []
                 assert memory.root == memory_on(MemoryStore()).root
 
-    def test_an_id_that_no_commit_names_was_never_held(self, memory: recollect.Memory) -> None:
+    def test_an_id_that_no_commit_names_was_never_stored(self, memory: recollect.Memory) -> None:
         turn = {"kind": "conversation", "conversation": "c"}
         for each in (memory, memory_on(MemoryStore())):
             with each.batch() as batch:
@@ -642,7 +644,7 @@ class TestReadingAndWriting:
         here.remember("we had soup")
         assert here.recall("what did we eat today?")[0].why.shares["date"] > 0
 
-    def test_what_is_told_together_keeps_its_order(self, memory: recollect.Memory) -> None:
+    def test_what_is_reported_together_keeps_its_order(self, memory: recollect.Memory) -> None:
         memory.remember_all([f"turn {number}" for number in range(8)])
         assert [record.content for record in memory.recent(3)] == ["turn 7", "turn 6", "turn 5"]
         with memory.batch() as batch:

@@ -109,7 +109,7 @@ def test_the_faster_mode_may_lose_the_newest_commits_and_nothing_else(folder: Pa
 
 
 @pytest.mark.promise("power.index")
-def test_an_index_file_that_a_power_cut_tore_is_noticed_and_made_anew(
+def test_an_index_file_that_a_power_cut_tore_is_noticed_and_rebuilt(
     full: Recording, folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its name is there, and of its contents what the disk had got to."""
@@ -401,7 +401,7 @@ def test_the_same_seed_has_the_same_steps_and_roots() -> None:
     assert Script(5).roots() == Script(5).roots() != Script(6).roots()
 
 
-def test_a_run_makes_and_keeps_indexes_and_begins_its_log_anew(full: Recording) -> None:
+def test_a_run_makes_and_keeps_indexes_and_begins_its_log_again(full: Recording) -> None:
     """What is to be cut must be there."""
     names = [path for event in full.events for path, number in event.names if number]
     assert any(path.endswith(".seg") for path in names)

@@ -77,7 +77,7 @@ def test_a_write_beyond_the_quota_is_refused_inside_its_transaction_and_changes_
     assert memory.check() == []
 
 
-def test_in_bulk_what_fits_is_held_and_the_rest_is_reported(memory: Memory) -> None:
+def test_in_bulk_what_fits_is_stored_and_the_rest_is_reported(memory: Memory) -> None:
     memory.set_quota(records=3)
     report = memory.remember_all(["a", "b", "c", "d", "e"])
     assert [outcome.status for outcome in report.results] == ["created"] * 3
@@ -93,7 +93,7 @@ def test_bytes_are_those_of_the_canonical_records(memory: Memory) -> None:
     with pytest.raises(QuotaError, match="bytes"):
         memory.update("1", content="x" * 120)
     memory.update("1", content="x" * 105)
-    assert memory.stats()["quota"]["bytes_held"] == len(record.to_bytes()) + 5
+    assert memory.stats()["quota"]["bytes_used"] == len(record.to_bytes()) + 5
 
 
 @pytest.mark.promise("evict.recent")
@@ -224,7 +224,7 @@ def test_a_quota_that_makes_no_sense_is_refused(memory: Memory, arguments: dict[
 
 
 @pytest.mark.promise("quota.everyone")
-def test_another_process_is_held_to_the_quota_and_knows_what_was_used(tmp_path: Path) -> None:
+def test_another_process_obeys_the_quota_and_knows_what_was_used(tmp_path: Path) -> None:
     path = tmp_path / "quota.db"
     clock = TickingClock()
     with recollect.open(path, clock=clock) as first:
@@ -360,7 +360,7 @@ def test_what_goes_in_one_commit_costs_no_more_for_each_than_in_many() -> None:
     assert looked < 10_000
 
 
-def test_a_damaged_file_of_uses_is_made_anew_and_nothing_else_changes(
+def test_a_damaged_file_of_uses_is_rebuilt_and_nothing_else_changes(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "quota.db"
@@ -416,10 +416,10 @@ class TestLowWater:
         memory.remember("x" * 3000, id="large")
         memory.remember_all([{"content": "x" * 100, "id": f"r{number}"} for number in range(9)])
         memory.set_quota(records=11, bytes=4500, when_full="least recent", low_water=0.5)
-        assert 4000 < memory.stats()["quota"]["bytes_held"] <= 4500
+        assert 4000 < memory.stats()["quota"]["bytes_used"] <= 4500
         memory.remember("x" * 500, id="new")
         assert ids(memory) == {*(f"r{number}" for number in range(9)), "new"}  # 10 records, more than half of 11
-        assert memory.stats()["quota"]["bytes_held"] <= 2250
+        assert memory.stats()["quota"]["bytes_used"] <= 2250
 
     def test_pinned_records_and_those_being_written_stay_above_the_mark(self, memory: Memory) -> None:
         memory.set_quota(records=4, when_full="least recent", low_water=0.25)
@@ -667,7 +667,7 @@ def test_a_quota_of_no_positive_integer_is_refused(memory: Memory, amount: Any) 
 
 
 @pytest.mark.promise("limits.caps")
-def test_what_is_over_a_cap_is_refused_by_name_and_what_is_at_it_is_held(tmp_path: Path) -> None:
+def test_what_is_over_a_cap_is_refused_by_name_and_what_is_at_it_is_stored(tmp_path: Path) -> None:
     metadata = {"k": "123"}
     cap = len(encode_json(metadata))
     limits = recollect.Limits(content_bytes=10, media_bytes=4, metadata_bytes=cap, tags=2, question_bytes=10)

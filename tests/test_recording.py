@@ -345,7 +345,7 @@ class TestKnowledge:
         memory.scoped(user="bob").record_knowledge("Cocoa.", source="a.txt")
         assert sorted(record.text for record in memory.find()) == ["Cocoa.", "Coffee.", "Tea of None."]
 
-    def test_a_note_on_a_source_and_an_import_of_it_are_told_apart(self, memory: Memory, tmp_path: Path) -> None:
+    def test_a_note_on_a_source_and_an_import_of_it_are_distinguished(self, memory: Memory, tmp_path: Path) -> None:
         memory.remember("A note.", source="guide.md")
         (tmp_path / "guide.md").write_text(GUIDE, encoding="utf-8")
         import_path(memory, IMPORTERS["markdown"], tmp_path / "guide.md")

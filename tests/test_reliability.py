@@ -33,7 +33,7 @@ def test_every_promise_has_a_test_and_every_id_of_a_test_is_a_promise() -> None:
     assert set(promises) == ids_of_tests()
 
 
-def test_every_part_is_told_of_and_can_be_loaded() -> None:
+def test_every_part_is_reported_and_can_be_loaded() -> None:
     told = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
     for name in torture.PARTS:
         assert f"| `{name}` |" in told
@@ -82,7 +82,7 @@ def test_a_worker_that_dies_is_a_failed_trial_of_each_seed_it_leaves_unfinished(
     assert all(each.problem for each in done)
 
 
-def test_the_share_of_each_group_is_told_before_its_moments() -> None:
+def test_the_share_of_each_group_is_reported_before_its_moments() -> None:
     wheres = Counter({"inside a write: put": 2, "elsewhere: open": 1, "inside a write: drop": 1, "no kill": 5})
     assert list(torture._shares(wheres)) == [
         ("elsewhere (25%)", 1),

@@ -655,9 +655,7 @@ def test_nobody_outside_gives_a_scope_two_records_of_one_id(memory: Memory) -> N
 
 @pytest.mark.promise("scope.ids")
 @pytest.mark.parametrize("if_exists", ["update", "error"])
-def test_an_id_that_a_scope_uses_is_not_evaded_by_whoever_asks_for_just_that_one(
-    memory: Memory, if_exists: IfExists
-) -> None:
+def test_an_id_that_a_scope_uses_is_not_evaded_by_asking_for_just_that_one(memory: Memory, if_exists: IfExists) -> None:
     memory.scoped(user="ana").remember("likes tea", id="profile")
     for text in ("likes tea", "likes coffee"):
         with pytest.raises(RecordExistsError, match="@user=ana/profile"):

@@ -201,7 +201,7 @@ def test_nobody_else_sees_a_shared_transaction_before_it_is_committed(store: Sql
     assert memory.seq == 4
 
 
-def test_nobody_is_told_before_it_is_committed(store: SqliteStore) -> None:
+def test_nobody_is_notified_before_the_commit(store: SqliteStore) -> None:
     memory = memory_on(store)
 
     def remembered(number: int) -> object:
@@ -254,7 +254,7 @@ def test_a_fault_in_one_part_undoes_that_part_alone(
     assert well(memory)
 
 
-def test_where_the_commit_fails_nobody_is_told_otherwise_and_nothing_is_held(store: SqliteStore) -> None:
+def test_where_the_commit_fails_nobody_learns_otherwise_and_nothing_is_stored(store: SqliteStore) -> None:
     memory = memory_on(store)
     memory.remember("held")
     before = memory.root
@@ -297,7 +297,7 @@ def test_nobody_is_refused_for_what_another_wrote_and_lost(store: SqliteStore) -
     assert refusal.current == held.hash
 
 
-def test_a_disk_that_fills_in_a_part_is_told_to_all_who_lose_by_it(store: SqliteStore) -> None:
+def test_a_disk_that_fills_in_a_part_is_reported_to_all_who_lose_by_it(store: SqliteStore) -> None:
     """SQLite undoes the whole transaction then, with what the others wrote in it."""
     memory = memory_on(store)
     memory.remember("held")
@@ -321,7 +321,7 @@ def test_a_disk_that_fills_in_a_part_is_told_to_all_who_lose_by_it(store: Sqlite
     assert well(memory)
 
 
-def test_what_a_caller_may_hold_up_is_not_begun_before_the_others_are_told(store: SqliteStore) -> None:
+def test_what_a_caller_may_delay_does_not_begin_before_the_others_are_notified(store: SqliteStore) -> None:
     """A batch whose block waits for a thread that wrote before it: sharing one commit, both would wait for ever."""
     memory = memory_on(store)
     wrote = threading.Event()
@@ -348,7 +348,9 @@ def test_what_a_caller_may_hold_up_is_not_begun_before_the_others_are_told(store
     assert well(memory)
 
 
-def test_those_who_wait_when_the_store_is_closed_are_told_and_what_was_told_is_held(tmp_path: Path) -> None:
+def test_those_who_wait_when_the_store_is_closed_get_an_error_and_what_was_acknowledged_is_stored(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "closed.db"
     store = SqliteStore(path, timeout_s=600)
     memory = memory_on(store)

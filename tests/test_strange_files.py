@@ -360,7 +360,7 @@ def test_a_view_in_the_place_of_a_table_of_the_index_is_never_asked(
 @pytest.mark.promise("index.rows")
 @pytest.mark.parametrize("name", ["ids", "sessions", "terms", "values"])
 @pytest.mark.parametrize("how", ["no text", "cut in a character"])
-def test_a_segment_with_the_right_digest_whose_texts_are_none_is_made_anew(
+def test_a_segment_with_the_right_digest_whose_texts_are_none_is_rebuilt(
     path: Path, name: str, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with opened(path) as memory:

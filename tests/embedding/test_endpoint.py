@@ -104,7 +104,7 @@ def test_a_server_without_key_gets_none(make: Make, server: StubServer) -> None:
     assert "authorization" not in server.asked[0].headers
 
 
-def test_voyage_is_told_whether_it_is_a_question(make: Make, server: StubServer) -> None:
+def test_voyage_learns_whether_it_is_a_question(make: Make, server: StubServer) -> None:
     embedder = make(Voyage, dimensions=256)
     embedded(embedder, ["a"])
     embedded(embedder, ["a?"], asking=True)
@@ -183,7 +183,9 @@ def test_a_refused_key_is_an_error_at_once_and_what_the_server_says_of_it_is_not
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
-def test_refused_texts_are_told_from_a_server_that_cannot_be_used(make: Make, server: StubServer, status: int) -> None:
+def test_refused_texts_are_distinguished_from_a_server_that_cannot_be_used(
+    make: Make, server: StubServer, status: int
+) -> None:
     server.script = [Answer(status, {"error": {"message": f"too long, {KEY}" + "x" * 500}})]
     error = failing(make())
     assert isinstance(error, EmbedderRefusedError)
@@ -225,12 +227,12 @@ def test_one_unsound_vector_does_not_cost_the_others(make: Make, server: StubSer
     assert sorted(out.refused) == [1, 2, 3, 4]
 
 
-def test_a_missing_key_is_told_with_its_variable_before_anything_is_sent(make: Make, server: StubServer) -> None:
+def test_a_missing_key_is_named_with_its_variable_before_anything_is_sent(make: Make, server: StubServer) -> None:
     assert "set OPENAI_API_KEY" in str(failing(make(key=None, key_variable="OPENAI_API_KEY")))
     assert server.asked == []
 
 
-def test_a_missing_library_is_told_with_what_to_install(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_named_with_what_to_install(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "httpx", None)
     with pytest.raises(MissingExtraError, match=r"pip install recollect\[embedding-http\]"):
         embedded(make(), ["a"])

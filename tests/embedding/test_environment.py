@@ -109,7 +109,7 @@ def test_the_variable_of_other_tools_counts_only_with_a_known_provider(
 
 
 @pytest.mark.parametrize("provider", LOCAL)
-def test_a_missing_library_is_told_when_a_text_is_embedded(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_reported_when_a_text_is_embedded(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, provider.replace("-", "_"), None)
     embedder: Embedder = of(f"{provider}/some/model")
     assert (embedder.name, embedder.dimension) == (f"{provider}/some/model", None)

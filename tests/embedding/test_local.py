@@ -67,7 +67,7 @@ def test_a_revision_is_part_of_the_name() -> None:
     assert repr(Model2Vec("m")) == "<Model2Vec 'model2vec/m'>"
 
 
-def test_questions_are_told_from_documents_where_the_model_does(library: Library) -> None:
+def test_questions_are_distinguished_from_documents_where_the_model_does(library: Library) -> None:
     embedder = SentenceTransformers("m")
     embedded(embedder, ["a"])
     embedded(embedder, ["a?"], asking=True)

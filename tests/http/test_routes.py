@@ -339,7 +339,7 @@ class TestPaths:
             assert server("GET", path).status == 200
         assert server("GET", "/v1/team/a/records/notes/1").status == 404
 
-    def test_another_method_is_told_which_there_are(self, server: Server) -> None:
+    def test_another_method_is_answered_with_the_known_ones(self, server: Server) -> None:
         answer = server("POST", "/v1/default/records/x")
         assert (answer.status, answer.headers["allow"]) == (405, "DELETE, GET, HEAD, PATCH")
 

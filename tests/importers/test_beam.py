@@ -140,7 +140,7 @@ def test_running_twice_adds_nothing_and_a_longer_chat_only_its_new_messages(writ
     assert run("beam", told(2502)).created == 2
 
 
-def test_messages_of_one_id_in_two_batches_are_both_held(write: Write, run: Run) -> None:
+def test_messages_of_one_id_in_two_batches_are_both_stored(write: Write, run: Run) -> None:
     path = write("1/chat.json", [batch(1, message(0, "ok")), batch(2, message(0, "ok"))])
     assert run("beam", path).created == 2
     assert run("beam", path).created == 0

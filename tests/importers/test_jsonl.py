@@ -83,7 +83,7 @@ def test_the_export_has_a_header_and_a_record_on_each_line(memory: Memory) -> No
     ]
 
 
-def test_an_altered_line_is_told_by_its_hash(write: Write, tmp_path: Path, memory: Memory) -> None:
+def test_an_altered_line_is_found_by_its_hash(write: Write, tmp_path: Path, memory: Memory) -> None:
     memory.remember("a Saab 900", id="car")
     path = write("altered.jsonl", exported(memory).replace("900", "901"))
     with recollect.open(":memory:") as other:
@@ -92,7 +92,7 @@ def test_an_altered_line_is_told_by_its_hash(write: Write, tmp_path: Path, memor
         assert other.count() == 0
 
 
-def test_an_import_makes_held_records_what_they_were(write: Write, run: Run, memory: Memory) -> None:
+def test_an_import_makes_stored_records_what_they_were(write: Write, run: Run, memory: Memory) -> None:
     fill(memory)
     path, root = write("export.jsonl", exported(memory)), memory.root
     memory.update("numbers", content="other", tags=["new"], metadata={}, user="ana")
@@ -163,7 +163,7 @@ def told(*lines: Any) -> bytes:
         {"id": "a", "content": "x", "hash": 5},
     ],
 )
-def test_a_damaged_line_in_the_middle_is_reported_and_the_rest_is_held(
+def test_a_damaged_line_in_the_middle_is_reported_and_the_rest_is_stored(
     bad: Any, write: Write, run: Run, memory: Memory
 ) -> None:
     path = write("export.jsonl", told(HEADER, GOOD, bad, {**GOOD, "id": "last"}))

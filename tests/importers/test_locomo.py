@@ -111,7 +111,7 @@ def test_text_is_kept_exactly_and_a_picture_keeps_its_caption_and_address(write:
 
 
 @pytest.mark.in_process
-def test_damaged_turns_in_the_middle_are_reported_by_their_place_and_the_rest_is_held(
+def test_damaged_turns_in_the_middle_are_reported_by_their_place_and_the_rest_is_stored(
     write: Write, run: Run, turns: Turns
 ) -> None:
     bad: list[Any] = [
@@ -156,7 +156,7 @@ def test_running_twice_adds_nothing_and_a_longer_list_only_what_is_new(write: Wr
     assert (longer.created, longer.unchanged) == (3, 2300)
 
 
-def test_two_turns_of_one_id_are_both_held(write: Write, run: Run, turns: Turns) -> None:
+def test_two_turns_of_one_id_are_both_stored(write: Write, run: Run, turns: Turns) -> None:
     path = write("data.json", [sample(session_1=[turn(1, text="ok"), turn(1, text="ok")], session_1_date_time=WHEN)])
     assert run("locomo", path).created == 2
     assert run("locomo", path).created == 0

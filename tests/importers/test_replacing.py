@@ -173,7 +173,7 @@ def test_a_section_that_is_refused_leaves_what_it_was(write: Write, tmp_path: Pa
         assert {record.text for record in memory.find()} == {"# A\n\none", "# B\n\nthree"}
 
 
-def test_equal_paths_of_two_folders_are_told_apart_by_a_name(write: Write, run: Run, memory: Memory) -> None:
+def test_equal_paths_of_two_folders_are_distinguished_by_a_name(write: Write, run: Run, memory: Memory) -> None:
     one, other = write("one/README.md", "# One\n\nfirst").parent, write("other/README.md", "# Other\n\nsecond").parent
     run("markdown", one)
     report = run("markdown", other)

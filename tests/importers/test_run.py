@@ -98,7 +98,7 @@ def test_damaged_items_are_reported_in_the_order_of_the_source(memory: Memory, t
     assert "importance" in report.damaged[3].reason
 
 
-def test_what_is_held_with_other_values_or_under_another_id_is_counted(memory: Memory, tmp_path: Path) -> None:
+def test_what_is_stored_with_other_values_or_under_another_id_is_counted(memory: Memory, tmp_path: Path) -> None:
     memory.remember("a fact", id="fact", importance=0.5)
     importer = Listed(item("a fact", id="fact", importance=0.9), item("another", id="fact"))
     report = import_path(memory, importer, tmp_path)

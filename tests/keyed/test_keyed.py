@@ -710,7 +710,7 @@ def test_the_order_of_uses_goes_on_after_a_restart_where_the_clock_stands_still(
         assert memory.keyed.keys() == ["b", "c", "d"]
 
 
-def test_keys_of_scopes_are_told_apart_from_outside() -> None:
+def test_keys_of_scopes_are_distinguished_from_outside() -> None:
     memory = memory_on(MemoryStore())
     memory.scoped(user="ana").keyed.write("@x", b"of Ana")
     memory.scoped(user="ana").keyed.write("plan", b"of Ana")

@@ -225,7 +225,7 @@ class TestSet:
         assert "x" in removed.merge(added)
         assert "x" in added.merge(removed)
 
-    def test_a_remove_that_saw_the_add_stays_whoever_sends_the_old_state_again(self) -> None:
+    def test_a_remove_that_saw_the_add_stays_when_the_old_state_is_sent_again(self) -> None:
         old = AddWinsSet().add("x", ALICE).add("y", BOB)
         removed = old.remove("x")
         assert list(removed.merge(old).merge(old)) == ["y"]

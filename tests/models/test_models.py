@@ -59,7 +59,7 @@ def test_a_record_is_found_by_its_meaning_alone(minilm: SentenceTransformers, tm
         assert memory.vector_stats()["dimensions"] == 384
 
 
-def test_a_model_that_is_nowhere_is_told(folder: str, tmp_path: Path) -> None:
+def test_a_model_that_is_nowhere_is_reported(folder: str, tmp_path: Path) -> None:
     with recollect.open(":memory:", embedder=f"sentence-transformers/{tmp_path}/nowhere") as memory:
         memory.remember("a cat", id="a")
         hits = memory.recall("cat")

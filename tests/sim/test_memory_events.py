@@ -76,7 +76,7 @@ def test_a_read_of_what_no_one_wrote_has_version_minus_1() -> None:
     assert brief(events, "version", "size") == [("read", "a", -1, 8)]
 
 
-def test_large_values_are_told_apart() -> None:
+def test_large_values_are_distinguished() -> None:
     one, other = b"x" * 1000 + b"1", b"x" * 1000 + b"2"
     events = memory_events(
         "blackboard",

@@ -345,7 +345,7 @@ class TestExpiry:
         assert_fails(trace(wrote("a", "x"), gone("expired", "x")), "expiry_exact", "no time to live is set")
         assert_fails(trace(wrote("a", "x"), gone("expired", "y"), ttl=1), "expiry_exact", "there was no such entry")
 
-    def test_an_overwrite_begins_anew_and_a_read_does_not(self) -> None:
+    def test_an_overwrite_begins_again_and_a_read_does_not(self) -> None:
         late = [wrote("a", "x", ts=1), wrote("a", "x", ts=6), gone("expired", "x", ts=11)]
         assert_fails(trace(*late, ttl=10), "expiry_exact", "age of 5")
         used = [wrote("a", "x", ts=1), read("a", "x", 1, ts=6), gone("expired", "x", ts=11)]

@@ -230,7 +230,7 @@ def test_vectors_prints_the_scan_beside_reading_and_how_much_it_finds(machine: d
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.usefixtures("here")
-def test_a_peer_that_is_not_there_is_told_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_peer_that_is_not_there_is_reported_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rank_bm25", None)
     with pytest.raises(PeerMissingError, match="pip install rank-bm25"):
         PEERS["rank_bm25"](["a text"], Path())
@@ -239,7 +239,7 @@ def test_a_peer_that_is_not_there_is_told_and_the_others_go_on(monkeypatch: pyte
     assert set(found["ratio"]) == {"fts5"}
 
 
-def test_a_peer_that_nobody_knows_is_told_with_those_that_there_are() -> None:
+def test_an_unknown_peer_is_answered_with_the_known_ones() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "bench", "recall", "--peers", "fts5,nosuch"],
         cwd=Path(bench.__file__).parent.parent,

@@ -60,7 +60,7 @@ def test_a_filter_matches_all_in_its_lower_bound_and_none_outside_its_upper_one(
             assert flags_of(told.upper, view, held) == matching
 
 
-def test_long_tags_sessions_and_keys_are_told_like_short_ones() -> None:
+def test_long_tags_sessions_and_keys_are_read_like_short_ones() -> None:
     longs = ["x" * size for size in (63, 64, 65, 66, 300)]
     held = [
         Record(id=str(at), content="tea", tags=(text,), session=text, metadata={text: text}, derived_from=(text[:255],))

@@ -263,7 +263,7 @@ class TestErrors:
             ("meta.a<3", "only =, ~ or !="),
         ],
     )
-    def test_an_unknown_condition_is_told_what_there_is(self, text: str, told: str) -> None:
+    def test_an_unknown_condition_is_answered_with_the_known_ones(self, text: str, told: str) -> None:
         with pytest.raises(InvalidFilterError, match=told):
             parse(text)
 

@@ -194,7 +194,7 @@ class TestRoot:
         assert root_of(versions) == independent_root(versions)
 
     @given(histories)
-    def test_after_any_history_the_pages_give_the_root_of_what_is_held(
+    def test_after_any_history_the_pages_give_the_root_of_what_is_stored(
         self, history: list[dict[str, bytes | None]]
     ) -> None:
         pages, held, root = Kept(), dict[str, bytes](), Root()
@@ -229,7 +229,7 @@ class TestRoot:
         # Not only the root: the pages that are reached are the same, wherever they were put.
         assert contents(root, pages) == contents(at_once, _kept_of(versions))
 
-    def test_any_difference_of_what_is_held_shows_in_the_root(self) -> None:
+    def test_any_difference_of_what_is_stored_shows_in_the_root(self) -> None:
         versions = {f"r{number}": version(number) for number in range(50)}
         roots = {root_of(versions)}
         for record_id in versions:
@@ -378,7 +378,7 @@ class TestCheck:
         pages.pages[root.page] = body
         assert f"page {root.page}" in check(root, self.VERSIONS, pages)
 
-    def test_a_leaf_that_is_missing_is_told_from_one_too_many_and_from_a_wrong_one(self) -> None:
+    def test_a_leaf_that_is_missing_is_distinguished_from_one_too_many_and_from_a_wrong_one(self) -> None:
         root, pages = self.fresh()
         more = {**self.VERSIONS, "more": version(1), "still more": version(1)}
         fewer = {record_id: held for record_id, held in self.VERSIONS.items() if record_id != "a"}

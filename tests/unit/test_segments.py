@@ -87,7 +87,7 @@ class TestSegments:
                 index.apply(["later"], [])
 
     @given(own.collections(), own.histories, st.booleans())
-    def test_a_merged_segment_is_the_one_that_is_made_of_its_records_anew(
+    def test_a_merged_segment_equals_one_built_from_its_records(
         self, first: list[Document], history: list[Step], digests: bool
     ) -> None:
         def still(held: list[Document]) -> list[Document]:
@@ -179,7 +179,7 @@ class TestSegments:
             table = WordIndex(segment).view().table
             assert [table.rows.text(table.number(each.id)) for each in held] == digests
 
-    def test_the_first_due_is_told_anew_when_it_is_gone(self) -> None:
+    def test_the_first_due_is_reported_again_when_it_is_gone(self) -> None:
         index = WordIndex(built([document("a", "tea", expires=10), document("b", "tea", expires=20)]))
         assert index.view().table.first_due == 10
         index.apply(["a"], [])

@@ -337,7 +337,7 @@ def test_dates_named_in_a_question(
         ("on 2026-01-31", "2026-01-31", "2026-01-31"),
     ],
 )
-def test_times_told_from_where_a_question_stands(question: str, first: str, last: str) -> None:
+def test_times_counted_from_where_a_question_stands(question: str, first: str, last: str) -> None:
     assert named(question, TODAY).spans == ((date.fromisoformat(first), date.fromisoformat(last)),)
 
 
@@ -346,7 +346,7 @@ def test_what_tells_no_time_is_passed_over(question: str) -> None:
     assert named(question, date(500, 1, 1)).spans == ()
 
 
-def test_a_time_told_from_now_is_a_soft_preference_and_the_very_day_is_enough() -> None:
+def test_a_time_counted_from_now_is_a_soft_preference_and_the_very_day_is_enough() -> None:
     said = [turn(0, "we ate soup", "s1"), turn(7, "we ate soup", "s2"), turn(7, "a walk", "s3").changed(id="walk")]
     view = view_of(*said)
     asked = START.date() + timedelta(days=8)

@@ -202,7 +202,9 @@ class TestDerived:
     """The index is a function of what is held: how it came to be does not show."""
 
     @given(own.histories)
-    def test_after_any_history_it_is_the_index_made_anew(self, history: list[tuple[list[str], list[Document]]]) -> None:
+    def test_after_any_history_it_equals_the_rebuilt_index(
+        self, history: list[tuple[list[str], list[Document]]]
+    ) -> None:
         index, held = WordIndex(), dict[str, Document]()
         for step in history:
             advance(index, held, step)
@@ -340,7 +342,7 @@ class TestNumbers:
         assert index.view().table.number("r5") == NONE
 
     @given(own.histories)
-    def test_a_record_has_one_number_while_it_is_held(self, history: list[tuple[list[str], list[Document]]]) -> None:
+    def test_a_record_has_one_number_while_it_is_stored(self, history: list[tuple[list[str], list[Document]]]) -> None:
         index, held = WordIndex(), dict[str, Document]()
         views: list[tuple[WordView, set[str]]] = []
         for step in history:

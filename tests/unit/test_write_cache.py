@@ -68,7 +68,7 @@ def test_where_another_process_wrote_in_between_the_store_must_tell() -> None:
     assert since(kept, 0, head(1), OTHER) is None
 
 
-def test_a_history_that_was_given_up_is_not_told() -> None:
+def test_a_history_that_was_given_up_is_not_reported() -> None:
     kept = recent({"ana": ANA}, {"ben": BEN}, {"cy": None})
     other = b"\7" * 32
     assert since(kept, 0, Head(2, Root(other), 2)) is None

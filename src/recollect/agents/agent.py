@@ -192,7 +192,7 @@ def _parts_of(reply: Any) -> Iterable[Any]:
     """Return the parts of a reply.
 
     Raises:
-        InvalidArgumentError: It is neither a text nor an iterator over texts.
+        InvalidArgumentError: The reply is not text or an iterator over texts.
     """
     if isinstance(reply, str):
         return [reply]

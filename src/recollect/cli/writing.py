@@ -285,9 +285,9 @@ def quota(
     else:
         each = "" if current["per"] is None else f" for each {current['per']}"
         usage = ", ".join(
-            f"{current[f'{what}_held']} {what} in all, up to {current[what]}{each}"
+            f"{current[f'{what}_used']} {what} in all, up to {current[what]}{each}"
             if each
-            else f"{current[f'{what}_held']} of {current[what]} {what}"
+            else f"{current[f'{what}_used']} of {current[what]} {what}"
             for what in ("records", "bytes")
             if current[what] is not None
         )

@@ -37,7 +37,7 @@ class HttpTransport:
         timeout_s: Seconds that connecting, and each message of a batch or an export, may take.
 
     Raises:
-        InvalidArgumentError: It is no such address.
+        InvalidArgumentError: The value is not such an address.
     """
 
     def __init__(self, address: str, token: str | None, timeout_s: float) -> None:

@@ -27,7 +27,7 @@ def find_headline_missing_id(tree: Mapping[str, Any]) -> Mapping[str, Any] | Non
         tree: {"type", "properties", "raw_content", "contents"}, as `Outline.ingest` reads it.
 
     Raises:
-        InvalidArgumentError: It is no such tree.
+        InvalidArgumentError: The value is not such a tree.
         ImportFormatError: It contains itself.
 
     Cost:

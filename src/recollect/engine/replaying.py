@@ -27,7 +27,7 @@ def replay(core: Core, branch: Branch, operation: Replay) -> Replayed:
     """Ask the question of a receipt again, as of its commit, and compare.
 
     Raises:
-        InvalidArgumentError: It is no receipt of this namespace, or it was changed.
+        InvalidArgumentError: The receipt is of another namespace, or was changed.
     """
     given = receipts.checked(operation.receipt)
     if Branch(given["namespace"], given["branch"]) != branch:

@@ -42,8 +42,8 @@ class QuotaUse(TypedDict):
     when_full: WhenFull
     per: Per | None
     low_water: float
-    records_held: int
-    bytes_held: int
+    records_used: int
+    bytes_used: int
 
 
 class MemoryStats(TypedDict):

@@ -69,7 +69,7 @@ def tags_of(values: Mapping[str, Any]) -> list[str]:
     (['db', 'ops'], ['db', '2026'], [])
 
     Raises:
-        UnreadableError: It is neither.
+        UnreadableError: The value is not one of these.
     """
     value = values.get("tags")
     each = value.split(",") if isinstance(value, str) else [] if value is None else value
@@ -86,7 +86,7 @@ def time_of(values: Mapping[str, Any], zone: tzinfo) -> datetime | None:
         zone: The time zone of a date without an offset.
 
     Raises:
-        UnreadableError: It is neither.
+        UnreadableError: The value is not one of these.
     """
     value = values.get("date")
     if value is None or value == "":

@@ -77,7 +77,7 @@ def _records(value: Any) -> list[dict[str, Any]]:
     """Return the fields of the records that a line states.
 
     Raises:
-        UnreadableError: It is neither an entity nor a relation.
+        UnreadableError: The line is not an entity or a relation.
     """
     if not isinstance(value, dict):
         raise UnreadableError(f"is {kind_of(value)}, not an object")

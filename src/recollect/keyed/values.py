@@ -58,7 +58,7 @@ def checked_key(key: object) -> str:
     """Return a key, which is any text of valid Unicode.
 
     Raises:
-        InvalidArgumentError: It is none.
+        InvalidArgumentError: The key is invalid.
     """
     if not isinstance(key, str):
         raise InvalidArgumentError("key", key, "must be text")
@@ -73,7 +73,7 @@ def checked_value(name: str, value: object) -> bytes:
     """Return a value as bytes.
 
     Raises:
-        InvalidArgumentError: It is no bytes.
+        InvalidArgumentError: `value` is not bytes.
     """
     if not isinstance(value, (bytes, bytearray, memoryview)):
         raise InvalidArgumentError(name, value, "must be bytes")
@@ -84,7 +84,7 @@ def checked_limit(name: str, value: object) -> int | None:
     """Return a limit: an integer of at least 1, or None for none.
 
     Raises:
-        InvalidArgumentError: It is another value.
+        InvalidArgumentError: The value is not valid.
     """
     if value is None:
         return None
@@ -97,7 +97,7 @@ def checked_queue(queue: object) -> int:
     """Return the size of a queue: an integer of at least 1.
 
     Raises:
-        InvalidArgumentError: It is another value.
+        InvalidArgumentError: The value is not valid.
     """
     if not is_integer(queue, 1):
         raise InvalidArgumentError("queue", queue, "must be an integer of at least 1")
@@ -108,7 +108,7 @@ def checked_ttl(ttl: object) -> float | None:
     """Return a time to live: a number above 0, or None for ever.
 
     Raises:
-        InvalidArgumentError: It is another value.
+        InvalidArgumentError: The value is not valid.
     """
     if ttl is None:
         return None
@@ -121,7 +121,7 @@ def checked_importance(importance: object) -> float | None:
     """Return an importance: 0 to 1, or None.
 
     Raises:
-        InvalidArgumentError: It is another value.
+        InvalidArgumentError: The value is not valid.
     """
     if importance is None:
         return None
@@ -134,7 +134,7 @@ def checked_count(name: str, value: object) -> int:
     """Return a number of results.
 
     Raises:
-        InvalidArgumentError: It is no integer.
+        InvalidArgumentError: `value` is not an integer.
     """
     if not is_integer(value):
         raise InvalidArgumentError(name, value, "must be an integer")

@@ -228,7 +228,7 @@ class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
             The status ("same", "different" or "rules changed") and every difference.
 
         Raises:
-            InvalidArgumentError: It is no receipt, was changed since it was written, or is of another namespace.
+            InvalidArgumentError: The receipt is invalid, was changed since it was written, or is of another namespace.
             ScopeError: This memory is scoped.
             StoreError: The store failed.
 

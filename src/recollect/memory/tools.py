@@ -419,7 +419,7 @@ class ToolSet:
             message of the user, for Anthropic's.
 
         Raises:
-            InvalidArgumentError: It is neither.
+            InvalidArgumentError: The value is not one of these.
         """
         function = _get(call, "function")
         call_id = _get(call, "id")

@@ -37,7 +37,7 @@ def split(content: Any) -> tuple[list[str], list[dict[str, Any]]]:
     """Split content into its texts and its other parts, which include the further keys of text parts.
 
     Raises:
-        UnreadableError: It is neither text nor a list of parts.
+        UnreadableError: The content is not text or a list of parts.
     """
     if content is None:
         return [], []

@@ -69,7 +69,7 @@ def as_model(value: Any, *, window: int | None = None) -> Model:
         window: The window of a function or of a named model, in tokens.
 
     Raises:
-        InvalidArgumentError: It is none of these, or the window is no integer of at least 512.
+        InvalidArgumentError: The model is not one of these, or the window is not an integer of at least 512.
     """
     check_count("window", window, least=512, optional=True)
     if isinstance(value, str):
@@ -91,7 +91,7 @@ class Prompted:
         window: The window of the model in tokens, if `model` is a function or a text.
 
     Raises:
-        InvalidArgumentError: It is no model.
+        InvalidArgumentError: The value is not a model.
     """
 
     #: The prompt and its version.

@@ -102,7 +102,7 @@ def least_confidence(value: MinConfidence) -> float:
     """Return the number that a least confidence means.
 
     Raises:
-        InvalidArgumentError: It is neither "auto" nor a number from 0 to 1.
+        InvalidArgumentError: The value is not "auto" or a number from 0 to 1.
     """
     if isinstance(value, str):
         if value != "auto":

@@ -34,7 +34,7 @@ def expectation(value: object) -> str | None:
     """Return `expect` as a hash, "absent" or None. A record stands for its hash.
 
     Raises:
-        InvalidArgumentError: It is none of these.
+        InvalidArgumentError: The value is not one of these.
     """
     if value is None:
         return None

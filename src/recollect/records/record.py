@@ -165,7 +165,7 @@ def instant(name: str, value: object) -> datetime:
     local time of the machine that computed them.
 
     Raises:
-        InvalidRecordError: It is none of these.
+        InvalidRecordError: `value` is not one of these.
     """
     return located(name, unlocated(name, value), UTC)
 
@@ -190,7 +190,7 @@ def unlocated(name: str, value: object) -> datetime:
     """Return `value` as a datetime with a time zone, or as a `LocalTime`.
 
     Raises:
-        InvalidRecordError: It is neither a datetime with a time zone, nor ISO 8601 text, nor a date.
+        InvalidRecordError: `value` is not a datetime with a time zone, ISO 8601 text, or a date.
     """
     if isinstance(value, str):
         try:
@@ -210,7 +210,7 @@ def check_instant(name: str, value: object) -> datetime:
     """Return `value` as `unlocated` does, for an argument of a call.
 
     Raises:
-        InvalidArgumentError: It is neither a datetime with a time zone, nor ISO 8601 text, nor a date.
+        InvalidArgumentError: `value` is not a datetime with a time zone, ISO 8601 text, or a date.
     """
     try:
         return unlocated(name, value)

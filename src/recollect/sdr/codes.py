@@ -21,7 +21,7 @@ def encode(text: str, *, rule: bool = False) -> bytes:
         512 bytes.
 
     Raises:
-        InvalidArgumentError: It is no text, or contains a lone surrogate.
+        InvalidArgumentError: `text` is not text, or contains a lone surrogate.
 
     >>> code = encode("hello")
     >>> len(code), sum(byte.bit_count() for byte in code), code == encode("  HELLO ")

@@ -73,7 +73,7 @@ def read_table(path: str | os.PathLike[str]) -> list[SdrText]:
     """Return the texts of the table with these columns in an SQLite file, which is not changed.
 
     Raises:
-        InvalidArgumentError: It is no path.
+        InvalidArgumentError: The argument is not a path.
         ImportFormatError: There is no such table, or a row is not as it must be; the message names it.
         StoreIOError: The file cannot be read.
     """

@@ -27,7 +27,7 @@ class ScenarioFields:
         data: The mapping.
 
     Raises:
-        InvalidArgumentError: It is none; all methods raise this, too.
+        InvalidArgumentError: The value is not a mapping. All methods raise this, too.
     """
 
     def __init__(self, path: str, data: object) -> None:
@@ -126,7 +126,7 @@ def checked_text(path: str, value: object) -> str:
     """Return a value that must be text.
 
     Raises:
-        InvalidArgumentError: It is none, or empty.
+        InvalidArgumentError: The value is not a list, or is empty.
     """
     if not isinstance(value, str) or not value:
         raise InvalidArgumentError(path, value, "must be text")

@@ -78,7 +78,7 @@ def report_of(path: str | Path) -> TraceReport:
     """Read a trace.
 
     Raises:
-        ImportFormatError: It is no trace, or does not begin with its header.
+        ImportFormatError: The file is not a trace that begins with its header.
     """
     events = read_trace(path)
     header = next(events, None)

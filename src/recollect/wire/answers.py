@@ -54,7 +54,7 @@ class Rest(NamedTuple):
         """Read the JSON form.
 
         Raises:
-            ProtocolError: It is none.
+            ProtocolError: `data` is not a part of an answer.
         """
         match data:
             case {"from": int(start), "of": str(of), **more} if not more and is_integer(start, 0, _MOST_FROM):

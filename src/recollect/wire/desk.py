@@ -285,7 +285,7 @@ class ClientBatch:
         """Check the place that an operation of the batch states.
 
         Raises:
-            ProtocolError: It is another one than that of the batch, or has an idempotency key.
+            ProtocolError: The place is not that of the batch, or has an idempotency key.
         """
         if place.key is not None:
             raise ProtocolError("an operation of a batch has no idempotency key of its own")

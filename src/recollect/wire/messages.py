@@ -43,7 +43,7 @@ def read_place(data: object) -> Place:
     """Read the JSON form of a place.
 
     Raises:
-        ProtocolError: It is none.
+        ProtocolError: `data` is not a place.
         InvalidArgumentError: A value is invalid.
     """
     if not isinstance(data, Mapping):
@@ -76,7 +76,7 @@ def scope_from_json(data: object) -> Scope:
     """Read a scope: an object with a user, an agent or a conversation.
 
     Raises:
-        ProtocolError: It is none.
+        ProtocolError: `data` is not a scope.
         InvalidArgumentError: A value is no text, or is empty.
     """
     if not isinstance(data, Mapping) or not data.keys() <= set(SCOPED):
@@ -104,7 +104,7 @@ def read_request(data: object, place: Place | None = None) -> Request:
         place: Where it is executed if it does not say so itself; None: it says so, or in the namespace "default".
 
     Raises:
-        ProtocolError: It is no JSON object, or its key "in" is invalid.
+        ProtocolError: `data` is not a JSON object, or its key "in" is invalid.
         RecollectError: The operation is invalid (InvalidOperationError, InvalidRecordError, ...).
     """
     if not isinstance(data, Mapping):

@@ -254,7 +254,7 @@ class Reading:
             head = view.head(branch)
             quota = quota_of(view, branch)
             if quota is not None:
-                used = {"records_held": out["records"], "bytes_held": view.nbytes(branch)}
+                used = {"records_used": out["records"], "bytes_used": view.nbytes(branch)}
                 out["quota"] = {**asdict(quota), **used}
             out |= {"seq": head.seq, "root": head.root.hash.hex(), "store": self.facts()}
         return out

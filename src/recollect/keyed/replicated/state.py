@@ -85,7 +85,7 @@ def checked_text(name: str, value: object, *, empty: bool = True) -> str:
     """Return a text of valid Unicode.
 
     Raises:
-        InvalidArgumentError: It is none, or it is empty and must not be.
+        InvalidArgumentError: The value is not text, or is empty where it must not be.
     """
     if type(value) is not str or not (value or empty):
         raise InvalidArgumentError(name, value, "must be text" + ("" if empty else " that is not empty"))
@@ -100,7 +100,7 @@ def checked_number(name: str, value: object, least: int = 0, most: int = LARGEST
     """Return an integer of these limits.
 
     Raises:
-        InvalidArgumentError: It is none.
+        InvalidArgumentError: The value is invalid.
     """
     if type(value) is not int or not least <= value <= most:
         raise InvalidArgumentError(name, value, f"must be an integer from {least} to {most}")
@@ -111,7 +111,7 @@ def checked_time(time: object) -> int | float:
     """Return a time as an integer where it is whole, so that equal times have one byte form.
 
     Raises:
-        InvalidArgumentError: It is no number, not finite, or does not fit in 64 bits.
+        InvalidArgumentError: The value is not a finite number, or does not fit in 64 bits.
     """
     if type(time) not in (int, float) or not -LARGEST <= time <= LARGEST:  # type: ignore[operator]  # NaN fails, too
         raise InvalidArgumentError("time", time, "must be a number that fits in 64 bits")

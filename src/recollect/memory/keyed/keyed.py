@@ -188,7 +188,7 @@ class Keyed(Uncopied):
             limit: Maximum number of commits that are read.
 
         Raises:
-            InvalidArgumentError: It is no seq of this memory.
+            InvalidArgumentError: The seq is not one of this memory.
             ScopeError: It is a number, and this memory is scoped.
         """
         return events_of(self._entries, self._entries.changes(since, limit), since)
@@ -208,7 +208,7 @@ class Keyed(Uncopied):
         return {
             "size": facts["records"],
             "capacity": (limits and limits.records) or -1,
-            "bytes": facts.get("quota", {}).get("bytes_held", -1),
+            "bytes": facts.get("quota", {}).get("bytes_used", -1),
             "capacity_bytes": (limits and limits.bytes) or -1,
             "writes": counted["written"],
             "recalls": self._announcer.recalls,

@@ -155,7 +155,7 @@ class Contradictions(Calls):
         Raises:
             ConflictError: A record was changed meanwhile; nothing was changed.
             UnknownRecordError: A record is not there any more; nothing was changed.
-            InvalidArgumentError: It is no contradiction.
+            InvalidArgumentError: `found` is not a contradiction or a list of them.
             StoreError: The store failed.
         """
         records: dict[str, Record] = {}
@@ -192,7 +192,7 @@ class Contradictions(Calls):
             record: The record.
 
         Raises:
-            InvalidArgumentError: It is no record.
+            InvalidArgumentError: `record` is not a record.
             StoreError: The store failed.
 
         Cost:

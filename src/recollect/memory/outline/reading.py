@@ -267,7 +267,7 @@ def checked_id(node_id: str) -> str:
     """Return the id of a node in the form that ids have.
 
     Raises:
-        InvalidArgumentError: It is no text, or blank.
+        InvalidArgumentError: The value is not text, or is blank.
     """
     check_text("node_id", node_id)
     return nfc(node_id)

@@ -36,7 +36,7 @@ def checked_texts(texts: object) -> list[SdrText]:
     """Return texts that a caller passed, with {} for metadata that is None.
 
     Raises:
-        InvalidArgumentError: They are no such texts; the message says which, counted from 0.
+        InvalidArgumentError: A text is invalid; the message says which, counted from 0.
     """
     if not isinstance(texts, Iterable):
         raise InvalidArgumentError("texts", texts, f"must be texts with {', '.join(_FIELDS)}")
@@ -51,7 +51,7 @@ def checked_text(name: str, text: object) -> SdrText:
         text: The text.
 
     Raises:
-        InvalidArgumentError: It is no such text.
+        InvalidArgumentError: The text is invalid.
     """
     if not isinstance(text, Mapping):
         raise InvalidArgumentError(name, text, f"must be a text with {', '.join(_FIELDS)}")
@@ -74,7 +74,7 @@ def checked_number(name: str, number: object) -> int:
     """Return the number of a text.
 
     Raises:
-        InvalidArgumentError: It is none.
+        InvalidArgumentError: `number` is not the number of a text.
     """
     if not is_integer(number, 1, MAX_NUMBER - 1):
         raise InvalidArgumentError(name, number, f"must be an integer from 1 to {MAX_NUMBER - 1}")
@@ -85,7 +85,7 @@ def checked_metadata(name: str, metadata: object) -> Mapping[str, Any]:
     """Return metadata, {} for None. Its values are checked when a record is made of it.
 
     Raises:
-        InvalidArgumentError: It is neither.
+        InvalidArgumentError: `metadata` is not a mapping.
     """
     if metadata is None:
         return {}
@@ -98,7 +98,7 @@ def moment(name: str, seconds: object) -> datetime:
     """Return seconds since 1970 as a time.
 
     Raises:
-        InvalidArgumentError: They are no such number, or the year is not one from 1 to 9999.
+        InvalidArgumentError: `seconds` is not a number, or its year is not one from 1 to 9999.
     """
     if is_number(seconds):
         try:

@@ -131,7 +131,7 @@ class Exchange:
             known: The fields that the route takes; None: those of a call, which checks them.
 
         Raises:
-            ProtocolError: It is none, or the request has a query, which would be ignored.
+            ProtocolError: The body is not a JSON object, or the request has a query, which would be ignored.
             UnknownArgumentError: It has another field.
         """
         self.check_query()
@@ -147,7 +147,7 @@ class Exchange:
         """Return what a text of JSON says; a long one is parsed in a thread, so that nobody waits for it.
 
         Raises:
-            ProtocolError: It is no JSON.
+            ProtocolError: The text is not JSON.
         """
         return await self.run("parse", lambda: decode(raw)) if len(raw) > _SHORT else decode(raw)
 

@@ -153,7 +153,7 @@ def has_all_pages(path: str) -> bool:
     A checkpoint writes the header before the pages that it adds.
 
     Raises:
-        NotAStoreError: It is no SQLite file.
+        NotAStoreError: The file is not an SQLite database.
         StoreIOError: Reading failed.
     """
     header = header_of(path)
