@@ -7,6 +7,7 @@ import inspect
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from recollect.errors import (
     UnknownRecordError,
     UnsupportedError,
 )
+from recollect.memory.awaited import _in_own_thread
 from recollect.records.factories import user_fact
 from recollect.records.record import Record
 from recollect.stores.memory import MemoryStore
@@ -1079,6 +1081,34 @@ class TestAsync:
                 assert await memory.count() == 2
 
         asyncio.run(run())
+
+    def test_a_block_that_was_cancelled_before_it_was_entered_is_exited_by_its_thread(self) -> None:
+        """After the end of the thread, another one could have its number, and be taken for that of the block."""
+        may_enter, exited = threading.Event(), threading.Event()
+        threads = []
+
+        @contextmanager
+        def block() -> Iterator[None]:
+            assert may_enter.wait(30)
+            threads.append(threading.current_thread())
+            try:
+                yield
+            finally:
+                threads.append(threading.current_thread())
+                exited.set()
+
+        async def run() -> None:
+            entering = asyncio.create_task(_in_own_thread(block).__aenter__())
+            await asyncio.sleep(0)
+            entering.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await entering
+            may_enter.set()
+            assert await asyncio.to_thread(exited.wait, 30)
+
+        asyncio.run(run())
+        assert len(threads) == 2
+        assert threads[0] is threads[1]
 
     def test_an_export_is_read_page_by_page_and_ends_with_its_block(self, memory: recollect.Memory) -> None:
         async def run() -> None:

@@ -12,7 +12,7 @@ import asyncio
 import functools
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -698,12 +698,13 @@ async def _in_own_thread(
     pool = ThreadPoolExecutor(1, thread_name_prefix="recollect-block")  # one, so that the calls keep their order
     loop = asyncio.get_running_loop()
     try:
-        entering = loop.run_in_executor(pool, _entered, opened)
+        entering = pool.submit(_entered, opened)
         try:
-            manager, entered = await asyncio.shield(entering)
+            manager, entered = await asyncio.shield(asyncio.wrap_future(entering))
         except asyncio.CancelledError as error:
-            # The thread may still wait for a lock: once it has the lock, the block must be exited.
-            entering.add_done_callback(partial(_exit_abandoned, error))
+            # The thread may still wait for a lock: once it has the lock, the block must be exited, by the same thread.
+            # If it had ended, another one could have its number, and be taken for the one that has the lock.
+            pool.submit(_exit_abandoned, error, entering)
             raise
         try:
             yield entered, pool
@@ -722,9 +723,9 @@ def _entered(opened: Callable[[], AbstractContextManager[T]]) -> tuple[AbstractC
     return manager, manager.__enter__()
 
 
-def _exit_abandoned(error: BaseException, entering: asyncio.Future[tuple[AbstractContextManager[T], T]]) -> None:
+def _exit_abandoned(error: BaseException, entering: Future[tuple[AbstractContextManager[T], T]]) -> None:
     """Exit a block whose entering was cancelled before it was entered."""
-    if entering.cancelled() or entering.exception() is not None:
+    if entering.exception() is not None:
         return
     with suppress(BaseException):
         entering.result()[0].__exit__(type(error), error, None)

@@ -83,9 +83,9 @@ def judge(text: str, level: Level = "normal") -> Judgement:
     """Return whether a text is worth remembering, and why.
 
     >>> judge("Let me check the logs...")
-    Verdict(accepted=False, score=0.1, reason='narration', found=('let me check the logs',))
+    Judgement(accepted=False, score=0.1, reason='narration', found=('let me check the logs',))
     >>> judge("Let me check the logs... The outage was caused by a full disk.")
-    Verdict(accepted=True, score=1.0, reason='signal', found=('outage', 'caused by'))
+    Judgement(accepted=True, score=1.0, reason='signal', found=('outage', 'caused by'))
     >>> judge("We met at the lake.").accepted, judge("We met at the lake.", "strict").accepted
     (True, False)
 

@@ -24,7 +24,7 @@ class LineSplitter:
     def feed(self, chunk: bytes) -> Iterator[bytes | None]:
         """Yield the lines that a chunk completes, without their ends; None for one that is too long.
 
-        >>> list(Lines(5).feed(b"one" + bytes([10]) + b"too long" + bytes([13, 10])))
+        >>> list(LineSplitter(5).feed(b"one" + bytes([10]) + b"too long" + bytes([13, 10])))
         [b'one', None]
         """
         *ended, rest = chunk.split(b"\n")

@@ -65,9 +65,9 @@ def events(question: str) -> tuple[NamedEvent, ...]:
     """Return the first `MOST_EVENTS` events that a question, with single blanks between its words, names as times.
 
     >>> events("What did we buy after the move to Oslo?")
-    (Event(relation='after', name='move to Oslo'),)
+    (NamedEvent(relation='after', name='move to Oslo'),)
     >>> events("Before Ana's wedding, who was ill?"), events("What comes after tea?")
-    ((Event(relation='before', name='wedding'),), ())
+    ((NamedEvent(relation='before', name='wedding'),), ())
     """
     present = letters(question)
     if present is not None and _WORDS.isdisjoint(present):  # most questions stop here

@@ -120,9 +120,9 @@ def request_of(question: str) -> AskedFor:
     """Return what a question asks to be done.
 
     >>> request_of("Walk me through my garden plans in order.")
-    Request(order=True, summary=False, recollection=True)
+    AskedFor(order=True, summary=False, recollection=True)
     >>> request_of("Did I ever buy a kettle?"), request_of("How do I clean a kettle?")
-    (Request(order=False, summary=False, recollection=True), Request(order=False, summary=False, recollection=False))
+    (AskedFor(order=False, summary=False, recollection=True), AskedFor(order=False, summary=False, recollection=False))
     """
     present = letters(question)
     if present is not None:  # most questions stop here
