@@ -53,9 +53,14 @@ def _threads_of_other_tests() -> None:
     before[:] = threading.enumerate()
 
 
+def ours() -> list[threading.Thread]:
+    """The threads of feeds that this test has started: others may have left some, whose memories are not freed yet."""
+    new = [each for each in threading.enumerate() if each not in before]
+    return [each for each in new if each.name in ("recollect-feed", "recollect-listener")]
+
+
 def threads() -> list[str]:
-    new = [each.name for each in threading.enumerate() if each not in before]
-    return sorted(name for name in new if name in ("recollect-feed", "recollect-listener"))
+    return sorted(each.name for each in ours())
 
 
 def count_views(memory: recollect.Memory, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
@@ -160,9 +165,9 @@ class TestThreads:
         memory.listen(heard := Heard())
         memory.remember("a", id="a")
         # (A thread may start another one before it ends.)
-        while ours := [each for each in threading.enumerate() if each.name in ("recollect-feed", "recollect-listener")]:
-            ours[0].join(LONG_S)
-            assert not ours[0].is_alive()
+        while running := ours():
+            running[0].join(LONG_S)
+            assert not running[0].is_alive()
         assert heard.ids == ["a"]
         with pytest.raises(ClosedError):
             memory.remember("b")
