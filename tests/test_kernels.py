@@ -20,7 +20,7 @@ from recollect.indexes.kernels.factors import BY_KIND
 from recollect.indexes.kernels.native import library, sources
 from recollect.indexes.kernels.types import RATIO_BITS, RAW
 from recollect.indexes.sdr import types as sdr_types
-from recollect.indexes.words import postings
+from recollect.indexes.words import segment
 from recollect.text.answers import ASKS, INSTRUCTION, Kind
 
 #: Answers a question in a new process, which prints what answered and what the log and the doctor say.
@@ -108,9 +108,9 @@ def test_the_constants_in_c_are_those_in_python() -> None:
     assert [kind for kind, factor in by_kind.items() if factor != parameters.ANSWER] == [Kind.PAST, INSTRUCTION, ASKS]
     expected = {
         "NONE": columns.NONE,
-        "POSITION_BITS": postings.POSITION_BITS,
-        "MOST_COUNT": postings.MOST_COUNT,
-        "LONGEST": postings.LONGEST,
+        "POSITION_BITS": segment.POSITION_BITS,
+        "MOST_COUNT": segment.MOST_COUNT,
+        "LONGEST": segment.LONGEST,
         "STEPS": len(parameters.FROM_BEFORE),
         "TOP": parameters.TOP[0],
         "TOP_BELOW": parameters.TOP[1],

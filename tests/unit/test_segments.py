@@ -33,8 +33,7 @@ from recollect.indexes.scoring.scores import WeightedQuery, weighed
 from recollect.indexes.scoring.signals import read
 from recollect.indexes.words.index import QueryTerm, WordIndex, WordView
 from recollect.indexes.words.merge import merged
-from recollect.indexes.words.postings import LONGEST, MOST_COUNT
-from recollect.indexes.words.segment import Builder, Segment
+from recollect.indexes.words.segment import LONGEST, MOST_COUNT, Builder, Segment
 from recollect.indexes.words.surface_forms import form, form_parts, trigram_keys
 from recollect.ledger.commits import Branch
 from recollect.stores.derived.segment_files import SegmentFiles

@@ -23,7 +23,7 @@ from recollect.errors import InvalidRecordError
 from recollect.indexes.documents.columns import NO_TIME, NONE, Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.words.index import WordView
-from recollect.indexes.words.postings import POSITION_BITS
+from recollect.indexes.words.segment import POSITION_BITS
 from recollect.ledger.commits import Branch
 from recollect.records.record import Record
 from recollect.stores.base import ReadView

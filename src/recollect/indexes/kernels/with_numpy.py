@@ -38,7 +38,8 @@ from recollect.indexes.parameters import (
     TITLE_MASS,
     TOP,
 )
-from recollect.indexes.words.postings import MOST_COUNT, POSITION_BITS, Postings, live, run_lengths
+from recollect.indexes.words.postings import Postings, live, run_lengths
+from recollect.indexes.words.segment import MOST_COUNT, POSITION_BITS
 
 _STEPS = len(FROM_BEFORE) + len(FROM_AFTER)
 #: Up to this many places for each amount, sums are collected in a column instead of by sorting.

@@ -16,7 +16,7 @@ from recollect.indexes.fixed_point import BITS, ONE
 from recollect.indexes.kernels.with_numpy import share_of
 from recollect.indexes.parameters import MEMBER_SHARE, PIVOT_CONSTANT, PIVOT_SLOPE
 from recollect.indexes.words.index import WordView
-from recollect.indexes.words.postings import POSITION_BITS
+from recollect.indexes.words.segment import POSITION_BITS
 from recollect.text.classes import members_of
 from recollect.text.words import stem
 

@@ -24,7 +24,7 @@ from recollect.indexes.fixed_point import ONE
 from recollect.indexes.parameters import RIVAL, RIVAL_OF_ALL_WORDS
 from recollect.indexes.scoring.scores import Scores
 from recollect.indexes.words.index import QueryTerm, WordView
-from recollect.indexes.words.postings import POSITION_BITS
+from recollect.indexes.words.segment import POSITION_BITS
 from recollect.text.answers import ASKS
 from recollect.text.change import Holds
 

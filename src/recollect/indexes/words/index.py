@@ -21,8 +21,8 @@ from recollect.indexes.fixed_point import ONE, log_ratio
 from recollect.indexes.parameters import COMPOUND_WEIGHT
 from recollect.indexes.words.compounds import related
 from recollect.indexes.words.fuzzy import SimilarWord, Vocabulary
-from recollect.indexes.words.postings import LAST_POSITION, POSITION_BITS, Postings, live
-from recollect.indexes.words.segment import Segment
+from recollect.indexes.words.postings import Postings, live
+from recollect.indexes.words.segment import LAST_POSITION, POSITION_BITS, Segment
 from recollect.indexes.words.surface_forms import comparable, form
 from recollect.indexes.words.titles import ANY_TITLE, other_terms, title_term
 from recollect.text.languages import ENGLISH

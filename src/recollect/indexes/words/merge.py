@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from recollect.indexes.documents.columns import COLUMNS, FIELDS, NONE, Ints, renumbered
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
 from recollect.indexes.words.index import WordView
-from recollect.indexes.words.postings import POSITION_BITS
-from recollect.indexes.words.segment import Builder, GatheredTerms, Segment, build, digests, in_order
+from recollect.indexes.words.segment import POSITION_BITS, Builder, GatheredTerms, Segment, build, digests, in_order
 from recollect.indexes.words.surface_forms import Forms
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,33 +10,7 @@ from numpy.typing import NDArray
 from recollect.indexes.documents.columns import NONE, Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.ending import Ending
-
-if TYPE_CHECKING:
-    from recollect.indexes.words.segment import Segment
-
-POSITION_BITS = 16
-#: The last position; later ones are stored as this one. It is two below the maximum, so that adding 2 to a position
-#: does not reach the next document.
-LAST_POSITION = (1 << POSITION_BITS) - 3
-#: For a document of at least this length, the exact length is read from the table.
-LONGEST = (1 << 15) - 1
-#: A flag above the length: the term occurs, or may occur, again in the same document. One read thus identifies the
-#: frequent case of a single occurrence.
-MORE = LONGEST + 1
-#: Maximum count of a term in a document.
-MOST_COUNT = (1 << 15) - 1
-
-
-def lengths_of(length: NDArray[np.int32], occurrences: Ints) -> NDArray[np.uint16]:
-    """Return the document length of each occurrence, at most LONGEST, and the flag MORE.
-
-    MORE is set if the next occurrence is in the same document. Terms are not distinguished, so it may also be set at
-    the last occurrence of a term.
-    """
-    numbers = occurrences >> POSITION_BITS
-    out: NDArray[np.uint16] = np.minimum(length[numbers], LONGEST).astype(np.uint16)
-    out[np.flatnonzero(numbers[1:] == numbers[:-1])] |= MORE
-    return out
+from recollect.indexes.words.segment import MOST_COUNT, POSITION_BITS, Segment
 
 
 class Postings(NamedTuple):

@@ -17,16 +17,39 @@ from numpy.typing import DTypeLike, NDArray
 
 from recollect.indexes.documents.columns import COLUMNS, FIELDS, NONE, Document, Ints, Session, values_of
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
-from recollect.indexes.words.postings import LAST_POSITION, MOST_COUNT, POSITION_BITS, lengths_of
 from recollect.indexes.words.surface_forms import Forms, comparable, firsts, form, form_parts
 from recollect.indexes.words.titles import other_terms
 from recollect.text.languages import CODES
 from recollect.text.words import Term
 
+POSITION_BITS = 16
+#: The last position; later ones are stored as this one. It is two below the maximum, so that adding 2 to a position
+#: does not reach the next document.
+LAST_POSITION = (1 << POSITION_BITS) - 3
+#: For a document of at least this length, the exact length is read from the table.
+LONGEST = (1 << 15) - 1
+#: A flag above the length: the term occurs, or may occur, again in the same document. One read thus identifies the
+#: frequent case of a single occurrence.
+MORE = LONGEST + 1
+#: Maximum count of a term in a document.
+MOST_COUNT = (1 << 15) - 1
+
 _DIGEST_BYTES = 32
 #: Maximum number of looked-up terms that are cached.
 _MAX_CACHED = 10_000
 _NO_DIGEST = bytes(_DIGEST_BYTES)
+
+
+def lengths_of(length: NDArray[np.int32], occurrences: Ints) -> NDArray[np.uint16]:
+    """Return the document length of each occurrence, at most LONGEST, and the flag MORE.
+
+    MORE is set if the next occurrence is in the same document. Terms are not distinguished, so it may also be set at
+    the last occurrence of a term.
+    """
+    numbers = occurrences >> POSITION_BITS
+    out: NDArray[np.uint16] = np.minimum(length[numbers], LONGEST).astype(np.uint16)
+    out[np.flatnonzero(numbers[1:] == numbers[:-1])] |= MORE
+    return out
 
 
 class Segment:
