@@ -13,8 +13,9 @@ from tests.unit.conversations import document
 from recollect.indexes.documents.columns import NONE
 from recollect.indexes.kernels import blocks
 from recollect.indexes.kernels import with_numpy as numpy_kernels
+from recollect.indexes.kernels.interface import Kernels
 from recollect.indexes.kernels.native import kernels as native_kernels
-from recollect.indexes.kernels.types import About, Kernels, Wanted
+from recollect.indexes.kernels.types import About, Wanted
 from recollect.indexes.scoring import scores
 from recollect.indexes.scoring.scores import weighed
 from recollect.indexes.scoring.signals import read

@@ -26,8 +26,9 @@ from recollect.indexes.documents.string_table import Pieces, Strings, session_na
 from recollect.indexes.fixed_point import ONE
 from recollect.indexes.kernels import blocks, numpy_search, search
 from recollect.indexes.kernels import with_numpy as numpy_kernels
+from recollect.indexes.kernels.interface import Kernels
 from recollect.indexes.kernels.native import kernels as native_kernels
-from recollect.indexes.kernels.types import About, Extras, Kernels, Reached, Wanted
+from recollect.indexes.kernels.types import About, Extras, Reached, Wanted
 from recollect.indexes.parameters import SPEAKER, SPEAKING_ASSISTANT
 from recollect.indexes.scoring.scores import WeightedQuery, weighed
 from recollect.indexes.scoring.signals import read

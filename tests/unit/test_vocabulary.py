@@ -13,8 +13,8 @@ from tests.unit.conversations import document, made_of
 
 from recollect.indexes.documents.table import Table, TableBuilder
 from recollect.indexes.kernels import with_numpy as numpy_kernels
+from recollect.indexes.kernels.interface import Kernels
 from recollect.indexes.kernels.native import kernels as native_kernels
-from recollect.indexes.kernels.types import Kernels
 from recollect.indexes.scoring.ranking import ranked
 from recollect.indexes.words.fuzzy import Vocabulary
 from recollect.indexes.words.index import query_terms

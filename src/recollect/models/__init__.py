@@ -5,8 +5,8 @@ Nothing here is needed to remember or recall. No model is called on the write pa
 
 from __future__ import annotations
 
-from recollect.models.base import Model, as_model
-from recollect.models.environment import model_from, model_of_environment
+from recollect.models.base import Model
+from recollect.models.environment import as_model, model_from, model_of_environment
 from recollect.models.extraction import ModelExtractor
 from recollect.models.summaries import ModelSummariser
 from recollect.text.facts import Extracted

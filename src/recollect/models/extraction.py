@@ -10,7 +10,8 @@ from typing import Any
 
 from recollect.arguments.checks import is_number
 from recollect.errors import ModelReplyError
-from recollect.models.base import Prompted, completed
+from recollect.models.base import completed
+from recollect.models.environment import Prompted
 from recollect.models.prompts import filled
 from recollect.redaction import redact
 from recollect.text.facts import Extracted, distinct

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from recollect.errors import ModelError
-from recollect.models.base import Prompted, completed
+from recollect.models.base import completed
+from recollect.models.environment import Prompted
 from recollect.models.prompts import filled
 from recollect.text.pieces import SENTENCE_END
 from recollect.text.summaries import LONGEST

@@ -21,7 +21,7 @@ from recollect.indexes.documents.row_data import Rows, Values
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS as FRACTION_BITS
 from recollect.indexes.kernels.factors import BY_KIND
-from recollect.indexes.kernels.types import About, BlockLayout, Kernels, TermSummary, Wanted
+from recollect.indexes.kernels.types import About, BlockLayout, Summarizing, TermSummary, Wanted
 from recollect.indexes.parameters import FROM_BEFORE
 from recollect.indexes.words.postings import Postings
 from recollect.indexes.words.segment import Segment
@@ -88,7 +88,7 @@ class SegmentBase:
         """The approximate memory in bytes, besides that of the segment: K of each document, and the summaries."""
         return 8 * self.documents + self._summary_bytes
 
-    def summary(self, kernels: Kernels, postings: Postings, term: int, is_title: bool) -> TermSummary:
+    def summary(self, kernels: Summarizing, postings: Postings, term: int, is_title: bool) -> TermSummary:
         """Return the summary of a term of a question; that of the least recently used term is evicted."""
         number = postings.terms[term]
         found = self._summaries.get(number)
@@ -100,7 +100,7 @@ class SegmentBase:
             self._summaries.move_to_end(number)
         return found
 
-    def _summarized(self, kernels: Kernels, number: int, occurrences: Ints, is_title: bool) -> TermSummary:
+    def _summarized(self, kernels: Summarizing, number: int, occurrences: Ints, is_title: bool) -> TermSummary:
         """Compute the summary of a term, and cache it unless the number is NONE."""
         made = kernels.summarize(occurrences, self.table, self.layout, is_title)
         if number != NONE:
@@ -112,7 +112,7 @@ class SegmentBase:
                 self._evict()
         return made
 
-    def prepare(self, kernels: Kernels, segment: Segment, previous: Segment, like: SegmentBase) -> None:
+    def prepare(self, kernels: Summarizing, segment: Segment, previous: Segment, like: SegmentBase) -> None:
         """Compute the summaries of a segment for the terms that were used last in the previous segment.
 
         Args:
@@ -196,7 +196,7 @@ def base_of(segment: Segment, table: Table) -> SegmentBase:
     return base
 
 
-def prepare(kernels: Kernels, segment: Segment, table: Table, previous: Segment) -> None:
+def prepare(kernels: Summarizing, segment: Segment, table: Table, previous: Segment) -> None:
     """Compute for a segment what has been computed for the one that it replaces, so that no recall need do so.
 
     Args:

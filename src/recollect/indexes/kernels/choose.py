@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from recollect.indexes.kernels.types import Kernels
+from recollect.indexes.kernels.interface import Kernels
 
 _log = logging.getLogger("recollect")
 #: What to do without native kernels.

@@ -5,8 +5,9 @@ See `search` for the method, and `native/search.c` for the same in C.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -14,13 +15,10 @@ from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS as FRACTION_BITS
 from recollect.indexes.kernels import blocks
-from recollect.indexes.kernels.blocks import BaseChanges, SegmentBase, kept_of, part_of, standing_blocks
+from recollect.indexes.kernels.blocks import BaseChanges, Part, SegmentBase, kept_of, part_of, standing_blocks
 from recollect.indexes.kernels.factors import greatest_factor
-from recollect.indexes.kernels.types import About, Reached, TermSummary, Wanted, Weights
+from recollect.indexes.kernels.types import About, BlockLayout, Reached, TermSummary, Wanted, Weights
 from recollect.indexes.words.postings import Postings
-
-if TYPE_CHECKING:
-    from recollect.indexes.kernels.with_numpy import NumpyKernels
 
 #: Number of blocks that are computed first.
 _FIRST = 64
@@ -29,11 +27,33 @@ _NOTHING: Ints = np.zeros(0, dtype=np.int64)
 _COUNTS = np.array([byte.bit_count() for byte in range(256)], dtype=np.int64)
 
 
+class _Steps(Protocol):
+    """The functions that a search is made of (`with_numpy.NumpyKernels`)."""
+
+    def bounds(
+        self,
+        postings: Postings,
+        table: Table,
+        weights: Weights,
+        layout: BlockLayout,
+        summaries: Sequence[TermSummary],
+        forced: Flags,
+    ) -> Ints: ...
+
+    def reach(
+        self, postings: Postings, table: Table, weights: Weights, forced: Ints, part: Part | None = None
+    ) -> Reached: ...
+
+    def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints: ...
+
+    def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]: ...
+
+
 @dataclass(frozen=True)
 class Search:
     """The search for the best documents of one question: see `Kernels.search`."""
 
-    kernels: NumpyKernels
+    kernels: _Steps
     postings: Postings
     table: Table
     weights: Weights

@@ -11,7 +11,8 @@ from __future__ import annotations
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.blocks import Pruned, base_of, changes_of
-from recollect.indexes.kernels.types import RATIO_BITS, About, Kernels, Reached, Wanted, Weights
+from recollect.indexes.kernels.interface import Kernels
+from recollect.indexes.kernels.types import RATIO_BITS, About, Reached, Wanted, Weights
 from recollect.indexes.parameters import TOP
 from recollect.indexes.words.postings import Postings
 

@@ -1,10 +1,10 @@
-"""The arguments and results of kernels, and the protocol that the NumPy and the compiled kernels implement."""
+"""The arguments and results of kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,6 @@ from numpy.typing import NDArray
 from recollect.indexes.documents.columns import Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
 from recollect.indexes.parameters import SPEAKER
-from recollect.indexes.words.postings import Postings
-
-if TYPE_CHECKING:
-    from recollect.indexes.kernels.blocks import Pruned
 
 #: The signals: RAW are the rows of `Reached.shares`; SHARES also has those that are computed separately.
 RAW = ("words", "trigram", "context", "session", "pair", "title")
@@ -209,18 +205,8 @@ class Wanted(NamedTuple):
     extras: Extras | None = None
 
 
-class Kernels(Protocol):
-    """The functions that walk postings."""
-
-    name: str
-
-    def tally(self, postings: Postings, table: Table) -> Ints:
-        """Return a row for each term: its number of live documents, its count in them, and its number of sessions."""
-        ...
-
-    def reach(self, postings: Postings, table: Table, weights: Weights, forced: Ints) -> Reached:
-        """Return the documents in which a term has a share, and those of `forced` (distinct), each once."""
-        ...
+class Summarizing(Protocol):
+    """The function that summarises terms."""
 
     def summarize(self, occurrences: Ints, table: Table, layout: BlockLayout, is_title: bool) -> TermSummary:
         """Return the summary of a term.
@@ -230,39 +216,5 @@ class Kernels(Protocol):
             table: The documents of the base, all live.
             layout: Their blocks.
             is_title: Whether it is a title term.
-        """
-        ...
-
-    def search(
-        self, postings: Postings, table: Table, weights: Weights, about: About, wanted: Wanted, pruned: Pruned | None
-    ) -> Reached:
-        """Return what `search.reach_best` returns.
-
-        Args:
-            postings: The postings of the terms.
-            table: The documents.
-            weights: The weights of the terms.
-            about: The subject of the question.
-            wanted: What is wanted.
-            pruned: With what blocks are left out; None to compute the shares of all documents.
-        """
-        ...
-
-    def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
-        """Return the totals: all shares, including those of `dates`, multiplied by each document's factor."""
-        ...
-
-    def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints) -> Matched:
-        """Return the shares of the terms in these documents, with `factors` (16 bits of fraction)."""
-        ...
-
-    def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
-        """Return the indexes of the best `wanted` by total above 0, then by time, and of all that tie with the last."""
-        ...
-
-    def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
-        """Return `best` of the totals of `weigh`, and these totals.
-
-        Documents that cannot be among the best are not weighed.
         """
         ...
