@@ -179,10 +179,12 @@ def test_the_full_text_index_never_says_that_it_has_texts_which_a_power_cut_took
 
 
 def lost_writes(recording: Recording, folder: Path) -> list[str]:
-    """Cut the power at each moment of the creation of a store, without one unsynced write; return the faults."""
+    """Cut the power at each moment before there is a WAL, each time without one unsynced write; return the faults."""
     events = recording.events
     found = []
-    for moment in range(1, [event.kind for event in events].index("acknowledge")):
+    for moment in range(
+        1, next(at for at, event in enumerate(events) if any("-wal" in name for name, _ in event.names))
+    ):
         for lost in (place for place in range(moment) if events[place].kind == "write"):
             later = events[lost + 1 : moment]
             if any(each.kind == "sync" and each.file == events[lost].file and each.at > lost for each in later):
