@@ -471,6 +471,25 @@ class TestEveryCallIsAnOperation:
         assert memory.count() == len(REGISTRY) - len(PARTS)
 
 
+def is_of(result: object, annotation: str) -> bool:
+    """Whether a result has the type that its operation states, by name."""
+    if annotation.endswith(" | None"):
+        return result is None or is_of(result, annotation.removesuffix(" | None"))
+    if annotation.startswith("list["):
+        return isinstance(result, list) and all(is_of(each, annotation[5:-1]) for each in result)
+    if annotation.startswith("dict[str, "):
+        return isinstance(result, dict) and all(is_of(each, annotation[10:-1]) for each in result.values())
+    names = {each.__name__ for each in type(result).__mro__[: 1 if isinstance(result, bool) else None]}
+    return annotation in (names | {"None"} if result is None else names)
+
+
+def test_a_result_of_another_type_is_noticed() -> None:
+    right = ((1, "int"), (None, "None"), (None, "str | None"), (["a"], "list[str]"), ({"a": 1}, "dict[str, int]"))
+    assert all(is_of(*each) for each in right)
+    wrong = ((True, "int"), (1, "str"), (None, "int"), ([1], "list[str]"), ({"a": 1}, "dict[str, str]"), ("a", "None"))
+    assert not any(is_of(*each) for each in wrong)
+
+
 class TestThroughBytes:
     @pytest.mark.parametrize("kind", REGISTRY.values(), ids=lambda kind: kind.name)
     @given(data=st.data())
@@ -491,6 +510,11 @@ class TestThroughBytes:
             again = RecollectError.from_json(_through_bytes(error.to_json()))
             assert (type(again), again.args) == (type(error), error.args)
             return
+        is_batch = isinstance(operation, ops.ExecuteBatch)
+        parts = operation.operations if isinstance(operation, ops.ExecuteBatch) else (operation,)
+        for part, each in zip(parts, result if is_batch else (result,), strict=True):
+            stated = part.operation.result if isinstance(part, ops.At) else part.result
+            assert is_of(each, stated), (part.name, stated, type(each))
         if isinstance(result, Export):
             sent = result_to_json(operation, result)
             assert comparable(result_from_json(operation, _through_bytes(sent))) == comparable(memory.open_export())

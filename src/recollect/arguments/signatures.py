@@ -1,4 +1,4 @@
-"""Which arguments a call takes.
+"""Checks of the arguments of a call: unknown, missing and surplus ones.
 
 Python's own TypeError would be enough for an unknown keyword or a missing argument, but it names an internal function,
 every other wrong argument raises a RecollectError with a code, and these errors can say what was probably meant.

@@ -102,7 +102,7 @@ class _Function:
 
 
 class Prompted:
-    """What asks a model with one prompt: the base class of a summariser and an extractor.
+    """Base class of what asks a model with one prompt: a summariser and an extractor.
 
     Args:
         model: A model, a function from a prompt to a reply, or "provider/model" text (`as_model`).

@@ -76,12 +76,12 @@ class Operation:
 
     @property
     def needs(self) -> Right:
-        """The right that it needs, with the operations in it."""
+        """The greatest right that the operation, or one in it, needs."""
         return self.right
 
     @property
     def concerns_all(self) -> bool:
-        """Whether it, or an operation in it, concerns all namespaces of the store."""
+        """True if all namespaces of the store are concerned, by the operation or one in it: it needs a grant of all."""
         return self.of_store
 
     def to_json(self) -> dict[str, Any]:

@@ -93,8 +93,10 @@ class At(Operation, name="at", right=READ, in_batch=False):
 
     @property
     def needs(self) -> Right:
+        """The right that the operation needs; `At` itself needs none."""
         return self.operation.needs
 
     @property
     def concerns_all(self) -> bool:
+        """True if the operation concerns all namespaces of the store."""
         return self.operation.concerns_all

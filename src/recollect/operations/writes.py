@@ -318,8 +318,10 @@ class ExecuteBatch(Operation, name="batch", right=WRITE, in_batch=False, can_hav
 
     @property
     def needs(self) -> Right:
+        """The greatest right that an operation in the batch needs, and at least to write."""
         return max((self.right, *(item.needs for item in self.operations)), key=RIGHTS.index)
 
     @property
     def concerns_all(self) -> bool:
+        """True if an operation in the batch concerns all namespaces of the store."""
         return any(item.concerns_all for item in self.operations)

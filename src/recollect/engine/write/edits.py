@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from recollect.engine.write.replay import StoredTurn
+from recollect.engine.write.replay import TOOL, USER, StoredTurn
 from recollect.messages import Turn
 from recollect.records.record import Record
 from recollect.text.asking import only_asks
@@ -36,8 +36,6 @@ _OF_AUTHOR = re.compile(
 #: How many turns a conversation may have for a first message alone to be the edited one. Agents that pass nothing but
 #: new messages pass one that resembles the first sooner or later.
 _MOST_RESTATED = 4
-#: The role of results of tools.
-TOOL = "tool"
 #: What a system prompt begins with if it is a summary, in the languages that are read. One that asks for a summary says
 #: so elsewhere.
 _SUMMARY = re.compile(
@@ -140,7 +138,7 @@ def _is_shorter(turn: Turn, stored: Record) -> bool:
 def _restates(stored: Record, other: Turn) -> bool:
     """Return whether a message states the same as a stored one, with other details."""
     text = stored.text
-    if not stored.role == other.role == "user" or text == other.content or only_asks(text):
+    if not stored.role == other.role == USER or text == other.content or only_asks(text):
         return False
     one, two = (Counter(run for run, _ in runs(each)) for each in (text, other.content))
     common, (share, of) = (one & two).total(), _COMMON_SHARE

@@ -30,8 +30,8 @@ from recollect.stores.ordering import expired
 
 #: Memory limit of the cached turns, and the approximate memory of one in addition to its encoded and decoded bytes.
 _CACHED_BYTES, _TURN_BYTES = 2**25, 1200
-#: The roles of a system prompt and of a person.
-SYSTEM, USER = "system", "user"
+#: The roles of a system prompt, of a person, and of a result of a tool.
+SYSTEM, USER, TOOL = "system", "user", "tool"
 _NO_EXPIRY = -(2**63)  # a time at which nothing has expired
 
 
