@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import signal
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,3 +100,12 @@ def test_the_seeds_of_a_run_follow_from_its_own() -> None:
     assert torture.seeds_of(7, "kill", 5) == torture.seeds_of(7, "kill", 5)
     assert torture.seeds_of(7, "kill", 5) != torture.seeds_of(8, "kill", 5)
     assert torture.seeds_of(7, "kill", 5) != torture.seeds_of(7, "power", 5)
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_the_torture_ends_with_its_exit_code(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torture.run.main", lambda: code)
+    monkeypatch.setattr(sys, "argv", ["torture"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("torture", run_name="__main__")
+    assert ended.value.code == code
