@@ -20,8 +20,7 @@ import recollect
 from recollect import filters as f
 from recollect import operations as ops
 from recollect.embedding.hashed import Hashed
-from recollect.engine import past
-from recollect.engine.handlers import HANDLERS
+from recollect.engine.handlers import Handler, Reads, Writes, handler_of
 from recollect.engine.result_json import _form, result_from_json, result_to_json
 from recollect.engine.results import Export, Moment, Report
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnsupportedError
@@ -240,19 +239,29 @@ def comparable(result: Any) -> Any:
 OF_THE_GLOSSARY = {"recall_terms": "recall", "annotate_terms": "annotate", "shared_names": "shared_names"}
 
 
+def handler_for(kind: type[ops.Operation]) -> Handler:
+    """Return how operations of a class are executed."""
+    return handler_of(object.__new__(kind))
+
+
 class TestEveryCallIsAnOperation:
     def test_each_operation_has_a_handler_and_a_form_of_its_result(self) -> None:
-        assert HANDLERS.keys() == set(REGISTRY.values()) == STRATEGIES.keys()
+        assert set(REGISTRY.values()) == STRATEGIES.keys()
         for kind in REGISTRY.values():
+            assert isinstance(handler_for(kind), Handler)
             assert kind.result or kind in (ops.ExecuteBatch, ops.At)
             assert not kind.result or callable(_form(kind.result).to_json), kind.name
 
     def test_what_has_a_past_can_be_executed_there_and_nothing_else_can(self) -> None:
-        assert past._READS.keys() == {kind for kind in REGISTRY.values() if kind.in_past}
+        """What is written once for all readers has a past; nothing else can have one."""
+        for kind in REGISTRY.values():
+            assert kind.in_past is isinstance(handler_for(kind), Reads), kind.name
 
     def test_what_can_be_part_of_a_batch_has_a_handler_for_it_and_nothing_else_has(self) -> None:
-        for kind, handler in HANDLERS.items():
-            assert (handler.in_batch is not None) is kind.in_batch, kind.name
+        for kind in REGISTRY.values():
+            handler = handler_for(kind)
+            if not isinstance(handler, Reads):
+                assert isinstance(handler, Writes) is kind.in_batch, kind.name
 
     def test_each_operation_has_a_method_on_both_memories(self) -> None:
         of_facets = {"read_tree", "find_similar", "recall_sdrs"}

@@ -194,7 +194,7 @@ class TestIds:
         memories = [memory_on(store), memory_on(store)]
         turns = Turns(order)
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("recollect.engine.handlers.BULK", 10)
+            patched.setattr("recollect.engine.bulk.BULK", 10)
             threads = []
             for number, (memory, count) in enumerate(zip(memories, (size, 50), strict=True)):
                 turns.wait_before_each_commit(memory, number)

@@ -26,7 +26,7 @@ import recollect
 from recollect import Memory, RecollectWarning
 from recollect import filters as f
 from recollect.embedding.hashed import Hashed
-from recollect.engine import handlers
+from recollect.engine import bulk
 from recollect.engine.erasures import Erasures
 from recollect.errors import (
     DamagedStoreError,
@@ -708,7 +708,7 @@ def test_a_page_that_was_written_while_the_store_was_verified_keeps_its_checksum
 
 @pytest.mark.parametrize("write", ["remember_all", "add_messages"])
 def test_a_bulk_write_goes_on_where_it_was(killed: Path, monkeypatch: pytest.MonkeyPatch, write: str) -> None:
-    monkeypatch.setattr(handlers, "BULK", 10)
+    monkeypatch.setattr(bulk, "BULK", 10)
     recollect.open(killed).close()
     real, parts = SqliteStore._begin_part, [0]
 

@@ -17,7 +17,6 @@ from tests.qdrant_server import QdrantServer, Refusal, qdrant_server
 from tests.test_glossary import NOW, PII, keys, tokenizer_json  # noqa: F401
 
 import recollect
-from recollect.engine.index.terms import words
 from recollect.errors import (
     DamagedStoreError,
     InvalidArgumentError,
@@ -26,6 +25,7 @@ from recollect.errors import (
     StoreServerError,
     UnsupportedError,
 )
+from recollect.facets.glossary.stored import words
 from recollect.indexes.terms.index import K1, B
 from recollect.memory.glossary.values import stated
 from recollect.qdrant import QdrantGlossary, check_server

@@ -17,7 +17,7 @@ from tests.examples import some
 
 import recollect
 from recollect import Memory
-from recollect.engine import handlers
+from recollect.engine import bulk
 from recollect.engine.scope import Scope
 from recollect.engine.write import replay
 from recollect.engine.write.replay import Conversation, StoredTurn, TurnCache, turns_of
@@ -256,7 +256,7 @@ def test_a_turn_that_expired_since_it_was_cached_stays_away() -> None:
 def test_a_turn_that_the_same_list_changes_first_is_reported_as_it_is(
     monkeypatch: pytest.MonkeyPatch, in_a_commit: int
 ) -> None:
-    monkeypatch.setattr(handlers, "BULK", in_a_commit)
+    monkeypatch.setattr(bulk, "BULK", in_a_commit)
     with recollect.open(":memory:") as memory:
         ids = [each.record.id for each in memory.remember_all(said(3)).results if each.record is not None]
         change = Remember(content="message 1", id=ids[1], fields={"importance": 0.9}, if_exists="update")

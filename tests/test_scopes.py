@@ -562,7 +562,7 @@ def test_every_public_call_is_compared_or_on_the_list() -> None:
 
 
 def _free_of_all(naming: Naming, record_id: str, wanted: Any) -> str:
-    return record_id if naming._live(record_id) is None else f"{record_id}-2"
+    return record_id if naming.live(record_id) is None else f"{record_id}-2"
 
 
 def _positioned_behind_all(writer: Writer, record: Record) -> Record:

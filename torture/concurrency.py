@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from recollect import filters as f
-from recollect.engine import handlers
+from recollect.engine import bulk
 from recollect.errors import ConflictError, RecollectError
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
@@ -149,7 +149,7 @@ def _count(counter: Record | None) -> int:
 def _process(path: Path, number: int, seed: int, out: Path) -> None:
     """What a child does: open the store, let all threads run, write down what they were given."""
     signal.alarm(LONGEST_S)
-    handlers.BULK = CHAT_COMMIT
+    bulk.BULK = CHAT_COMMIT
     with open_memory(path, timeout=TIMEOUT_S, embedder="none") as memory:
         workers = [Worker(memory, f"{number}-{thread}", seed * 1000 + thread) for thread in range(THREADS)]
         threads = [threading.Thread(target=worker.run) for worker in workers]

@@ -90,7 +90,7 @@ def test_the_index_is_that_of_all_records_and_is_caught_up_not_read_again(
     def never(*args: Any) -> Any:
         raise AssertionError("all records were read again")
 
-    monkeypatch.setattr(core_of(told).mentions, "start", never)
+    monkeypatch.setattr(core_of(told).facets["mentions"], "start", never)
     told.remember("Grace Hopper moved to Oslo")
     assert [each.records for each in told.entities() if each.id == "oslo"] == [2]
 

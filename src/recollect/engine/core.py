@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -18,20 +18,17 @@ from weakref import WeakSet
 
 from recollect.deadlines import check, lift, restore, within
 from recollect.embedding.base import Embedder
+from recollect.engine import facets
 from recollect.engine.cursors import Cursors
 from recollect.engine.erasures import Erasures
 from recollect.engine.expiries import Expiries
 from recollect.engine.feed import Feed, StoreWatch
 from recollect.engine.follower import Follower, RecordFollower, Use
 from recollect.engine.index.keeper import IndexKeeper
-from recollect.engine.index.mentions import MentionKeeper
-from recollect.engine.index.outlines import OutlineOf, Outlines, outlines_follower
 from recollect.engine.index.past import PastIndexes
-from recollect.engine.index.sdrs import SdrsOf, StoredSdrs, sdrs_follower
-from recollect.engine.index.terms import Terms, TermsOf, terms_follower
 from recollect.engine.index.vectors import VECTOR_BYTES, QuestionVector, VectorKeeper
 from recollect.engine.log_trees import LogTrees
-from recollect.engine.outline_results import TreeEntry
+from recollect.engine.place import Place
 from recollect.engine.read.export import export
 from recollect.engine.read.log import Log
 from recollect.engine.read.queries import Reading
@@ -47,15 +44,12 @@ from recollect.engine.write.writer import Writer
 from recollect.errors import InvalidArgumentError, RecollectError, StoreBusyError
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Commit
-from recollect.operations import ReadTree
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import aware, in_zone
 from recollect.stores.base import Store, View
 from recollect.zones import zone_of
 
 T = TypeVar("T")
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
 #: Limit on the memory of all indexes together, in bytes; the least recently used ones are evicted first.
 INDEX_BYTES = 2**31
 #: The indexes of past moments may use this fraction (1/8) of it in addition.
@@ -73,10 +67,7 @@ class Core:
         feed: The listeners.
         keeper: The word indexes.
         past: The word indexes of past moments.
-        mentions: The indexes of mentions.
-        terms: The terms of glossaries.
-        outlines: The trees of outlines.
-        sdrs: The sparse codes.
+        facets: The indexes of the facets, by name.
         fulltext: The full-text index.
         uses: When records were last used.
         vectors: The vectors and the embedder; None without one.
@@ -124,10 +115,7 @@ class Core:
         self.uses = derived.uses()
         self._usage_totals = UsageTotalsCache(self.uses)
         self._turns = TurnCache()
-        self.mentions = MentionKeeper()
-        self.terms = terms_follower()
-        self.outlines = outlines_follower()
-        self.sdrs = sdrs_follower()
+        self.facets = {each.name: RecordFollower[Any, Any](each.budget_bytes, each.at) for each in facets.indexes()}
         self._exports: WeakSet[Export] = WeakSet()
         self.fulltext = derived.full_text()
         self.log_trees = LogTrees(derived.log_tiles(), store.path, store.key)
@@ -143,7 +131,7 @@ class Core:
             self.uses,
             self._vector_store,
             self.vectors,
-            _Caches(self._usage_totals, self._turns, self.mentions, self.terms, self.outlines, self.sdrs).drop,
+            _Caches(self._usage_totals, self._turns, self.facets).drop,
         )
         self.erasures.begin()
 
@@ -240,42 +228,34 @@ class Core:
                     if self.keeper.view(newer, branch) is None:
                         self.keeper.drop(branch)  # no view is as new as the index: an older copy was restored
 
-    def followed(self, follower: Follower[K, V], branch: Branch, key: K, read: Callable[[View, V], T]) -> T:
-        """Call `read` with a view of the store and a followed value at that view, which stays unchanged.
+    def followed(self, index: str, branch: Branch, key: Hashable, read: Callable[[Any, int], T]) -> T:
+        """Call `read` with the index of a facet at the newest view, and the time that decides what has expired.
+
+        The index stays unchanged meanwhile.
 
         Args:
-            follower: Has the value.
-            branch: The branch that the value is derived from.
-            key: The key of the value.
+            index: The name of the index (`engine.facets.FacetIndex`).
+            branch: The branch that the index is derived from.
+            key: The key of the index.
             read: What to call.
         """
+        follower = self.facets[index]
         # The view is opened under the lock, so that no other thread has caught the value up to a newer commit.
         with follower.entry(key).lock, self.read(branch) as view:
             entry = follower.at(view, branch, key)
             if entry is not None:
                 with entry.lock:  # that of another entry, if the first one was dropped because of an erasure
                     if entry.reflects(view.head(branch)) and entry.value is not None:
-                        return read(view, entry.value)
+                        return read(entry.value, self.reads_at(view, branch))
             with within(None):
                 started = follower.start(view, branch, key)  # an older copy was restored
-            return read(view, started)
-
-    def tree(self, branch: Branch, scope: Scope, operation: ReadTree) -> list[TreeEntry]:
-        """Read a tree of an outline. See `operations.ReadTree`."""
-        self.now()
-
-        def read(view: View, outlines: Outlines) -> list[TreeEntry]:
-            return outlines.at(self.reads_at(view, branch)).read(operation)
-
-        return self.followed(self.outlines, branch, OutlineOf(branch, scope), read)
+            return read(started, self.reads_at(view, branch))
 
     @contextmanager
     def writing(
         self,
-        branch: Branch,
-        scope: Scope,
-        actor: str | None,
-        reason: str | None,
+        place: Place,
+        *,
         expect_head: int | None = None,
         shared: bool = False,
         now: datetime | None = None,
@@ -283,15 +263,13 @@ class Core:
         """Open a transaction that is committed when the block ends, and undone if the block raises.
 
         Args:
-            branch: The branch to write to.
-            scope: The scope of the caller.
-            actor: Who makes the change; recorded in the commit.
-            reason: Why the change is made; recorded in the commit.
+            place: Where, for whom and why to write.
             expect_head: Raise ConflictError unless the newest commit has this seq.
             shared: Allow a store that supports it to commit together with other threads (group commit).
             now: The clock's time, if the caller has read it already.
         """
         now = now or self.now()
+        branch, scope = place.branch, place.scope
         commit: Commit | None = None
         uncut = None
         try:
@@ -326,7 +304,8 @@ class Core:
                         self.reads_at,
                         self.vectors is not None,
                         self.log_trees.head,
-                        self.tree,
+                        self.facets,
+                        self.followed,
                     )
                     writing = Writing(services, transaction, writer, branch, scope, now, reads_at)
                     try:
@@ -337,7 +316,7 @@ class Core:
                         raise writing.failure
                     check()
                     uncut = lift()  # a commit and what follows it are never cut off
-                    commit = writer.commit(actor, reason)
+                    commit = writer.commit(place.actor, place.reason)
                     writing.seq = transaction.head(branch).seq
                     if commit is not None:
                         self._trimmer.begin(transaction, branch)
@@ -365,10 +344,7 @@ class Core:
         """Return what is cached of each kind of index, by its name."""
         followers: dict[str, Follower[Any, Any] | VectorKeeper] = {
             "words": self.keeper,
-            "mentions": self.mentions,
-            "terms": self.terms,
-            "outlines": self.outlines,
-            "sparse_codes": self.sdrs,
+            **self.facets,
         }
         if self.vectors is not None:
             followers["vectors"] = self.vectors
@@ -418,18 +394,13 @@ class _Caches(NamedTuple):
 
     usage_totals: UsageTotalsCache
     turns: TurnCache
-    mentions: MentionKeeper
-    terms: RecordFollower[TermsOf, Terms]
-    outlines: RecordFollower[OutlineOf, Outlines]
-    sdrs: RecordFollower[SdrsOf, StoredSdrs]
+    facets: Mapping[str, RecordFollower[Any, Any]]
 
     def drop(self, branch: Branch) -> None:
         """Discard what is cached of a branch."""
         self.usage_totals.drop(branch)
-        self.mentions.drop(branch)
-        self.terms.drop_of(branch)
-        self.outlines.drop_of(branch)
-        self.sdrs.drop_of(branch)
+        for follower in self.facets.values():
+            follower.drop_of(branch)
         self.turns.entries.clear()
 
 

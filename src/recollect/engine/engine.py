@@ -12,7 +12,7 @@ from recollect.embedding.base import Embedder
 from recollect.engine.call_log import CallLog, OnCall
 from recollect.engine.core import INDEX_BYTES, Core
 from recollect.engine.feed import Feed
-from recollect.engine.handlers import HANDLERS, Execution, execute_in_batch, note_failed, note_state
+from recollect.engine.handlers import HANDLERS, Run, execute_in_batch, handler_of, note_failed, note_state
 from recollect.engine.index.vectors import VECTOR_BYTES
 from recollect.engine.place import Place
 from recollect.engine.read.log import Log
@@ -20,7 +20,7 @@ from recollect.engine.repeating import execute_once
 from recollect.engine.scope import Scope
 from recollect.engine.write.batch import Writing
 from recollect.engine.write.drafts import Intake
-from recollect.errors import DamagedStoreError, InvalidOperationError, RecollectError, StoreBusyError, StoreError
+from recollect.errors import DamagedStoreError, RecollectError, StoreBusyError, StoreError
 from recollect.ledger.commits import Branch
 from recollect.operations import ExecuteBatch, Operation, check_label
 from recollect.stores.base import Store
@@ -66,48 +66,46 @@ class Engine:
 
     def execute(self, operation: Operation, place: Place) -> Any:
         """Execute an operation and return its result. See `Executor.execute`."""
-        handler = HANDLERS.get(type(operation))
-        if handler is None:
-            raise InvalidOperationError(operation, "is not an operation of this memory")
-        request = Execution(operation.located(self.core.zone), *place[:-1])
-        run = handler.run if place.key is None else partial(execute_once, key=place.key)
+        handler = HANDLERS.get(type(operation)) or handler_of(operation)
+        run = handler.run if place.key is None else execute_once
+        operation = operation.located(self.core.zone)
         try:
             if self._calls.active:
-                observed = partial(self._run, run, request)
+                observed = partial(self._run, run, place, operation)
                 return note_failed(
                     self._calls.observed(operation.name, place.branch.namespace, bool(place.scope.fixed), observed)
                 )
-            return note_failed(self._run(run, request))
+            return note_failed(self._run(run, place, operation))
         except RecollectError as error:
             note_state(error, operation)
             raise
 
-    def _run(self, run: Callable[[Core, Execution], Any], request: Execution) -> Any:
-        if request.actor is not None:
-            check_label("actor", request.actor)
-        if request.reason is not None:
-            check_label("reason", request.reason)
+    def _run(self, run: Run, place: Place, operation: Operation) -> Any:
+        if place.actor is not None:
+            check_label("actor", place.actor)
+        if place.reason is not None:
+            check_label("reason", place.reason)
         begun = self.core.thread.commits
         try:
-            return run(self.core, request)
+            return run(self.core, place, operation)
         except DamagedStoreError as error:  # another SQLite may have written its pages
 
             def renews(error: StoreError) -> bool:
                 # What has committed is not repeated.
                 return self.core.thread.commits == begun and self.core.store.renew(error)
 
-            return repeated(partial(run, self.core, request), error, renews)
+            return repeated(partial(run, self.core, place, operation), error, renews)
 
     @contextmanager
     def batch(self, place: Place, expect_head: int | None) -> Iterator[OpenBatch]:
         """Open a transaction for a batch of the caller, and report it as one call. See `Executor.batch`."""
         try:
             if not self._calls.active:
-                with self.core.writing(*place[:-1], expect_head) as writing:
+                with self.core.writing(place, expect_head=expect_head) as writing:
                     yield OpenBatch(writing)
                 return
             with self._calls.block("batch", place.branch.namespace, bool(place.scope.fixed)) as count:
-                with self.core.writing(*place[:-1], expect_head) as writing:
+                with self.core.writing(place, expect_head=expect_head) as writing:
                     yield OpenBatch(writing)
                 count[0] = writing.executed
         except RecollectError as error:

@@ -14,7 +14,9 @@ from typing import NamedTuple
 from recollect.engine.answers import erase_answers
 from recollect.engine.core import Core
 from recollect.engine.erasures import Erasures
+from recollect.engine.facets import FACETS
 from recollect.engine.history_results import Erased
+from recollect.engine.place import Place
 from recollect.engine.scope import QUALIFIED_PREFIX, Scope, scopes_of
 from recollect.engine.write.writer import Writer
 from recollect.errors import CodecError, UnknownRecordError
@@ -24,27 +26,26 @@ from recollect.ledger.entries import note_hash
 from recollect.ledger.merkle import redacted_id
 from recollect.operations import Erase
 from recollect.records.record import Record
-from recollect.records.sdrs import COUNTER
 from recollect.stores.base import Transaction, View
 
 #: Maximum number of records that one commit erases.
 AT_ONCE = 1000
 
 
-def erase(core: Core, branch: Branch, scope: Scope, operation: Erase, actor: str | None, reason: str | None) -> Erased:
+def erase(core: Core, place: Place, operation: Erase) -> Erased:
     """Permanently remove the contents of records; with a filter, also of what lies beside them, such as terms.
 
     Raises:
         UnknownRecordError: The caller can read no version of the record that is named.
     """
-    erased = _erase(core, branch, scope, operation, actor, reason)
-    if operation.where is None or branch.is_reserved:
+    erased = _erase(core, place, operation)
+    if operation.where is None or place.branch.is_reserved:
         return erased
-    # A number that was given stays given.
-    others = replace(operation, where=AllOf.of(operation.where, Not(Is("kind", (COUNTER,)))))
+    kept = tuple(kind for facet in FACETS for kind in facet.never_erased)
+    others = replace(operation, where=AllOf.of(operation.where, Not(Is("kind", kept))))
     beside: list[tuple[str, int]] = []
     for name in RESERVED:
-        done = _erase(core, branch.reserved(name), scope, others, actor, reason)
+        done = _erase(core, place._replace(branch=place.branch.reserved(name)), others)
         if done.ids:
             beside.append((name, len(done.ids)))
         copies = tuple(sorted({*erased.copies, *done.copies}))
@@ -52,9 +53,10 @@ def erase(core: Core, branch: Branch, scope: Scope, operation: Erase, actor: str
     return replace(erased, beside=tuple(beside))
 
 
-def _erase(core: Core, branch: Branch, scope: Scope, operation: Erase, actor: str | None, reason: str | None) -> Erased:
+def _erase(core: Core, place: Place, operation: Erase) -> Erased:
     """Permanently remove the contents of records of a branch."""
     core.now()
+    branch, scope = place.branch, place.scope
     with core.read(branch) as view:
         selection = _Selection(view, branch, scope, operation)
         selection.examine(record for payload in view.all_versions(branch) if (record := _decoded(payload)))
@@ -63,7 +65,7 @@ def _erase(core: Core, branch: Branch, scope: Scope, operation: Erase, actor: st
         raise UnknownRecordError(operation.id, branch.namespace)
     run = _Run(branch, scope, operation.redact, core.store.key)
     while selected - run.examined:
-        with core.writing(branch, scope, actor, reason) as writing:
+        with core.writing(place) as writing:
             transaction = writing.transaction
             for record_id in set(transaction.changed(branch, seq)) - run.examined:
                 selection.examine(_readable(transaction, branch, record_id, scope).records)

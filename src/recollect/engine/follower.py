@@ -288,11 +288,11 @@ class RecordFollower(Follower[B, R]):
 
     def __init__(self, budget_bytes: int, read: Callable[[ReadView, B, int], R]) -> None:
         super().__init__(budget_bytes)
-        self._read = read
+        self.read = read
 
     def start(self, view: View, branch: Branch, key: B) -> R:
         """Read all records."""
-        return self._read(view, key, _NO_TIME)
+        return self.read(view, key, _NO_TIME)
 
     def catch_up(self, value: R, view: View, branch: Branch, key: B, tag: tuple[int, bytes]) -> R | None:
         """Read the records that were changed."""

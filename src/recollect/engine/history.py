@@ -9,6 +9,7 @@ from typing import Any
 from recollect.engine.core import Core
 from recollect.engine.cursors import Cursors
 from recollect.engine.history_results import ChangedRecord, Difference, RecordVersion, Restored
+from recollect.engine.place import Place
 from recollect.engine.read.queries import visible_part
 from recollect.engine.read.targets import PastPoint, point_of
 from recollect.engine.scope import Scope
@@ -16,7 +17,7 @@ from recollect.errors import DamagedStoreError, InvalidArgumentError, UnknownTar
 from recollect.ledger.commits import Branch, Snapshot
 from recollect.ledger.merkle import is_redacted
 from recollect.ledger.trie_walk import leaf_changes
-from recollect.operations import Diff, DropSnapshot, History, Revert, Rollback, TakeSnapshot
+from recollect.operations import Diff, DropSnapshot, History, Revert, Rollback, Snapshots, TakeSnapshot
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Transaction, View
@@ -26,7 +27,7 @@ from recollect.stores.old_roots import UNNAMED_SNAPSHOTS, release
 _MANY_CHANGES = 200
 
 
-def take_snapshot(core: Core, branch: Branch, operation: TakeSnapshot) -> Snapshot:
+def take_snapshot(core: Core, place: Place, operation: TakeSnapshot) -> Snapshot:
     """Mark the newest commit.
 
     Raises:
@@ -35,7 +36,7 @@ def take_snapshot(core: Core, branch: Branch, operation: TakeSnapshot) -> Snapsh
     Cost:
         One durable write.
     """
-    micros = microseconds(core.now())
+    branch, micros = place.branch, microseconds(core.now())
     with core.store.write(branch, shared=True) as transaction:
         snapshots = transaction.snapshots(branch)
         if operation.label is not None and any(each.name == operation.label for each in snapshots):
@@ -63,18 +64,19 @@ def _drop(transaction: Transaction, branch: Branch, snapshot: Snapshot) -> None:
         release(transaction, branch, snapshot.seq)
 
 
-def snapshots_of(core: Core, branch: Branch) -> list[Snapshot]:
+def snapshots_of(core: Core, place: Place, operation: Snapshots) -> list[Snapshot]:
     """Return the snapshots, newest first."""
-    with core.read(branch) as view:
-        return view.snapshots(branch)
+    with core.read(place.branch) as view:
+        return view.snapshots(place.branch)
 
 
-def drop_snapshot(core: Core, branch: Branch, operation: DropSnapshot) -> Snapshot:
+def drop_snapshot(core: Core, place: Place, operation: DropSnapshot) -> Snapshot:
     """Remove a snapshot.
 
     Raises:
         UnknownTargetError: There is none with this name.
     """
+    branch = place.branch
     with core.store.write(branch, shared=True) as transaction:
         found = next((each for each in transaction.snapshots(branch) if each.name == operation.label), None)
         if found is None:
@@ -83,30 +85,32 @@ def drop_snapshot(core: Core, branch: Branch, operation: DropSnapshot) -> Snapsh
     return found
 
 
-def rollback(core: Core, branch: Branch, scope: Scope, operation: Rollback, actor: Any, reason: Any) -> Restored:
+def rollback(core: Core, place: Place, operation: Rollback) -> Restored:
     """Restore the state of a moment, in a new commit."""
+    branch = place.branch
     point = point_of(operation.moment, branch, core.cursors)
 
     def versions(view: View) -> Iterator[bytes | None]:
         return (before for before, _ in view.net_changes(branch, point.seq, view.head(branch).seq).values())
 
     def attempt(unreadable: Set[bytes]) -> Restored:
-        with core.writing(branch, scope, actor, reason) as writing:
+        with core.writing(place) as writing:
             restored = writing.rollback(point, unreadable)
         return replace(restored, seq=writing.seq)
 
     return _without_unreadable(core, branch, versions, attempt)
 
 
-def revert(core: Core, branch: Branch, scope: Scope, operation: Revert, actor: Any, reason: Any) -> Restored:
+def revert(core: Core, place: Place, operation: Revert) -> Restored:
     """Take back the changes of one commit, in a new commit."""
+    branch = place.branch
 
     def versions(view: View) -> Iterator[bytes | None]:
         commits = view.commits(branch, operation.seq - 1, 1)
         return (change.before for commit in commits for change in commit.changes)
 
     def attempt(unreadable: Set[bytes]) -> Restored:
-        with core.writing(branch, scope, actor, reason) as writing:
+        with core.writing(place) as writing:
             restored = writing.revert(operation.seq, unreadable)
         return replace(restored, seq=writing.seq)
 
@@ -148,8 +152,9 @@ def _without_unreadable(
     return attempt(unreadable)
 
 
-def diff(core: Core, branch: Branch, scope: Scope, operation: Diff) -> Difference:
+def diff(core: Core, place: Place, operation: Diff) -> Difference:
     """Compare two moments, as a scope could read them then."""
+    branch, scope = place.branch, place.scope
     old, new = (point_of(token, branch, core.cursors) for token in (operation.old, operation.new))
     with core.read(branch) as view:
         for point in (old, new):
@@ -227,8 +232,9 @@ def _loaded(payload: bytes | None) -> Record | None:
     return None if payload is None else Record.load(payload)
 
 
-def history(core: Core, branch: Branch, scope: Scope, operation: History) -> list[RecordVersion]:
+def history(core: Core, place: Place, operation: History) -> list[RecordVersion]:
     """Return the versions that a record had, oldest first, as a scope could read them."""
+    branch, scope = place.branch, place.scope
     with core.read(branch) as view:
         found = [
             (commit.seq, version)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from recollect.arguments.checks import MAX_COUNT, is_integer, json_form
+from recollect.engine.facets import OWN_QUOTAS
 from recollect.engine.settings import read_setting, write_setting
 from recollect.errors import InvalidArgumentError
 from recollect.ledger.commits import Branch
@@ -103,7 +104,7 @@ def _own_quota(view: ReadView, branch: Branch) -> Quota | None:
 
 
 def _can_have_own(branch: Branch) -> bool:
-    return branch == branch.reserved("keys")
+    return branch.reserved_name in OWN_QUOTAS
 
 
 def set_quota(transaction: Transaction, branch: Branch, quota: Quota | None) -> None:

@@ -9,9 +9,11 @@ from typing import Any
 
 from recollect.engine.core import Core
 from recollect.engine.history_results import Deviation, Replayed
-from recollect.engine.past import recall_at
+from recollect.engine.past import Past
+from recollect.engine.place import Place
 from recollect.engine.read import rules
 from recollect.engine.read.targets import PastPoint
+from recollect.engine.reads import recall
 from recollect.engine.receipts import listed, model_of, root_at
 from recollect.engine.results import scored
 from recollect.errors import InvalidArgumentError, RecollectError
@@ -23,13 +25,13 @@ from recollect.records.codec import microseconds
 from recollect.stores.base import View
 
 
-def replay(core: Core, branch: Branch, operation: Replay) -> Replayed:
+def replay(core: Core, place: Place, operation: Replay) -> Replayed:
     """Ask the question of a receipt again, as of its commit, and compare.
 
     Raises:
         InvalidArgumentError: The receipt is of another namespace, or was changed.
     """
-    given = receipts.checked(operation.receipt)
+    branch, given = place.branch, receipts.checked(operation.receipt)
     if Branch(given["namespace"], given["branch"]) != branch:
         raise InvalidArgumentError("receipt", given["namespace"], "is the receipt of another namespace")
     question, time = _question(given)
@@ -53,7 +55,7 @@ def replay(core: Core, branch: Branch, operation: Replay) -> Replayed:
             Deviation("vectors", None, given["vectors"], None, "an answer without an embedder uses no vectors")
         )
     point = PastPoint(given["seq"], root, microseconds(time))
-    hits = recall_at(core, branch, point, question, dense=given["embedder"] is not None)
+    hits = recall(Past(core, place, point, dense=given["embedder"] is not None), question)
     with core.store.read() as view:
         for name, again in (("hits", hits.hits), ("standing", hits.standing)):
             found_again = listed(view, branch, given["seq"], scored(again))

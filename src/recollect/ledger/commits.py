@@ -44,9 +44,14 @@ class Branch(NamedTuple):
         return _RESERVED_MARK in self.namespace
 
     @property
+    def reserved_name(self) -> str:
+        """One of `RESERVED`, if its namespace belongs to another one, or ""."""
+        return self.namespace.partition(_RESERVED_MARK)[2]
+
+    @property
     def owner(self) -> Branch:
         """The branch of the namespace that this one belongs to, or this one."""
-        return Branch(self.namespace.partition(_RESERVED_MARK)[0], self.name)
+        return Branch(self.namespace.partition(_RESERVED_MARK)[0], self.name) if self.is_reserved else self
 
     @property
     def family(self) -> tuple[Branch, ...]:

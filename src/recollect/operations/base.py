@@ -100,7 +100,7 @@ class Operation:
     def located(self, zone: tzinfo) -> Operation:
         """Return the operation with its times that have no time zone in this one; itself if there are none."""
         changed: dict[str, Any] = {}
-        for name in _times(type(self)):
+        for name in _TIMES.get(type(self)) or _times(type(self)):
             value = getattr(self, name)
             if isinstance(value, datetime):
                 if value.tzinfo is None:

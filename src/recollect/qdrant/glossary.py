@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from recollect.arguments.checks import check_text
 from recollect.arguments.signatures import all_named
-from recollect.engine.index.terms import checked_tokenizer, words
 from recollect.errors import InvalidArgumentError
+from recollect.facets.glossary.stored import checked_tokenizer, words
 from recollect.indexes.terms.index import EXACT
 from recollect.memory.glossary.values import (
     Listed,

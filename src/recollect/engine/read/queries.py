@@ -12,16 +12,10 @@ from typing import Any
 
 from recollect.deadlines import check
 from recollect.engine.cursors import Cursors
-from recollect.engine.index.mentions import MentionIndex
-from recollect.engine.index.outlines import OutlineOf, outlines_at
-from recollect.engine.index.sdrs import SdrsOf, sdrs_at
-from recollect.engine.index.terms import TermsOf, terms_at
 from recollect.engine.index.vectors import QuestionVector
-from recollect.engine.outline_results import TreeEntry
 from recollect.engine.policies import Policies, policies_of
 from recollect.engine.quota import Quota, quota_of
 from recollect.engine.read.below import Below
-from recollect.engine.read.entities import Mentions
 from recollect.engine.read.filter_bounds import (
     MAX_IDS,
     as_ids,
@@ -35,10 +29,8 @@ from recollect.engine.read.recall import recall
 from recollect.engine.read.record_loader import Records
 from recollect.engine.read.replaced import replaced
 from recollect.engine.read.similar import Candidates, by_cosine
-from recollect.engine.read.terms import TermsOfAgent
 from recollect.engine.results import Hits, NamespaceHead, RecordList
 from recollect.engine.scope import Scope
-from recollect.engine.sdr_results import FoundSdr
 from recollect.engine.similar_results import Similar, SimilarRecord
 from recollect.errors import ScopeError
 from recollect.filters.tree import AllOf, Everything, Filter, resolved
@@ -47,7 +39,6 @@ from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Change, Commit, ScopedCommit
 from recollect.ledger.merkle import Root
 from recollect.operations import (
-    AnnotateTerms,
     Changes,
     Count,
     Find,
@@ -57,11 +48,7 @@ from recollect.operations import (
     GetQuota,
     Namespaces,
     ReadHead,
-    ReadTree,
     Recall,
-    RecallSdrs,
-    RecallTerms,
-    SharedNames,
     Stats,
     ValidUntil,
 )
@@ -93,6 +80,7 @@ class Reading:
         zone: The time zone of the store, in which a question names days.
         facts: Returns facts about the store.
         log_head: Returns the head of the log of the branch, in hex.
+        notes: Notes about how it reads, for results that have notes.
     """
 
     view: ReadView
@@ -106,6 +94,7 @@ class Reading:
     zone: tzinfo
     facts: Callable[[], dict[str, Any]]
     log_head: Callable[[], str]
+    notes: tuple[str, ...] = ()
 
     def get(self, operation: Get) -> Record | None:
         """Return the record that the scope shows under an id."""
@@ -270,25 +259,6 @@ class Reading:
         """Return the quota of the namespace."""
         self._check_whole("the quota of the namespace")
         return quota_of(self.view, self.branch)
-
-    def mentions(self) -> Mentions:
-        """Return the mentions of entities, read from all records."""
-        records = self.view.select(self.branch, self.scope.filter, order="id", now=self.now)
-        return Mentions(MentionIndex(records), self.scope, self.now)
-
-    def glossary(self, operation: RecallTerms | AnnotateTerms | SharedNames) -> TermsOfAgent:
-        """Return the terms of the agent that an operation names, read from all of its records."""
-        tokenizer = operation.tokenizer if isinstance(operation, RecallTerms) else None
-        terms = terms_at(self.view, TermsOf(self.branch, self.scope, operation.agent, tokenizer), self.now)
-        return TermsOfAgent(terms, self.now)
-
-    def tree(self, operation: ReadTree) -> list[TreeEntry]:
-        """Return a node and all below it, read from the records of all nodes."""
-        return outlines_at(self.view, OutlineOf(self.branch, self.scope), self.now).read(operation)
-
-    def sdrs(self, operation: RecallSdrs) -> list[FoundSdr]:
-        """Return the texts that are closest to a text, read from the records of all."""
-        return sdrs_at(self.view, SdrsOf(self.branch, self.scope), self.now).recall(operation)
 
     def policies(self, operation: GetPolicies) -> Policies:
         """Return the policies of the namespace."""

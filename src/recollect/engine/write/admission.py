@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from recollect.engine.facets import NAMES
 from recollect.engine.policies import Policies
 from recollect.engine.results import Failed
 from recollect.engine.write.drafts import Draft
 from recollect.errors import RejectedError
 from recollect.messages import Turn
-from recollect.records.graph import NODE, RELATION
 from recollect.records.record import Record
 from recollect.records.redacted import redacted_texts
 from recollect.salience import WHY, judge
@@ -26,10 +26,6 @@ _WORDS = {
     "phone": "a phone number",
     "national_id": "an identity number",
 }
-
-
-#: The kinds that are names and not texts.
-_NAMES = (NODE, RELATION)
 
 
 class Admission:
@@ -67,7 +63,7 @@ class Admission:
         """
         texts = {name: getattr(record, name) for name in ("content", "metadata")}
         texts = {name: text for name, text in texts.items() if before is None or getattr(before, name) != text}
-        if record.kind not in _NAMES:
+        if record.kind not in NAMES:
             self._judge(texts.get("content"))
         changed = self._texts(texts)
         return record.changed(**changed) if changed else record

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Set
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
 from recollect.deadlines import checked
 from recollect.engine.cursors import Cursors
+from recollect.engine.follower import RecordFollower
 from recollect.engine.history_results import Restored
 from recollect.engine.index.keeper import IndexKeeper, apply_written, read_back
 from recollect.engine.index.vectors import IN_BATCH
-from recollect.engine.outline_results import TreeEntry
 from recollect.engine.read.below import Below
 from recollect.engine.read.filter_bounds import as_ids, bounds, index_helps
-from recollect.engine.read.full_text import grep
 from recollect.engine.read.queries import Reading
 from recollect.engine.read.targets import PastPoint
-from recollect.engine.results import Failed, Hits, Outcome, RecordList, Report
+from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Scope
-from recollect.engine.sdr_results import FoundSdr
-from recollect.engine.similar_results import Similar
 from recollect.engine.write.admission import Admission
 from recollect.engine.write.drafts import Draft, Intake, draft
 from recollect.engine.write.merging import merge
@@ -38,7 +35,6 @@ from recollect.errors import (
     ScopeError,
     StoreError,
     StoreIOError,
-    UnsupportedError,
 )
 from recollect.filters.tree import Everything, Filter, resolved
 from recollect.indexes.words.index import WordIndex, WordView
@@ -46,20 +42,14 @@ from recollect.ledger.commits import Branch
 from recollect.operations import (
     AddMessages,
     Clear,
-    FindSimilar,
     Forget,
     ForgetWhere,
-    Grep,
     Merge,
-    ReadTree,
-    Recall,
-    RecallSdrs,
     Remember,
     RememberAll,
     Supersede,
     Sweep,
     Update,
-    ValidUntil,
 )
 from recollect.stores.base import Store, Transaction, View
 from recollect.stores.derived_protocols import FullTextIndex
@@ -81,7 +71,8 @@ class Services(NamedTuple):
         reads_at: Returns the time that decides which records have expired (`Core.reads_at`).
         has_vectors: Whether there is an embedder.
         log_head: Returns the head of the log of a branch, in hex (`LogTrees.head`).
-        tree: Reads a tree of an outline as it is committed (`Core.tree`).
+        facets: The facets, by name.
+        followed: Calls a function with the index of a facet as it is committed (`Core.followed`).
     """
 
     store: Store
@@ -92,13 +83,19 @@ class Services(NamedTuple):
     reads_at: Callable[[View, Branch], int]
     has_vectors: bool
     log_head: Callable[[View, Branch], str]
-    tree: Callable[[Branch, Scope, ReadTree], list[TreeEntry]]
+    facets: Mapping[str, RecordFollower[Any, Any]]
+    followed: Callable[[str, Branch, Any, Callable[[Any, int], Any]], Any]
 
 
 class Writing:
     """An open transaction. Operations on it see the effects of those before them.
 
     Attributes:
+        services: The parts of the engine that it uses.
+        branch: The branch to write to.
+        scope: The scope of the caller.
+        now: The time at which it began.
+        reads_at: The time that decides which records have expired (see `Core.reads_at`).
         transaction: The transaction of the store.
         writer: The writes of the transaction.
         open: False once the transaction has ended.
@@ -117,13 +114,13 @@ class Writing:
         now: datetime,
         reads_at: int,
     ) -> None:
-        self._services = services
+        self.services = services
         self.transaction = transaction
         self.writer = writer
-        self._branch = branch
-        self._scope = scope
-        self._now = now
-        self._reads_at = reads_at  # decides which records have expired: see `Engine.reads_at`
+        self.branch = branch
+        self.scope = scope
+        self.now = now
+        self.reads_at = reads_at
         self._index: WordIndex | None = None
         self._count = 0  # of single `remember` operations
         self.open = True
@@ -131,11 +128,6 @@ class Writing:
         self.read_bytes = 0  # what its reads have returned, where that is limited
         self.seq = 0
         self.failure: RecollectError | None = None
-
-    @property
-    def zone(self) -> tzinfo:
-        """The time zone of the store."""
-        return self._services.intake.zone
 
     def perform(self, call: Callable[..., T], *arguments: Any) -> T:
         """Run a call that is part of the transaction.
@@ -159,7 +151,7 @@ class Writing:
             raise
         except BaseException as cut:
             interrupted = StoreIOError(
-                self._services.store.path, f"an operation of the batch was interrupted by {cut!r}"
+                self.services.store.path, f"an operation of the batch was interrupted by {cut!r}"
             )
             self.failure = self.failure or interrupted
             raise
@@ -169,8 +161,8 @@ class Writing:
     def remember(self, operation: Remember) -> Outcome:
         """Store a record."""
         self._count += 1
-        default_time = self._now + timedelta(microseconds=self._count - 1)  # later records are newer
-        return self.remember_single(draft(operation, self._scope, default_time, self._services.intake))
+        default_time = self.now + timedelta(microseconds=self._count - 1)  # later records are newer
+        return self.remember_single(draft(operation, self.scope, default_time, self.services.intake))
 
     def remember_single(self, item: Draft) -> Outcome:
         """Store a draft, if the policies of the namespace allow it."""
@@ -182,7 +174,7 @@ class Writing:
     def remember_all(self, operation: RememberAll) -> Report:
         """Store the valid items."""
         admission = self.writer.admission
-        drafts, failed = drafts_of(operation, self._scope, self._now, self._services.intake, admission)
+        drafts, failed = drafts_of(operation, self.scope, self.now, self.services.intake, admission)
         drafts, rejected = admission.drafts(drafts, operation.items)
         if rejected and operation.on_error == "raise":
             raise rejected[0].reason
@@ -206,7 +198,7 @@ class Writing:
         """Store the turns that are not stored yet."""
         if not operation.turns:
             return Report()
-        addition = Addition(operation, self._scope, self._now, self._services.intake)
+        addition = Addition(operation, self.scope, self.now, self.services.intake)
         addition.obey(self.writer.admission)
         return self.add(addition, self.writer.known_turns(addition), len(operation.turns))[1]
 
@@ -260,10 +252,10 @@ class Writing:
     def supersede(self, operation: Supersede) -> Outcome:
         """Store a fact that replaces another one from a time on."""
         self._count += 1
-        now = self._now + timedelta(microseconds=self._count - 1)
+        now = self.now + timedelta(microseconds=self._count - 1)
         staged = len(self.writer.touched)
         try:
-            return supersede(operation, self.writer, self._scope, now, self._services.intake)
+            return supersede(operation, self.writer, self.scope, now, self.services.intake)
         except RejectedError as error:
             return rejection(error)
         except RecollectError as error:
@@ -274,10 +266,10 @@ class Writing:
     def merge(self, operation: Merge) -> Outcome:
         """Replace records by one that is derived from them."""
         self._count += 1
-        now = self._now + timedelta(microseconds=self._count - 1)
+        now = self.now + timedelta(microseconds=self._count - 1)
         staged = len(self.writer.touched)
         try:
-            return merge(operation, self.writer, self._scope, now, self._services.intake)
+            return merge(operation, self.writer, self.scope, now, self.services.intake)
         except RejectedError as error:
             return rejection(error)
         except RecollectError as error:
@@ -292,11 +284,11 @@ class Writing:
     def forget_where(self, operation: ForgetWhere) -> int:
         """Forget the records that match and return how many."""
         words = self._committed_words() if index_helps(operation.where) else None
-        below = Below(self.transaction, self._branch, self._scope, words, self._reads_at)
+        below = Below(self.transaction, self.branch, self.scope, words, self.reads_at)
         where = self._stored_form(resolved(operation.where, below))
         if words is None:
             return self.writer.forget_where(where)
-        index_view = words.at(self._reads_at)
+        index_view = words.at(self.reads_at)
         return self.writer.forget_where(where, as_ids(where, bounds(where, index_view), index_view))
 
     def clear(self, operation: Clear) -> int:
@@ -305,97 +297,51 @@ class Writing:
 
     def sweep(self, operation: Sweep) -> int:
         """Remove expired records and return how many."""
-        if self._scope.fixed:
-            raise ScopeError("sweeping the namespace", str(self._scope))
+        if self.scope.fixed:
+            raise ScopeError("sweeping the namespace", str(self.scope))
         return self.writer.sweep(operation.limit)
 
     def rollback(self, point: PastPoint, unreadable: Set[bytes]) -> Restored:
         """Restore the state of a moment, except these versions."""
-        point.head_in(self.transaction, self._branch)  # the history is the same
-        return rollback(self.transaction, self.writer, self._branch, point.seq, unreadable)
+        point.head_in(self.transaction, self.branch)  # the history is the same
+        return rollback(self.transaction, self.writer, self.branch, point.seq, unreadable)
 
     def revert(self, seq: int, unreadable: Set[bytes]) -> Restored:
         """Take back the changes of a commit, except these versions."""
-        return revert(self.transaction, self.writer, self._branch, seq, unreadable)
+        return revert(self.transaction, self.writer, self.branch, seq, unreadable)
 
     def check_head(self, expected: int) -> None:
         """Check that the newest commit has the expected seq, or raise ConflictError."""
-        check_head(self.transaction, self._branch, self._scope, expected)
-
-    # Reading operations
+        check_head(self.transaction, self.branch, self.scope, expected)
 
     def reading(self, words: WordView | None = None) -> Reading:
         """Return what a reading operation needs on this transaction."""
-        services = self._services
+        services = self.services
         return Reading(
             view=self.transaction,
-            branch=self._branch,
-            scope=self._scope,
-            now=self._reads_at,
+            branch=self.branch,
+            scope=self.scope,
+            now=self.reads_at,
             words=words,
             question_vector=IN_BATCH if services.has_vectors else None,
             cursors=services.cursors,
             language=services.intake.language,
             zone=services.intake.zone,
             facts=services.store.facts,
-            log_head=lambda: services.log_head(self.transaction, self._branch),
+            log_head=lambda: services.log_head(self.transaction, self.branch),
         )
-
-    @property
-    def now(self) -> datetime:
-        """The time at which the transaction began."""
-        return self._now
-
-    def recall(self, operation: Recall) -> Hits:
-        """Return the hits of a question, as the transaction sees the records."""
-        self._services.intake.limits.check_question(operation.question)
-        if operation.wait_for_vectors:
-            raise UnsupportedError("waiting for vectors", "a batch holds the write lock: recall with the memory")
-        if operation.reference is None:
-            operation = operation.with_reference(self._now)
-        return self.reading(self._words()).recall(operation)
-
-    def valid_until(self, operation: ValidUntil) -> dict[str, datetime]:
-        """Return when records stop being valid, as the transaction sees them."""
-        return self.reading(self._words()).valid_until(operation)
-
-    def find_similar(self, operation: FindSimilar) -> Similar:
-        """Return what is most similar to a text, as the transaction sees the records: by the words."""
-        self._services.intake.limits.check_question(operation.text)
-        if operation.embed:
-            raise UnsupportedError("embedding texts", "a batch holds the write lock: search with the memory")
-        return self.reading(self._words()).similar(operation)
-
-    def tree(self, operation: ReadTree) -> list[TreeEntry]:
-        """Return a tree of an outline, as the transaction sees its nodes."""
-        if self.writer.touched:
-            return self.reading().tree(operation)
-        return self._services.tree(self._branch, self._scope, operation)  # no other writer can commit meanwhile
-
-    def recall_sdrs(self, operation: RecallSdrs) -> list[FoundSdr]:
-        """Return the texts whose sparse codes are closest to that of a text, as the transaction sees them."""
-        self._services.intake.limits.check_question(operation.text)
-        return self.reading().sdrs(operation)
-
-    def grep(self, operation: Grep) -> RecordList:
-        """Return the records that match a full-text query, as the transaction sees them."""
-        services = self._services
-        services.intake.limits.check_query(operation.query)
-        staged = [self.writer.live(each) or each for each in self.writer.touched]
-        store, fulltext, reads_at = services.store, services.fulltext, services.reads_at
-        return grep(operation, self._branch, self._scope, store, fulltext, reads_at, lambda view: staged)
 
     # Parts
 
     def _stored_form(self, where: Filter) -> Filter:
-        return self._scope.stored_form(where, lambda each: self.transaction.known(self._branch, each))
+        return self.scope.stored_form(where, lambda each: self.transaction.known(self.branch, each))
 
     def _committed_words(self) -> WordView | None:
         """Return the index if it is loaded and has all records: it lacks uncommitted ones."""
         if self.writer.touched:
             return None
-        with self._services.store.read() as committed:  # no other writer can commit meanwhile
-            return self._services.keeper.loaded(committed, self._branch, in_file=False)
+        with self.services.store.read() as committed:  # no other writer can commit meanwhile
+            return self.services.keeper.loaded(committed, self.branch, in_file=False)
 
     def remember_draft(self, item: Draft, repeated: Repeated | None = None) -> Outcome:
         """Store a draft; `repeated` is the turn that it repeats, if `Writer.find_replay` found one."""
@@ -413,14 +359,14 @@ class Writing:
                 self.writer.look_up(drafts[index : index + _LOOKED_UP])
             yield item
 
-    def _words(self) -> WordView:
+    def words(self) -> WordView:
         """Return the index with the changes of this transaction: a fork of the shared index, caught up."""
         if self._index is None:
             # Fork at the committed state: staged changes may be undone and must not reach the shared index.
-            with self._services.store.read() as committed:
-                self._index = self._services.keeper.fork(committed, self._branch)
-        written = read_back(self.transaction, self._branch, self.writer.newly_touched())
-        apply_written(self._index, written, self._services.keeper.document_of)
+            with self.services.store.read() as committed:
+                self._index = self.services.keeper.fork(committed, self.branch)
+        written = read_back(self.transaction, self.branch, self.writer.newly_touched())
+        apply_written(self._index, written, self.services.keeper.document_of)
         return self._index.view()
 
 

@@ -11,7 +11,7 @@ was chosen there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 
 from recollect.engine.scope import Scope, scopes_of
@@ -20,26 +20,23 @@ from recollect.errors import InvalidRecordError, RecordExistsError
 from recollect.operations import SCOPED
 from recollect.records.record import Record
 
-Known = Callable[[str], bool]
-
 
 class Naming:
-    """The ids of a scope.
+    """The ids of a scope, as the base of the writer, which provides the records."""
 
-    Args:
-        scope: The scope.
-        known: Returns whether a stored id was ever in use.
-        live: Returns the live record of a stored id, in any scope.
-        qualified: Returns whether any live record has a qualified id.
-    """
+    _scope: Scope
 
-    def __init__(
-        self, scope: Scope, known: Known, live: Callable[[str], Record | None], qualified: Callable[[], bool]
-    ) -> None:
-        self._scope = scope
-        self._known = known
-        self._live = live
-        self._qualified = qualified
+    def live(self, record_id: str) -> Record | None:
+        """Return the live record of a stored id, in any scope."""
+        raise NotImplementedError
+
+    def _known(self, record_id: str) -> bool:
+        """Return whether a stored id was ever in use."""
+        raise NotImplementedError
+
+    def _any_qualified(self) -> bool:
+        """Return whether any live record has a qualified id."""
+        raise NotImplementedError
 
     def candidate_ids(self, draft: Draft) -> Iterator[str]:
         """Yield the stored ids that a draft is looked up under first."""
@@ -48,16 +45,16 @@ class Naming:
             with suppress(InvalidRecordError):  # the id is too long for this scope
                 yield self._scope.qualified(draft.record.id)
 
-    def stored(self, record_id: str) -> Iterator[str]:
+    def stored_under(self, record_id: str) -> Iterator[str]:
         """Return the stored ids that the scope shows as this id."""
         return self._scope.stored_ids(record_id, self._known)
 
-    def find(self, record_id: str) -> Record | None:
+    def shown(self, record_id: str) -> Record | None:
         """Return the live record that the scope shows under an id; None if there is none."""
         if not self._scope.fixed:
-            return self._live(record_id)
-        for stored in self.stored(record_id):
-            record = self._live(stored) if self._known(stored) else None
+            return self.live(record_id)
+        for stored in self.stored_under(record_id):
+            record = self.live(stored) if self._known(stored) else None
             if record is not None and self._scope.admits(record):
                 return record
         return None
@@ -67,10 +64,10 @@ class Naming:
         if not self._scope.fixed:
             return self._known(record_id)
         if draft.is_derived(record_id):  # only records of the scope have it
-            return any(self._known(each) for each in self.stored(record_id))
-        if any(self._known(each) for each in self.stored(record_id) if each != record_id):
+            return any(self._known(each) for each in self.stored_under(record_id))
+        if any(self._known(each) for each in self.stored_under(record_id) if each != record_id):
             return True
-        return self.find(record_id) is not None
+        return self.shown(record_id) is not None
 
     def free(self, record_id: str, draft: Draft) -> str:
         """Return the stored id for a draft that the scope is to show under `record_id`.
@@ -83,10 +80,10 @@ class Naming:
             if (shadowing := self.shadowing(record_id, draft)) is not None:
                 raise RecordExistsError(shadowing.id, shadowing.hash)
             return record_id
-        if draft.is_derived(record_id) and (not self._known(record_id) or self._live(record_id) is None):
+        if draft.is_derived(record_id) and (not self._known(record_id) or self.live(record_id) is None):
             return record_id
-        for stored in self.stored(record_id):
-            if stored != record_id and (not self._known(stored) or self._live(stored) is None):
+        for stored in self.stored_under(record_id):
+            if stored != record_id and (not self._known(stored) or self.live(stored) is None):
                 return stored
         return self._scope.qualified(record_id)  # raises InvalidRecordError
 
@@ -112,11 +109,11 @@ class Naming:
 
     def _other(self, record_id: str, record: Record) -> Record | None:
         """Return another live record that a scope of `record`, equal to or narrower than ours, shows under its id."""
-        for scope in scopes_of(record) if self._qualified() else ():
+        for scope in scopes_of(record) if self._any_qualified() else ():
             if not set(scope.fixed) >= set(self._scope.fixed):
                 continue
             for stored in scope.stored_ids(scope.shown_id(record_id), self._known):
-                existing = self._live(stored) if stored != record_id and self._known(stored) else None
+                existing = self.live(stored) if stored != record_id and self._known(stored) else None
                 if existing is not None and scope.admits(existing):
                     return existing
         return None

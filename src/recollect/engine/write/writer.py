@@ -61,7 +61,7 @@ _OWNERS = ("user", "agent")
 LAST_POSITION = 2**63 - 1
 
 
-class Writer:
+class Writer(Naming):
     """The writes of one commit.
 
     Attributes:
@@ -107,8 +107,7 @@ class Writer:
 
     def look_up(self, drafts: Sequence[Draft]) -> None:
         """Look up the ids of many drafts together, so that each draft need not query the store for its own."""
-        naming = self._naming
-        ids = dict.fromkeys(stored for draft in drafts for stored in naming.candidate_ids(draft))
+        ids = dict.fromkeys(stored for draft in drafts for stored in self.candidate_ids(draft))
         self._resolved, remaining, all_ids = {}, _RESOLVED_BYTES, list(ids)
         for start in range(0, len(all_ids), _RESOLVED_AT_ONCE):
             found = self._tx.resolve(self._branch, all_ids[start : start + _RESOLVED_AT_ONCE], self._micros)
@@ -125,11 +124,6 @@ class Writer:
                 self._resolved.clear()
             found = self._resolved[record_id] = self._tx.resolve(self._branch, [record_id], self._micros)[record_id]
         return found
-
-    @property
-    def _naming(self) -> Naming:
-        # Not stored: it refers to the writer, and a reference cycle would keep the store from being freed.
-        return Naming(self._scope, self._known, self.live, self._any_qualified)
 
     def _any_qualified(self) -> bool:
         if self._qualified is None:
@@ -194,7 +188,7 @@ class Writer:
             return self.admission.draft(draft)
         except RejectedError:
             requested = draft.record.id
-            self._check_expectation(requested, draft.expect, self._naming.find(requested) if draft.expect else None)
+            self._check_expectation(requested, draft.expect, self.shown(requested) if draft.expect else None)
             raise
 
     # Operations
@@ -209,7 +203,7 @@ class Writer:
 
     def _remember_fact(self, draft: Draft) -> Outcome:
         """Search the candidate ids for the same fact, or else store the draft under the first free one."""
-        requested, naming = draft.record, self._naming
+        requested = draft.record
         others = (
             islice(numbered_ids(requested.id), 1, None) if draft.own_id else derived_ids(requested, 1, draft.id_key)
         )
@@ -217,10 +211,10 @@ class Writer:
         # Store it under this id only, even if another record states the same fact.
         exactly = draft.exact and draft.if_exists != "keep"
         for candidate in chain((requested.id,), others):
-            used = naming.was_used(candidate, draft)
-            existing = naming.find(candidate) if used else None
+            used = self.was_used(candidate, draft)
+            existing = self.shown(candidate) if used else None
             if existing is None:
-                hidden = naming.shadowing(candidate, draft) if free is None else None
+                hidden = self.shadowing(candidate, draft) if free is None else None
                 if hidden is not None and draft.if_exists != "keep" and candidate == requested.id:
                     raise self._exists(hidden)  # "update" and "error" apply to this id, not to the next candidate
                 if free is None and hidden is None:
@@ -269,20 +263,20 @@ class Writer:
         for ordinal in range(_TRIED_FIRST):
             candidate = draft.derived_id(ordinal) if ordinal else draft.record.id
             # A list that is passed again has the forgotten turn with this text at its own ordinal.
-            if self._naming.find(candidate) is None and not search.was_forgotten(candidate):
+            if self.shown(candidate) is None and not search.was_forgotten(candidate):
                 return candidate
         low = high = _TRIED_FIRST
-        while self._naming.was_used(draft.derived_id(high), draft):
+        while self.was_used(draft.derived_id(high), draft):
             low, high = high, high * 2
         while low < high:
             middle = (low + high) // 2
-            used = self._naming.was_used(draft.derived_id(middle), draft)
+            used = self.was_used(draft.derived_id(middle), draft)
             low, high = (middle + 1, high) if used else (low, middle)
         return draft.derived_id(low)
 
     def _create(self, draft: Draft, record_id: str, asked_id: str | None = None) -> Outcome:
         """Store a new record."""
-        record = draft.with_id(self._naming.free(record_id, draft)).record
+        record = draft.with_id(self.free(record_id, draft)).record
         if not draft.exact:
             record = self._with_position(record)
         self._put(record)
@@ -325,7 +319,7 @@ class Writer:
             record = retagged(existing, self._with_position(record), tags_given="tags" in draft.explicit)
         if record == existing:
             return self._outcome(existing, "unchanged")
-        self._naming.check_move(existing, record)
+        self.check_move(existing, record)
         self._put(record)
         return self._outcome(record, "updated")
 
@@ -342,7 +336,7 @@ class Writer:
     def _remember_expecting(self, draft: Draft) -> Outcome:
         """Store a draft with `expect`: only if the id has this hash, or is absent."""
         requested = draft.record.id
-        existing = self._naming.find(requested)
+        existing = self.shown(requested)
         self._check_expectation(
             requested, draft.expect, existing, lambda: self._is_satisfied(draft, existing, earlier=True)
         )
@@ -355,7 +349,7 @@ class Writer:
             if is_turn(record) and record.position is None and record.conversation == existing.conversation:
                 record = record.changed(position=existing.position)
             record = self._with_position(record)
-        self._naming.check_move(existing, record)
+        self.check_move(existing, record)
         self._put(record)
         return self._outcome(record, "updated")
 
@@ -392,7 +386,7 @@ class Writer:
             QuotaError: The changed record does not fit in the quota.
             RejectedError: The policies of the namespace do not allow its text.
         """
-        existing = self._naming.find(record_id)
+        existing = self.shown(record_id)
         if existing is None:
             self._check_expectation(record_id, expect, None)
             raise UnknownRecordError(record_id, self._branch.namespace)
@@ -406,7 +400,7 @@ class Writer:
             raise ScopeError(f"an update of record {record_id!r}", str(self._scope))
         if record == existing:
             return self._outcome(existing, "unchanged")
-        self._naming.check_move(existing, record)
+        self.check_move(existing, record)
         self._put(record)
         return self._outcome(record, "updated")
 
@@ -417,7 +411,7 @@ class Writer:
             ConflictError: `expect` is not met.
             UnknownRecordError: There is none.
         """
-        existing = self._naming.find(record_id)
+        existing = self.shown(record_id)
         self._check_expectation(record_id, expect, existing)
         if existing is None:
             raise UnknownRecordError(record_id, self._branch.namespace)
@@ -500,14 +494,14 @@ class Writer:
             UnknownRecordError: There has never been a record with this id; within a scope, also if it was forgotten.
             ConflictError: `expect` is not met.
         """
-        existing = self._naming.find(record_id)
+        existing = self.shown(record_id)
         self._check_expectation(record_id, expect, existing, lambda: existing is None)
         if existing is not None:
             self._drop(existing.id, "forgotten")
             return self._outcome(existing, "forgotten")
         # Already forgotten or expired is success. Within a scope the former owner of an id is not visible, so a
         # forgotten id is unknown there.
-        for stored in self._naming.stored(record_id):
+        for stored in self.stored_under(record_id):
             due = self._due(stored)
             if due is not None and self._scope.admits(due):
                 self._drop(stored, "expired")
@@ -722,7 +716,7 @@ class Writer:
             self._scope,
             self._micros,
             self._known,
-            self._naming.find,
+            self.shown,
             self._pending.keys(),
             self._turns,
         )

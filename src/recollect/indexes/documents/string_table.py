@@ -143,7 +143,9 @@ class Strings:
         return len(self.pieces)
 
     def __getitem__(self, number: int) -> str:
-        return self.pieces[number].decode("utf-8", "surrogatepass")
+        ends = self.pieces.ends  # read here and not by `Pieces`, since a recall reads many ids
+        begin = ends.item(number - 1) if number else 0
+        return self.pieces.blob[begin : ends.item(number)].tobytes().decode("utf-8", "surrogatepass")
 
     def find(self, text: str) -> int:
         """Return the number of a string, or NONE.

@@ -7,6 +7,7 @@ their types must be exactly those of the C declarations, which is checked here.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from importlib.resources import files
 from typing import Any
@@ -69,20 +70,10 @@ def passed(kind: str, array: NDArray[Any]) -> tuple[Any, int]:
     return ffi.from_buffer(element, array), array.size
 
 
-def flags(array: NDArray[np.bool_]) -> tuple[Any, int]:
-    return passed("flags", array)
-
-
-def numbers(array: NDArray[np.int32]) -> tuple[Any, int]:
-    return passed("numbers", array)
-
-
-def ints(array: NDArray[np.int64]) -> tuple[Any, int]:
-    return passed("ints", array)
-
-
-def octets(array: NDArray[np.uint8]) -> tuple[Any, int]:
-    return passed("octets", array)
+flags = partial(passed, "flags")
+numbers = partial(passed, "numbers")
+ints = partial(passed, "ints")
+octets = partial(passed, "octets")
 
 
 def struct(name: str, **fields: Any) -> Any:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from recollect.engine.follower import RecordFollower
+from recollect.engine.facets import ExpiringIndex, Facet, FacetIndex
 from recollect.engine.outline_results import TreeEntry
+from recollect.engine.reader import Reader
 from recollect.engine.scope import Scope, linked_id
 from recollect.errors import ConflictError
 from recollect.ledger.commits import Branch
 from recollect.operations import ABSENT, ReadTree
-from recollect.records.codec import microseconds
 from recollect.records.nodes import attributes_of, is_node, node_of
 from recollect.records.record import Record
 from recollect.stores.base import ReadView
@@ -45,7 +45,7 @@ class _Node(NamedTuple):
     named: bool
 
 
-class Outlines:
+class Outlines(ExpiringIndex):
     """All outlines of a namespace as a scope sees them. Changed in place: a caller locks it.
 
     A scope has outlines of its own: parents are those of the scope in which a node was stored. A node whose parent is
@@ -62,20 +62,14 @@ class Outlines:
         self._children: dict[str | None, set[str]] = {}
         self._hashes: dict[str, bytes] = {}
         self._shown: dict[str, str] = {}  # stored id -> id
-        self._expiries: dict[str, int] = {}
-        for record in records:
-            self.put(record)
+        super().__init__(records)
 
     def __len__(self) -> int:
         return len(self._nodes)
 
-    def put(self, record: Record) -> None:
-        """Insert the node of a record, or replace it."""
-        self.remove(record.id)
+    def _insert(self, record: Record) -> bool:
         if not is_node(record) or not self._key.scope.admits(record):
-            return
-        if record.expires is not None:
-            self._expiries[record.id] = microseconds(record.expires)
+            return False
         node, node_id = node_of(record), self._key.scope.shown_id(record.id)
         self._shown[record.id] = node_id
         said = said_digest(node.type, attributes_of(record), node.content)
@@ -83,10 +77,9 @@ class Outlines:
         self._nodes[node_id] = _Node(parent, record.order or 0, record.kind, node.title, said, form_digest(node), named)
         self._children.setdefault(parent, set()).add(node_id)
         self._forget_hashes(node_id)
+        return True
 
-    def remove(self, record_id: str) -> None:
-        """Remove the node of a record, if it is there."""
-        self._expiries.pop(record_id, None)
+    def _discard(self, record_id: str) -> None:
         node_id = self._shown.pop(record_id, None)
         if node_id is None:
             return
@@ -101,12 +94,6 @@ class Outlines:
     def nbytes(self) -> int:
         """The approximate memory of the trees, in bytes."""
         return _NODE_BYTES * len(self)
-
-    def at(self, now: int) -> Outlines:
-        """Return the outlines without the nodes that have expired at a time, in microseconds since 1970."""
-        for record_id in [each for each, expiry in self._expiries.items() if expiry <= now]:
-            self.remove(record_id)
-        return self
 
     def children(self, node_id: str | None) -> list[str]:
         """Return the children of a node in their order; of None the nodes at the top."""
@@ -172,11 +159,14 @@ class Outlines:
             at = node.parent
 
 
-def outlines_at(view: ReadView, key: OutlineOf, now: int) -> Outlines:
-    """Return the outlines, read from all of their records."""
+def _outlines_at(view: ReadView, key: OutlineOf, now: int) -> Outlines:
     return Outlines(key, view.select(key.branch, key.scope.filter, order="id", now=now))
 
 
-def outlines_follower() -> RecordFollower[OutlineOf, Outlines]:
-    """Return the trees of the outlines of a store, caught up by the log."""
-    return RecordFollower(_MOST_BYTES, outlines_at)
+def _read_tree(reader: Reader, operation: ReadTree) -> list[TreeEntry]:
+    key = OutlineOf(reader.branch, reader.scope)
+    return reader.followed(INDEX.name, key, lambda outlines, now: outlines.at(now).read(operation))
+
+
+INDEX = FacetIndex("outlines", _MOST_BYTES, _outlines_at)
+FACET = Facet(INDEX, {ReadTree: _read_tree})

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from recollect.engine.follower import Follower, caught_up
+from recollect.engine.facets import FacetIndex
+from recollect.filters.tree import EVERYTHING
 from recollect.ledger.commits import Branch
 from recollect.records.codec import microseconds
 from recollect.records.graph import NODE, RELATION, SAME_AS, Relation, entity_id, relation_of
 from recollect.records.record import Record
-from recollect.stores.base import View
+from recollect.stores.base import ReadView
 from recollect.text.entities import EXTRACTOR, entities
 
 #: Limit on the memory of all mention indexes together, in bytes.
@@ -63,6 +64,12 @@ class Noted(NamedTuple):
     relation: Relation | None
 
 
+class MentionsOf(NamedTuple):
+    """What decides which records an index of mentions has: those of all scopes of a branch."""
+
+    branch: Branch
+
+
 class MentionIndex:
     """The mentions of a branch.
 
@@ -96,6 +103,11 @@ class MentionIndex:
             self.of_entity.setdefault(each.id, {})[record.id] = None
         if relation is not None and relation.type == SAME_AS:
             self.same[record.id] = relation
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate memory of the index, in bytes."""
+        return _RECORD_BYTES * len(self.records) + _MENTION_BYTES * self.mentions
 
     def remove(self, record_id: str) -> None:
         """Remove what is kept of a record, if there is anything."""
@@ -139,22 +151,9 @@ def _mentioned(record: Record) -> Iterator[NamedEntity]:
     yield from found.values()
 
 
-class MentionKeeper(Follower[Branch, MentionIndex]):
-    """The mention indexes of a store, caught up by the log. A query must hold the lock of the entry."""
+def mentions_at(view: ReadView, key: MentionsOf, now: int) -> MentionIndex:
+    """Return the mentions of all records of a branch."""
+    return MentionIndex(view.select(key.branch, EVERYTHING, order="id", now=now))
 
-    def __init__(self) -> None:
-        super().__init__(_MOST_BYTES)
 
-    def start(self, view: View, branch: Branch, key: Branch) -> MentionIndex:
-        """Read all records."""
-        return MentionIndex(Record.load(stored.payload) for _, stored in view.versions(branch))
-
-    def catch_up(
-        self, value: MentionIndex, view: View, branch: Branch, key: Branch, tag: tuple[int, bytes]
-    ) -> MentionIndex | None:
-        """Read the records that were changed."""
-        return value if caught_up(value, view, branch, tag) else None
-
-    def nbytes(self, value: MentionIndex) -> int:
-        """Return the approximate memory of an index, in bytes."""
-        return _RECORD_BYTES * len(value.records) + _MENTION_BYTES * value.mentions
+INDEX = FacetIndex("mentions", _MOST_BYTES, mentions_at)

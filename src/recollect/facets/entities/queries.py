@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 from recollect.engine.entity_results import Edge, EntityGraph, EntitySummary, EntityView, Mentioning
-from recollect.engine.index.mentions import MentionIndex, Noted
+from recollect.engine.facets import Facet
+from recollect.engine.reader import Reader
 from recollect.engine.scope import Scope
+from recollect.facets.entities.mentions import INDEX, MentionIndex, MentionsOf, Noted
 from recollect.operations import SCOPED, Entities, EntityOf, Neighbours, Paths
 from recollect.records.codec import datetime_of
-from recollect.records.graph import SAME_AS, entity_id
+from recollect.records.graph import NODE, RELATION, SAME_AS, entity_id
 
 #: Maximum number of paths that are returned, and of steps that are tried to find them.
 MOST_PATHS, _MOST_STEPS = 100, 1_000_000
@@ -195,3 +198,28 @@ def _names_an_alias(noted: Noted) -> bool:
 
 def _time(noted: Noted) -> int:
     return _NO_TIME if noted.micros is None else noted.micros
+
+
+def _on_mentions(query: Callable[[Mentions, Any], Any]) -> Callable[[Reader, Any], Any]:
+    """Return what executes an operation on the mentions that a scope sees."""
+
+    def read(reader: Reader, operation: Any) -> Any:
+        return reader.followed(
+            INDEX.name,
+            MentionsOf(reader.branch),
+            lambda index, now: query(Mentions(index, reader.scope, now), operation),
+        )
+
+    return read
+
+
+FACET = Facet(
+    INDEX,
+    {
+        Entities: _on_mentions(Mentions.entities),
+        EntityOf: _on_mentions(Mentions.entity),
+        Neighbours: _on_mentions(Mentions.neighbours),
+        Paths: _on_mentions(Mentions.paths),
+    },
+    names=(NODE, RELATION),
+)

@@ -1,0 +1,120 @@
+"""The registry of facets: what lies beside the records, such as a glossary or outlines, each in a folder of its own.
+
+The engine knows a facet by what it registers here. Its operations are executed like every other one: in the present, in
+a batch and in the past (`engine.reader.Reader`), on an index that is derived from records and caught up by the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+from recollect.engine.follower import Sized
+from recollect.operations import Operation
+from recollect.records.codec import microseconds
+from recollect.records.record import Record
+from recollect.stores.base import ReadView
+
+
+class FacetIndex(NamedTuple):
+    """An index that a facet derives from records.
+
+    Attributes:
+        name: Its name in statistics.
+        budget_bytes: Limit on the memory of all indexes of this kind together, in bytes.
+        at: Returns the index of a key, derived from the records of a view that are valid at a time (microseconds since
+            1970). The key has a `branch`, and says which records the index has.
+    """
+
+    name: str
+    budget_bytes: int
+    at: Callable[[ReadView, Any, int], Sized]
+
+
+@dataclass(frozen=True)
+class Facet:
+    """What the engine knows of a facet.
+
+    Attributes:
+        index: Its index, if it has one.
+        reads: How each of its operations is executed on a `Reader`.
+        names: The kinds of its records whose texts are names: no policy judges them.
+        never_erased: The kinds of its records that an erasure by filter leaves, such as a counter.
+        own_quota: The reserved namespace of its records, if that can have a quota of its own.
+    """
+
+    index: FacetIndex | None = None
+    reads: Mapping[type[Operation], Callable[[Any, Any], Any]] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    never_erased: tuple[str, ...] = ()
+    own_quota: str | None = None
+
+
+#: The facets, in the order in which they were registered.
+FACETS: list[Facet] = []
+#: The kinds of records whose texts are names, and the reserved namespaces that can have a quota of their own.
+NAMES: set[str] = set()
+OWN_QUOTAS: set[str] = set()
+
+
+def register(*facets: Facet) -> None:
+    """Add facets. Stores that are open already do not have them."""
+    for facet in facets:
+        FACETS.append(facet)
+        NAMES.update(facet.names)
+        if facet.own_quota is not None:
+            OWN_QUOTAS.add(facet.own_quota)
+
+
+def indexes() -> Iterator[FacetIndex]:
+    """Yield the indexes of the facets."""
+    return (facet.index for facet in FACETS if facet.index is not None)
+
+
+def read_of(kind: type[Operation]) -> Callable[[Any, Any], Any] | None:
+    """Return how an operation of a facet is executed on a `Reader`; None if it is not one of a facet."""
+    return next((facet.reads[kind] for facet in FACETS if kind in facet.reads), None)
+
+
+class ExpiringIndex:
+    """The base of an index that is derived from records one by one, and drops those that have expired.
+
+    It is changed in place: a caller locks it.
+
+    Args:
+        records: The records.
+    """
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._expiries: dict[str, int] = {}
+        for record in records:
+            self.put(record)
+
+    def put(self, record: Record) -> None:
+        """Insert a record, or replace it."""
+        self.remove(record.id)
+        if self._insert(record) and record.expires is not None:
+            self._expiries[record.id] = microseconds(record.expires)
+
+    def remove(self, record_id: str) -> None:
+        """Remove a record, if it is there."""
+        self._expiries.pop(record_id, None)
+        self._discard(record_id)
+
+    def at(self, now: int) -> Self:
+        """Return the index without the records that have expired at a time, in microseconds since 1970.
+
+        They are not needed again: the time of the reads of a store never goes back.
+        """
+        for record_id in [each for each, expiry in self._expiries.items() if expiry <= now]:
+            self.remove(record_id)
+        return self
+
+    def _insert(self, record: Record) -> bool:
+        """Insert a record that is not there; False if the index does not show it."""
+        raise NotImplementedError
+
+    def _discard(self, record_id: str) -> None:
+        """Remove a record, if it is there."""
+        raise NotImplementedError

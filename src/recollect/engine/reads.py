@@ -1,0 +1,133 @@
+"""The reading operations, each written once: the present, a batch and the past are different `Reader`s."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from recollect.engine.read.queries import Reading
+from recollect.engine.reader import CommittedReader, Reader, check_whole
+from recollect.engine.results import Hits, RecordList
+from recollect.engine.similar_results import Similar
+from recollect.ledger.proofs import Proof
+from recollect.ledger.receipts import Receipt as ReceiptForm
+from recollect.operations import (
+    Changes,
+    Count,
+    Find,
+    FindSimilar,
+    Get,
+    GetPolicies,
+    GetQuota,
+    Grep,
+    Namespaces,
+    Now,
+    OpenExport,
+    Operation,
+    Prove,
+    ReadHead,
+    Recall,
+    Receipt,
+    Stats,
+    ValidUntil,
+    Zone,
+)
+from recollect.records.record import Record
+from recollect.zones import name_of
+
+#: Executes a reading operation on a `Reader`.
+Read: TypeAlias = Callable[[Any, Any], Any]
+
+
+def get(reader: Reader, operation: Get) -> Record | None:
+    """Return the record that the scope shows under an id."""
+
+    def read(reading: Reading) -> Record | None:
+        record = reading.get(operation)
+        if record is not None:
+            reader.note_uses(reading, [record.id])
+        return record
+
+    return reader.on_view(read)
+
+
+def recall(reader: Reader, operation: Recall) -> Hits:
+    """Return the hits of a question."""
+    reader.intake.limits.check_question(operation.question)
+    if operation.reference is None:
+        operation = operation.with_reference(reader.now)
+    notes = reader.embed_missing() if operation.wait_for_vectors else ()
+
+    def read(reading: Reading) -> Hits:
+        hits = reading.recall(operation)
+        if hits:
+            reader.note_uses(reading, [hit.record.id for hit in hits])
+        more = notes + reading.notes
+        return replace(hits, plan=replace(hits.plan, notes=hits.plan.notes + more)) if more else hits
+
+    return reader.on_vectors(operation.question, read)
+
+
+def find_similar(reader: Reader, operation: FindSimilar) -> Similar:
+    """Return what is most similar to a text: by the vectors, or without any by the words."""
+    reader.intake.limits.check_question(operation.text)
+    notes = reader.embed_candidates(operation.where) if operation.embed else ()
+
+    def read(reading: Reading) -> Similar:
+        found = reading.similar(operation)
+        reader.note_uses(reading, [each.record.id for each in found.found])
+        return replace(found, notes=notes + found.notes + reading.notes)
+
+    return reader.on_vectors(operation.text, read)
+
+
+def grep(reader: Reader, operation: Grep) -> RecordList:
+    """Return the records that match a full-text query."""
+    reader.intake.limits.check_query(operation.query)
+    return reader.grep(operation)
+
+
+def prove(reader: CommittedReader, operation: Prove) -> Proof:
+    """Return a proof that a record is stored or not."""
+    check_whole(reader.scope, "a proof, which covers the whole namespace,")
+    return reader.prove(operation)
+
+
+def receipt(reader: CommittedReader, operation: Receipt) -> ReceiptForm:
+    """Return the receipt of an answer."""
+    check_whole(reader.scope, "a receipt, which covers the whole namespace,")
+    return reader.receipt(operation)
+
+
+def _on_view(query: Callable[[Reading, Any], Any]) -> Read:
+    """Return what executes an operation that reads commits, settings, or records by their ids."""
+    return lambda reader, operation: reader.on_view(lambda reading: query(reading, operation))
+
+
+def _on_records(query: Callable[[Reading, Any], Any]) -> Read:
+    """Return what executes an operation with a filter."""
+    return lambda reader, operation: reader.on_records(lambda reading: query(reading, operation), operation)
+
+
+#: How each reading operation of the engine is executed. Those of the facets are registered in `engine.facets`.
+READS: dict[type[Operation], Read] = {
+    Get: get,
+    Find: _on_records(Reading.find),
+    Count: _on_records(Reading.count),
+    Recall: recall,
+    FindSimilar: find_similar,
+    Grep: grep,
+    ValidUntil: lambda reader, operation: reader.on_index(lambda reading: reading.valid_until(operation)),
+    Stats: lambda reader, operation: reader.on_records(lambda reading: reading.stats(operation)),
+    ReadHead: _on_view(Reading.head),
+    GetQuota: _on_view(Reading.quota),
+    GetPolicies: _on_view(Reading.policies),
+    Namespaces: _on_view(Reading.namespaces),
+    Changes: _on_view(Reading.changes),
+    OpenExport: lambda reader, operation: reader.export(),
+    Prove: prove,
+    Receipt: receipt,
+    Now: lambda reader, operation: reader.now,
+    Zone: lambda reader, operation: name_of(reader.intake.zone),
+}

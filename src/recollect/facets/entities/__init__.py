@@ -1,0 +1,1 @@
+"""Who and what the records mention: entities, their relations and aliases."""
