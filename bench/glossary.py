@@ -15,9 +15,9 @@ from typing import Any
 
 import recollect
 from bench.measuring import versions
-from recollect.indexes.terms.occurrences import Names, tokens
+from recollect.facets.glossary.index.occurrences import Names, tokens
+from recollect.facets.glossary.records import term_fields
 from recollect.memory.glossary.glossary import Glossary
-from recollect.records.terms import term_fields
 
 _VOCABULARY, _QUESTIONS, _REPEATS = 20_000, 500, 7
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -14,9 +14,9 @@ import numpy as np
 
 from bench.corpus import corpus
 from bench.measuring import told, versions
+from recollect.facets.sdr.index.encoding import BITS, SparseRows, encoded
+from recollect.facets.sdr.index.index import SdrIndex
 from recollect.indexes.fixed_point import SHARE_BITS
-from recollect.indexes.sdr.encoding import BITS, SparseRows, encoded
-from recollect.indexes.sdr.index import SdrIndex
 from recollect.text.fnv import fnv1a
 
 #: Sentences of a text: taken in turn.

@@ -17,9 +17,9 @@ import recollect
 from bench.corpus import corpus, questions
 from bench.measuring import milliseconds, percentile, told, versions
 from bench.reading import WORDS, best_ms, reading
-from recollect.indexes.sdr import with_native as native_sdr
-from recollect.indexes.sdr.encoding import BYTES, WHOLE, SparseRows, encoded, encoded_all, packed
-from recollect.indexes.sdr.index import SdrIndex
+from recollect.facets.sdr.index import with_native as native_sdr
+from recollect.facets.sdr.index.encoding import BYTES, WHOLE, SparseRows, encoded, encoded_all, packed
+from recollect.facets.sdr.index.index import SdrIndex
 
 K = 10
 ROUNDS, READINGS = 7, 10

@@ -30,7 +30,7 @@ from recollect.evaluation.answerability import renamed
 from recollect.evaluation.metrics import auroc
 from recollect.evaluation.retrievers import text_of
 from recollect.evaluation.run import answerable
-from recollect.indexes.sdr.texts import SdrTexts
+from recollect.facets.sdr.index.texts import SdrTexts
 from recollect.records.record import Record
 
 Floats = NDArray[np.float64]

@@ -19,9 +19,10 @@ from tests.examples import some
 import recollect
 from recollect import filters as f
 from recollect import operations as ops
+from recollect.arguments.json_form import form_named
 from recollect.embedding.hashed import Hashed
 from recollect.engine.handlers import Handler, Reads, Writes, handler_of
-from recollect.engine.result_json import _form, result_from_json, result_to_json
+from recollect.engine.result_json import result_from_json, result_to_json
 from recollect.engine.results import Export, Moment, Report
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnsupportedError
 from recollect.ledger.commits import Snapshot
@@ -250,7 +251,7 @@ class TestEveryCallIsAnOperation:
         for kind in REGISTRY.values():
             assert isinstance(handler_for(kind), Handler)
             assert kind.result or kind in (ops.ExecuteBatch, ops.At)
-            assert not kind.result or callable(_form(kind.result).to_json), kind.name
+            assert not kind.result or callable(form_named(kind.result).to_json), kind.name
 
     def test_what_has_a_past_can_be_executed_there_and_nothing_else_can(self) -> None:
         """What is written once for all readers has a past; nothing else can have one."""

@@ -13,13 +13,13 @@ from tests import fresh
 
 import recollect
 from recollect.doctor import examine
+from recollect.facets.sdr.index import types as sdr_types
 from recollect.indexes import fixed_point, parameters
 from recollect.indexes.documents import columns
 from recollect.indexes.kernels import choose
 from recollect.indexes.kernels.factors import BY_KIND
 from recollect.indexes.kernels.native import library, sources
 from recollect.indexes.kernels.types import RATIO_BITS, RAW
-from recollect.indexes.sdr import types as sdr_types
 from recollect.indexes.words import segment
 from recollect.text.answers import ASKS, INSTRUCTION, Kind
 

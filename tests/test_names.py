@@ -98,7 +98,7 @@ def test_the_check_of_names_notices_what_is_nowhere() -> None:
         "hits.plan.colour",
         "memory.hold()",
         "engine/writing.py",
-        "facets/",
+        "plugins/",
         "recollect.aio",
     ]
     there = [

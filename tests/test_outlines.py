@@ -30,6 +30,8 @@ from recollect.errors import (
     UnknownRecordError,
     UnsupportedError,
 )
+from recollect.facets.outline.text import org
+from recollect.facets.outline.text.nodes import MAX_DEPTH, Node, from_json, node_hash, said_digest
 from recollect.memory.outline.aligning import GAP, ranked
 from recollect.memory.outline.outline import Outline
 from recollect.stores.memory import MemoryStore
@@ -37,8 +39,6 @@ from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteView
 from recollect.testing import memory_on
 from recollect.testing.internals import beside
-from recollect.text.outlines import org
-from recollect.text.outlines.nodes import MAX_DEPTH, Node, from_json, node_hash, said_digest
 
 ORG = """#+TITLE: House
 * Boats :sea:

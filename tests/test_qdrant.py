@@ -25,8 +25,8 @@ from recollect.errors import (
     StoreServerError,
     UnsupportedError,
 )
+from recollect.facets.glossary.index.index import K1, B
 from recollect.facets.glossary.stored import words
-from recollect.indexes.terms.index import K1, B
 from recollect.memory.glossary.values import stated
 from recollect.qdrant import QdrantGlossary, check_server
 from recollect.qdrant.points import LENGTH, point_of, token_number, weights

@@ -36,8 +36,8 @@ from recollect.errors import (
     StoreIOError,
     UnknownRecordError,
 )
-from recollect.indexes.sdr.splitting import LONGEST, split
-from recollect.operations import RecallSdrs
+from recollect.facets.sdr.index.splitting import LONGEST, split
+from recollect.facets.sdr.operations import RecallSdrs
 from recollect.sdr import SDRMemory, SdrText, encode, explain, hamming, overlap, read_table, rule_score, write_table
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore

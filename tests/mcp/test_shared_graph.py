@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.records.graph import Entity, Graph, Relation, node, observation
+from recollect.facets.entities.graph import Entity, Graph, Relation, node, observation
 from recollect.server.mcp.graph import SharedGraph
 
 ANA = Entity("Ana", "person", ("likes tea", "lives in Oslo"))

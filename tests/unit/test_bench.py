@@ -35,8 +35,8 @@ from bench.stalls import stalls
 from tests.examples import FULL, in_full
 from torture.worst_cases import Case
 
-from recollect.indexes.sdr.encoding import encoded, encoded_all, packed
-from recollect.indexes.sdr.index import SdrIndex
+from recollect.facets.sdr.index.encoding import encoded, encoded_all, packed
+from recollect.facets.sdr.index.index import SdrIndex
 from recollect.text.words import terms
 
 NOUNS = "lighthouse ferry harbour baker orchard violin glacier library saddle teapot compass meadow".split()

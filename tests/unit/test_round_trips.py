@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from recollect import errors
 from recollect import filters as f
+from recollect.arguments.json_form import form_of
 from recollect.engine.quota import Quota
 from recollect.engine.results import Export, Failed, Hits, NamespaceHead, Outcome, Report
 from recollect.errors import InvalidOperationError, InvalidRecordError, RecollectError
@@ -126,7 +127,7 @@ def test_json_of_something_else_is_refused(kind: Any, data: Any) -> None:
     if kind is Quota and data == {}:
         return  # a quota without limits
     with pytest.raises(InvalidOperationError, match="is not the JSON form"):
-        kind.from_json(data)
+        form_of(kind).from_json(data)
 
 
 @pytest.mark.parametrize("data", [None, [], {}, {"error": "scope"}, {"error": "scope", "message": "", "args": 1}])

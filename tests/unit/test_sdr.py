@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.indexes.sdr.encoding import (
+from recollect.facets.sdr.index.encoding import (
     RULE,
     WHOLE,
     Encoder,

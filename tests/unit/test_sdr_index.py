@@ -13,12 +13,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from tests.examples import some
 from tests.unit.test_sdr import LONG
 
+from recollect.facets.sdr.index import with_native as native_sdr
+from recollect.facets.sdr.index import with_numpy as numpy_sdr
+from recollect.facets.sdr.index.encoding import BITS, RULE, WHOLE, Encoder, encoded, encoded_all, grams
+from recollect.facets.sdr.index.index import FoundRow, SdrIndex
+from recollect.facets.sdr.index.types import BestRows, Query, SdrBase, SdrKernels, SdrRows
 from recollect.indexes.fixed_point import SHARE_BITS
-from recollect.indexes.sdr import with_native as native_sdr
-from recollect.indexes.sdr import with_numpy as numpy_sdr
-from recollect.indexes.sdr.encoding import BITS, RULE, WHOLE, Encoder, encoded, encoded_all, grams
-from recollect.indexes.sdr.index import FoundRow, SdrIndex
-from recollect.indexes.sdr.types import BestRows, Query, SdrBase, SdrKernels, SdrRows
 
 COMPILED = native_sdr.NativeSdr()
 KERNELS: list[SdrKernels] = [numpy_sdr.KERNELS, COMPILED]
@@ -54,7 +54,7 @@ def index_of(held: dict[int, frozenset[int]], kernels: SdrKernels) -> SdrIndex:
 @pytest.fixture
 def merging(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bases are made of few rows already."""
-    monkeypatch.setattr("recollect.indexes.sdr.index._TAIL", 3)
+    monkeypatch.setattr("recollect.facets.sdr.index.index._TAIL", 3)
 
 
 HELD = st.dictionaries(st.integers(-5, 40), ROWS, max_size=20)

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import some
 
-from recollect.indexes.terms.index import EXACT, K1, B, TermIndex
-from recollect.indexes.terms.names import DEPTH, NameTrie
-from recollect.indexes.terms.occurrences import Names, tokens
+from recollect.facets.glossary.index.index import EXACT, K1, B, TermIndex
+from recollect.facets.glossary.index.names import DEPTH, NameTrie
+from recollect.facets.glossary.index.occurrences import Names, tokens
 from recollect.text.words import terms as words_of
 
 

@@ -6,13 +6,12 @@ each call do not use them, so that they take one step.
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 from collections.abc import Callable
 from typing import Any, TypeGuard, TypeVar
 
-from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError
+from recollect.errors import InvalidArgumentError
 
 #: The longest `ttl`, in seconds: a hundred years.
 MAX_TTL_S = 3_155_760_000
@@ -121,25 +120,3 @@ def file_path(name: str, value: object) -> str:
     if not isinstance(path, str) or not path or "\0" in path or path == ":memory:":
         raise InvalidArgumentError(name, value, "must be the path of a file")
     return os.path.abspath(path)
-
-
-def json_form(what: str) -> Callable[[F], F]:
-    """Make a function that rebuilds a value from its JSON form raise InvalidOperationError for anything else.
-
-    Args:
-        what: The value, for the message, such as "hits".
-    """
-
-    def decorated(rebuild: F) -> F:
-        @functools.wraps(rebuild)
-        def checked(*args: Any) -> Any:
-            try:
-                return rebuild(*args)
-            except RecollectError:
-                raise
-            except (LookupError, TypeError, ValueError, AttributeError) as error:
-                raise InvalidOperationError(args[-1], f"is not the JSON form of {what}") from error
-
-        return checked  # type: ignore[return-value]
-
-    return decorated

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from recollect.arguments.checks import json_form
-from recollect.engine.results import record_from_json, record_json
+from recollect.arguments.json_form import JsonForm, is_result, json_form
 from recollect.ledger.commits import Commit
 from recollect.records.record import FIELD_NAMES, Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
+class Restored(JsonForm, what="a rollback"):
     """The result of a rollback or of a revert.
 
     Attributes:
@@ -30,24 +29,8 @@ class Restored:
     erased: tuple[str, ...] = ()
     damaged: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
-            "seq": self.seq,
-            "changed": self.changed,
-            "conflicts": list(self.conflicts),
-            "erased": list(self.erased),
-            "damaged": list(self.damaged),
-        }
 
-    @classmethod
-    @json_form("a rollback")
-    def from_json(cls, data: Mapping[str, Any]) -> Restored:
-        """Rebuild a result from its JSON form."""
-        lists = {name: tuple(data[name]) for name in ("conflicts", "erased", "damaged")}
-        return cls(seq=data["seq"], changed=data["changed"], **lists)
-
-
+@is_result()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
     """The result of an erasure.
@@ -97,7 +80,7 @@ class Erased:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedRecord:
+class ChangedRecord(JsonForm, what="a changed record"):
     """A record that two moments have in different versions.
 
     Attributes:
@@ -118,9 +101,13 @@ class ChangedRecord:
         """The names of the fields that differ."""
         return tuple(name for name in FIELD_NAMES if getattr(self.before, name) != getattr(self.after, name))
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form, with the names of the fields that differ."""
+        return {**JsonForm.to_json(self), "fields": list(self.fields)}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(JsonForm, what="a difference"):
     """How two moments differ. The records are sorted by id.
 
     Attributes:
@@ -138,35 +125,9 @@ class Difference:
     def __bool__(self) -> bool:
         return bool(self.added or self.changed or self.removed or self.erased)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
-            "added": list(map(record_json, self.added)),
-            "changed": [
-                {"before": record_json(each.before), "after": record_json(each.after), "fields": list(each.fields)}
-                for each in self.changed
-            ],
-            "removed": list(map(record_json, self.removed)),
-            "erased": list(self.erased),
-        }
-
-    @classmethod
-    @json_form("a difference")
-    def from_json(cls, data: Mapping[str, Any]) -> Difference:
-        """Rebuild a difference from its JSON form."""
-        return cls(
-            added=tuple(map(record_from_json, data["added"])),
-            changed=tuple(
-                ChangedRecord(before=record_from_json(each["before"]), after=record_from_json(each["after"]))
-                for each in data["changed"]
-            ),
-            removed=tuple(map(record_from_json, data["removed"])),
-            erased=tuple(data["erased"]),
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordVersion:
+class RecordVersion(JsonForm, what="a version of a record"):
     """What a commit did to a record.
 
     Attributes:
@@ -180,22 +141,6 @@ class RecordVersion:
     cause: str
     record: Record | None
     erased: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        record = None if self.record is None else record_json(self.record)
-        return {"commit": self.commit.to_json(), "cause": self.cause, "record": record, "erased": self.erased}
-
-    @classmethod
-    @json_form("a version of a record")
-    def from_json(cls, data: Mapping[str, Any]) -> RecordVersion:
-        """Rebuild a version from its JSON form."""
-        return cls(
-            commit=Commit.from_json(data["commit"]),
-            cause=data["cause"],
-            record=None if data["record"] is None else record_from_json(data["record"]),
-            erased=data["erased"],
-        )
 
 
 class Deviation(NamedTuple):
@@ -218,7 +163,7 @@ class Deviation(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
+class Replayed(JsonForm, what="a replay"):
     """The result of replaying a receipt.
 
     Attributes:
@@ -252,10 +197,3 @@ class Replayed:
             "rules_changed": self.rules_changed,
             "deviations": [each._asdict() for each in self.deviations],
         }
-
-    @classmethod
-    @json_form("a replay")
-    def from_json(cls, data: Mapping[str, Any]) -> Replayed:
-        """Rebuild a result from its JSON form."""
-        deviations = tuple(Deviation(**each) for each in data["deviations"])
-        return cls(rules_changed=data["rules_changed"], deviations=deviations)

@@ -5,11 +5,9 @@ They are read inside the transaction of each write. `write.admission` applies th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-from recollect.arguments.checks import json_form
+from recollect.arguments.json_form import JsonForm
 from recollect.engine.settings import read_setting, write_setting
 from recollect.ledger.commits import Branch
 from recollect.operations import Redaction, SetPolicies
@@ -21,7 +19,7 @@ _NAME = "policies"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policies:
+class Policies(JsonForm, what="policies"):
     """The policies of a namespace.
 
     Attributes:
@@ -42,16 +40,6 @@ class Policies:
     def __post_init__(self) -> None:
         checked = SetPolicies(redaction=self.redaction, categories=self.categories, salience=self.salience)
         object.__setattr__(self, "categories", checked.categories)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {**asdict(self), "categories": list(self.categories)}
-
-    @classmethod
-    @json_form("policies")
-    def from_json(cls, data: Mapping[str, Any]) -> Policies:
-        """Rebuild policies from their JSON form."""
-        return cls(**data)
 
 
 #: The policies of a namespace that has set none.

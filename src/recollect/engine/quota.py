@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from recollect.arguments.checks import MAX_COUNT, is_integer, json_form
+from recollect.arguments.checks import MAX_COUNT, is_integer
+from recollect.arguments.json_form import JsonForm
 from recollect.engine.facets import OWN_QUOTAS
 from recollect.engine.settings import read_setting, write_setting
 from recollect.errors import InvalidArgumentError
@@ -22,7 +22,7 @@ LEAST_IMPORTANT: WhenFull = "least important"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quota:
+class Quota(JsonForm, what="a quota"):
     """The quota of a namespace.
 
     Attributes:
@@ -65,16 +65,6 @@ class Quota:
         29
         """
         return int(limit * Fraction(repr(self.low_water)))  # the decimal as it was written: 100 * 0.29 is below 29
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self)
-
-    @classmethod
-    @json_form("a quota")
-    def from_json(cls, data: Mapping[str, Any]) -> Quota:
-        """Rebuild a quota from its JSON form."""
-        return cls(**data)
 
 
 def quota_of(view: ReadView, branch: Branch) -> Quota | None:

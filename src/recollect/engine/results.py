@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, get_args, overload
 
-from recollect.arguments.checks import json_form
+from recollect.arguments.json_form import Form, JsonForm, is_result, json_form, register_form
 from recollect.errors import (
     ClosedError,
     InvalidRecordError,
@@ -78,7 +78,7 @@ class VectorCounts(TypedDict):
 
 @shows_itself
 @dataclass(frozen=True, slots=True, repr=False)
-class Outcome:
+class Outcome(JsonForm, what="an outcome"):
     """The effect of a write on one record.
 
     Attributes:
@@ -128,20 +128,6 @@ class Outcome:
             out["sources"] = list(self.sources)
         return out
 
-    @classmethod
-    @json_form("an outcome")
-    def from_json(cls, data: Mapping[str, Any]) -> Outcome:
-        """Rebuild an outcome from its JSON form."""
-        record, verdict = data["record"], data.get("verdict")
-        return cls(
-            None if record is None else record_from_json(record),
-            data["status"],
-            tuple(data.get("differing", ())),
-            data.get("asked_id"),
-            None if verdict is None else Verdict(verdict["policy"], verdict["reason"], tuple(verdict["found"])),
-            tuple(data.get("sources", ())),
-        )
-
 
 class Failed(NamedTuple):
     """An item that was not stored.
@@ -167,6 +153,7 @@ class Failed(NamedTuple):
         return cls(_item_from_json(data["item"]), data["place"], RecollectError.from_json(data))
 
 
+@is_result()
 @shows_itself
 @dataclass(frozen=True, slots=True, repr=False)
 class Report:
@@ -231,7 +218,7 @@ class Word(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class Why(JsonForm, what="an explanation"):
     """The explanation of a hit's score.
 
     Attributes:
@@ -255,13 +242,6 @@ class Why:
         out = {"shares": dict(self.shares), "words": [word._asdict() for word in self.words]}
         return {**out, "replaces": list(self.replaces)} if self.replaces else out
 
-    @classmethod
-    @json_form("an explanation")
-    def from_json(cls, data: Mapping[str, Any]) -> Why:
-        """Rebuild an explanation from its JSON form."""
-        words = [Word(**{**word, "lent_by": tuple(word["lent_by"])}) for word in data["words"]]
-        return cls(data["shares"], tuple(words), tuple(data.get("replaces", ())))
-
 
 def _described(word: Word) -> str:
     out = f"{word.word} as {word.like}" if word.like else word.word
@@ -274,7 +254,7 @@ def _described(word: Word) -> str:
 
 @shows_itself
 @dataclass(frozen=True, slots=True, repr=False)
-class Hit:
+class Hit(JsonForm, what="a hit"):
     """A record that answers a question.
 
     Attributes:
@@ -299,24 +279,9 @@ class Hit:
         record = self.record
         return f"{self.score:.3f}", f"{self.confidence:.2f}", line(record.id, 40), line(record.content), words
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
-            "record": record_json(self.record),
-            "score": self.score,
-            "confidence": self.confidence,
-            "why": self.why.to_json(),
-        }
-
-    @classmethod
-    @json_form("a hit")
-    def from_json(cls, data: Mapping[str, Any]) -> Hit:
-        """Rebuild a hit from its JSON form."""
-        return cls(record_from_json(data["record"]), data["score"], data["confidence"], Why.from_json(data["why"]))
-
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(JsonForm, what="a plan"):
     """How a question was processed.
 
     Attributes:
@@ -343,24 +308,13 @@ class Plan:
     vectors: int | None = None
     kernels: str = field(default="numpy", compare=False)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        out = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {**out, "terms": [term._asdict() for term in self.terms], "notes": list(self.notes)}
-
-    @classmethod
-    @json_form("a plan")
-    def from_json(cls, data: Mapping[str, Any]) -> Plan:
-        """Rebuild a plan from its JSON form."""
-        terms = tuple(QueryTerm(**term) for term in data["terms"])
-        return cls(**{**data, "terms": terms, "notes": tuple(data["notes"])})
-
 
 _HIT_COLUMNS = ("score", "confidence", "id", "content", "words")
 #: Maximum number of words of an explanation in a repr.
 _MAX_WORDS = 6
 
 
+@is_result()
 @shows_itself
 @dataclass(frozen=True, slots=True, repr=False)
 class Hits(Sequence[Hit]):
@@ -481,6 +435,7 @@ def scored(hits: Iterable[Hit]) -> list[tuple[str, int]]:
     return [(hit.record.id, int(hit.score * (1 << SHARE_BITS))) for hit in hits]
 
 
+@is_result()
 @shows_itself
 class RecordList(list[Record]):
     """Records, as a list that knows where the next page begins.
@@ -513,6 +468,7 @@ class RecordList(list[Record]):
         return cls(map(record_from_json, data["records"]), data["cursor"])
 
 
+@is_result("a head")
 class NamespaceHead(NamedTuple):
     """The newest state of a namespace.
 
@@ -526,17 +482,8 @@ class NamespaceHead(NamedTuple):
     root: str
     log: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return self._asdict()
 
-    @classmethod
-    @json_form("a head")
-    def from_json(cls, data: Mapping[str, Any]) -> NamespaceHead:
-        """Rebuild a head from its JSON form."""
-        return cls(**data)
-
-
+@is_result("a moment")
 class Moment(NamedTuple):
     """A moment in the history of a branch, which later commits do not change.
 
@@ -548,17 +495,8 @@ class Moment(NamedTuple):
     token: str
     time: datetime
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {"token": self.token, "time": self.time.isoformat()}
 
-    @classmethod
-    @json_form("a moment")
-    def from_json(cls, data: Mapping[str, Any]) -> Moment:
-        """Rebuild a moment from its JSON form."""
-        return cls(data["token"], datetime.fromisoformat(data["time"]))
-
-
+@is_result()
 class Export(Uncopied):
     """A snapshot of the records of a memory, read one by one. Close it, or leave its `with` block.
 
@@ -646,6 +584,9 @@ def record_from_json(data: Mapping[str, Any]) -> Record:
     if expected is not None and record.hash != expected:
         raise InvalidRecordError("hash", expected, f"must be that of the record, {record.hash}")
     return record
+
+
+register_form(Record, Form(record_json, record_from_json))
 
 
 def _item_json(item: Any) -> dict[str, Any]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from recollect.arguments.checks import json_form
-from recollect.engine.results import record_from_json, record_json
+from recollect.arguments.json_form import JsonForm
 from recollect.records.record import Record
 
 Measure = Literal["cosine", "confidence"]
@@ -21,7 +19,7 @@ class SimilarRecord(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Similar:
+class Similar(JsonForm, what="what is similar"):
     """What is similar to a text, most similar first.
 
     Attributes:
@@ -34,15 +32,3 @@ class Similar:
     measure: Measure
     found: tuple[SimilarRecord, ...]
     notes: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        found = [{"record": record_json(each.record), "similarity": each.similarity} for each in self.found]
-        return {"measure": self.measure, "found": found, "notes": list(self.notes)}
-
-    @classmethod
-    @json_form("what is similar")
-    def from_json(cls, data: Mapping[str, Any]) -> Similar:
-        """Rebuild it from its JSON form."""
-        found = (SimilarRecord(record_from_json(each["record"]), each["similarity"]) for each in data["found"])
-        return cls(data["measure"], tuple(found), tuple(data["notes"]))

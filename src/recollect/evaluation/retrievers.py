@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from recollect.embedding.environment import embedder_from
 from recollect.errors import UnsupportedError
-from recollect.indexes.sdr.texts import SdrTexts
+from recollect.facets.sdr.index.texts import SdrTexts
 from recollect.memory import Memory
 from recollect.records.record import Record
 

@@ -5,10 +5,10 @@ Importing this package registers the facets with the engine. Their commands and 
 """
 
 from recollect.engine.facets import register
-from recollect.facets.entities import queries as entities
-from recollect.facets.glossary import stored as glossary
-from recollect.facets.keyed import facet as keyed
-from recollect.facets.outline import trees as outline
-from recollect.facets.sdr import stored as sdr
+from recollect.facets.entities.queries import FACET as ENTITIES
+from recollect.facets.glossary.stored import FACET as GLOSSARY
+from recollect.facets.keyed.facet import FACET as KEYED
+from recollect.facets.outline.trees import FACET as OUTLINE
+from recollect.facets.sdr.stored import FACET as SDR
 
-register(entities.FACET, glossary.FACET, outline.FACET, sdr.FACET, keyed.FACET)
+register(ENTITIES, GLOSSARY, OUTLINE, SDR, KEYED)

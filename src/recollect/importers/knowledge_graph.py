@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from recollect import filters as f
+from recollect.facets.entities.graph import GRAPH_KINDS, Graph, Relation, node, observation, relation
 from recollect.importers.base import Damage, Item, check_memory, format_error, parse_json, read_text
 from recollect.messages.values import UnreadableError, kind_of
-from recollect.records.graph import GRAPH_KINDS, Graph, Relation, node, observation, relation
 
 if TYPE_CHECKING:
     from recollect.memory import Memory

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from recollect.arguments.checks import json_form
+from recollect.arguments.json_form import form_of, is_result, json_form
 from recollect.ledger.merkle import Root
 from recollect.records.codec import datetime_of, microseconds
 
@@ -100,23 +100,8 @@ class Change(NamedTuple):
     after: bytes | None
     cause: str
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
-            "id": self.id,
-            "before": self.before.hex() if self.before else None,
-            "after": self.after.hex() if self.after else None,
-            "cause": self.cause,
-        }
 
-    @classmethod
-    @json_form("a change")
-    def from_json(cls, data: Mapping[str, Any]) -> Change:
-        """Rebuild a change from its JSON form."""
-        before, after = (None if data[name] is None else bytes.fromhex(data[name]) for name in ("before", "after"))
-        return cls(data["id"], before, after, data["cause"])
-
-
+@is_result()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """A commit that was marked, so that it can be found again by name or by how recent the mark is.
@@ -158,6 +143,7 @@ class Snapshot:
         return cls(number=data["number"], name=data["name"], seq=data["seq"], root=data["root"], micros=micros)
 
 
+@is_result()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """A set of changes that were applied atomically.
@@ -207,7 +193,7 @@ class Commit:
             "reason": self.reason,
             "root": self.root.hash.hex(),
             "entry": self.entry.hex(),
-            "changes": [change.to_json() for change in self.changes],
+            "changes": form_of(tuple[Change, ...]).to_json(self.changes),
         }
 
     @staticmethod
@@ -221,7 +207,7 @@ class Commit:
             "namespace": data["namespace"],
             "branch": data["branch"],
             "micros": microseconds(datetime.fromisoformat(data["time"])),
-            "changes": tuple(map(Change.from_json, data["changes"])),
+            "changes": form_of(tuple[Change, ...]).from_json(data["changes"]),
         }
         if "seq" not in data:
             return ScopedCommit(seq=0, parents=(), actor=None, reason=None, root=Root(), token=data["cursor"], **common)
@@ -258,5 +244,5 @@ class ScopedCommit(Commit):
             "branch": self.branch,
             "cursor": self.token,
             "time": self.time.isoformat(),
-            "changes": [change.to_json() for change in self.changes],
+            "changes": form_of(tuple[Change, ...]).to_json(self.changes),
         }

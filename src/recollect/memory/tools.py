@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recollect.embedding.base import embedded
 from recollect.embedding.similarity import cosine
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnknownArgumentError
+from recollect.facets.glossary.records import DEFAULT_AGENT
 from recollect.memory.context.quoting import TRUST
 from recollect.memory.context.validity import Validity, valid_hits
 from recollect.memory.outline.reading import PRIVATE
 from recollect.records.record import Record
-from recollect.records.terms import DEFAULT_AGENT
 from recollect.salience import judge
 
 if TYPE_CHECKING:

@@ -4,9 +4,13 @@ The methods of `Memory` build these values and pass them to `memory.execute(oper
 Each operation has a JSON form, `{"op": name, ...}`, and `from_json` builds an equal operation from it, so that a client
 can offer the same calls over a socket or HTTP. A custom filter or a function has no JSON form: `to_json` raises
 UnsupportedError for it, and never leaves it out.
+
+Facets add operations of their own, such as `RecallTerms`: they are here, too, once `recollect.facets` is imported.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from recollect.arguments.checks import (
     MAX_TTL_S,
@@ -18,7 +22,6 @@ from recollect.arguments.checks import (
     check_timeout,
 )
 from recollect.operations.base import REGISTRY, SCOPED, Operation, Per, from_json, plain
-from recollect.operations.entities import Entities, EntityOf, Neighbours, Paths
 from recollect.operations.history import (
     Diff,
     DropSnapshot,
@@ -29,7 +32,6 @@ from recollect.operations.history import (
     Snapshots,
     TakeSnapshot,
 )
-from recollect.operations.outlines import ReadTree
 from recollect.operations.past import At, Pin, target_of
 from recollect.operations.reads import (
     AUTO_CONFIDENCE,
@@ -59,8 +61,6 @@ from recollect.operations.reads import (
     least_confidence,
 )
 from recollect.operations.receipts import Receipt, Replay
-from recollect.operations.sdrs import RecallSdrs
-from recollect.operations.terms import AnnotateTerms, RecallTerms, SharedNames, Tokenizer
 from recollect.operations.upkeep import (
     WHEN_FULL,
     BackUp,
@@ -110,7 +110,6 @@ __all__ = [
     "SCOPED",
     "WHEN_FULL",
     "AddMessages",
-    "AnnotateTerms",
     "At",
     "BackUp",
     "Changes",
@@ -121,8 +120,6 @@ __all__ = [
     "Diff",
     "DropSnapshot",
     "EmbedAll",
-    "Entities",
-    "EntityOf",
     "Erase",
     "ExecuteBatch",
     "Find",
@@ -138,23 +135,18 @@ __all__ = [
     "Merge",
     "MinConfidence",
     "Namespaces",
-    "Neighbours",
     "Now",
     "OnError",
     "OpenExport",
     "Operation",
     "Order",
-    "Paths",
     "Per",
     "Pin",
     "Probe",
     "Prove",
     "ProveLog",
     "ReadHead",
-    "ReadTree",
     "Recall",
-    "RecallSdrs",
-    "RecallTerms",
     "Receipt",
     "Redaction",
     "Remember",
@@ -164,13 +156,11 @@ __all__ = [
     "Rollback",
     "SetPolicies",
     "SetQuota",
-    "SharedNames",
     "Snapshots",
     "Stats",
     "Supersede",
     "Sweep",
     "TakeSnapshot",
-    "Tokenizer",
     "Update",
     "ValidUntil",
     "VectorStats",
@@ -191,3 +181,11 @@ __all__ = [
     "plain",
     "target_of",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return an operation of a facet by the name of its class."""
+    for kind in REGISTRY.values():
+        if kind.__name__ == name:
+            return kind
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

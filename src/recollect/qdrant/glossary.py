@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 from recollect.arguments.checks import check_text
 from recollect.arguments.signatures import all_named
 from recollect.errors import InvalidArgumentError
+from recollect.facets.glossary.index.index import EXACT
+from recollect.facets.glossary.operations import RecallTerms
 from recollect.facets.glossary.stored import checked_tokenizer, words
-from recollect.indexes.terms.index import EXACT
 from recollect.memory.glossary.values import (
     Listed,
     Recalled,
@@ -23,7 +24,6 @@ from recollect.memory.glossary.values import (
     sorted_by_key,
     stated,
 )
-from recollect.operations.terms import RecallTerms
 from recollect.qdrant.collection import Collection, FoundPoint
 from recollect.qdrant.points import beginnings, counts, occurs, point_of, record_of
 from recollect.tokenizers import tokenizer_of

@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from recollect.errors import DamagedStoreError, InvalidRecordError
-from recollect.indexes.terms.index import K1, B
-from recollect.indexes.terms.occurrences import tokens
+from recollect.facets.glossary.index.index import K1, B
+from recollect.facets.glossary.index.occurrences import tokens
+from recollect.facets.glossary.records import entry_of, term_fields
 from recollect.memory.glossary.values import StatedTerm
 from recollect.records.record import Record
-from recollect.records.terms import entry_of, term_fields
 
 #: The length of a term, in tokens, that is neither rewarded nor penalized.
 LENGTH = 16

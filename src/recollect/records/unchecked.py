@@ -29,7 +29,9 @@ def unchecked(kind: type[T]) -> Callable[..., T]:
         for each in sorted(fields(kind), key=lambda each: each.default is not MISSING)  # type: ignore[arg-type]
     ]
     name = f"Unchecked{kind.__name__}"
-    made: Any = make_dataclass(name, own, namespace={"__post_init__": become}, slots=True, eq=False, repr=False)
+    made: Any = make_dataclass(
+        name, own, bases=kind.__bases__, namespace={"__post_init__": become}, slots=True, eq=False, repr=False
+    )
     return made  # type: ignore[no-any-return]
 
 

@@ -9,7 +9,7 @@
 The same text has the same bits on every machine, in every language, whatever PYTHONHASHSEED is.
 """
 
-from recollect.indexes.sdr.encoding import normalised
+from recollect.facets.sdr.index.encoding import normalised
 from recollect.memory.sdr.sdr import Sdr, SdrHit
 from recollect.memory.sdr.texts import SdrText
 from recollect.sdr.codes import encode, explain, hamming, overlap, rule_score

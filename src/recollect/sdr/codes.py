@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recollect.arguments.checks import check_flag, check_text
 from recollect.errors import InvalidArgumentError
-from recollect.indexes.sdr.encoding import BITS, BYTES, RULE, WHOLE, encoded, packed, shared
+from recollect.facets.sdr.index.encoding import BITS, BYTES, RULE, WHOLE, encoded, packed, shared
 
 
 def encode(text: str, *, rule: bool = False) -> bytes:

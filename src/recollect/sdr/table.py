@@ -19,7 +19,7 @@ from typing import Any
 
 from recollect.arguments.checks import file_path
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
-from recollect.indexes.sdr.encoding import RULE, encoded, normalised, packed
+from recollect.facets.sdr.index.encoding import RULE, encoded, normalised, packed
 from recollect.memory.sdr.texts import SdrText, checked_number, checked_text, moment
 
 #: The name of the table that is written.

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from recollect.arguments.checks import json_form
+from recollect.arguments.json_form import JsonForm, is_result, json_form
 
 
+@is_result()
 class CheckReport(list[str]):
     """The problems that a check found: an empty list if there are none.
 
@@ -43,7 +44,7 @@ class CheckReport(list[str]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compacted:
+class Compacted(JsonForm, what="a compaction"):
     """The result of a compaction.
 
     Attributes:
@@ -55,13 +56,3 @@ class Compacted:
     before: int | None
     after: int | None
     complete: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {"before": self.before, "after": self.after, "complete": self.complete}
-
-    @classmethod
-    @json_form("a compaction")
-    def from_json(cls, data: Mapping[str, Any]) -> Compacted:
-        """Rebuild a result from its JSON form."""
-        return cls(before=data["before"], after=data["after"], complete=data["complete"])

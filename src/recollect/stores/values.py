@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from recollect.arguments.checks import json_form
+from recollect.arguments.json_form import is_result, json_form
 from recollect.ledger.commits import Branch, Stored
 
 #: Which commits survive a power cut: every acknowledged one, or a consistent store, perhaps without the newest commits.
@@ -40,6 +40,7 @@ class BranchSummary(NamedTuple):
     records: int
 
 
+@is_result()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backup:
     """The result of a backup or of a restore.

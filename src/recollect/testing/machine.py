@@ -26,8 +26,9 @@ from recollect.errors import (
     UnknownTargetError,
     ValidityError,
 )
+from recollect.facets.outline.text.nodes import from_json, node_hash, said_digest
+from recollect.facets.sdr.index.texts import SdrTexts
 from recollect.filters.tree import Filter
-from recollect.indexes.sdr.texts import SdrTexts
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import is_redacted, root_of, version_hash
 from recollect.ledger.verifying import verify
@@ -40,7 +41,6 @@ from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.testing.loopback import Loopback
 from recollect.testing.strategies import filters, names, records, texts, times
-from recollect.text.outlines.nodes import from_json, node_hash, said_digest
 
 
 class TickingClock:

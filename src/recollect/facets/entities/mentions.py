@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from recollect.engine.facets import FacetIndex
+from recollect.facets.entities.graph import NODE, RELATION, SAME_AS, Relation, entity_id, relation_of
 from recollect.filters.tree import EVERYTHING
 from recollect.ledger.commits import Branch
 from recollect.records.codec import microseconds
-from recollect.records.graph import NODE, RELATION, SAME_AS, Relation, entity_id, relation_of
 from recollect.records.record import Record
 from recollect.stores.base import ReadView
 from recollect.text.entities import EXTRACTOR, entities

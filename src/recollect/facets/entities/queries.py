@@ -8,14 +8,15 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from recollect.engine.entity_results import Edge, EntityGraph, EntitySummary, EntityView, Mentioning
 from recollect.engine.facets import Facet
 from recollect.engine.reader import Reader
 from recollect.engine.scope import Scope
+from recollect.facets.entities.graph import NODE, RELATION, SAME_AS, entity_id
 from recollect.facets.entities.mentions import INDEX, MentionIndex, MentionsOf, Noted
-from recollect.operations import SCOPED, Entities, EntityOf, Neighbours, Paths
+from recollect.facets.entities.operations import Entities, EntityOf, Neighbours, Paths
+from recollect.facets.entities.results import Edge, EntityGraph, EntitySummary, EntityView, Mentioning
+from recollect.operations import SCOPED
 from recollect.records.codec import datetime_of
-from recollect.records.graph import NODE, RELATION, SAME_AS, entity_id
 
 #: Maximum number of paths that are returned, and of steps that are tried to find them.
 MOST_PATHS, _MOST_STEPS = 100, 1_000_000

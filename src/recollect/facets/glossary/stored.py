@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from recollect.engine.facets import ExpiringIndex, Facet, FacetIndex
 from recollect.engine.reader import Reader
 from recollect.engine.scope import Scope
-from recollect.engine.term_results import Annotation, FoundTerm, SharedName
 from recollect.errors import InvalidArgumentError
+from recollect.facets.glossary.index.index import TermIndex
+from recollect.facets.glossary.operations import AnnotateTerms, RecallTerms, SharedNames, Tokenizer
+from recollect.facets.glossary.records import entry_of
+from recollect.facets.glossary.results import Annotation, FoundTerm, SharedName
 from recollect.filters.tree import AllOf, Is
-from recollect.indexes.terms.index import TermIndex
 from recollect.ledger.commits import Branch
-from recollect.operations.terms import AnnotateTerms, RecallTerms, SharedNames, Tokenizer
 from recollect.records.record import Record
-from recollect.records.terms import entry_of
 from recollect.stores.base import ReadView
 from recollect.text.words import terms as words_of
 

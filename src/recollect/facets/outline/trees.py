@@ -6,16 +6,17 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from recollect.engine.facets import ExpiringIndex, Facet, FacetIndex
-from recollect.engine.outline_results import TreeEntry
 from recollect.engine.reader import Reader
 from recollect.engine.scope import Scope, linked_id
 from recollect.errors import ConflictError
+from recollect.facets.outline.operations import ReadTree
+from recollect.facets.outline.records import attributes_of, is_node, node_of
+from recollect.facets.outline.results import TreeEntry
+from recollect.facets.outline.text.nodes import form_digest, node_hash, said_digest
 from recollect.ledger.commits import Branch
-from recollect.operations import ABSENT, ReadTree
-from recollect.records.nodes import attributes_of, is_node, node_of
+from recollect.operations import ABSENT
 from recollect.records.record import Record
 from recollect.stores.base import ReadView
-from recollect.text.outlines.nodes import form_digest, node_hash, said_digest
 
 #: Limit on the memory of the trees of all outlines together, in bytes.
 _MOST_BYTES = 2**28

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from recollect.engine.facets import ExpiringIndex, Facet, FacetIndex
 from recollect.engine.reader import Reader
 from recollect.engine.scope import Scope
-from recollect.engine.sdr_results import FoundSdr
-from recollect.indexes.sdr.texts import SdrTexts
+from recollect.facets.sdr.index.texts import SdrTexts
+from recollect.facets.sdr.operations import RecallSdrs
+from recollect.facets.sdr.records import COUNTER, is_sdr, number_of
+from recollect.facets.sdr.results import FoundSdr
 from recollect.ledger.commits import Branch
-from recollect.operations.sdrs import RecallSdrs
 from recollect.records.record import Record
-from recollect.records.sdrs import COUNTER, is_sdr, number_of
 from recollect.stores.base import ReadView
 
 #: Limit on the memory of all sparse codes together, in bytes.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recollect.engine.term_results import Annotation
+from recollect.facets.glossary.operations import AnnotateTerms
+from recollect.facets.glossary.records import DEFAULT_AGENT, entry_of
+from recollect.facets.glossary.results import Annotation
 from recollect.filters.tree import Is
 from recollect.memory.context.gathering import Candidate
 from recollect.memory.outline.reading import PRIVATE
 from recollect.memory.outline.searching import OutlineSearches
 from recollect.memory.owners import Owners
-from recollect.operations import AnnotateTerms
 from recollect.records.record import Record
-from recollect.records.terms import DEFAULT_AGENT, entry_of
 
 if TYPE_CHECKING:
     from recollect.memory.memory import Memory

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal, TypeAlias, get_args
 
-from recollect.arguments.checks import check_choice, check_count, check_text, json_form
+from recollect.arguments.checks import check_choice, check_count, check_text
+from recollect.arguments.json_form import json_form
 from recollect.engine.results import record_from_json, record_json
 from recollect.errors import InvalidArgumentError
 from recollect.records.record import Record

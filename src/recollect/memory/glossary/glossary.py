@@ -17,7 +17,9 @@ from recollect.arguments.checks import check_seconds, check_text
 from recollect.arguments.signatures import all_named
 from recollect.engine.history_results import RecordVersion
 from recollect.engine.results import RecordList
-from recollect.engine.term_results import Annotation, FoundTerm, SharedName
+from recollect.facets.glossary.operations import AnnotateTerms, RecallTerms, SharedNames, Tokenizer
+from recollect.facets.glossary.records import TERM, entry_of, term_fields
+from recollect.facets.glossary.results import Annotation, FoundTerm, SharedName
 from recollect.filters.tree import AllOf, Is
 from recollect.memory.calls import stored
 from recollect.memory.glossary import files
@@ -35,21 +37,8 @@ from recollect.memory.glossary.values import (
     sorted_by_key,
     stated,
 )
-from recollect.operations import (
-    AnnotateTerms,
-    Count,
-    Find,
-    ForgetWhere,
-    Get,
-    History,
-    RecallTerms,
-    Remember,
-    RememberAll,
-    SharedNames,
-    Tokenizer,
-)
+from recollect.operations import Count, Find, ForgetWhere, Get, History, Remember, RememberAll
 from recollect.records.record import Record
-from recollect.records.terms import TERM, entry_of, term_fields
 from recollect.tokenizers import tokenizer_of
 from recollect.uncopied import Uncopied
 

@@ -9,8 +9,8 @@ from typing import NamedTuple, TypedDict
 
 from recollect.arguments.checks import check_text
 from recollect.errors import DamagedStoreError, InvalidArgumentError
+from recollect.facets.glossary.records import entry_of, term_id
 from recollect.records.record import Record
-from recollect.records.terms import entry_of, term_id
 
 
 class Listed(TypedDict):

@@ -16,10 +16,10 @@ from weakref import WeakKeyDictionary, ref
 from recollect.engine.feed import Feed
 from recollect.engine.listeners import Subscription
 from recollect.errors import ClosedError, RecollectError
+from recollect.facets.keyed.records import key_of, value_of
 from recollect.keyed import Event, EventKind, KeySubscription
 from recollect.ledger.commits import Branch, Commit
 from recollect.operations import Get, Now
-from recollect.records.keys import key_of, value_of
 from recollect.records.record import Record
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from recollect.engine.history_results import Erased, RecordVersion
 from recollect.engine.quota import Quota
 from recollect.engine.results import Hits
 from recollect.errors import InvalidArgumentError, UnknownRecordError
+from recollect.facets.keyed.records import content_of, entry_fields, id_of, key_of, value_of, writes_of
 from recollect.keyed import EVICT, Event, EventKind, Evict, Found, KeySubscription
 from recollect.keyed.events import QUEUE, checked_kinds
 from recollect.keyed.values import (
@@ -30,7 +31,6 @@ from recollect.keyed.values import (
 from recollect.memory.calls import Calls, stored
 from recollect.memory.keyed.events import Announcer, announcer_of, events_of
 from recollect.operations import Find, Forget, Get, GetQuota, Now, Operation, Recall, Remember, SetQuota, Stats, Update
-from recollect.records.keys import content_of, entry_fields, id_of, key_of, value_of, writes_of
 from recollect.records.record import Record
 from recollect.uncopied import Uncopied
 

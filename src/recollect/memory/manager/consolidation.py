@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from recollect import filters as f
-from recollect.arguments.checks import json_form
+from recollect.arguments.json_form import json_form
 from recollect.arguments.signatures import all_named
 from recollect.deadlines import checked
 from recollect.engine.results import Outcome, record_from_json, record_json

@@ -18,9 +18,9 @@ from recollect.arguments.signatures import all_named
 from recollect.deadlines import checked
 from recollect.engine.results import record_json
 from recollect.errors import InvalidArgumentError
+from recollect.facets.entities.graph import entity_id
 from recollect.filters.text_form import Where, check_filter
 from recollect.memory.calls import Calls
-from recollect.records.graph import entity_id
 from recollect.records.record import Record
 from recollect.records.turns import OTHER_BRANCH
 from recollect.reprs import ShownTable, line, shows_itself, table

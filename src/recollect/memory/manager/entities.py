@@ -8,15 +8,16 @@ from typing import Any, Unpack
 from recollect import filters as f
 from recollect.arguments.checks import check_share, check_text
 from recollect.arguments.signatures import all_named
-from recollect.engine.entity_results import EntityGraph, EntitySummary, EntityView
 from recollect.engine.results import Report
 from recollect.errors import InvalidArgumentError
+from recollect.facets.entities.graph import SAME_AS, Relation, entity_id, relation
+from recollect.facets.entities.operations import Entities, EntityOf, Neighbours, Paths
+from recollect.facets.entities.results import EntityGraph, EntitySummary, EntityView
 from recollect.memory.about import ALSO_ABOUT, of_entity
 from recollect.memory.calls import Calls, kept_or_stored, warned
-from recollect.operations import Entities, EntityOf, Neighbours, Paths, Remember, RememberAll
+from recollect.operations import Remember, RememberAll
 from recollect.records import factories
 from recollect.records.factories import DEFAULT_IMPORTANCE
-from recollect.records.graph import SAME_AS, Relation, entity_id, relation
 from recollect.records.record import Fields, Record
 from recollect.text.facts import Extracted, blended, distinct, facts_in, rule_importance
 

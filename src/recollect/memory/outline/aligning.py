@@ -16,9 +16,9 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from recollect.engine.outline_results import TreeEntry
 from recollect.errors import InvalidArgumentError
-from recollect.text.outlines.nodes import Node, form_digest, said_digest
+from recollect.facets.outline.results import TreeEntry
+from recollect.facets.outline.text.nodes import Node, form_digest, said_digest
 from recollect.text.unicode import fold, nfc
 
 #: The distance between siblings that are stored together, so that others fit between them.

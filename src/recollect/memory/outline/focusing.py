@@ -16,11 +16,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from recollect.engine.outline_results import TreeEntry
+from recollect.facets.outline.results import TreeEntry
+from recollect.facets.outline.text.line_ends import AS_WRITTEN
+from recollect.facets.outline.text.markdown import FRONT_MATTER, HEADING
+from recollect.facets.outline.text.org import LEVEL
 from recollect.memory.outline.values import OutlineNode
-from recollect.text.outlines.line_ends import AS_WRITTEN
-from recollect.text.outlines.markdown import FRONT_MATTER, HEADING
-from recollect.text.outlines.org import LEVEL
 
 #: Attributes that say nothing but how the node is written.
 _HIDDEN = frozenset((LEVEL, HEADING, FRONT_MATTER)) | AS_WRITTEN

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from recollect.errors import ImportFormatError, InvalidArgumentError
-from recollect.text.outlines import json_text, markdown, org
-from recollect.text.outlines.nodes import Node, from_json
+from recollect.facets.outline.text import json_text, markdown, org
+from recollect.facets.outline.text.nodes import Node, from_json
 
 #: The namespace of the ids of outlines.
 SOURCES = uuid.uuid5(uuid.NAMESPACE_DNS, "outlines.recollect")

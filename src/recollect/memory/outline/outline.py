@@ -16,6 +16,9 @@ from recollect.arguments.signatures import all_named
 from recollect.engine.history_results import Erased, RecordVersion, Restored
 from recollect.engine.scope import QUALIFIED_PREFIX
 from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError
+from recollect.facets.outline.operations import ReadTree
+from recollect.facets.outline.records import node_fields
+from recollect.facets.outline.text.nodes import Node, check_depth, from_json, said_digest
 from recollect.filters.tree import Is
 from recollect.ledger.commits import Snapshot
 from recollect.memory.outline.aligning import Placed, placed
@@ -24,9 +27,7 @@ from recollect.memory.outline.reading import TRIES, checked_id
 from recollect.memory.outline.searching import OutlineSearches
 from recollect.memory.outline.values import PLACE, Ingested
 from recollect.memory.past import Target
-from recollect.operations import ABSENT, Erase, ExecuteBatch, Forget, ReadTree, Remember, RememberAll
-from recollect.records.nodes import node_fields
-from recollect.text.outlines.nodes import Node, check_depth, from_json, said_digest
+from recollect.operations import ABSENT, Erase, ExecuteBatch, Forget, Remember, RememberAll
 from recollect.text.unicode import nfc
 
 

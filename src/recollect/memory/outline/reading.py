@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.arguments.checks import check_text
 from recollect.arguments.signatures import all_named
-from recollect.engine.outline_results import TreeEntry
 from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError, UnsupportedError
+from recollect.facets.outline.operations import ReadTree
+from recollect.facets.outline.records import NODE, is_node, node_of
+from recollect.facets.outline.results import TreeEntry
+from recollect.facets.outline.text.nodes import TITLE, Node, is_same
 from recollect.filters.tree import EVERYTHING, AllOf, AnyOf, Filter, Is, Meta, Tag
 from recollect.memory.outline.formats import format_named
 from recollect.memory.outline.values import (
@@ -18,10 +21,8 @@ from recollect.memory.outline.values import (
     OutlineView,
     outline_node,
 )
-from recollect.operations import Get, ReadTree
-from recollect.records.nodes import NODE, is_node, node_of
+from recollect.operations import Get
 from recollect.records.record import Record
-from recollect.text.outlines.nodes import TITLE, Node, is_same
 from recollect.text.unicode import fold, nfc
 from recollect.uncopied import Uncopied
 

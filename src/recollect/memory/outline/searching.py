@@ -8,6 +8,7 @@ from recollect.arguments.checks import check_count, check_text
 from recollect.arguments.signatures import all_named
 from recollect.engine.similar_results import Similar
 from recollect.errors import InvalidArgumentError
+from recollect.facets.outline.records import MARKED
 from recollect.filters.tree import AllOf, AnyOf, Filter, Is, Not, Tag, Under
 from recollect.memory.context.values import Tokenizer, counter
 from recollect.memory.outline.focusing import Focusing
@@ -19,7 +20,6 @@ from recollect.memory.outline.values import (
     outline_node,
 )
 from recollect.operations import Count, FindSimilar
-from recollect.records.nodes import MARKED
 
 #: Maximum number of characters of a focused node that others are compared with.
 _LONGEST_QUESTION = 2000

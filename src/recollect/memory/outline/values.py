@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, overload
 from recollect.engine.scope import linked_id
 from recollect.engine.similar_results import Measure
 from recollect.errors import UnknownRecordError
-from recollect.records.nodes import node_of
+from recollect.facets.outline.records import node_of
 from recollect.records.record import Record
 from recollect.text.unicode import fold
 

@@ -15,16 +15,11 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from recollect.arguments.checks import check_text
 from recollect.arguments.signatures import all_named
-from recollect.engine.sdr_results import FoundSdr
 from recollect.errors import InvalidArgumentError, RecordExistsError, UnknownRecordError
-from recollect.filters.tree import Is
-from recollect.indexes.sdr.encoding import BITS, normalised, shared
-from recollect.indexes.sdr.splitting import split
-from recollect.memory.calls import Calls, stored
-from recollect.memory.sdr.texts import SdrText, checked_metadata, checked_number, checked_texts, moment
-from recollect.operations import ABSENT, Count, Find, Forget, Get, Now, RecallSdrs, Remember, RememberAll, Update
-from recollect.records.record import Record
-from recollect.records.sdrs import (
+from recollect.facets.sdr.index.encoding import BITS, normalised, shared
+from recollect.facets.sdr.index.splitting import split
+from recollect.facets.sdr.operations import RecallSdrs
+from recollect.facets.sdr.records import (
     COUNTER,
     COUNTER_ID,
     SDR,
@@ -34,6 +29,12 @@ from recollect.records.sdrs import (
     sdr_fields,
     updated_of,
 )
+from recollect.facets.sdr.results import FoundSdr
+from recollect.filters.tree import Is
+from recollect.memory.calls import Calls, stored
+from recollect.memory.sdr.texts import SdrText, checked_metadata, checked_number, checked_texts, moment
+from recollect.operations import ABSENT, Count, Find, Forget, Get, Now, Remember, RememberAll, Update
+from recollect.records.record import Record
 from recollect.uncopied import Uncopied
 
 if TYPE_CHECKING:

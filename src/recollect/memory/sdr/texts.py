@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 from recollect.arguments.checks import check_text, is_integer, is_number
 from recollect.errors import InvalidArgumentError
-from recollect.records.sdrs import MAX_NUMBER
+from recollect.facets.sdr.records import MAX_NUMBER
 
 
 class SdrText(TypedDict):

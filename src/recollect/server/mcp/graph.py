@@ -10,8 +10,17 @@ from typing import Any
 
 from recollect import Batch, Memory, Outcome
 from recollect import filters as f
+from recollect.facets.entities.graph import (
+    GRAPH_KINDS,
+    OBSERVATION,
+    Entity,
+    Graph,
+    Relation,
+    node,
+    observation,
+    relation,
+)
 from recollect.operations import Remember
-from recollect.records.graph import GRAPH_KINDS, OBSERVATION, Entity, Graph, Relation, node, observation, relation
 from recollect.records.record import Record
 
 #: Commits that are read from the log at a time.

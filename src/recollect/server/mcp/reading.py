@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect import Hit, Record
 from recollect.agents.prompts import PARTS, Validity, valid_hits
-from recollect.records.graph import OBSERVATION
+from recollect.facets.entities.graph import OBSERVATION
 from recollect.server.mcp.budget import CURSOR, PAGE, budget, fitting, page_of, tokens_of
 from recollect.server.mcp.schemas import array, integer, mapping, number, string
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, compact

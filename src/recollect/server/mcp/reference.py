@@ -13,8 +13,8 @@ from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
+from recollect.facets.entities.graph import Entity, Graph, Relation
 from recollect.filters.tree import ValidAt
-from recollect.records.graph import Entity, Graph, Relation
 from recollect.server.mcp.budget import tokens_of
 from recollect.server.mcp.schemas import Schema, array, boolean, mapping, string
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, indented

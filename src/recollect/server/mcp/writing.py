@@ -6,8 +6,8 @@ from typing import Any
 
 from recollect import EntityId, Outcome, Record
 from recollect.errors import shown
+from recollect.facets.entities.graph import NODE, RELATION
 from recollect.operations import Forget, Remember, Update
-from recollect.records.graph import NODE, RELATION
 from recollect.server.mcp.schemas import Schema, array, boolean, integer, mapping, number, string
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult
 

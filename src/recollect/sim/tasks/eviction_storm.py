@@ -29,7 +29,7 @@ class BurstWriter(Paced):
             await ctx.send(pick(ctx.rng, readers), f"{ctx.agent_id} {self._lines}".encode())
 
 
-class Reader(Paced):
+class StormReader(Paced):
     """Keeps its hot entries in use, and looks for old lines."""
 
     def __init__(self, seat: Seat) -> None:
@@ -52,7 +52,7 @@ class Reader(Paced):
 
 
 def _make(seat: Seat) -> Agent:
-    return BurstWriter(seat) if seat.role == "writer" else Reader(seat)
+    return BurstWriter(seat) if seat.role == "writer" else StormReader(seat)
 
 
 TASK = Task(

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from recollect.facets.outline.text.line_ends import with_mark, without_mark
+from recollect.facets.outline.text.nodes import TITLE, Node, copied, lines_of
+from recollect.facets.outline.text.org import DOCUMENT, HEADLINE, LEVEL
 from recollect.text.markdown import front_matter_end, sections
-from recollect.text.outlines.line_ends import with_mark, without_mark
-from recollect.text.outlines.nodes import TITLE, Node, copied, lines_of
-from recollect.text.outlines.org import DOCUMENT, HEADLINE, LEVEL
 
 FRONT_MATTER, HEADING = "FRONT_MATTER", "HEADING"
 _DEEPEST = 6

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from functools import cache
 
+from recollect.facets.sdr.index.types import SdrKernels
 from recollect.indexes.kernels.choose import uses_native
-from recollect.indexes.sdr.types import SdrKernels
 
 
 @cache
 def chosen() -> SdrKernels:
     """Return the kernels for SDRs."""
     if uses_native():
-        from recollect.indexes.sdr import with_native as native_sdr
+        from recollect.facets.sdr.index import with_native as native_sdr
 
         return native_sdr.NativeSdr()
-    from recollect.indexes.sdr import with_numpy as numpy_sdr
+    from recollect.facets.sdr.index import with_numpy as numpy_sdr
 
     return numpy_sdr.KERNELS

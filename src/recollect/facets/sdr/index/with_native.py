@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.facets.sdr.index.types import BestRows, Query, SdrBase, SdrRows
 from recollect.indexes.documents.columns import Ints
 from recollect.indexes.kernels.native.library import flags, ints, lib, numbers, passed, struct
-from recollect.indexes.sdr.types import BestRows, Query, SdrBase, SdrRows
 
 
 class NativeSdr:

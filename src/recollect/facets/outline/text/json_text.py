@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from recollect.text.outlines.nodes import Node
+from recollect.facets.outline.text.nodes import Node
 
 _BLANKS = re.compile(r"[ \t\n\r]*+")
 _decoded = json.JSONDecoder().raw_decode

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from recollect.arguments.checks import json_form
+from recollect.arguments.json_form import JsonForm
 from recollect.reprs import ShownTable, line, shows_itself, table
 
 
 @shows_itself
 @dataclass(frozen=True, slots=True, repr=False)
-class EntitySummary:
+class EntitySummary(JsonForm, what="an entity"):
     """An entity.
 
     Attributes:
@@ -32,16 +31,6 @@ class EntitySummary:
 
     def _table(self) -> ShownTable:
         return ShownTable(f"Entity {line(self.name)} ({self.type}) in {self.records} records", ())
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {**asdict(self), "aliases": list(self.aliases)}
-
-    @classmethod
-    @json_form("an entity")
-    def from_json(cls, data: Mapping[str, Any]) -> EntitySummary:
-        """Rebuild an entity from its JSON form."""
-        return cls(data["id"], data["name"], data["type"], data["records"], tuple(data["aliases"]))
 
 
 class Mentioning(NamedTuple):
@@ -74,7 +63,7 @@ class Edge(NamedTuple):
 
 @shows_itself
 @dataclass(frozen=True, slots=True, repr=False)
-class EntityView:
+class EntityView(JsonForm, what="the view of an entity"):
     """What a memory knows about an entity.
 
     Attributes:
@@ -95,33 +84,10 @@ class EntityView:
         title = f"{line(self.entity.name)} ({self.entity.type})"
         return table(title, ("together with", "records"), rows, lambda row: row)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
-            "entity": self.entity.to_json(),
-            "timeline": [{"id": each.id, "time": each.time and each.time.isoformat()} for each in self.timeline],
-            "together": [list(each) for each in self.together],
-            "relations": [each._asdict() for each in self.relations],
-        }
-
-    @classmethod
-    @json_form("the view of an entity")
-    def from_json(cls, data: Mapping[str, Any]) -> EntityView:
-        """Rebuild the view from its JSON form."""
-        return cls(
-            EntitySummary.from_json(data["entity"]),
-            tuple(
-                Mentioning(each["id"], None if each["time"] is None else datetime.fromisoformat(each["time"]))
-                for each in data["timeline"]
-            ),
-            tuple((name, count) for name, count in data["together"]),
-            tuple(Edge(**each) for each in data["relations"]),
-        )
-
 
 @shows_itself
 @dataclass(frozen=True, slots=True, repr=False)
-class EntityGraph:
+class EntityGraph(JsonForm, what="a graph of entities"):
     """Entities and what connects them.
 
     Attributes:
@@ -138,13 +104,3 @@ class EntityGraph:
 
         title = f"{len(self.nodes)} entities, {len(self.edges)} connections"
         return table(title, ("entity", "connection", "entity", "records"), self.edges, row)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form, which is also the form of an export."""
-        return {"nodes": [each.to_json() for each in self.nodes], "edges": [each._asdict() for each in self.edges]}
-
-    @classmethod
-    @json_form("a graph of entities")
-    def from_json(cls, data: Mapping[str, Any]) -> EntityGraph:
-        """Rebuild a graph from its JSON form."""
-        return cls(tuple(map(EntitySummary.from_json, data["nodes"])), tuple(Edge(**each) for each in data["edges"]))

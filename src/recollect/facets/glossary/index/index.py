@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.facets.glossary.index.names import NameTrie
+from recollect.facets.glossary.index.occurrences import Names, tokens
 from recollect.indexes.fixed_point import ONE, log_ratio
-from recollect.indexes.terms.names import NameTrie
-from recollect.indexes.terms.occurrences import Names, tokens
 from recollect.indexes.words.fuzzy import Vocabulary
 
 #: BM25's constants.

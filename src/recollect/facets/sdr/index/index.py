@@ -29,13 +29,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.facets.sdr.index.choose import chosen
+from recollect.facets.sdr.index.encoding import BITS, SparseRows, encoded_all
+from recollect.facets.sdr.index.rows import Growing, based, joined, rows_of
+from recollect.facets.sdr.index.types import FACTOR_BITS, BestRows, Query, SdrKernels
 from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.fixed_point import BITS as LOG_BITS
 from recollect.indexes.fixed_point import SHARE_BITS, log_ratio
-from recollect.indexes.sdr.choose import chosen
-from recollect.indexes.sdr.encoding import BITS, SparseRows, encoded_all
-from recollect.indexes.sdr.rows import Growing, based, joined, rows_of
-from recollect.indexes.sdr.types import FACTOR_BITS, BestRows, Query, SdrKernels
 
 #: Bits of fraction of weights: the weights of 4096 bits among fewer than 2^31 rows add up to less than 2^31.
 _WEIGHT_BITS = 14

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.facets.sdr.index.types import FACTOR_BITS, BestRows, Query, SdrBase, SdrRows
 from recollect.indexes.documents.columns import NONE, Ints
-from recollect.indexes.sdr.types import FACTOR_BITS, BestRows, Query, SdrBase, SdrRows
 
 
 class NumpySdr:

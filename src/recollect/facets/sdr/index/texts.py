@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recollect.facets.sdr.index.encoding import BITS, RULE, encoded, encoded_all
+from recollect.facets.sdr.index.index import FoundRow, SdrIndex
+from recollect.facets.sdr.index.splitting import split
 from recollect.indexes.fixed_point import ONE, SHARE_BITS, logistic_of
-from recollect.indexes.sdr.encoding import BITS, RULE, encoded, encoded_all
-from recollect.indexes.sdr.index import FoundRow, SdrIndex
-from recollect.indexes.sdr.splitting import split
 
 #: The row of a piece is the number of its text times this, plus the number of the piece.
 _MOST_PIECES = 1 << 20

@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from recollect.text.outlines import tags as tags_in
-from recollect.text.outlines.line_ends import (
+from recollect.facets.outline.text import tags as tags_in
+from recollect.facets.outline.text.line_ends import (
     AS_WRITTEN,
     OWN_ENDS,
     joined,
@@ -31,7 +31,7 @@ from recollect.text.outlines.line_ends import (
     with_own_ends,
     without_mark,
 )
-from recollect.text.outlines.nodes import ID, TITLE, Node, copied, lines_of
+from recollect.facets.outline.text.nodes import ID, TITLE, Node, copied, lines_of
 
 DOCUMENT, HEADLINE = "DOCUMENT", "HEADLINE"
 #: The properties that have a place of their own in a headline.

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.facets.sdr.index.encoding import BITS, SparseRows
+from recollect.facets.sdr.index.types import SdrBase, SdrRows
 from recollect.indexes.documents.columns import NONE, Ints
-from recollect.indexes.sdr.encoding import BITS, SparseRows
-from recollect.indexes.sdr.types import SdrBase, SdrRows
 
 #: A bit that more than one in this many rows have is stored as a column of flags. At this share, flags take twice the
 #: space of postings and are read about twice as fast (measured); for a bit of half of all rows they take half the

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.text.outlines.nodes import Node
+from recollect.facets.outline.text.nodes import Node
 
 #: The attributes; that of the byte-order mark is true.
 BOM, LINE_ENDS, OWN_ENDS = "BYTE_ORDER_MARK", "LINE_ENDS", "OWN_LINE_ENDS"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from recollect.arguments.checks import json_form
+from recollect.arguments.json_form import is_result
 
 
+@is_result("an entry of a tree")
 class TreeEntry(NamedTuple):
     """A node in its tree, without its text.
 
@@ -32,13 +32,3 @@ class TreeEntry(NamedTuple):
     said: str
     form: str
     hash: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return self._asdict()
-
-    @classmethod
-    @json_form("an entry of a tree")
-    def from_json(cls, data: Mapping[str, Any]) -> TreeEntry:
-        """Rebuild it from its JSON form."""
-        return cls(**data)

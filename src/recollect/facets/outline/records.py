@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from recollect.errors import InvalidRecordError
+from recollect.facets.outline.text import tags as tags_in
+from recollect.facets.outline.text.nodes import ID, TITLE, Node
 from recollect.records.record import MAX_NAME_BYTES, Record
-from recollect.text.outlines import tags as tags_in
-from recollect.text.outlines.nodes import ID, TITLE, Node
 from recollect.text.unicode import fold, has_surrogate
 
 #: The metadata key of what is no attribute.
