@@ -15,9 +15,9 @@ from typing import Any
 
 import recollect
 from bench.measuring import versions
+from recollect.facets.glossary.glossary import Glossary
 from recollect.facets.glossary.index.occurrences import Names, tokens
 from recollect.facets.glossary.records import term_fields
-from recollect.memory.glossary.glossary import Glossary
 
 _VOCABULARY, _QUESTIONS, _REPEATS = 20_000, 500, 7
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -15,7 +15,7 @@ from typing import Any
 
 import recollect
 from bench.measuring import versions
-from recollect.memory.outline.outline import Outline
+from recollect.facets.outline.outline import Outline
 
 _LOOK_UPS, _REPEATS = 2000, 5
 _FIRST, _SECOND = "ba be bi bo bu da de di do du".split(), "la le li lo".split()

@@ -8,7 +8,7 @@ import pytest
 from tests.model_server import model_server
 from tests.test_docs import ROOT, run_python
 
-from recollect.memory.calls import Calls
+from recollect.calls.calls import Calls
 
 PAGE = ROOT / "docs" / "agents.md"
 

@@ -25,14 +25,14 @@ from recollect.engine.handlers import Handler, Reads, Writes, handler_of
 from recollect.engine.result_json import result_from_json, result_to_json
 from recollect.engine.results import Export, Moment, Report
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnsupportedError
+from recollect.facets.glossary.glossary import Glossary
+from recollect.facets.keyed.keyed import Keyed
+from recollect.facets.outline.outline import Outline
+from recollect.facets.sdr.sdr import Sdr
 from recollect.ledger.commits import Snapshot
 from recollect.ledger.merkle import EMPTY
 from recollect.memory import Batch, Memory
 from recollect.memory.awaited import AsyncBatch, AsyncGlossary, AsyncKeyed, AsyncMemory, AsyncOutline, AsyncSdr
-from recollect.memory.glossary.glossary import Glossary
-from recollect.memory.keyed.keyed import Keyed
-from recollect.memory.outline.outline import Outline
-from recollect.memory.sdr.sdr import Sdr
 from recollect.messages import Turn
 from recollect.operations.base import REGISTRY
 from recollect.records.record import Fields, Record

@@ -27,9 +27,9 @@ from recollect.errors import (
     ScopeError,
     UnsupportedError,
 )
+from recollect.facets.glossary.glossary import Glossary
 from recollect.facets.glossary.operations import RecallTerms
 from recollect.facets.glossary.records import term_id
-from recollect.memory.glossary.glossary import Glossary
 from recollect.server.mcp.access import Access
 from recollect.server.mcp.tools import ToolError
 from recollect.server.mcp.toolsets import tools_of

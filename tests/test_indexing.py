@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import recollect
+from recollect.calls.calls import Calls
 from recollect.engine.index import keeper as indexing
 from recollect.engine.index.document_of import document_of
 from recollect.engine.index.keeper import IndexKeeper
@@ -24,7 +25,6 @@ from recollect.indexes.words.merge import merged
 from recollect.indexes.words.segment import Builder
 from recollect.ledger.commits import Branch, Head
 from recollect.ledger.merkle import EMPTY
-from recollect.memory.calls import Calls
 from recollect.memory.memory import Memory
 from recollect.stores.sqlite.view import SqliteView
 from recollect.testing.internals import core_of, index_of

@@ -14,8 +14,8 @@ import recollect
 from recollect import Memory
 from recollect import filters as f
 from recollect.errors import ConflictError, InvalidArgumentError, ScopeError, UnknownRecordError
-from recollect.memory.outline.outline import Outline
-from recollect.memory.outline.reading import OutlineReads
+from recollect.facets.outline.outline import Outline
+from recollect.facets.outline.reading import OutlineReads
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on

@@ -30,10 +30,10 @@ from recollect.errors import (
     UnknownRecordError,
     UnsupportedError,
 )
+from recollect.facets.outline.aligning import GAP, ranked
+from recollect.facets.outline.outline import Outline
 from recollect.facets.outline.text import org
 from recollect.facets.outline.text.nodes import MAX_DEPTH, Node, from_json, node_hash, said_digest
-from recollect.memory.outline.aligning import GAP, ranked
-from recollect.memory.outline.outline import Outline
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteView
@@ -490,7 +490,7 @@ def test_an_ingest_that_meets_another_is_done_again_or_is_a_conflict(
         real(self, *args)
 
     def _changed(memory: Memory, text: str) -> Any:
-        from recollect.memory.outline.aligning import placed
+        from recollect.facets.outline.aligning import placed
 
         entries = {entry.id: entry for entry in memory.outline._entries("r")}
         tree = from_json(node("r", node("a", text=text, ID="a"), ID="r"))

@@ -21,6 +21,7 @@ from tests.examples import some
 import recollect
 from recollect import filters as f
 from recollect import operations as ops
+from recollect.calls.calls import remember_operation
 from recollect.embedding.hashed import Hashed
 from recollect.engine import past as past_reads
 from recollect.engine.index import past as past_module
@@ -37,7 +38,6 @@ from recollect.errors import (
 from recollect.filters import Filter
 from recollect.ledger.commits import Branch, Head
 from recollect.memory.awaited import AsyncMemory
-from recollect.memory.calls import remember_operation
 from recollect.operations import ORDERS
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore

@@ -26,10 +26,10 @@ from recollect.errors import (
     UnsupportedError,
 )
 from recollect.facets.glossary.index.index import K1, B
+from recollect.facets.glossary.qdrant.points import LENGTH, point_of, token_number, weights
 from recollect.facets.glossary.stored import words
-from recollect.memory.glossary.values import stated
+from recollect.facets.glossary.values import stated
 from recollect.qdrant import QdrantGlossary, check_server
-from recollect.qdrant.points import LENGTH, point_of, token_number, weights
 
 REAL = os.environ.get("RECOLLECT_QDRANT_URL")
 pytestmark = pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")

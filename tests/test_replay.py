@@ -142,7 +142,7 @@ STEPS = st.lists(
 
 
 @settings(max_examples=some(150))
-@pytest.mark.filterwarnings("ignore::recollect.memory.calls.RecollectWarning")  # an id of another conversation
+@pytest.mark.filterwarnings("ignore::recollect.calls.calls.RecollectWarning")  # an id of another conversation
 @given(steps=STEPS)
 def test_cached_turns_change_no_outcome_and_no_root(steps: list[tuple[Any, ...]]) -> None:
     with TemporaryDirectory() as folder:

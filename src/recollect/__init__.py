@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from recollect.ledger.verifying import verify
     from recollect.memory import Batch, Memory, RecollectWarning
     from recollect.memory.awaited import AsyncMemory
+    from recollect.memory.consolidation import Consolidated, Summary
     from recollect.memory.context.values import Context, ContextItem
-    from recollect.memory.manager.consolidation import Consolidated, Summary
     from recollect.memory.manager.duplicates import DuplicateGroup
     from recollect.memory.opening import open  # noqa: A004 - recollect.open is the name
     from recollect.memory.streams import AsyncCommitStream, AsyncSubscription

@@ -28,8 +28,8 @@ from recollect.errors import (
     StoreIOError,
     UnsupportedError,
 )
+from recollect.facets.keyed.keyed import Keyed
 from recollect.keyed import Event, KeySubscription, Missed, Shelf
-from recollect.memory.keyed.keyed import Keyed
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore

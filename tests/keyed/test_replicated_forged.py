@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.examples import some
 
 from recollect.errors import InvalidArgumentError
+from recollect.facets.keyed.replicated.sets import Seen
 from recollect.keyed.replicated import AddTag, AddWinsSet, Chain, Counter, Line, Register, Stamp, TextLog
-from recollect.keyed.replicated.sets import Seen
 
 ALICE, BOB = (Chain(name, b"sixteen bytes of " + name.encode(), "test", most=200) for name in ("alice", "bob"))
 TYPES: list[type[Any]] = [Register, AddWinsSet, Counter, TextLog]

@@ -15,7 +15,7 @@ from tests.examples import some
 import recollect
 from recollect import Memory
 from recollect.errors import ConflictError, InvalidArgumentError, ReadOnlyMemoryError, SummaryError
-from recollect.memory.manager.consolidation import Consolidated, Summary
+from recollect.memory.consolidation import Consolidated, Summary
 from recollect.text.summaries import LONGEST, extractive
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -14,10 +14,10 @@ from recollect.agents.attributes import KnownAttributes
 from recollect.arguments.checks import check_count
 from recollect.engine.results import Outcome, Report
 from recollect.errors import InvalidArgumentError
+from recollect.facets.entities.calls import Extractor, fact_operations
 from recollect.memory import Memory
-from recollect.memory.manager.consolidation import Consolidated, Summariser
+from recollect.memory.consolidation import Consolidated, Summariser
 from recollect.memory.manager.contradictions import ATTRIBUTE, VALUE, Contradiction, facts_of
-from recollect.memory.manager.entities import Extractor, fact_operations
 from recollect.memory.recording import message_operations
 from recollect.operations import Remember, RememberAll
 from recollect.records import factories

@@ -23,13 +23,13 @@ from typing import Any, TypeVar
 import click
 
 from recollect._version import __version__
+from recollect.calls.owners import Owners
 from recollect.errors import InvalidArgumentError, RecollectError, StoreMissingError
 from recollect.filters import parse
 from recollect.filters.tree import Filter
 from recollect.memory import Memory, RecollectWarning
 from recollect.memory.opening import PATH_VARIABLE
 from recollect.memory.opening import open as open_memory
-from recollect.memory.owners import Owners
 from recollect.operations import target_of
 from recollect.records.record import located, unlocated
 from recollect.stores.files import open_regular

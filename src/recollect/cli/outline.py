@@ -13,9 +13,9 @@ from recollect.cli.app import NumberRange, Settings, app, common, print_json
 from recollect.cli.output import write_file
 from recollect.cli.texts import text_of
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError, UnknownRecordError
-from recollect.memory.outline.formats import FORMATS, format_named, source_id
-from recollect.memory.outline.outline import Outline
-from recollect.memory.outline.values import OutlineNode, OutlineView
+from recollect.facets.outline.formats import FORMATS, format_named, source_id
+from recollect.facets.outline.outline import Outline
+from recollect.facets.outline.values import OutlineNode, OutlineView
 
 _SUFFIXES = {".org": "org", ".md": "markdown", ".markdown": "markdown", ".json": "json"}
 _FORMAT = click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: by the name of FILE.")

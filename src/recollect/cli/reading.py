@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from recollect.calls.owners import Owners
 from recollect.cli import render
 from recollect.cli.app import (
     Confidence,
@@ -30,7 +31,6 @@ from recollect.filters import all_of, everything
 from recollect.filters.tree import Filter
 from recollect.memory import Memory
 from recollect.memory.context.values import PARTS, STYLES, Part, Style
-from recollect.memory.owners import Owners
 from recollect.operations import ORDERS, MinConfidence, Order
 from recollect.records.record import Record
 from recollect.zones import zone_of

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
+from recollect.calls.owners import Owners
 from recollect.cli import render
 from recollect.cli.app import (
     USER_VARIABLE,
@@ -29,7 +30,6 @@ from recollect.engine.write.drafts import Intake, draft
 from recollect.errors import InvalidArgumentError
 from recollect.filters import all_of, everything
 from recollect.filters.tree import Filter
-from recollect.memory.owners import Owners
 from recollect.operations import (
     IF_EXISTS,
     SCOPED,

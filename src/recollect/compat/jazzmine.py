@@ -25,8 +25,8 @@ from typing import Any, Protocol, Self, TypeVar
 import recollect
 from recollect.arguments.checks import is_number
 from recollect.errors import InvalidArgumentError, MissingExtraError, RecollectError
+from recollect.facets.glossary.tokenizers import tokenizer_of
 from recollect.qdrant import QdrantGlossary, check_server
-from recollect.tokenizers import tokenizer_of
 
 _R = TypeVar("_R")
 

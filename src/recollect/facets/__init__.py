@@ -1,14 +1,5 @@
 """What lies beside the records of a memory: each facet has a folder with its records, operations, index and calls.
 
-Importing this package registers the facets with the engine. Their commands and tools are listed in `recollect.cli` and
+The engine knows them by what `registration` passes to it. Their commands and tools are listed in `recollect.cli` and
 `recollect.server.mcp`.
 """
-
-from recollect.engine.facets import register
-from recollect.facets.entities.queries import FACET as ENTITIES
-from recollect.facets.glossary.stored import FACET as GLOSSARY
-from recollect.facets.keyed.facet import FACET as KEYED
-from recollect.facets.outline.trees import FACET as OUTLINE
-from recollect.facets.sdr.stored import FACET as SDR
-
-register(ENTITIES, GLOSSARY, OUTLINE, SDR, KEYED)

@@ -130,8 +130,8 @@ def _replace(
 
 
 def _stored(batch: Batch, fields: Mapping[str, Any], record: Record | None) -> Outcome:
+    from recollect.calls.calls import remember_operation
     from recollect.engine.results import Outcome
-    from recollect.memory.calls import remember_operation
     from recollect.operations import Update
 
     if record is None:

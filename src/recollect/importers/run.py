@@ -395,7 +395,7 @@ class _Run:
 
 def _store(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError | None]:
     """Remember items as `remember_all` does; return the outcome or the error of each."""
-    from recollect.memory.calls import store_all
+    from recollect.calls.calls import store_all
 
     fields = [{**item.fields, "standing": False} for item in items]  # nobody wishes that here and now
     report = store_all(memory, fields)
@@ -426,7 +426,7 @@ def _store_exactly(memory: Memory, items: Iterable[Item]) -> list[Outcome | Reco
 
 def _restored(batch: Batch, record: Record) -> Outcome:
     """Store exactly this record, replacing the record that has its id."""
-    from recollect.memory.calls import remember_operation
+    from recollect.calls.calls import remember_operation
 
     outcome: Outcome = batch.execute(replace(remember_operation(record), if_exists="update"))
     return outcome

@@ -21,17 +21,17 @@ from itertools import islice
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from recollect.arguments.signatures import all_named
+from recollect.calls.past import Target
 from recollect.embedding.base import Embedder
 from recollect.engine.results import NamespaceHead
 from recollect.errors import ClosedError, InvalidArgumentError
+from recollect.facets.glossary.glossary import Glossary
+from recollect.facets.keyed.keyed import Keyed
+from recollect.facets.outline.outline import Outline
+from recollect.facets.sdr.sdr import Sdr
 from recollect.ledger.commits import Commit
 from recollect.memory.batch import Batch
-from recollect.memory.glossary.glossary import Glossary
-from recollect.memory.keyed.keyed import Keyed
 from recollect.memory.memory import Memory
-from recollect.memory.outline.outline import Outline
-from recollect.memory.past import Target
-from recollect.memory.sdr.sdr import Sdr
 from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
 from recollect.memory.tools import ToolSet
 from recollect.operations import Changes, ReadHead, Wait, check_count

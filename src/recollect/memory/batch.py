@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from recollect.arguments.signatures import all_named
+from recollect.calls.calls import Calls
 from recollect.engine.executor import BatchExecutor
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError
-from recollect.memory.calls import Calls
 from recollect.memory.facets import Facets
 from recollect.operations import Forget, Operation, Remember, RememberAll, Update
 from recollect.uncopied import Uncopied

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from recollect import filters as f
 from recollect.arguments.checks import check_choice, check_count, check_text
 from recollect.arguments.signatures import all_named
+from recollect.calls.calls import Calls
+from recollect.calls.namespace import NamespaceCalls
+from recollect.calls.tokens import Tokenizer, counter
 from recollect.errors import InvalidArgumentError, UnsupportedError
+from recollect.facets.entities.graph import of_entity
 from recollect.filters.text_form import Where, as_filter, check_filter
-from recollect.memory.about import of_entity
-from recollect.memory.calls import Calls
 from recollect.memory.context.asking import asked_before
 from recollect.memory.context.beside import notes_matching, terms_named
 from recollect.memory.context.filling import Filling
 from recollect.memory.context.gathering import Candidate, Gathered, gathered
 from recollect.memory.context.quoting import indented
 from recollect.memory.context.validity import NOT_ABANDONED, Validity, still_valid
-from recollect.memory.context.values import PARTS, STYLES, Context, Outcome, Part, Style, Tokenizer, counter
+from recollect.memory.context.values import PARTS, STYLES, Context, Outcome, Part, Style
 from recollect.operations import AUTO_CONFIDENCE, MinConfidence, Now, least_confidence
 from recollect.records.record import Instant, Record, check_instant
 from recollect.zones import zone_of
-
-if TYPE_CHECKING:
-    from recollect.memory.memory import Memory
 
 #: How often the finished text is counted with the caller's tokenizer and filled further.
 _MOST_ROUNDS = 3
@@ -155,7 +153,7 @@ class Contexts(Calls):
             filling.fill(found)
         return filling.finished(count)
 
-    def _beside(self, what: str) -> Memory:
+    def _beside(self, what: str) -> NamespaceCalls:
         """Return what is stored beside the records, as a memory. A batch has only records."""
         raise UnsupportedError(f"{what} in a context", "a batch: create the context from the memory")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from recollect.facets.entities.calls import EntityCalls
 from recollect.memory.contexts import Contexts
 from recollect.memory.manager.contradictions import Contradictions
 from recollect.memory.manager.duplicates import Duplicates
-from recollect.memory.manager.entities import EntityCalls
 from recollect.memory.manager.merging import Merges
 from recollect.memory.recording import Recording
 

@@ -5,62 +5,47 @@ A memory is thread-safe. Namespaces and scopes opened from one memory share its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from types import TracebackType
 from typing import Any
 
 from recollect.arguments.signatures import all_named
+from recollect.calls.calls import Calls
+from recollect.calls.namespace import NamespaceCalls
+from recollect.calls.past import PastExecutor
 from recollect.embedding.base import Embedder
-from recollect.engine.executor import Executor
 from recollect.engine.history_results import Replayed
-from recollect.engine.listeners import Subscription
-from recollect.engine.place import Place
-from recollect.engine.results import Export, Hits, Moment, NamespaceHead, scored
-from recollect.engine.scope import Scope
-from recollect.engine.streams import CommitStream
+from recollect.engine.results import Export
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
-from recollect.filters.text_form import Where, as_filter
-from recollect.ledger.commits import Branch, Commit
+from recollect.facets.glossary.glossary import Glossary
+from recollect.facets.keyed.keyed import Keyed
+from recollect.facets.outline.outline import Outline
+from recollect.facets.sdr.sdr import Sdr
+from recollect.ledger.commits import Branch
 from recollect.ledger.proofs import Proof
-from recollect.ledger.receipts import Receipt as ReceiptForm
 from recollect.memory.batch import Batch
-from recollect.memory.calls import Calls
+from recollect.memory.consolidation import Consolidation
 from recollect.memory.facets import Facets
-from recollect.memory.glossary.glossary import Glossary
-from recollect.memory.history import Histories
-from recollect.memory.keyed.keyed import Keyed
-from recollect.memory.manager.consolidation import Consolidation
 from recollect.memory.manager.echoes import EchoExecutor
-from recollect.memory.outline.outline import Outline
-from recollect.memory.past import PastExecutor, Target, pin_of
-from recollect.memory.sdr.sdr import Sdr
 from recollect.memory.tools import ToolSet
 from recollect.memory.upkeep import Upkeep
 from recollect.operations import (
-    Changes,
     ExecuteBatch,
     Namespaces,
     Now,
     OpenExport,
-    Operation,
     Prove,
     ProveLog,
-    ReadHead,
-    Recall,
-    Receipt,
     Replay,
-    Wait,
 )
 from recollect.records.record import Record, record_id
 from recollect.uncopied import Uncopied
 
 
 @all_named
-class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
+class Memory(NamespaceCalls, Upkeep, Consolidation, Facets, Uncopied):
     """One namespace of a store, or a scoped view of it. Created by `recollect.open`.
 
     Use it as a context manager to close the store at the end:
@@ -72,47 +57,6 @@ class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
     raise ClosedError after it was closed, ForkedError in a fork of the process that opened it, and StoreError if it
     fails.
     """
-
-    def __init__(self, executor: Executor, branch: Branch, scope: Scope = Scope()) -> None:  # noqa: B008 - a constant
-        self._executor = executor
-        self._branch = branch
-        self._scope = scope
-        self._place = Place(branch, scope)
-
-    @property
-    def name(self) -> str:
-        """The name of the namespace."""
-        return self._branch.namespace
-
-    @property
-    def scope(self) -> dict[str, str]:
-        """The values of user, agent and conversation that all its records have; empty if it is not scoped."""
-        return dict(self._scope.fixed)
-
-    @property
-    def root(self) -> str:
-        """The root hash of all records in the namespace, as 64 hex digits (see `head`)."""
-        head: NamespaceHead = self.execute(ReadHead())
-        return head.root
-
-    @property
-    def seq(self) -> int:
-        """The number of the newest commit; 0 before the first (see `head`)."""
-        head: NamespaceHead = self.execute(ReadHead())
-        return head.seq
-
-    def head(self) -> NamespaceHead:
-        """Return the number of the newest commit, the root hash of all records after it, and the head of the log.
-
-        Raises:
-            ScopeError: This memory is scoped.
-            StoreError: The store failed.
-
-        Cost:
-            Reads the commits since the last head or proof; the first call for a store reads its log.
-        """
-        head: NamespaceHead = self.execute(ReadHead(log=True))
-        return head
 
     def prove(self, id: str, *, at: int | None = None) -> Proof:  # noqa: A002 - the field's name
         """Return a proof that the record with an id is present, or that the id is absent, as plain JSON.
@@ -160,57 +104,6 @@ class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
         """
         proof: Proof = self.execute(ProveLog(old=old, new=new))
         return proof
-
-    def execute(
-        self,
-        operation: Operation,
-        *,
-        actor: str | None = None,
-        reason: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Any:
-        """Execute an operation (`recollect.operations`) and return its result. All other calls are built on this one.
-
-        Args:
-            operation: The operation.
-            actor: Who makes the change; recorded in the commit.
-            reason: Why the change is made; recorded in the commit.
-            idempotency_key: A text of the caller's that names this write. If a write with this key was executed within
-                the last day, also by another process, nothing is written and its first answer is returned.
-
-        Returns:
-            What the operation returns, such as an `Outcome` for `Remember` and `Hits` for `Recall`.
-
-        Raises:
-            IdempotencyError: The key belongs to another write, or its answer was erased.
-            UnsupportedError: With a key, the operation is not a write that can be part of a batch.
-        """
-        if not isinstance(operation, Operation):
-            raise InvalidArgumentError("operation", operation, "must be an operation: see recollect.operations")
-        place = self._place
-        if actor is not None or reason is not None or idempotency_key is not None:
-            place = Place(place.branch, place.scope, actor, reason, idempotency_key)
-        result = self._executor.execute(operation, place)
-        if type(operation) is Recall:
-            result.bind(partial(self._receipt_of, operation))
-        return result
-
-    def _receipt_of(self, asked: Recall, hits: Hits) -> ReceiptForm:
-        """Return the receipt of an answer."""
-        if self._scope.fixed or hits.time is None:
-            raise ScopeError("a receipt, which covers the whole namespace,", str(self._scope))
-        receipt: ReceiptForm = self.execute(
-            Receipt(
-                operation=replace(asked, reference=hits.reference),
-                time=hits.time,
-                seq=hits.watermark,
-                root=hits.root,
-                vectors=hits.plan.vectors,
-                hits=scored(hits.hits),
-                standing=scored(hits.standing),
-            )
-        )
-        return receipt
 
     def replay(self, receipt: Mapping[str, Any]) -> Replayed:
         """Ask the question of a receipt again, as of its commit, and compare the answers.
@@ -271,102 +164,6 @@ class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
 
     def _one_commit(self) -> AbstractContextManager[Calls]:
         return self.batch()
-
-    def changes(
-        self,
-        since: int | str = 0,
-        limit: int | None = None,
-        id: str | None = None,  # noqa: A002 - the field's name
-        *,
-        newest_first: bool = False,
-        where: Where | None = None,
-    ) -> list[Commit]:
-        """Return the commits after a cursor.
-
-        Args:
-            since: The cursor of a commit or of hits (`commit.cursor`, `hits.cursor`), or, outside of scopes, a seq;
-                0: from the beginning.
-            limit: Maximum number of commits, 1 or more; None: no limit.
-            id: Only commits that changed the record with this id.
-            newest_first: Return the newest commits first, instead of the oldest.
-            where: Only commits that changed records that match before or after, with only these changes. A version
-                that was erased matches no condition.
-
-        Returns:
-            The commits. Within a scope they contain only the changes to records that lie in it.
-
-        Cost:
-            Reads the commits that it returns; with `where` or within a scope, also those in between.
-
-        Raises:
-            InvalidArgumentError: `since` is not a cursor of this memory.
-            ScopeError: `since` is a seq and this memory is scoped.
-        """
-        commits: list[Commit] = self.execute(
-            Changes(since=since, limit=limit, id=id, newest_first=newest_first, where=as_filter(where))
-        )
-        return commits
-
-    def listen(self, callback: Callable[[Commit], object], *, since: int | str | None = None) -> Subscription:
-        """Call a function with each commit, in order, once the commit is durable.
-
-        Callbacks run in a thread that all listeners of the store share; one that takes long delays no other listener.
-        An exception in the callback is logged and stored in `subscription.error`, and the next commit is delivered
-        nevertheless. Commits of other processes are noticed within a second.
-
-        Args:
-            callback: Called with each commit.
-            since: Start after this cursor or seq; default: with the next commit.
-
-        Returns:
-            The subscription. Close it, or leave its `with` block, to stop.
-
-        Raises:
-            InvalidArgumentError: `callback` cannot be called, or `since` is not a cursor of this memory.
-            ScopeError: `since` is a seq and this memory is scoped.
-        """
-        if not callable(callback):
-            raise InvalidArgumentError("callback", callback, "must be a function of a commit")
-        if since is not None:
-            Changes(since=since)  # checks it
-        log = self._executor.log(self._branch, self._scope)
-        return Subscription(callback, log, log.start(since), self._executor.feed)
-
-    def subscribe(self, *, since: int | str | None = None) -> CommitStream:
-        """Return an iterator over the commits, in order, that waits for the next one.
-
-            with memory.subscribe(since=cursor) as commits:
-                for commit in commits:
-                    cursor = commit.cursor
-
-        The log is read in the thread of the loop, and commits of other processes are noticed within a second. The
-        iteration ends when the stream or the memory is closed. `commits.wait(timeout)` waits for a limited time.
-
-        Args:
-            since: Start after this cursor or seq; default: with the next commit after this call.
-
-        Raises:
-            InvalidArgumentError: `since` is not a cursor of this memory.
-            ScopeError: `since` is a seq and this memory is scoped.
-        """
-        if since is not None:
-            Changes(since=since)  # checks it
-        log = self._executor.log(self._branch, self._scope)
-        return CommitStream(log, log.start(since), self._executor.feed)
-
-    def wait(self, since: int | str, timeout: float = 60.0) -> bool:
-        """Wait until there is a commit after a cursor, and return whether there is one.
-
-        Args:
-            since: The cursor of a commit or of hits, or, outside of scopes, a seq.
-            timeout: Maximum number of seconds to wait, 0 to 86,400.
-
-        Raises:
-            InvalidArgumentError: `since` is not a cursor of this memory, or `timeout` is invalid.
-            ScopeError: `since` is a seq and this memory is scoped.
-        """
-        found: bool = self.execute(Wait(since=since, timeout=timeout))
-        return found
 
     def scoped(self, *, user: str | None = None, agent: str | None = None, conversation: str | None = None) -> Memory:
         """Return a view of this memory that is restricted to one user, agent or conversation.
@@ -449,10 +246,6 @@ class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
         """
         return Keyed(self._beside("keys"))
 
-    def _beside(self, what: str) -> Memory:
-        """Return what a facet stores beside the records of this namespace, as a memory with the same scope."""
-        return Memory(self._executor, self._branch.reserved(what), self._scope)
-
     def without_echoes(self) -> Memory:
         """Return this memory with a guard against feedback loops: what it answered is not stored again as a new fact.
 
@@ -469,48 +262,6 @@ class Memory(Histories, Upkeep, Consolidation, Facets, Uncopied):
         that this returns nor a restart. Each scope and namespace that is opened from it has a guard of its own.
         """
         return Memory(EchoExecutor(self._executor), self._branch, self._scope)
-
-    def at(self, target: Target | None = None, *, index: int | None = None) -> Memory:
-        """Return this memory as it was at a past moment: a read-only memory, which later commits do not change.
-
-            memory.at(datetime(2026, 3, 3, tzinfo=UTC)).recall("Which seat does Ana prefer?")
-
-        `get`, `find`, `count`, `recall`, `grep`, `context`, `stats`, `changes`, `head` and `open_export` return what
-        they would have returned then, with the same scores and explanations. Records count as expired by the time of
-        the moment. Vectors, the quota and `stats()["store"]` are those of now, because they have no history. Other
-        calls raise ReadOnlyMemoryError. Closing a memory of the past is not needed; the end of a `with` block does not
-        close the store.
-
-        `scoped` restricts it as it restricts this memory, and a scoped memory shows what its scope could read then.
-        `namespace` returns another namespace as of the same time.
-
-        Args:
-            target: An int: the number of a commit (`seq`); 0 is the empty memory before the first. An aware datetime:
-                the newest commit at or before it; a time in the future is the present. A str: a root, as 64 hex
-                digits, which is its newest commit, or the name of a snapshot; within a scope, a cursor. Or a snapshot.
-            index: A snapshot by its age; 0: the newest.
-
-        Raises:
-            UnknownTargetError: There is no such moment.
-            InvalidArgumentError: The target is none of these.
-            ScopeError: This memory is scoped, and the target is neither a time nor a cursor.
-            StoreError: The store failed.
-
-        Cost:
-            O(log commits) for a time, O(commits) for a root. The first call that looks for records derives the word
-            index of the moment from the nearest one that is in memory, in proportion to the records that changed
-            between. The last few are kept.
-        """
-        moment = self._moment(target, index)
-        return Memory(PastExecutor(self._present, self._branch, moment), self._branch, self._scope)
-
-    @property
-    def _present(self) -> Executor:
-        return self._executor.executor if isinstance(self._executor, PastExecutor) else self._executor
-
-    def _moment(self, target: Target | None = None, index: int | None = None) -> Moment:
-        moment: Moment = self._present.execute(pin_of(target, index), self._place)
-        return moment
 
     def namespace(self, name: str) -> Memory:
         """Return another namespace of the same store, as a memory that shares the store with this one.

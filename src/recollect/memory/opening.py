@@ -11,6 +11,7 @@ from pathlib import Path
 
 from recollect.arguments.checks import MAX_COUNT, is_integer
 from recollect.arguments.signatures import named
+from recollect.calls.calls import RecollectWarning
 from recollect.embedding.base import Embedder, floors_of
 from recollect.embedding.environment import NO_EMBEDDER, embedder_from, embedder_of_environment
 from recollect.engine.call_log import OnCall
@@ -22,7 +23,6 @@ from recollect.engine.write.limits import Limits
 from recollect.errors import InvalidArgumentError, RecollectError, StoreIOError, UnsupportedError
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.memory.calls import RecollectWarning
 from recollect.memory.memory import Memory, namespace_name
 from recollect.operations import check_choice, check_tag, check_text, check_timeout
 from recollect.records.record import utc_now

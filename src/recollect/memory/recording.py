@@ -14,11 +14,11 @@ from typing import Any, Literal, TypeAlias, TypedDict, Unpack, get_args
 from recollect import filters as f
 from recollect.arguments.checks import check_flag
 from recollect.arguments.signatures import all_named, check_known
+from recollect.calls.calls import Calls, kept_or_stored, warned
+from recollect.calls.messages import MessageList
 from recollect.engine.results import Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.errors import ConflictError, InvalidArgumentError, InvalidRecordError, UnknownRecordError
-from recollect.memory.calls import Calls, kept_or_stored, warned
-from recollect.memory.messages import MessageList
 from recollect.messages import Turn, UnreadableError, read_turns
 from recollect.operations import SCOPED, IfExists, Remember, Update, check_choice, check_text
 from recollect.records import factories

@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Callable, Collection
 
 from recollect.arguments.signatures import all_named
+from recollect.calls.calls import Calls, RecollectWarning
 from recollect.engine.policies import Policies
 from recollect.engine.quota import Quota
 from recollect.engine.results import VectorCounts
-from recollect.memory.calls import Calls, RecollectWarning
 from recollect.operations import (
     BackUp,
     Check,

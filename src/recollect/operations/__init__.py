@@ -5,7 +5,7 @@ Each operation has a JSON form, `{"op": name, ...}`, and `from_json` builds an e
 can offer the same calls over a socket or HTTP. A custom filter or a function has no JSON form: `to_json` raises
 UnsupportedError for it, and never leaves it out.
 
-Facets add operations of their own, such as `RecallTerms`: they are here, too, once `recollect.facets` is imported.
+Facets add operations of their own, such as `RecallTerms`: they are here, too, once `recollect.memory` is imported.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from recollect import filters as f
+from recollect.calls.calls import remember_operation
 from recollect.engine.engine import Engine
 from recollect.engine.history_results import Restored
 from recollect.engine.write.drafts import Intake
@@ -32,7 +33,6 @@ from recollect.filters.tree import Filter
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import is_redacted, root_of, version_hash
 from recollect.ledger.verifying import verify
-from recollect.memory.calls import remember_operation
 from recollect.memory.memory import Memory
 from recollect.operations import ORDERS, Order, Remember
 from recollect.records.record import Record

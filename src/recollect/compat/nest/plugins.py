@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import recollect
 from recollect.compat.nest.hashing import HashedTrigrams
 from recollect.errors import InvalidArgumentError
+from recollect.facets.keyed.values import checked_ttl
 from recollect.keyed import Evict, KeySubscription, Missed, Scorer, Shelf
-from recollect.keyed.values import checked_ttl
 
 #: Number of former versions at which the scorer of this package begins a new store.
 _FORMER = 10_000

@@ -14,7 +14,9 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from recollect import filters as f
 from recollect.errors import InvalidRecordError
+from recollect.filters.tree import Filter
 from recollect.records import factories
 from recollect.records.record import EntityId, Record
 
@@ -23,6 +25,8 @@ NODE, OBSERVATION, RELATION = "node", "entity", "relation"
 GRAPH_KINDS = (NODE, OBSERVATION, RELATION)
 #: The type of a relation that says that two names are of one entity: its source is an alias of its target.
 SAME_AS = "same as"
+#: The key of the metadata of a fact with the ids of the other entities that it is about.
+ALSO_ABOUT = "also_about"
 _FIRST = datetime(2, 1, 1, tzinfo=UTC)
 #: By what entities, observations and relations are ordered.
 _Age = tuple[datetime, str]
@@ -235,3 +239,8 @@ def _remove(groups: dict[Any, dict[str, Record]], key: Any, record_id: str) -> N
     del groups[key][record_id]
     if not groups[key]:
         del groups[key]
+
+
+def of_entity(*entities: str) -> Filter:
+    """Match the facts about at least one of some entities, by their ids."""
+    return f.any_of(f.entity(*entities), *(f.meta(ALSO_ABOUT, contains=each) for each in entities))

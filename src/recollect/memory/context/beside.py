@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from recollect.calls.namespace import NamespaceCalls
+from recollect.calls.owners import Owners
 from recollect.facets.glossary.operations import AnnotateTerms
 from recollect.facets.glossary.records import DEFAULT_AGENT, entry_of
 from recollect.facets.glossary.results import Annotation
+from recollect.facets.outline.reading import PRIVATE
+from recollect.facets.outline.searching import OutlineSearches
 from recollect.filters.tree import Is
 from recollect.memory.context.gathering import Candidate
-from recollect.memory.outline.reading import PRIVATE
-from recollect.memory.outline.searching import OutlineSearches
-from recollect.memory.owners import Owners
 from recollect.records.record import Record
-
-if TYPE_CHECKING:
-    from recollect.memory.memory import Memory
 
 #: Maximum number of notes that are considered, and the least similarity of their vectors. Without an embedder, it is a
 #: confidence, of which the least is that for "auto".
 _NOTES, _LEAST_COSINE = 20, 0.5
 
 
-def terms_named(terms: Memory, question: str, owners: Owners) -> list[Candidate]:
+def terms_named(terms: NamespaceCalls, question: str, owners: Owners) -> list[Candidate]:
     """Return the terms that a question names by their key or an alias: those of the agent, then those of all agents."""
     agents = dict.fromkeys(each for each in (owners.agent, DEFAULT_AGENT) if each is not None)
     found: dict[str, Candidate] = {}
@@ -50,7 +46,7 @@ def _is_readable(record: Record, owners: Owners) -> bool:
     return all(each.matches(record) for each in owners._replace(agent=None).readable)
 
 
-def notes_matching(nodes: Memory, question: str, owners: Owners, least: float) -> list[Candidate]:
+def notes_matching(nodes: NamespaceCalls, question: str, owners: Owners, least: float) -> list[Candidate]:
     """Return the notes that match a question, best first, with their title. Private ones are left out."""
     found = OutlineSearches(nodes).search(question, _NOTES, minimum=least, private=PRIVATE)
     least = _LEAST_COSINE if found.measure == "cosine" else least

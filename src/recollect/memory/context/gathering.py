@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from recollect.calls.calls import Calls
+from recollect.calls.owners import Owners
 from recollect.engine.results import Hit, Hits
 from recollect.filters import all_of, has
 from recollect.filters.tree import Filter
-from recollect.memory.calls import Calls
 from recollect.memory.context.validity import NOT_ABANDONED
 from recollect.memory.context.values import Origin, Span
-from recollect.memory.owners import Owners
 from recollect.records.record import Record
 from recollect.text.manner import standing_spans
 

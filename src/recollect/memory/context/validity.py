@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
 
+from recollect.calls.calls import Calls
 from recollect.engine.read.validity import time_in_question
 from recollect.engine.results import Hit
 from recollect.filters import all_of
 from recollect.filters.text_form import as_filter, check_filter
 from recollect.filters.tree import EVERYTHING, AllOf, AnyOf, Filter, Not, Tag, ValidAt
-from recollect.memory.calls import Calls
 from recollect.operations import Now
 from recollect.records.codec import microseconds
 from recollect.records.record import Record

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Literal, TypeAlias, get_args
 
 from recollect.arguments.checks import check_choice, check_count, check_text
 from recollect.arguments.json_form import json_form
 from recollect.engine.results import record_from_json, record_json
-from recollect.errors import InvalidArgumentError
 from recollect.records.record import Record
 
 #: How a context is formatted (see `Memory.context`).
 Style: TypeAlias = Literal["markdown", "xml", "messages", "llm4s"]
 STYLES: tuple[Style, ...] = get_args(Style)
-#: Converts a text to its tokens, or to their number.
-Tokenizer: TypeAlias = Callable[[str], int | Sized]
 #: Why a record was considered.
 Origin: TypeAlias = Literal["standing", "pinned", "hit", "neighbour", "glossary", "outline"]
 #: What became of it.
@@ -159,32 +154,3 @@ class Context(str):
         check_count("max_tokens", max_tokens)
         check_choice("style", style, STYLES)
         return cls(text, items, tokens, max_tokens, style)
-
-
-def counter(tokenizer: Tokenizer | None) -> Callable[[str], int]:
-    """Return a function that counts the tokens of a text: by default a quarter of its UTF-8 bytes, rounded up.
-
-    Raises:
-        InvalidArgumentError: The tokenizer is not a function. Its result raises the same if it is no number of tokens.
-
-    >>> counter(None)("naïve"), counter(str.split)("two tokens"), counter(len)("abc")
-    (2, 2, 3)
-    """
-    if tokenizer is None:
-        return lambda text: math.ceil(len(text.encode("utf-8")) / 4)
-    if not callable(tokenizer):
-        raise InvalidArgumentError("tokenizer", tokenizer, "must be a function of a text")
-
-    def count(text: str) -> int:
-        try:
-            found = tokenizer(text)
-        except Exception as error:
-            reason = f"failed for a text of {len(text)} characters: {type(error).__name__}: {error}"
-            raise InvalidArgumentError("tokenizer", tokenizer, reason) from error
-        number = int(found) if isinstance(found, Integral) else len(found) if isinstance(found, Sized) else -1
-        # A mapping has an item for each of several lists, not for each token.
-        if isinstance(found, (bool, Mapping)) or not 0 <= number < 2**62:
-            raise InvalidArgumentError("tokenizer", found, "must return the tokens of the text, or their number")
-        return number
-
-    return count

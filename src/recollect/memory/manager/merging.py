@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from recollect.arguments.signatures import all_named
+from recollect.calls.calls import Calls, stored
 from recollect.errors import InvalidArgumentError
-from recollect.memory.calls import Calls, stored
 from recollect.operations import Merge
 from recollect.records.record import Fields, Record
 

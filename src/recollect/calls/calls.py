@@ -1,0 +1,731 @@
+"""`Calls`: the methods that memories and batches share. Each creates an operation and passes it to `execute`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Unpack
+
+from recollect.arguments.signatures import all_named
+from recollect.calls.messages import ARGUMENTS, MessageList, is_message_item, turn_operations
+from recollect.calls.owners import Owners
+from recollect.engine.results import Failed, Hits, MemoryStats, Outcome, RecordList, Report
+from recollect.errors import InvalidArgumentError, RecollectError
+from recollect.filters import all_of
+from recollect.filters.text_form import Where, as_filter, check_filter
+from recollect.filters.tree import Filter
+from recollect.operations import (
+    MONTH_S,
+    Clear,
+    Count,
+    Find,
+    Forget,
+    ForgetWhere,
+    Get,
+    Grep,
+    IfExists,
+    MinConfidence,
+    OnError,
+    Operation,
+    Order,
+    Recall,
+    Remember,
+    RememberAll,
+    Stats,
+    Supersede,
+    Update,
+    ValidUntil,
+    Zone,
+)
+from recollect.records.codec import RawField
+from recollect.records.record import FieldChanges, Fields, Instant, Record
+
+#: What `remember_all` accepts: a text, a mapping of fields with a "content", a record, or a `Remember` operation.
+Item = str | Mapping[str, Any] | Record | Remember
+
+
+class RecollectWarning(UserWarning):
+    """The call succeeded, but part of what was passed was not stored."""
+
+
+@all_named
+class Calls:
+    """The calls that memories and batches share. Each creates an operation and passes it to `execute`."""
+
+    def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
+        """Execute an operation (`recollect.operations`) and return its result.
+
+        Args:
+            operation: The operation.
+            actor: Who makes the change; recorded in the commit.
+            reason: Why the change is made; recorded in the commit.
+        """
+        raise NotImplementedError
+
+    @property
+    def scope(self) -> dict[str, str]:
+        """The values of user, agent and conversation that all its records have; empty if it is not scoped."""
+        raise NotImplementedError
+
+    def _owners(self, user: str | None, agent: str | None, conversation: str | None) -> Owners:
+        """Return whose records a call is about: within a scope, those of the scope."""
+        return Owners.checked(self.scope, user, agent, conversation)
+
+    def _read(self, where: Where | None, user: str | None, agent: str | None, conversation: str | None) -> Filter:
+        """Return the condition of a call that reads."""
+        condition = as_filter(where)
+        if user is None and agent is None and conversation is None:
+            return condition
+        check_filter(condition)
+        return all_of(condition, *self._owners(user, agent, conversation).readable)
+
+    @property
+    def zone(self) -> str:
+        """The name of the time zone of the store (see `recollect.open`)."""
+        name: str = self.execute(Zone())
+        return name
+
+    def remember(
+        self,
+        content: str | bytes,
+        *,
+        id: str | None = None,  # noqa: A002 - the field's name
+        expect: str | Record | None = None,
+        if_exists: IfExists = "keep",
+        ttl: float | timedelta | None = None,
+        **fields: Unpack[Fields],
+    ) -> Record:
+        """Store `content` and return the record. It is durable when this returns, or, in a batch, when the batch ends.
+
+        Without an `id`, the id is derived from the kind, the text, and fields such as user, conversation and speaker,
+        so that remembering the same fact again changes nothing. If a different text already has the requested id, the
+        new record is stored under the id with a counter ("note-2"), unless `if_exists` is "update" or "error".
+
+        A turn (kind "conversation", with a conversation) that has neither id nor position is appended to its
+        conversation, even if it repeats an earlier turn.
+
+        Args:
+            content: The text to remember, or bytes with a `media_type`.
+            id: An id of your own, at most 255 bytes; default: derived from the content.
+            expect: Compare-and-set: write only if the record with this id has this hash (or is this record), or, with
+                "absent", only if there is none. The existing record is replaced completely: fields that are not
+                passed are removed. If several callers expect the same state, one writes and each of the others gets a
+                ConflictError, so "absent" can serve as a lock.
+            if_exists: If the same fact is already stored: "keep" it as it is (with a RecollectWarning if other values
+                were passed), "update" the fields that were passed, or raise an "error".
+            ttl: Seconds, or a timedelta, after which the record expires; above 0 and at most a hundred years. Pass
+                either `ttl` or `expires`.
+            **fields: Fields of the record (see `Record`): kind, media_type, role, speaker, user, agent, conversation,
+                session, position, entity, source, tags, metadata, time, valid_from, valid_to, importance, expires,
+                supersedes, derived_from, parent, order, language, pinned and trust. `time` defaults to now.
+
+        Returns:
+            The stored record.
+
+        Raises:
+            InvalidRecordError: A field has an invalid value or exceeds a limit.
+            InvalidArgumentError: Another argument is invalid.
+            UnknownArgumentError: There is no such field.
+            ConflictError: `expect` is not met. Its `satisfied` is true if the stored record already is as requested.
+            RecordExistsError: The fact is stored and `if_exists` is "error", or a scope shows another record under
+                this id.
+            ScopeError: A field lies outside the scope.
+            QuotaError: The record does not fit in the quota.
+            RejectedError: A policy of the memory does not allow the text (`set_policies`).
+            StoreError: The store failed.
+
+        Nothing is changed if this raises, except that after a CommitInDoubtError (a StoreError) the outcome is
+        unknown.
+
+        Cost:
+            One durable commit, O(log n).
+        """
+        outcome: Outcome = self.execute(
+            Remember(content=content, id=id, fields=fields, expect=expect, if_exists=if_exists, ttl=ttl)  # type: ignore[arg-type]
+        )
+        return kept_or_stored(outcome)
+
+    def remember_all(self, items: Iterable[Item], *, on_error: OnError = "report") -> Report:
+        """Store many records.
+
+        A `Record` is copied exactly: fields that it does not have, such as a time, are not filled in. For texts and
+        mappings, missing fields are filled in as by `remember`.
+
+        Turns without ids and positions are recognised if the conversation is passed again: of a longer list, only the
+        new turns are added.
+
+        A mapping with a "role" and no "kind" is a message of a chat API and becomes a turn, as by `add_messages`; it
+        may also have fields of a record. Messages without a conversation share one, derived as by `add_messages`.
+
+        If items fail, a RecollectWarning is issued. If the store fails, earlier commits remain and all later items are
+        listed as failed. (A batch raises the StoreError instead.)
+
+        Args:
+            items: Texts, mappings of fields with a "content", records, or `Remember` operations. A mapping with
+                "standing": false is never taken for a standing instruction or preference, whatever its text says.
+            on_error: "report": store the valid items, in durable commits of up to 1,000 items, and list the others in
+                `report.failed`. "raise": raise the first error and store nothing.
+
+        Returns:
+            One outcome per stored item, and the items that failed, each with its index and the reason.
+
+        Raises:
+            InvalidArgumentError: `items` is not an iterable of items, or `on_error` is invalid.
+            RecollectError: With `on_error="raise"`, the first error.
+
+        Cost:
+            About a tenth of `remember` per item. A conversation that is passed again is read at the first call in a
+            process, and later compared in memory.
+        """
+        return warned(store_all(self, items, on_error))
+
+    def add_messages(
+        self,
+        messages: Iterable[Any],
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+        session: str | None = None,
+        time: Instant | None = None,
+        tags: Iterable[str] = (),
+    ) -> Report:
+        """Store the messages of a chat that are not stored yet: pass the list that you send to the model, each time.
+
+            messages = [{"role": "user", "content": "I moved to Oslo."}]
+            memory.add_messages(messages, user="ana", conversation="chat-1")
+            messages.append({"role": "assistant", "content": "Congratulations!"})
+            memory.add_messages(messages, user="ana", conversation="chat-1")  # adds only the answer
+
+        A message has the form of OpenAI's Chat Completions or Responses API or of Anthropic's Messages API: a
+        dictionary, or an object of their SDKs (`response.choices[0].message`, the items of `response.output`,
+        Anthropic's `response`). The same text in another shape is the same turn. Results of tools are turns with the
+        role "tool"; a picture or a file is described in brackets, such as `[image: image/png]`; what has no field in a
+        record is in its metadata.
+
+        The list may be the whole conversation, its end (if you trim it), or only new messages. Stored turns are
+        recognised by an overlap at the beginning or the end of the conversation; a new answer to the same message is
+        a new turn. A message that is passed alone is new, except as the first of its conversation; several that
+        equal the last turns of the conversation are a repetition. Turns that were forgotten stay forgotten.
+
+        Args:
+            messages: The messages, in order. Messages without text and other parts fail.
+            user: The user to whom the turns belong.
+            agent: The agent that stores them.
+            conversation: The name of the conversation. Default: derived from the user, the agent and the first message
+                that is not a system prompt, so pass one if you trim the list or if conversations begin alike.
+            session: The session of the new turns.
+            time: The time of new messages that do not state one; default: now.
+            tags: Tags of the new turns.
+
+        Returns:
+            One outcome per turn, and the messages that failed, each with its index and the reason.
+
+        Raises:
+            InvalidArgumentError: `messages` is not a list of messages.
+            InvalidRecordError: A field is invalid.
+            ScopeError: A field lies outside the scope.
+
+        A RecollectWarning is issued if messages failed. The others are stored.
+
+        Cost:
+            A durable commit for the new turns, and two to three microseconds for each message that is passed again
+            (docs/benchmarks.md). The first call in a process reads the conversation.
+        """
+        read = MessageList(messages)
+        fields = {"user": user, "agent": agent, "conversation": conversation, "session": session, "time": time}
+        operation = read.operation({**fields, "tags": tags or None})
+        report: Report = self.execute(operation)
+        return warned(read.report(report))
+
+    def recall(
+        self,
+        question: str,
+        k: int = 10,
+        where: Where | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+        reference: Instant | None = None,
+        min_confidence: MinConfidence = 0.0,
+        language: str | None = None,
+        wait_for_vectors: bool = False,
+        recency: float = 0.0,
+        recency_half_life: float | timedelta = MONTH_S,
+        importance: float = 0.0,
+        importance_half_life: float | timedelta | None = None,
+    ) -> Hits:
+        """Return the records that best answer a question, best first, each with its score and an explanation.
+
+        A hit shares a word with the question, is near a turn that does, or has the date that the question
+        names. With an embedder, a record that is similar enough in meaning is a hit too. Unknown or misspelt words are
+        matched by the known words that they resemble. Equal scores are ordered by time, newest first, then by id.
+
+        `hits.standing` contains standing instructions and preferences that match the filter, at most ten, the most
+        relevant first. They do not count towards `k`.
+
+        Args:
+            question: The question, at most 64 KiB as UTF-8 by default (see `Limits`).
+            k: Maximum number of hits, 1 or more.
+            where: Return only records that match this filter, or this text form of one, such as "kind=user_fact and
+                not tag=old" (see docs/filters.md). A filter never changes a score.
+            user: Only records of this user and those without a user, also where the name comes from outside: it is
+                compared, never parsed.
+            agent: Only records of this agent and those without an agent.
+            conversation: Only records of this conversation and those without one.
+            reference: The time that expressions such as "yesterday" are relative to: a datetime with a time zone, ISO
+                8601 text, or a date (its midnight); without an offset, in the zone of the memory. Default: now.
+            min_confidence: Leave out hits with a lower confidence, 0 to 1. "auto": the threshold that keeps 95 of 100
+                right first hits, 0.33 (see docs/retrieval.md).
+            language: The language of the question, as a BCP 47 tag; default: the language of the memory, or else
+                detected.
+            wait_for_vectors: First embed the texts that have no vector of the embedder yet, as `embed_all` does, so
+                that records stored a moment ago are also found by meaning. Not in a batch.
+            recency: What is added to the score of a hit whose time is the reference time, 0 to 1; 0: nothing.
+            recency_half_life: The age, as seconds or a timedelta, at which half of that is added, at twice this age a
+                quarter, and so on; default: 30 days.
+            importance: What is added to the score of a hit of importance 1, 0 to 1, and in proportion for a lower one;
+                0: nothing. Neither this nor `recency` makes a record a hit, or changes a confidence.
+            importance_half_life: The age at which half of that is added; None: age makes no difference.
+
+        Raises:
+            InvalidArgumentError: `k` is below 1, the question is empty or too long, or another argument is invalid.
+            ScopeError: This memory is scoped to another user, agent or conversation.
+            UnsupportedError: `wait_for_vectors` without an embedder, or in a batch.
+            EmbedderError: With `wait_for_vectors`, the embedder cannot be used.
+            StoreError: The store failed.
+
+        Cost:
+            Grows with the number of occurrences of the question's words. The first call loads or builds the index.
+        """
+        hits: Hits = self.execute(
+            Recall(
+                question=question,
+                k=k,
+                where=self._read(where, user, agent, conversation),
+                reference=reference,  # type: ignore[arg-type]
+                min_confidence=min_confidence,
+                language=language,
+                wait_for_vectors=wait_for_vectors,
+                recency=recency,
+                recency_half_life=recency_half_life,  # type: ignore[arg-type]
+                importance=importance,
+                importance_half_life=importance_half_life,  # type: ignore[arg-type]
+            )
+        )
+        return hits
+
+    def grep(
+        self,
+        query: str,
+        limit: int = 20,
+        where: Where | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+    ) -> RecordList:
+        """Return the records whose text matches a full-text query, newest first.
+
+        Args:
+            query: Words (all must occur), "phrases", prefix*, and, or, not, parentheses. At most 8 KiB as UTF-8 by
+                default (see `Limits`), 256 words, and 64 words per phrase.
+            limit: Maximum number of records, 1 or more.
+            where: Return only records that match this filter or text form of one.
+            user: Only records of this user and those without a user, as for `recall`.
+            agent: Only records of this agent and those without an agent.
+            conversation: Only records of this conversation and those without one.
+
+        Raises:
+            InvalidQueryError: The query is malformed or exceeds a limit.
+            ScopeError: This memory is scoped to another user, agent or conversation.
+
+        Cost:
+            First updates the full-text index, in proportion to what was written since the last call.
+        """
+        found: RecordList = self.execute(
+            Grep(query=query, limit=limit, where=self._read(where, user, agent, conversation))
+        )
+        return found
+
+    def get(self, id: str) -> Record | None:  # noqa: A002 - the field's name
+        """Return the record with an id, or None if there is none or it has expired."""
+        record: Record | None = self.execute(Get(id=id))
+        return record
+
+    def exists(self, id: str) -> bool:  # noqa: A002 - the field's name
+        """Return whether there is a live record with this id."""
+        return self.get(id) is not None
+
+    def find(
+        self,
+        where: Where | None = None,
+        limit: int | None = None,
+        order: Order = "newest",
+        *,
+        after: str | None = None,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+    ) -> RecordList:
+        """Return the records that match a filter.
+
+            page = memory.find("kind=task", limit=50, user="ana")
+            while page.cursor:
+                page = memory.find("kind=task", limit=50, user="ana", after=page.cursor)
+
+        Args:
+            where: The filter or its text form; default: all records.
+            limit: Maximum number of records, 1 or more; None: no limit.
+            order: "newest", "oldest", "importance" (highest first), "position" (by conversation and position) or "id".
+            after: Return the records after a page: the `cursor` of an earlier result with the same filter and order.
+                Of the records that stay as they are, none is returned twice or left out, whatever is written between
+                two pages.
+            user: Only records of this user and those without a user, as for `recall`.
+            agent: Only records of this agent and those without an agent.
+            conversation: Only records of this conversation and those without one.
+
+        Returns:
+            A list with a `cursor`, which is None if there are no more records.
+
+        Raises:
+            InvalidArgumentError: `after` is the cursor of another memory, scope or order, or an argument is invalid.
+            ScopeError: This memory is scoped to another user, agent or conversation.
+
+        Cost:
+            In proportion to the number of records with the kind, user, conversation, entity or time that the filter
+            names; if it names none, to the number of all records. With `limit`, in order of time, in proportion to the
+            records that are read until it is reached, wherever the page begins.
+        """
+        condition = self._read(where, user, agent, conversation)
+        found: RecordList = self.execute(Find(where=condition, limit=limit, order=order, after=after))
+        return found
+
+    def recent(
+        self,
+        n: int = 10,
+        where: Where | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+    ) -> RecordList:
+        """Return the `n` newest records of `find`, by their time, newest first."""
+        return self.find(where, limit=n, user=user, agent=agent, conversation=conversation)
+
+    def count(
+        self,
+        where: Where | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+    ) -> int:
+        """Return how many records `find` returns; without arguments, how many there are."""
+        found: int = self.execute(Count(where=self._read(where, user, agent, conversation)))
+        return found
+
+    def valid_until(self, ids: Iterable[str]) -> dict[str, datetime]:
+        """Return when records stop, or stopped, being valid, by id. Those without an end are left out.
+
+            ends = memory.valid_until(hit.record.id for hit in hits)
+
+        A record ends at its `valid_to`, or when a live record that replaces it (`supersedes`) begins: at its
+        `valid_from`, or else its time. If that has neither, the record was never valid, and its end is in the year 1.
+
+        Args:
+            ids: The ids of the records. Those that are not live are left out.
+
+        Raises:
+            InvalidArgumentError: `ids` are not several ids.
+
+        Cost:
+            O(log n) for each id. The first call loads or builds the index.
+        """
+        ends: dict[str, datetime] = self.execute(ValidUntil(ids=ids))  # type: ignore[arg-type]
+        return ends
+
+    def update(
+        self,
+        /,
+        id: str,  # noqa: A002 - the field's name
+        change: Callable[[Record], Record] | None = None,
+        *,
+        expect: str | Record | None = None,
+        **changes: Unpack[FieldChanges],
+    ) -> Record:
+        """Change fields of a record and return the changed record.
+
+            memory.update(id, importance=0.9, tags=["travel"])
+            memory.update(id, lambda record: record.changed(content=record.content + "!"))
+
+        Args:
+            id: The id of the record.
+            change: A function that takes the record and returns the changed one. `Record.changed` takes a time without
+                an offset as UTC, not in the zone of the memory.
+            expect: Compare-and-set: change the record only if it has this hash (or is this record). This is checked
+                before anything else. If several callers expect the same record, one changes it and each of the others
+                gets a ConflictError.
+            **changes: The new values of fields, which are those of `remember` and content; None removes a field. Pass
+                either a function or fields.
+
+        Raises:
+            UnknownRecordError: There is no live record with this id.
+            ConflictError: `expect` is not met. Its `satisfied` is true if the record already has the requested values.
+            InvalidRecordError: The changed record would be invalid, or its id would change.
+            InvalidArgumentError: Neither a function nor fields were passed, or both, or `expect` is invalid.
+            UnknownArgumentError: There is no such field.
+            RecordExistsError: The record would move into a scope that already shows another one under its id.
+            ScopeError: The changed record would lie outside the scope.
+            QuotaError: The changed record does not fit in the quota.
+            RejectedError: A policy of the memory does not allow the text (`set_policies`).
+            StoreError: The store failed.
+
+        Nothing is changed if this raises, except that after a CommitInDoubtError (a StoreError) the outcome is
+        unknown.
+        """
+        if (change is None) == (not changes):
+            raise InvalidArgumentError("changes", changes, "pass either fields to change or one function")
+        operation = Update(id=id, changes=changes if change is None else change, expect=expect)  # type: ignore[arg-type]
+        return stored(self.execute(operation))
+
+    def supersede(
+        self,
+        /,
+        id: str,  # noqa: A002 - the field's name
+        content: str | bytes,
+        *,
+        at: Instant | None = None,
+        **fields: Unpack[Fields],
+    ) -> Record:
+        """Replace a fact by a new one from a time on, and return the new record. The old one stays, with its text.
+
+            rome = memory.remember("Ana lives in Rome", user="ana", kind="user_fact", valid_from="2024-05-01")
+            memory.supersede(rome.id, "Ana lives in Oslo", at="2026-03-01")
+
+        The new record is valid from `at` on (`valid_from`), the old one until then (`valid_to`, cause "superseded"),
+        and `supersedes` of the new one names the old one. `valid_at(time)` selects what is true at a time. All of this
+        is one commit, and `revert` takes it back.
+
+        Args:
+            id: The id of the record to replace.
+            content: The new text, or bytes with a `media_type`.
+            at: The time from which the new text is true, within the validity of the old record; default: now. `time`
+                alone says when the new record was made, so a RecollectWarning asks for this one.
+            **fields: Fields of the new record. Those that are not passed are carried over from the old one, except
+                media_type, position, time, valid_to and derived_from, which belong to its text; None leaves a field
+                out. `time` defaults to now.
+
+        Raises:
+            UnknownRecordError: There is no live record with this id.
+            ValidityError: The record is not valid at that time: it was replaced earlier, or begins later.
+            InvalidArgumentError: The text is the same, or an argument is invalid.
+            UnknownArgumentError: There is no such field.
+            InvalidRecordError: A field has an invalid value or exceeds a limit.
+            ScopeError: The new record would lie outside the scope.
+            QuotaError: The records do not fit in the quota.
+            RejectedError: A policy of the memory does not allow the text (`set_policies`).
+            StoreError: The store failed.
+
+        Nothing is changed if this raises, except that after a CommitInDoubtError (a StoreError) the outcome is
+        unknown. In a batch, a QuotaError may leave one of two writes staged; the batch can then not be committed.
+
+        Cost:
+            One durable commit, O(log n).
+        """
+        if at is None and fields.get("time") is not None:
+            warnings.warn(
+                "time= is when the record was made; the new text is true from now on. Pass at= for the time from which "
+                "it is true",
+                RecollectWarning,
+                stacklevel=_DEPTH - 1,
+            )
+        return stored(self.execute(Supersede(id=id, content=content, at=at, fields=fields)))  # type: ignore[arg-type]
+
+    def forget(self, id: str, *, expect: str | Record | None = None) -> bool:  # noqa: A002 - the field's name
+        """Forget a record: it is no longer returned, and its history remains in the log.
+
+        Args:
+            id: The id of the record.
+            expect: Compare-and-set: forget the record only if it has this hash (or is this record).
+
+        Returns:
+            True if the record was forgotten now; False if it had been forgotten or had expired before.
+
+        Raises:
+            UnknownRecordError: There has never been a record with this id; within a scope, also if it was forgotten
+                before.
+            ConflictError: `expect` is not met.
+        """
+        outcome: Outcome = self.execute(Forget(id=id, expect=expect))  # type: ignore[arg-type]
+        return outcome.status == "forgotten"
+
+    def forget_where(
+        self,
+        where: Where | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+    ) -> int:
+        """Forget every record that matches, in one commit, and return how many.
+
+            memory.forget_where("tag=old", user="ana")
+
+        Args:
+            where: The filter, or its text form. It can be left out if an owner is passed.
+            user: Only records of this user. Unlike in calls that read, those without a user are kept: they are shared.
+            agent: Only records of this agent.
+            conversation: Only records of this conversation.
+
+        Raises:
+            InvalidArgumentError: Neither a filter nor an owner was passed (`clear` forgets everything), or an argument
+                is invalid.
+            ScopeError: This memory is scoped to another user, agent or conversation.
+        """
+        named = {"user": user, "agent": agent, "conversation": conversation}
+        if where is None and all(value is None for value in named.values()):
+            rule = "pass a filter, or whose records to forget (clear() forgets all)"
+            raise InvalidArgumentError("where", where, rule)
+        condition = as_filter(where)
+        check_filter(condition)
+        forgotten: int = self.execute(ForgetWhere(where=all_of(condition, *self._owners(**named).own)))
+        return forgotten
+
+    def clear(self) -> int:
+        """Forget every record, in one commit, and return how many."""
+        forgotten: int = self.execute(Clear())
+        return forgotten
+
+    def stats(self) -> MemoryStats:
+        """Return record counts and facts about the store, as a dictionary.
+
+        - "namespace": the name of the namespace.
+        - "records": the number of live records; "kinds": their number per kind.
+        - "users", "conversations", "entities": the number of different ones.
+        - "oldest", "newest": the earliest and the latest time of a record, in ISO format; None if there is none.
+        - "seq", "root": the newest commit and the root hash; not within a scope.
+        - "quota": the quota and how much of it is used, if there is one; not within a scope.
+        - "store": facts about the store; not within a scope.
+        """
+        stats: MemoryStats = self.execute(Stats())
+        return stats
+
+
+#: The frames between a warning and the caller of a call: the function that warns, the call, and its check (`named`).
+_DEPTH = 4
+
+
+def stored(outcome: Outcome) -> Record:
+    """Return the record of an outcome.
+
+    Raises:
+        RejectedError: A policy rejected the text.
+    """
+    record = outcome.checked().record
+    assert record is not None
+    return record
+
+
+def kept_or_stored(outcome: Outcome) -> Record:
+    """Return the record of an outcome; issue a RecollectWarning if the fact was stored with other values.
+
+    Raises:
+        RejectedError: A policy rejected the text.
+    """
+    record = stored(outcome)
+    if outcome.status == "echo":
+        warnings.warn(
+            f"not stored: it only repeats {', '.join(outcome.sources)}, which this memory returned before",
+            RecollectWarning,
+            stacklevel=_DEPTH,
+        )
+    if outcome.differing:
+        warnings.warn(
+            f"already remembered as {record.id}; kept its {', '.join(outcome.differing)}: "
+            "change them with update() or if_exists='update'",
+            RecollectWarning,
+            stacklevel=_DEPTH,
+        )
+    return record
+
+
+def warned(report: Report) -> Report:
+    """Return a report; issue a RecollectWarning if items failed."""
+    if report.failed:
+        place, reason = report.failed[0].place, report.failed[0].reason
+        more = f" and {len(report.failed) - 1} more" if len(report.failed) > 1 else ""
+        warnings.warn(
+            f"item {place}{more} could not be stored: {reason} (all are in report.failed)",
+            RecollectWarning,
+            stacklevel=_DEPTH,
+        )
+    return report
+
+
+def store_all(calls: Calls, items: Iterable[Item], on_error: OnError = "report") -> Report:
+    """Store many records as `remember_all` does, without a warning if items fail."""
+    if isinstance(items, (str, bytes, Mapping, Record)) or not isinstance(items, Iterable):
+        raise InvalidArgumentError("items", items, "must be a list of things to remember")
+    all_items = list(items)
+    operations: list[Remember] = []
+    positions: list[int] = []  # of the operations in `all_items`
+    failed: list[Failed] = []
+    for position, item in enumerate(all_items):
+        try:
+            found = operations_of(item)
+        except RecollectError as error:
+            if on_error == "raise":
+                raise
+            failed.append(Failed(item, position, error))
+        else:
+            operations += found
+            positions += [position] * len(found)
+    report: Report = calls.execute(RememberAll(items=tuple(operations), on_error=on_error))
+    failed.extend(
+        Failed(all_items[positions[each.place]], positions[each.place], each.reason) for each in report.failed
+    )
+    return Report(report.results, tuple(sorted(failed, key=lambda each: each.place)))
+
+
+def operations_of(item: object) -> list[Remember]:
+    """Convert an item of `remember_all` to operations: one, or those of the turns of a message.
+
+    Raises:
+        RecollectError: The item is invalid, such as InvalidArgumentError or InvalidRecordError.
+    """
+    if isinstance(item, Mapping) and is_message_item(item):
+        return turn_operations(item)
+    return [remember_operation(item)]
+
+
+def remember_operation(item: object) -> Remember:
+    """Convert an item of `remember_all` to an operation.
+
+    Raises:
+        RecollectError: The item is invalid, such as InvalidArgumentError or InvalidRecordError.
+    """
+    if isinstance(item, Remember):
+        return item
+    if isinstance(item, (str, bytes)):
+        return Remember(content=item)
+    if isinstance(item, Record):
+        return Remember(content=item.content, id=item.id, fields=_fields_of(item), exact=True)
+    if isinstance(item, Mapping):
+        fields = dict(item)
+        if "content" not in fields:
+            raise InvalidArgumentError("item", item, 'a mapping needs a "content"')
+        arguments = {name: fields.pop(name) for name in ARGUMENTS if name in fields}
+        return Remember(**arguments, fields=fields)
+    raise InvalidArgumentError("item", item, "must be a text, a mapping with a content, or a record")
+
+
+def _fields_of(record: Record) -> dict[str, Any]:
+    """Return the fields that a record has, without id and content."""
+    values: dict[str, Any] = {
+        name: getattr(record, name) for name in record.present() if name in Fields.__annotations__
+    }
+    unknown: tuple[RawField, ...] = record.unknown
+    return {**values, "unknown": unknown} if unknown else values

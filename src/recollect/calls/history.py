@@ -1,0 +1,240 @@
+"""The calls on the history of a memory: snapshots, versions, differences, and taking changes back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from recollect.arguments.signatures import all_named
+from recollect.calls.calls import Calls
+from recollect.calls.past import Target
+from recollect.engine.history_results import Difference, Erased, RecordVersion, Restored
+from recollect.engine.results import Moment
+from recollect.filters.text_form import Where, as_filter
+from recollect.filters.tree import Filter
+from recollect.ledger.commits import Commit, Snapshot
+from recollect.operations import (
+    Changes,
+    Diff,
+    DropSnapshot,
+    Erase,
+    History,
+    Revert,
+    Rollback,
+    Snapshots,
+    TakeSnapshot,
+)
+
+#: A time in the future names the present.
+_PRESENT = datetime(9998, 1, 1, tzinfo=UTC)
+
+
+@all_named
+class Histories(Calls):
+    """The calls on the history of a memory."""
+
+    def snapshot(self, name: str | None = None) -> Snapshot:
+        """Mark the newest commit, so that it can be found again, and return the mark.
+
+        A snapshot copies nothing. Named snapshots stay until they are dropped; of the unnamed ones, the newest 20 stay.
+        Every commit can be read (`at`) and rolled back to, with or without a snapshot.
+
+        Args:
+            name: The name; default: unnamed.
+
+        Raises:
+            InvalidArgumentError: There is a snapshot with this name, or it cannot be a name.
+            ScopeError: This memory is scoped.
+            StoreError: The store failed.
+
+        Cost:
+            One durable write, however large the memory is.
+        """
+        snapshot: Snapshot = self.execute(TakeSnapshot(label=name))
+        return snapshot
+
+    def snapshots(self) -> list[Snapshot]:
+        """Return the snapshots, newest first: the order that `at(index=)` counts.
+
+        Raises:
+            ScopeError: This memory is scoped.
+            StoreError: The store failed.
+        """
+        snapshots: list[Snapshot] = self.execute(Snapshots())
+        return snapshots
+
+    def drop_snapshot(self, name: str) -> Snapshot:
+        """Remove a named snapshot and return it. Its commit and all versions stay.
+
+        Args:
+            name: The name.
+
+        Raises:
+            UnknownTargetError: There is no such snapshot.
+            ScopeError: This memory is scoped.
+            StoreError: The store failed.
+        """
+        snapshot: Snapshot = self.execute(DropSnapshot(label=name))
+        return snapshot
+
+    def log(self, limit: int | None = None, since: int | str = 0, where: Where | None = None) -> list[Commit]:
+        """Return the newest commits, newest first.
+
+        `changes` returns them from the oldest on.
+
+        Args:
+            limit: Maximum number of commits, 1 or more; None: no limit.
+            since: Only commits after this cursor or, outside of scopes, this seq.
+            where: Only commits that changed records that match before or after, with only these changes. A version
+                that was erased matches no condition.
+
+        Raises:
+            InvalidArgumentError: `since` is not a cursor of this memory.
+            ScopeError: `since` is a seq and this memory is scoped.
+            StoreError: The store failed.
+
+        Cost:
+            Reads the commits that it returns; with `where` or within a scope, all commits down to the last of them.
+        """
+        commits: list[Commit] = self.execute(
+            Changes(since=since, limit=limit, newest_first=True, where=as_filter(where))
+        )
+        return commits
+
+    def history(self, id: str) -> list[RecordVersion]:  # noqa: A002 - the field's name
+        """Return every version that a record had, oldest first, with its commit and its cause.
+
+        Args:
+            id: The id.
+
+        Returns:
+            The versions; [] if the id was never used. Within a scope only those that lay in it.
+
+        Raises:
+            StoreError: The store failed.
+
+        Cost:
+            Proportional to the commits that changed the record, and to what else they changed.
+        """
+        versions: list[RecordVersion] = self.execute(History(id=id))
+        return versions
+
+    def diff(self, old: Target, new: Target | None = None) -> Difference:
+        """Return how two moments differ: the records that were added, changed and removed.
+
+        Args:
+            old: A moment: see `at`.
+            new: Another moment; default: the newest commit. It may be earlier than `old`.
+
+        Returns:
+            The difference; false if there is none. Within a scope only the records that lay in it.
+
+        Raises:
+            UnknownTargetError: There is no such moment.
+            ScopeError: This memory is scoped, and a moment is named by something else than a time or a cursor.
+            StoreError: The store failed.
+
+        Cost:
+            Proportional to the changes between, or to the difference alone if both are snapshots or recent.
+        """
+        later = self._moment(_PRESENT if new is None else new)
+        found: Difference = self.execute(Diff(old=self._moment(old).token, new=later.token))
+        return found
+
+    def rollback(
+        self, to: Target | None = None, *, index: int | None = None, actor: str | None = None, reason: str | None = None
+    ) -> Restored:
+        """Restore all records as they were at a moment, in a new commit with the cause "rolled back".
+
+        Nothing is lost: rolling back to the commit before takes it back. No quota applies, and no expired record is
+        removed. What was erased since stays erased, and is listed.
+
+        Args:
+            to: A moment: see `at`.
+            index: A snapshot by its age; 0: the newest.
+            actor: Who makes the change; recorded in the commit.
+            reason: Why the change is made; recorded in the commit.
+
+        Raises:
+            UnknownTargetError: There is no such moment; nothing was changed.
+            ScopeError: This memory is scoped.
+            StoreError: The store failed; nothing was changed.
+
+        Cost:
+            One durable commit, in proportion to the records that differ, and to the changes since.
+        """
+        restored: Restored = self.execute(Rollback(moment=self._moment(to, index).token), actor=actor, reason=reason)
+        return restored
+
+    def revert(self, seq: int, *, actor: str | None = None, reason: str | None = None) -> Restored:
+        """Take back the changes of one commit, in a new commit with the cause "rolled back".
+
+        A record that was changed later is a conflict: it is listed, and not changed.
+
+        Args:
+            seq: The number of the commit.
+            actor: Who makes the change; recorded in the commit.
+            reason: Why the change is made; recorded in the commit.
+
+        Raises:
+            UnknownTargetError: There is no such commit; nothing was changed.
+            ScopeError: This memory is scoped.
+            StoreError: The store failed; nothing was changed.
+
+        Cost:
+            One durable commit, in proportion to the changes of that commit.
+        """
+        restored: Restored = self.execute(Revert(seq=seq), actor=actor, reason=reason)
+        return restored
+
+    def erase(
+        self,
+        what: str | Filter,
+        *,
+        redact: bool = False,
+        derived: bool = False,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Erased:
+        """Permanently remove the contents of records: of all versions, also of forgotten and expired records.
+
+        The contents are removed from the store, its WAL and its derived files. The log keeps that there were records
+        with these ids and hashes, so roots and proofs stay valid; `history` says that a version was erased. This is one
+        commit for each thousand records, with the cause "erased". No quota applies.
+
+        Within a scope, only versions that lie in the scope are erased. Otherwise all versions of the selected ids are,
+        whatever user they belonged to.
+
+        Args:
+            what: An id; or a filter, which selects each id of which any version matches, also among the terms, the
+                nodes of outlines and the texts with sparse codes that belong to this namespace. For the text form of
+                a filter, pass `recollect.filters.parse(text)`.
+            redact: Also replace the ids in the log by hashes, and remove the actors and reasons of all earlier commits
+                that changed the records (within a scope: only of those that changed nothing else). An id of which a
+                version lies outside the scope is not replaced.
+            derived: Also erase the records that derive from these (`derived_from`), directly or through others.
+            actor: Who erases; recorded in the commit.
+            reason: Why; recorded in the commit.
+
+        Returns:
+            What was erased, whether something is left to do (`pending`), and which copies of the store still have it.
+            An id that was erased before is not among the ids.
+
+        Raises:
+            UnknownRecordError: There has never been a record with this id; within a scope, also if all its versions
+                in the scope were erased before.
+            ReadOnlyStoreError: The store must not be written.
+            StoreError: The store failed. Commits that had succeeded stay, and are completed later.
+
+        Cost:
+            Reads every version of the namespace, and rewrites the file of the store, in memory as large as the file;
+            writers wait meanwhile. Word and full-text indexes are updated or rebuilt when they are used next.
+        """
+        chosen: dict[str, Any] = {"id": what} if isinstance(what, str) else {"where": what}
+        operation = Erase(**chosen, redact=redact, derived=derived)
+        erased: Erased = self.execute(operation, actor=actor, reason=reason)
+        return erased
+
+    def _moment(self, target: Target | None = None, index: int | None = None) -> Moment:
+        """Return the moment that a target or the age of a snapshot names."""
+        raise NotImplementedError

@@ -1,1 +1,0 @@
-"""The outlines of a memory: trees of headlines and texts, as editors have them, stored node by node."""

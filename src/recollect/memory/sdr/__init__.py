@@ -1,1 +1,0 @@
-"""Texts with sparse codes: `memory.sdr`."""
