@@ -134,7 +134,7 @@ _HOMES = {
     "engine.results": ("Export", "Failed", "Hit", "Hits", "NamespaceHead", "Outcome", "RecordList", "Report", "Why"),
     "errors": ("RecollectError", "Verdict"),
     "memory": ("Batch", "Memory", "RecollectWarning"),
-    "memory.manager.consolidation": ("Consolidated", "Summary"),
+    "memory.consolidation": ("Consolidated", "Summary"),
     "memory.manager.duplicates": ("DuplicateGroup",),
     "memory.opening": ("open",),
     "operations": ("ABSENT",),
