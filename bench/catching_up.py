@@ -23,8 +23,8 @@ from bench import stores
 from bench.corpus import cache_folder, corpus, questions
 from bench.measuring import milliseconds, percentiles, versions
 from recollect.embedding.hashed import Hashed
-from recollect.engine.quota import quota_of
 from recollect.engine.scope import Scope
+from recollect.engine.settings import quota_of
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import Live
 from recollect.stores.base import Transaction

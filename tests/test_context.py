@@ -24,9 +24,8 @@ from recollect import Context, ContextItem, Memory, Record
 from recollect import filters as f
 from recollect.errors import InvalidArgumentError, InvalidFilterError, ScopeError
 from recollect.memory.context import excerpts
-from recollect.memory.context.duplicates import Chosen
 from recollect.memory.context.excerpts import GAP, joined, passages, without_repeated_code
-from recollect.memory.context.filling import Filling
+from recollect.memory.context.filling import Chosen, Filling
 from recollect.memory.context.gathering import Candidate, Gathered
 from recollect.memory.context.values import STYLES, Style
 from recollect.testing import Loopback

@@ -22,8 +22,7 @@ from recollect import operations as ops
 from recollect.arguments.json_form import form_named
 from recollect.embedding.hashed import Hashed
 from recollect.engine.handlers import Handler, Reads, Writes, handler_of
-from recollect.engine.result_json import result_from_json, result_to_json
-from recollect.engine.results import Export, Moment, Report
+from recollect.engine.results import Export, Moment, Report, result_from_json, result_to_json
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnsupportedError
 from recollect.facets.glossary.glossary import Glossary
 from recollect.facets.keyed.keyed import Keyed

@@ -17,9 +17,9 @@ import pytest
 import recollect
 from recollect.calls.calls import Calls
 from recollect.engine.index import keeper as indexing
+from recollect.engine.index.caches import cache_of
 from recollect.engine.index.document_of import document_of
 from recollect.engine.index.keeper import IndexKeeper
-from recollect.engine.index.record_cache import cache_of
 from recollect.errors import InvalidArgumentError
 from recollect.indexes.words.merge import merged
 from recollect.indexes.words.segment import Builder

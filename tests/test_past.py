@@ -23,7 +23,7 @@ from recollect import filters as f
 from recollect import operations as ops
 from recollect.calls.calls import remember_operation
 from recollect.embedding.hashed import Hashed
-from recollect.engine import past as past_reads
+from recollect.engine import readers
 from recollect.engine.index import past as past_module
 from recollect.engine.results import Hits
 from recollect.errors import (
@@ -374,11 +374,11 @@ class TestReadOnly:
     @pytest.mark.in_process
     def test_an_export_of_the_past_ends_with_the_store_and_keeps_no_view_open(self, tmp_path: Path) -> None:
         with recollect.open(tmp_path / "a.db") as memory:
-            memory.remember_all(f"note {n}" for n in range(past_reads._PAGE + 1))
+            memory.remember_all(f"note {n}" for n in range(readers._PAGE + 1))
             export = memory.at(1).open_export()
             next(export.records)
             memory.clear()
-            for _ in range(past_reads._PAGE - 1):
+            for _ in range(readers._PAGE - 1):
                 next(export.records)
         with pytest.raises(recollect.errors.ClosedError):
             next(export.records)

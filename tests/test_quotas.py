@@ -14,7 +14,7 @@ import pytest
 from tests.examples import FULL, spread
 
 import recollect
-from recollect.engine.quota import Quota
+from recollect.engine.settings import Quota
 from recollect.engine.write.quotas import Room, UsageTotals, UsageTotalsCache
 from recollect.errors import (
     ConflictError,

@@ -33,11 +33,10 @@ if TYPE_CHECKING:
         Restored,
     )
     from recollect.engine.listeners import Subscription
-    from recollect.engine.policies import Policies
-    from recollect.engine.quota import Quota
     from recollect.engine.results import Export, Failed, Hit, Hits, NamespaceHead, Outcome, RecordList, Report, Why
+    from recollect.engine.settings import Policies, Quota
     from recollect.engine.streams import CommitStream
-    from recollect.engine.write.limits import Limits
+    from recollect.engine.write.drafts import Limits
     from recollect.errors import RecollectError, Verdict
     from recollect.ledger.commits import Change, Commit, Snapshot
     from recollect.ledger.verifying import verify
@@ -128,9 +127,8 @@ _HOMES = {
     "engine.listeners": ("Subscription",),
     "engine.streams": ("CommitStream",),
     "memory.streams": ("AsyncCommitStream", "AsyncSubscription"),
-    "engine.write.limits": ("Limits",),
-    "engine.policies": ("Policies",),
-    "engine.quota": ("Quota",),
+    "engine.write.drafts": ("Limits",),
+    "engine.settings": ("Policies", "Quota"),
     "engine.results": ("Export", "Failed", "Hit", "Hits", "NamespaceHead", "Outcome", "RecordList", "Report", "Why"),
     "errors": ("RecollectError", "Verdict"),
     "memory": ("Batch", "Memory", "RecollectWarning"),

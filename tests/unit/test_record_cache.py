@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from tests.unit import strategies as own
 
-from recollect.engine.index.record_cache import MOST_BYTES, MOST_OF_ONE, RecordCache
+from recollect.engine.index.caches import MOST_BYTES, MOST_OF_ONE, RecordCache
 from recollect.engine.read.record_loader import memory_bytes
 from recollect.records.record import Record
 from recollect.records.unchecked import unchecked

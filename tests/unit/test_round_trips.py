@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from recollect import errors
 from recollect import filters as f
 from recollect.arguments.json_form import form_of
-from recollect.engine.quota import Quota
 from recollect.engine.results import Export, Failed, Hits, NamespaceHead, Outcome, Report
+from recollect.engine.settings import Quota
 from recollect.errors import InvalidOperationError, InvalidRecordError, RecollectError
 from recollect.ledger.commits import Commit, ScopedCommit
 from recollect.operations import Remember

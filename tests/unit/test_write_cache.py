@@ -8,8 +8,8 @@ from datetime import UTC
 from hypothesis import given
 from tests.unit import strategies as own
 
+from recollect.engine.index.caches import WriteCache, Written
 from recollect.engine.index.document_of import document_of
-from recollect.engine.index.write_cache import WriteCache, Written
 from recollect.ledger.commits import Branch, Change, Commit, Head
 from recollect.ledger.merkle import EMPTY, Root
 from recollect.records.record import Record

@@ -5,7 +5,7 @@ Frameworks and servers that show memories to a model use these, so that all say 
 
 from __future__ import annotations
 
-from recollect.memory.context.quoting import TRUST
+from recollect.memory.context.styles import TRUST
 from recollect.memory.context.validity import ValidHits, Validity, valid_hits
 from recollect.memory.context.values import PARTS
 

@@ -14,9 +14,8 @@ from recollect.calls.history import Histories
 from recollect.calls.past import PastExecutor, Target, pin_of
 from recollect.engine.executor import Executor
 from recollect.engine.listeners import Subscription
-from recollect.engine.place import Place
 from recollect.engine.results import Hits, Moment, NamespaceHead, scored
-from recollect.engine.scope import Scope
+from recollect.engine.scope import Place, Scope
 from recollect.engine.streams import CommitStream
 from recollect.errors import InvalidArgumentError, ScopeError
 from recollect.filters.text_form import Where, as_filter

@@ -9,9 +9,8 @@ from typing import Any, NoReturn
 from recollect.arguments.checks import is_integer
 from recollect.engine.executor import BatchExecutor, Executor, WrappingExecutor
 from recollect.engine.feed import CommitLog, Feed
-from recollect.engine.place import Place
 from recollect.engine.results import Moment
-from recollect.engine.scope import Scope
+from recollect.engine.scope import Place, Scope
 from recollect.errors import InvalidArgumentError, ReadOnlyMemoryError, RecollectError
 from recollect.ledger.commits import Branch, Snapshot
 from recollect.operations import At, Operation, Pin

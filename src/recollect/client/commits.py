@@ -13,8 +13,7 @@ from typing import Any
 from weakref import WeakSet
 
 from recollect.engine.feed import PAGE
-from recollect.engine.place import Place
-from recollect.engine.scope import Scope
+from recollect.engine.scope import Place, Scope
 from recollect.ledger.commits import Branch, Commit
 from recollect.operations import Changes, Operation, ReadHead
 

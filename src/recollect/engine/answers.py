@@ -16,8 +16,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from recollect.engine.policies import NONE, Policies
 from recollect.engine.scope import Scope
+from recollect.engine.settings import NONE, Policies
 from recollect.errors import DamagedStoreError, IdempotencyError, RejectedError
 from recollect.ledger.commits import Branch
 from recollect.operations import Operation

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from recollect.deadlines import checked
 from recollect.engine.core import Core
-from recollect.engine.place import Place
-from recollect.engine.policies import NONE, policies_of
 from recollect.engine.results import Failed, Outcome, Report
+from recollect.engine.scope import Place
+from recollect.engine.settings import NONE, policies_of
 from recollect.engine.write.admission import Admission
 from recollect.engine.write.batch import Writing, drafts_of
 from recollect.engine.write.drafts import Draft

@@ -28,12 +28,10 @@ from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.past import PastIndexes
 from recollect.engine.index.vectors import VECTOR_BYTES, QuestionVector, VectorKeeper
 from recollect.engine.log_trees import LogTrees
-from recollect.engine.place import Place
 from recollect.engine.read.export import export
-from recollect.engine.read.log import Log
-from recollect.engine.read.queries import Reading
+from recollect.engine.read.queries import Log, Reading
 from recollect.engine.results import Export
-from recollect.engine.scope import Scope
+from recollect.engine.scope import Place, Scope
 from recollect.engine.trimmer import Trimmer
 from recollect.engine.write.batch import Services, Writing, check_head
 from recollect.engine.write.drafts import Intake

@@ -14,10 +14,9 @@ from recollect.engine.core import INDEX_BYTES, Core
 from recollect.engine.feed import Feed
 from recollect.engine.handlers import HANDLERS, Run, execute_in_batch, handler_of, note_failed, note_state
 from recollect.engine.index.vectors import VECTOR_BYTES
-from recollect.engine.place import Place
-from recollect.engine.read.log import Log
+from recollect.engine.read.queries import Log
 from recollect.engine.repeating import execute_once
-from recollect.engine.scope import Scope
+from recollect.engine.scope import Place, Scope
 from recollect.engine.write.batch import Writing
 from recollect.engine.write.drafts import Intake
 from recollect.errors import DamagedStoreError, RecollectError, StoreBusyError, StoreError

@@ -16,8 +16,7 @@ from recollect.engine.core import Core
 from recollect.engine.erasures import Erasures
 from recollect.engine.facets import FACETS
 from recollect.engine.history_results import Erased
-from recollect.engine.place import Place
-from recollect.engine.scope import QUALIFIED_PREFIX, Scope, scopes_of
+from recollect.engine.scope import QUALIFIED_PREFIX, Place, Scope, scopes_of
 from recollect.engine.write.writer import Writer
 from recollect.errors import CodecError, UnknownRecordError
 from recollect.filters.tree import AllOf, Is, Not, Nothing

@@ -7,8 +7,7 @@ from typing import Any, Protocol
 
 from recollect.embedding.base import Embedder
 from recollect.engine.feed import CommitLog, Feed
-from recollect.engine.place import Place
-from recollect.engine.scope import Scope
+from recollect.engine.scope import Place, Scope
 from recollect.ledger.commits import Branch
 from recollect.operations import Operation
 

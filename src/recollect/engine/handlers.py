@@ -8,25 +8,21 @@ from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, TypeVar
 
-from recollect.engine import history, past, replaying
+from recollect.engine import history, replaying
 from recollect.engine.bulk import add_messages, remember_all
 from recollect.engine.core import Core
 from recollect.engine.erasing import erase
 from recollect.engine.facets import read_of
-from recollect.engine.in_batch import InBatch
 from recollect.engine.index.vectors import no_embedder
-from recollect.engine.past import Past
-from recollect.engine.place import Place
-from recollect.engine.policies import Policies, set_policies
-from recollect.engine.present import Present
-from recollect.engine.quota import Quota, set_quota
 from recollect.engine.read.filter_bounds import index_helps, selective
 from recollect.engine.read.proofs import prove_log
 from recollect.engine.read.targets import point_of
 from recollect.engine.reader import check_whole
+from recollect.engine.readers import InBatch, Past, Present, pin
 from recollect.engine.reads import READS, Read
-from recollect.engine.result_json import result_to_json
-from recollect.engine.results import Outcome, Report
+from recollect.engine.results import Outcome, Report, result_to_json
+from recollect.engine.scope import Place
+from recollect.engine.settings import Policies, Quota, set_policies, set_quota
 from recollect.engine.streams import CommitStream
 from recollect.engine.write.batch import Writing
 from recollect.engine.write.drafts import draft
@@ -363,6 +359,6 @@ HANDLERS: dict[type[Operation], Handler] = {
     Erase: Handler(erase),
     Diff: Handler(history.diff),
     History: Handler(history.history),
-    Pin: Handler(past.pin),
+    Pin: Handler(pin),
     At: Handler(_at),
 }

@@ -9,10 +9,9 @@ from typing import Any
 from recollect.engine.core import Core
 from recollect.engine.cursors import Cursors
 from recollect.engine.history_results import ChangedRecord, Difference, RecordVersion, Restored
-from recollect.engine.place import Place
 from recollect.engine.read.queries import visible_part
 from recollect.engine.read.targets import PastPoint, point_of
-from recollect.engine.scope import Scope
+from recollect.engine.scope import Place, Scope
 from recollect.errors import DamagedStoreError, InvalidArgumentError, UnknownTargetError
 from recollect.ledger.commits import Branch, Snapshot
 from recollect.ledger.merkle import is_redacted

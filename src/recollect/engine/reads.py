@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 from recollect.engine.read.queries import Reading
 from recollect.engine.reader import CommittedReader, Reader, check_whole
-from recollect.engine.results import Hits, RecordList
-from recollect.engine.similar_results import Similar
+from recollect.engine.results import Hits, RecordList, Similar
 from recollect.ledger.proofs import Proof
 from recollect.ledger.receipts import Receipt as ReceiptForm
 from recollect.operations import (

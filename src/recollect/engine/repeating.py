@@ -7,9 +7,9 @@ from typing import Any
 from recollect.engine.answers import Answers
 from recollect.engine.core import Core
 from recollect.engine.handlers import batch_place, execute_in_batch, handler_of
-from recollect.engine.place import Place
-from recollect.engine.policies import policies_of
-from recollect.engine.result_json import result_from_json, result_to_json
+from recollect.engine.results import result_from_json, result_to_json
+from recollect.engine.scope import Place
+from recollect.engine.settings import policies_of
 from recollect.errors import UnsupportedError
 from recollect.operations import ExecuteBatch, Operation, check_key
 from recollect.records.codec import microseconds

@@ -9,13 +9,13 @@ from typing import Any
 
 from recollect.engine.core import Core
 from recollect.engine.history_results import Deviation, Replayed
-from recollect.engine.past import Past
-from recollect.engine.place import Place
 from recollect.engine.read import rules
 from recollect.engine.read.targets import PastPoint
+from recollect.engine.readers import Past
 from recollect.engine.reads import recall
 from recollect.engine.receipts import listed, model_of, root_at
 from recollect.engine.results import scored
+from recollect.engine.scope import Place
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.ledger import receipts
 from recollect.ledger.commits import Branch

@@ -1,4 +1,4 @@
-"""Results of calls: outcomes of writes, hits of recall, and their explanations."""
+"""Results of calls: outcomes of writes, hits of recall with their explanations, and what is similar; their JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, get_args, overload
 
-from recollect.arguments.json_form import Form, JsonForm, is_result, json_form, register_form
+from recollect.arguments.json_form import Form, JsonForm, form_named, is_result, json_form, register_form
 from recollect.errors import (
     ClosedError,
     InvalidRecordError,
@@ -24,7 +24,7 @@ from recollect.errors import (
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.words.index import QueryTerm
 from recollect.ledger.receipts import Receipt
-from recollect.operations import Operation, Per, WhenFull, plain
+from recollect.operations import At, ExecuteBatch, Operation, Per, WhenFull, plain
 from recollect.operations import from_json as operation_from_json
 from recollect.records.record import Record
 from recollect.reprs import ShownTable, line, short_id, shows_itself, table
@@ -615,3 +615,52 @@ def _item_from_json(data: Mapping[str, Any]) -> Any:
         case {"operation": operation}:
             return operation_from_json(operation)
     return next(iter(data.values()))
+
+
+# The JSON form of the result of each operation, for executors in other processes.
+
+
+def result_to_json(operation: Operation, result: Any) -> Any:
+    """Return the JSON form of the result of an operation."""
+    if isinstance(operation, ExecuteBatch):
+        return [result_to_json(part, each) for part, each in zip(operation.operations, result, strict=True)]
+    if isinstance(operation, At):
+        operation = operation.operation
+    return form_named(operation.result).to_json(result)
+
+
+def result_from_json(operation: Operation, data: Any) -> Any:
+    """Rebuild the result of an operation from its JSON form."""
+    if isinstance(operation, ExecuteBatch):
+        return [result_from_json(part, each) for part, each in zip(operation.operations, data, strict=True)]
+    if isinstance(operation, At):
+        operation = operation.operation
+    return form_named(operation.result).from_json(data)
+
+
+# The result of a search by similarity.
+
+Measure = Literal["cosine", "confidence"]
+
+
+class SimilarRecord(NamedTuple):
+    """A record and how similar it is, 0 to 1."""
+
+    record: Record
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Similar(JsonForm, what="what is similar"):
+    """What is similar to a text, most similar first.
+
+    Attributes:
+        measure: What the similarities are: "cosine" of the embedder's vectors, rounded to three digits, or, without
+            vectors, the "confidence" of the hits of `recall`.
+        found: The records.
+        notes: Why a text or the question has no vector.
+    """
+
+    measure: Measure
+    found: tuple[SimilarRecord, ...]
+    notes: tuple[str, ...] = ()

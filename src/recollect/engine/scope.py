@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from recollect.errors import InvalidArgumentError, InvalidRecordError, ScopeError
 from recollect.filters.tree import AllOf, AnyOf, Custom, Filter, Is, Not, Nothing
+from recollect.ledger.commits import Branch
 from recollect.operations import SCOPED
 from recollect.records.record import MAX_ID_BYTES, Record, RecordId
 from recollect.text.unicode import nfc
@@ -200,3 +201,24 @@ def _qualifier(fixed: tuple[tuple[str, str], ...]) -> str:
     if len(qualifier.encode("utf-8")) <= _MAX_QUALIFIER_BYTES:
         return qualifier
     return f"{QUALIFIED_PREFIX}scope={hashlib.sha256(qualifier.encode('utf-8')).hexdigest()[:32]}"
+
+
+# Where, for whom and why an operation is executed.
+
+
+class Place(NamedTuple):
+    """Where, for whom and why an operation is executed.
+
+    Attributes:
+        branch: The branch to read or write.
+        scope: The scope of the caller.
+        actor: Who makes the change; recorded in the commit.
+        reason: Why the change is made; recorded in the commit.
+        key: The idempotency key of a write: repeated within a day, it gives its first answer and writes nothing.
+    """
+
+    branch: Branch = Branch("default")
+    scope: Scope = Scope()
+    actor: str | None = None
+    reason: str | None = None
+    key: str | None = None

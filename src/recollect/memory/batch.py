@@ -11,9 +11,19 @@ from recollect.calls.calls import Calls
 from recollect.engine.executor import BatchExecutor
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError
-from recollect.memory.facets import Facets
+from recollect.facets.entities.calls import EntityCalls
+from recollect.memory.contexts import Contexts
+from recollect.memory.manager.contradictions import Contradictions
+from recollect.memory.manager.duplicates import Duplicates
+from recollect.memory.manager.merging import Merges
+from recollect.memory.recording import Recording
 from recollect.operations import Forget, Operation, Remember, RememberAll, Update
 from recollect.uncopied import Uncopied
+
+
+class Facets(Recording, Contexts, Merges, Duplicates, EntityCalls, Contradictions):
+    """All calls that a memory and a batch share. Each module of calls is a base class."""
+
 
 #: The writes that a call of several operations consists of.
 _WRITES = (Remember, RememberAll, Update, Forget)

@@ -13,11 +13,9 @@ from recollect.calls.tokens import Tokenizer, counter
 from recollect.errors import InvalidArgumentError, UnsupportedError
 from recollect.facets.entities.graph import of_entity
 from recollect.filters.text_form import Where, as_filter, check_filter
-from recollect.memory.context.asking import asked_before
-from recollect.memory.context.beside import notes_matching, terms_named
 from recollect.memory.context.filling import Filling
-from recollect.memory.context.gathering import Candidate, Gathered, gathered
-from recollect.memory.context.quoting import indented
+from recollect.memory.context.gathering import Candidate, Gathered, asked_before, gathered, notes_matching, terms_named
+from recollect.memory.context.styles import indented
 from recollect.memory.context.validity import NOT_ABANDONED, Validity, still_valid
 from recollect.memory.context.values import PARTS, STYLES, Context, Outcome, Part, Style
 from recollect.operations import AUTO_CONFIDENCE, MinConfidence, Now, least_confidence

@@ -25,9 +25,8 @@ from recollect.facets.outline.outline import Outline
 from recollect.facets.sdr.sdr import Sdr
 from recollect.ledger.commits import Branch
 from recollect.ledger.proofs import Proof
-from recollect.memory.batch import Batch
+from recollect.memory.batch import Batch, Facets
 from recollect.memory.consolidation import Consolidation
-from recollect.memory.facets import Facets
 from recollect.memory.manager.echoes import EchoExecutor
 from recollect.memory.tools import ToolSet
 from recollect.memory.upkeep import Upkeep

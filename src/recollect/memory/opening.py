@@ -18,8 +18,7 @@ from recollect.engine.call_log import OnCall
 from recollect.engine.core import INDEX_BYTES
 from recollect.engine.engine import Engine
 from recollect.engine.index.vectors import VECTOR_BYTES
-from recollect.engine.write.drafts import Intake
-from recollect.engine.write.limits import Limits
+from recollect.engine.write.drafts import Intake, Limits
 from recollect.errors import InvalidArgumentError, RecollectError, StoreIOError, UnsupportedError
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY

@@ -20,7 +20,7 @@ from recollect.embedding.similarity import cosine
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnknownArgumentError
 from recollect.facets.glossary.records import DEFAULT_AGENT
 from recollect.facets.outline.reading import PRIVATE
-from recollect.memory.context.quoting import TRUST
+from recollect.memory.context.styles import TRUST
 from recollect.memory.context.validity import Validity, valid_hits
 from recollect.records.record import Record
 from recollect.salience import judge

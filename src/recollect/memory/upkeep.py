@@ -8,9 +8,8 @@ from collections.abc import Callable, Collection
 
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls, RecollectWarning
-from recollect.engine.policies import Policies
-from recollect.engine.quota import Quota
 from recollect.engine.results import VectorCounts
+from recollect.engine.settings import Policies, Quota
 from recollect.operations import (
     BackUp,
     Check,

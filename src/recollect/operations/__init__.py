@@ -23,16 +23,20 @@ from recollect.arguments.checks import (
 )
 from recollect.operations.base import REGISTRY, SCOPED, Operation, Per, from_json, plain
 from recollect.operations.history import (
+    At,
     Diff,
     DropSnapshot,
     Erase,
     History,
+    Pin,
+    Receipt,
+    Replay,
     Revert,
     Rollback,
     Snapshots,
     TakeSnapshot,
+    target_of,
 )
-from recollect.operations.past import At, Pin, target_of
 from recollect.operations.reads import (
     AUTO_CONFIDENCE,
     MONTH_S,
@@ -60,7 +64,6 @@ from recollect.operations.reads import (
     Zone,
     least_confidence,
 )
-from recollect.operations.receipts import Receipt, Replay
 from recollect.operations.upkeep import (
     WHEN_FULL,
     BackUp,

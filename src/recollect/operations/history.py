@@ -1,17 +1,20 @@
-"""The operations on the history: snapshots, differences, versions, and what takes changes back."""
+"""The operations on the history: snapshots, differences, versions, the past, receipts, and what takes changes back."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime, tzinfo
+from typing import Any
 
-from recollect.arguments.checks import check_count, check_flag, check_text
-from recollect.errors import InvalidArgumentError
+from recollect.arguments.checks import MAX_COUNT, check_count, check_flag, check_text, is_integer
+from recollect.errors import InvalidArgumentError, InvalidOperationError, ReadOnlyMemoryError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Filter
-from recollect.operations.base import ADMIN, READ, WRITE, Operation
-from recollect.operations.past import target_of
-from recollect.records.record import record_id
+from recollect.operations.base import ADMIN, READ, WRITE, Operation, Right
+from recollect.operations.reads import Recall
+from recollect.records.record import check_instant, record_id
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,3 +141,150 @@ class Erase(Operation, name="erase", right=ADMIN, result="Erased", in_batch=Fals
             check_filter(self.where)
         check_flag("redact", self.redact)
         check_flag("derived", self.derived)
+
+
+# The operations that read the past: finding a moment, and executing a reading operation as of it.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pin(Operation, name="pin", right=READ, result="Moment", in_batch=False):
+    """Find a moment in the history. The result is a `Moment`. Exactly one field names it.
+
+    Attributes:
+        seq: The number of a commit; 0: before the first.
+        time: A time: the newest commit at or before it.
+        named: A root as 64 hex digits, the name of a snapshot, or, within a scope, a cursor.
+        index: A snapshot by its age; 0: the newest.
+        root: With `seq`: the root that the commit must have, as 64 hex digits.
+    """
+
+    seq: int | None = None
+    time: datetime | None = None
+    named: str | None = None
+    index: int | None = None
+    root: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.root is not None:
+            check_text("root", self.root)
+        passed = [each for each in (self.seq, self.time, self.named, self.index) if each is not None]
+        if len(passed) != 1:
+            raise InvalidArgumentError("target", tuple(passed), "must be one seq, time, root or snapshot, or an index")
+        for name in ("seq", "index"):
+            value = getattr(self, name)
+            if value is not None and not is_integer(value, -MAX_COUNT, MAX_COUNT):
+                raise InvalidArgumentError(name, value, "must be an integer")
+        if self.time is not None:
+            object.__setattr__(self, "time", check_instant("time", self.time))
+        if self.named is not None:
+            check_text("named", self.named)
+
+    @property
+    def target(self) -> int | str | datetime:
+        """The field that names the moment, for messages."""
+        passed = (each for each in (self.seq, self.time, self.named) if each is not None)
+        return next(passed, f"snapshot {self.index}")
+
+
+def target_of(text: str, zone: tzinfo) -> int | str | datetime:
+    """Return the moment that a text names: the number of a commit, a time, or else a root or the name of a snapshot.
+
+    >>> from datetime import UTC
+    >>> target_of("12", UTC), target_of("2026-03-01", UTC), target_of("before the trip", UTC)
+    (12, datetime.datetime(2026, 3, 1, 0, 0, tzinfo=datetime.timezone.utc), 'before the trip')
+
+    Args:
+        text: The text.
+        zone: The time zone of a time in ISO 8601 without one.
+    """
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        return int(text)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return time if time.tzinfo else time.replace(tzinfo=zone)
+
+
+@dataclass(frozen=True, kw_only=True)
+class At(Operation, name="at", right=READ, in_batch=False):
+    """Execute a reading operation as of a moment. The result is that of the operation.
+
+    Attributes:
+        moment: The token of the moment (`Moment.token`).
+        operation: The operation.
+    """
+
+    moment: str
+    operation: Operation
+
+    def __post_init__(self) -> None:
+        check_text("moment", self.moment)
+        if not isinstance(self.operation, Operation) or isinstance(self.operation, (At, Pin)):
+            raise InvalidOperationError(self.operation, "cannot be executed as of a moment")
+        if self.operation.name == "batch":  # nested too deeply for its JSON form, and it writes
+            raise ReadOnlyMemoryError(self.operation.name)
+
+    @property
+    def needs(self) -> Right:
+        """The right that the operation needs; `At` itself needs none."""
+        return self.operation.needs
+
+    @property
+    def concerns_all(self) -> bool:
+        """True if the operation concerns all namespaces of the store."""
+        return self.operation.concerns_all
+
+
+# The operations on receipts: what binds an answer to a commit, and asking the question again.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt(Operation, name="receipt", right=READ, result="dict", in_batch=False, in_past=True):
+    """Write the receipt of an answer. The result is plain JSON (`ledger.receipts`).
+
+    Attributes:
+        operation: The question, with its reference time.
+        time: The time of the answer, which decided which records had expired.
+        seq: The commit that the answer was computed from.
+        root: The root after it, as 64 hex digits.
+        vectors: The seq up to which every text had a vector; None if no vectors were used.
+        hits: The id and the score of each hit, the score in units of 2^-30.
+        standing: The same of the standing instructions and preferences.
+    """
+
+    operation: Recall
+    time: datetime
+    seq: int
+    root: str
+    vectors: int | None = None
+    hits: Sequence[Sequence[Any]] = ()
+    standing: Sequence[Sequence[Any]] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.operation, Recall) or self.operation.reference is None:
+            raise InvalidArgumentError("operation", self.operation, "must be a recall with a reference time")
+        object.__setattr__(self, "time", check_instant("time", self.time))
+        check_count("seq", self.seq, least=0)
+        check_count("vectors", self.vectors, least=0, optional=True)
+        check_text("root", self.root)
+        for name in ("hits", "standing"):
+            listed = tuple(map(tuple, getattr(self, name)))
+            if not all(len(each) == 2 and type(each[0]) is str and type(each[1]) is int for each in listed):
+                raise InvalidArgumentError(name, getattr(self, name), "must be pairs of an id and a score")
+            object.__setattr__(self, name, listed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay(Operation, name="replay", right=READ, result="Replayed", in_batch=False):
+    """Ask the question of a receipt again, as of its commit. The result is a `Replayed`.
+
+    Attributes:
+        receipt: The receipt.
+    """
+
+    receipt: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.receipt, Mapping):
+            raise InvalidArgumentError("receipt", self.receipt, "must be a JSON object")

@@ -13,9 +13,8 @@ from typing import Any
 
 from recollect.engine.executor import BatchExecutor, WrappingExecutor
 from recollect.engine.feed import CommitLog
-from recollect.engine.place import Place
-from recollect.engine.result_json import result_from_json, result_to_json
-from recollect.engine.scope import Scope
+from recollect.engine.results import result_from_json, result_to_json
+from recollect.engine.scope import Place, Scope
 from recollect.errors import RecollectError
 from recollect.ledger.commits import Branch, Commit
 from recollect.operations import Operation, from_json

@@ -4,8 +4,8 @@ Servers (`recollect.server`) and clients (`recollect.client`) stand on it. docs/
 """
 
 from recollect.engine.follower import Use
-from recollect.engine.place import Place
 from recollect.engine.results import record_from_json, record_json
+from recollect.engine.scope import Place
 from recollect.operations.base import ADMIN, READ, RIGHTS, WRITE, Right
 from recollect.wire.addresses import default_socket
 from recollect.wire.answers import ANSWER_BYTES, RECORDS, Page, check_size, commits, fitting, page

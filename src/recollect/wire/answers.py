@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 
 from recollect.arguments.checks import is_integer
 from recollect.engine.handlers import MOST_READ_BYTES
-from recollect.engine.result_json import result_to_json
-from recollect.engine.results import RecordList, record_json
+from recollect.engine.results import RecordList, record_json, result_to_json
 from recollect.errors import AnswerTooLargeError, InvalidOperationError, ProtocolError, ResultChangedError
 from recollect.ledger.commits import Commit
 from recollect.operations import At, Changes, ExecuteBatch, Find, Get, Operation

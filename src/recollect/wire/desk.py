@@ -15,9 +15,8 @@ from typing import Any
 from recollect.engine.core import Core
 from recollect.engine.executor import BatchExecutor, Executor, WrappingExecutor
 from recollect.engine.follower import Use
-from recollect.engine.place import Place
 from recollect.engine.results import Export
-from recollect.engine.scope import Scope
+from recollect.engine.scope import Place, Scope
 from recollect.errors import AccessError, ClosedError, InvalidOperationError, ProtocolError, ScopeError
 from recollect.ledger.commits import Branch
 from recollect.memory.memory import Memory

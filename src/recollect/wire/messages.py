@@ -15,9 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
-from recollect.engine.place import Place
-from recollect.engine.result_json import result_from_json, result_to_json
-from recollect.engine.scope import Scope
+from recollect.engine.results import result_from_json, result_to_json
+from recollect.engine.scope import Place, Scope
 from recollect.errors import ProtocolError, RecollectError
 from recollect.ledger.commits import RESERVED, Branch
 from recollect.memory.memory import namespace_name

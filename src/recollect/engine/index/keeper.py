@@ -20,9 +20,8 @@ from queue import SimpleQueue
 from typing import NamedTuple
 
 from recollect.engine.follower import Follower, Tagged, changed_since, in_history
+from recollect.engine.index.caches import WriteCache, Written, cache_of
 from recollect.engine.index.document_of import document_of, rules
-from recollect.engine.index.record_cache import cache_of
-from recollect.engine.index.write_cache import WriteCache, Written
 from recollect.errors import NoMemoryError, RecollectError
 from recollect.indexes.documents.columns import Document
 from recollect.indexes.kernels.blocks import bytes_of, prepare

@@ -18,8 +18,8 @@ from typing import TypeGuard
 from recollect.deadlines import within
 from recollect.engine.budget import Budget
 from recollect.engine.follower import in_history
+from recollect.engine.index.caches import MOST_BYTES
 from recollect.engine.index.keeper import BRANCH_BYTES, BULK_CHANGES, IndexKeeper, apply_written
-from recollect.engine.index.record_cache import MOST_BYTES
 from recollect.indexes.documents.columns import COLUMNS
 from recollect.indexes.kernels.blocks import most_bytes_of
 from recollect.indexes.words.index import WordIndex, WordView

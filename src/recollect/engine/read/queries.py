@@ -12,9 +12,8 @@ from typing import Any
 
 from recollect.deadlines import check
 from recollect.engine.cursors import Cursors
+from recollect.engine.feed import PAGE
 from recollect.engine.index.vectors import QuestionVector
-from recollect.engine.policies import Policies, policies_of
-from recollect.engine.quota import Quota, quota_of
 from recollect.engine.read.below import Below
 from recollect.engine.read.filter_bounds import (
     MAX_IDS,
@@ -29,10 +28,10 @@ from recollect.engine.read.recall import recall
 from recollect.engine.read.record_loader import Records
 from recollect.engine.read.replaced import replaced
 from recollect.engine.read.similar import Candidates, by_cosine
-from recollect.engine.results import Hits, NamespaceHead, RecordList
+from recollect.engine.results import Hits, NamespaceHead, RecordList, Similar, SimilarRecord
 from recollect.engine.scope import Scope
-from recollect.engine.similar_results import Similar, SimilarRecord
-from recollect.errors import ScopeError
+from recollect.engine.settings import Policies, Quota, policies_of, quota_of
+from recollect.errors import DamagedStoreError, ScopeError
 from recollect.filters.tree import AllOf, Everything, Filter, resolved
 from recollect.indexes.documents.columns import NEVER, NONE
 from recollect.indexes.words.index import WordView
@@ -55,8 +54,9 @@ from recollect.operations import (
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record, in_zone
 from recollect.records.unchecked import altered
-from recollect.stores.base import ReadView
+from recollect.stores.base import ReadView, Store
 from recollect.stores.ordering import expired, in_order, sort_key
+from recollect.stores.renewals import repeated
 
 #: The earliest end of a record that was never valid: every time zone can express it.
 _FIRST = microseconds(datetime.min.replace(tzinfo=UTC) + timedelta(days=2))
@@ -371,3 +371,51 @@ def in_pages(
             before = page[-1].seq
         else:
             since = page[-1].seq
+
+
+# The log of a branch as a scope sees it, read in pages by listeners and streams.
+
+
+class Log:
+    """The commits of a branch as a scope sees them.
+
+    Args:
+        store: The store.
+        branch: The branch.
+        scope: The scope of the reader.
+        cursors: The cursors of the store.
+    """
+
+    def __init__(self, store: Store, branch: Branch, scope: Scope, cursors: Cursors) -> None:
+        self.branch = branch
+        self._store = store
+        self._scope = scope
+        self._cursors = cursors
+
+    def head(self) -> int:
+        """Return the seq of the newest commit."""
+        with self._store.read() as view:
+            return view.head(self.branch).seq
+
+    def start(self, since: int | str | None) -> int:
+        """Return the seq of a cursor, or that of the newest commit for None, if the store can be read."""
+        head = self.head()  # also with a cursor: raises if the store is closed or forked
+        return head if since is None else self._cursors.reached(since, self.branch, self._scope, head)
+
+    def seq(self, cursor: int | str) -> int:
+        """Return the seq of a cursor (see `Cursors.seq`)."""
+        return self._cursors.seq(cursor, self.branch, self._scope)
+
+    def read(self, since: int) -> list[tuple[int, Commit | None]]:
+        """Return up to `PAGE` commits after a seq, each with its seq; None for one that the scope does not see."""
+        try:
+            return self._read(since)
+        except DamagedStoreError as error:  # another SQLite may have written its pages
+            return repeated(lambda: self._read(since), error, self._store.renew)
+
+    def _read(self, since: int) -> list[tuple[int, Commit | None]]:
+        with self._store.read() as view:
+            return [
+                (commit.seq, visible_part(commit, view, self._scope, self._cursors))
+                for commit in view.commits(self.branch, since, PAGE)
+            ]

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from recollect.deadlines import check
-from recollect.engine.index.record_cache import RecordCache, cache_of
+from recollect.engine.index.caches import RecordCache, cache_of
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import TEXT_FIELDS
 from recollect.indexes.documents.columns import NONE, Ints

@@ -14,8 +14,8 @@ import numpy as np
 from recollect.engine.index.vectors import QuestionVector
 from recollect.engine.read.filter_bounds import bounds, live, of_scope
 from recollect.engine.read.record_loader import Records
+from recollect.engine.results import Similar, SimilarRecord
 from recollect.engine.scope import Scope
-from recollect.engine.similar_results import Similar, SimilarRecord
 from recollect.filters.tree import AllOf, Filter
 from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.documents.table import Table

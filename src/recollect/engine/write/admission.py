@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from recollect.engine.facets import NAMES
-from recollect.engine.policies import Policies
 from recollect.engine.results import Failed
+from recollect.engine.settings import Policies
 from recollect.engine.write.drafts import Draft
 from recollect.errors import RejectedError
 from recollect.messages import Turn

@@ -20,11 +20,9 @@ from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.engine.write.admission import Admission
 from recollect.engine.write.drafts import Draft, Intake, draft
-from recollect.engine.write.merging import merge
 from recollect.engine.write.messages import Addition, with_conversations
+from recollect.engine.write.replacing import merge, revert, rollback, supersede
 from recollect.engine.write.replay import Repeated
-from recollect.engine.write.restoring import revert, rollback
-from recollect.engine.write.superseding import supersede
 from recollect.engine.write.writer import Writer
 from recollect.errors import (
     ClosedError,

@@ -13,13 +13,12 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from recollect.engine.policies import NONE
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
+from recollect.engine.settings import NONE
 from recollect.engine.write.admission import Admission
-from recollect.engine.write.branches import align_with_branches
 from recollect.engine.write.drafts import CONVERSATION, Draft, Intake, draft
-from recollect.engine.write.edits import edits, is_summary_prompt
+from recollect.engine.write.edits import align_with_branches, edits, is_summary_prompt
 from recollect.engine.write.replay import SYSTEM, USER, Said, TurnSearch, ordinals_of, said_by
 from recollect.errors import RecollectError, RejectedError
 from recollect.messages import Turn

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from recollect.engine.follower import Follower
-from recollect.engine.quota import LEAST_RECENT, REFUSE, Quota, quota_of, sharing
+from recollect.engine.settings import LEAST_RECENT, REFUSE, Quota, quota_of, sharing
 from recollect.errors import QuotaError
 from recollect.ledger.commits import Branch, Head
 from recollect.records.record import Record

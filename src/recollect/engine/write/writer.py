@@ -13,10 +13,9 @@ from itertools import chain, islice
 from typing import Any
 
 from recollect.deadlines import checked
-from recollect.engine.policies import policies_of
-from recollect.engine.quota import quota_of
 from recollect.engine.results import Outcome, Status
 from recollect.engine.scope import QUALIFIED_PREFIX, Scope
+from recollect.engine.settings import policies_of, quota_of
 from recollect.engine.write.admission import Admission
 from recollect.engine.write.drafts import Draft, Intake, check_limits, is_turn, on_branch, retagged
 from recollect.engine.write.head_cache import TrieKeeper

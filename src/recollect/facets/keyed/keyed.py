@@ -16,8 +16,8 @@ from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls, stored
 from recollect.calls.namespace import NamespaceCalls
 from recollect.engine.history_results import Erased, RecordVersion
-from recollect.engine.quota import Quota
 from recollect.engine.results import Hits
+from recollect.engine.settings import Quota
 from recollect.errors import InvalidArgumentError, UnknownRecordError
 from recollect.facets.keyed.events import Announcer, announcer_of, events_of
 from recollect.facets.keyed.records import content_of, entry_fields, id_of, key_of, value_of, writes_of

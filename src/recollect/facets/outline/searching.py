@@ -7,7 +7,7 @@ from collections.abc import Collection
 from recollect.arguments.checks import check_count, check_text
 from recollect.arguments.signatures import all_named
 from recollect.calls.tokens import Tokenizer, counter
-from recollect.engine.similar_results import Similar
+from recollect.engine.results import Similar
 from recollect.errors import InvalidArgumentError
 from recollect.facets.outline.focusing import Focusing
 from recollect.facets.outline.reading import PRIVATE, OutlineReads, shown_entries

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
+from recollect.engine.results import Measure
 from recollect.engine.scope import linked_id
-from recollect.engine.similar_results import Measure
 from recollect.errors import UnknownRecordError
 from recollect.facets.outline.records import node_of
 from recollect.records.record import Record

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Any, TypeAlias
 
-from recollect.memory.context.duplicates import Chosen
 from recollect.memory.context.excerpts import LONGEST, joined, passages, without_repeated_code
 from recollect.memory.context.gathering import BYTES_PER_TOKEN, EXCERPT_SHARE, LONG_SHARE, Candidate, Gathered
-from recollect.memory.context.places import places_of
-from recollect.memory.context.styles import StyledEntry, body_of, layout
+from recollect.memory.context.styles import EntryHeading, StyledEntry, body_of, layout
 from recollect.memory.context.values import Context, ContextItem, Outcome, Span, Style
 from recollect.records.record import Record
+from recollect.text.asking import only_asks
 from recollect.text.words import language_of, stem, terms
 
 #: Share of the budget that is kept for standing instructions and preferences, for pinned records, and for terms; its
@@ -287,3 +286,115 @@ def _texts(record: Record) -> Iterator[str]:
 
 def _whole(candidate: Candidate) -> tuple[Span, ...]:
     return candidate.part or ((0, len(candidate.record.text)),)
+
+
+# Duplicates: entries that say nothing that a chosen one does not say.
+#
+# A record repeats another if both have the same words in the same order, apart from case, blanks and punctuation, and
+# are of the same user and speaker and about the same entity. Turns must be of the same day, too: "I paid the rent
+# today" of another month is another event; but a turn that only asks says the same on any day. Nothing that differs in
+# a word, a number or a sign is ever folded.
+
+#: Punctuation at the ends of words that makes no difference. Signs such as + - # < $ do.
+_PUNCTUATION = ".,;:!?…\"'“”„‘’«»()[]"
+
+
+class Chosen:
+    """The chosen records by what they say.
+
+    Args:
+        zone: The time zone in which a turn is on a day.
+    """
+
+    def __init__(self, zone: tzinfo = UTC) -> None:
+        self._zone = zone
+        self._ids: dict[tuple[Any, ...], str] = {}
+
+    def add(self, record: Record, text: str) -> str | None:
+        """Add a record, unless a chosen one says the same: then return the id of that one.
+
+        Args:
+            record: The record.
+            text: What is shown of it.
+
+        >>> chosen, said = Chosen(), "Ana moved to Oslo in May 2021."
+        >>> [chosen.add(Record(id=text, content=text), text) for text in (said, "Ana moved to Oslo in May 2022.")]
+        [None, None]
+        >>> chosen.add(Record(id="c", content="ana moved to Oslo, in May 2021!"), "ana moved to Oslo, in May 2021!")
+        'Ana moved to Oslo in May 2021.'
+        """
+        words = (word.strip(_PUNCTUATION) for word in text.casefold().split())
+        day = (
+            record.time.astimezone(self._zone).date()
+            if record.time is not None and record.kind == "conversation" and not only_asks(text)
+            else None
+        )
+        who = (record.user, record.speaker or record.role, record.entity, record.metadata.get("success"))
+        key = (*who, day, " ".join(filter(None, words)))
+        same = self._ids.setdefault(key, record.id)
+        return None if same == record.id else same
+
+
+# Places: the section of each record of a context, and the order of conversations, sessions and documents.
+
+_LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+Session = tuple[str, str]
+
+
+def places_of(
+    candidates: Sequence[Candidate], zone: tzinfo, ended: Callable[[Record], datetime | None], *, of_user: bool
+) -> Callable[[Candidate], EntryHeading]:
+    """Return a function that returns the place of a candidate, also of a neighbour that is not in the list.
+
+    Sessions and conversations are ordered by the time of their first turn among the candidates, documents by their best
+    passage.
+
+    Args:
+        candidates: All candidates.
+        zone: The time zone in which times are shown.
+        ended: Returns until when a record was valid; None if it still is.
+        of_user: Whether they are those of one user, who need not be named.
+    """
+    sessions: dict[Session, datetime] = {}
+    conversations: dict[str, datetime] = {}
+    documents: dict[str, int] = {}
+    ranks = {each.key: rank for rank, each in enumerate(candidates)}
+    for rank, each in enumerate(candidates):
+        record = each.record
+        if (session := _session(record)) is not None:
+            time = record.time or _LONG_AGO
+            sessions[session] = min(time, sessions.get(session, time))
+            conversations[session[0]] = min(time, conversations.get(session[0], time))
+        elif record.source is not None:
+            documents.setdefault(record.source, rank)
+
+    def place(candidate: Candidate) -> EntryHeading:
+        return where(candidate)._replace(until=ended(candidate.record))
+
+    def where(candidate: Candidate) -> EntryHeading:
+        record = candidate.record
+        rank = ranks.get(candidate.key, len(ranks))
+        owner = "" if of_user else record.user or ""
+        time = None if record.time is None else record.time.astimezone(zone)
+        if candidate.origin in ("standing", "pinned", "glossary", "outline"):
+            return EntryHeading(candidate.origin, rank, time, owner=owner)
+        if (session := _session(record)) is not None:
+            first = sessions.get(session, record.time or _LONG_AGO)
+            group = (conversations.get(session[0], first), session[0], first, session[1])
+            return EntryHeading(
+                "conversations", rank, time, None if first == _LONG_AGO else first.astimezone(zone), group, owner
+            )
+        if record.kind == "knowledge" and record.source is not None:
+            return EntryHeading(
+                "documents", rank, time, None, (documents.get(record.source, rank), record.source), owner
+            )
+        return EntryHeading("facts", rank, time, owner=owner)
+
+    return place
+
+
+def _session(record: Record) -> Session | None:
+    """Return the session of a turn; None for other records."""
+    if record.kind != "conversation" or record.conversation is None:
+        return None
+    return record.conversation, record.session or ""

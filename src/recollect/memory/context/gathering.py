@@ -6,20 +6,28 @@ by what they are worth for their length.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
 from recollect.calls.calls import Calls
+from recollect.calls.namespace import NamespaceCalls
 from recollect.calls.owners import Owners
 from recollect.engine.results import Hit, Hits
+from recollect.facets.glossary.operations import AnnotateTerms
+from recollect.facets.glossary.records import DEFAULT_AGENT, entry_of
+from recollect.facets.glossary.results import Annotation
+from recollect.facets.outline.reading import PRIVATE
+from recollect.facets.outline.searching import OutlineSearches
 from recollect.filters import all_of, has
-from recollect.filters.tree import Filter
+from recollect.filters.tree import Filter, Is
 from recollect.memory.context.validity import NOT_ABANDONED
 from recollect.memory.context.values import Origin, Span
 from recollect.records.record import Record
+from recollect.text.asking import is_about_questions, only_asks
 from recollect.text.manner import standing_spans
+from recollect.text.words import language_of, terms
 
 #: Minimum number of hits that are considered, and the tokens of the budget for each one of more. With half as many,
 #: coverage at 2,000 tokens is up to 0.4 per cent lower.
@@ -180,3 +188,83 @@ def _candidate(hit: Hit, origin: Origin) -> Candidate:
         standing_spans(hit.record.text) if origin == "standing" else (),  # a turn stands for what it instructs
         hit.confidence,
     )
+
+
+# Asking again: what a user asked an assistant before is no answer, so a context leaves it out.
+#
+# Only turns of a user without a name are left out. Between people, the question says what the answer next to it is
+# about.
+
+#: The part of the words of the shorter of two questions that nearly equal ones share.
+_SHARED = (2, 3)
+
+
+def asked_before(question: str) -> Callable[[Record], bool]:
+    """Return a function that returns whether a record is a turn of a user that asks nearly what a question asks.
+
+    Of a question about questions, no turn does.
+    """
+    if is_about_questions(question):
+        return lambda record: False
+    language = language_of(question)
+    asked = {term for term, _ in terms(question, language)}
+
+    def is_asked(record: Record) -> bool:
+        to_assistant = record.kind == "conversation" and record.role == "user" and record.speaker is None
+        if not to_assistant or not only_asks(record.text):
+            return False
+        words = {term for term, _ in terms(record.text, language)}
+        least, all_of = _SHARED
+        return len(asked & words) * all_of >= min(len(asked), len(words)) * least
+
+    return is_asked
+
+
+# What lies beside the records and helps to answer a question: the terms that it names, and the notes that match.
+
+#: Maximum number of notes that are considered, and the least similarity of their vectors. Without an embedder, it is a
+#: confidence, of which the least is that for "auto".
+_NOTES, _LEAST_COSINE = 20, 0.5
+
+
+def terms_named(terms: NamespaceCalls, question: str, owners: Owners) -> list[Candidate]:
+    """Return the terms that a question names by their key or an alias: those of the agent, then those of all agents."""
+    agents = dict.fromkeys(each for each in (owners.agent, DEFAULT_AGENT) if each is not None)
+    found: dict[str, Candidate] = {}
+    for agent in agents:
+        annotations: list[Annotation] = terms.execute(AnnotateTerms(agent=agent, text=question))
+        for record in (record for each in annotations for record in each.records):
+            shown = _definition(record)
+            if shown is not None and _is_readable(record, owners):
+                found.setdefault(record.id, Candidate(shown, "glossary", 0.0, {}, None))
+    return list(found.values())
+
+
+def _definition(record: Record) -> Record | None:
+    """Return the record of a term with its definition as its text."""
+    term = entry_of(record)
+    if term is None:
+        return None
+    aliases = f" ({', '.join(term.aliases)})" if term.aliases else ""
+    more = f"\n{term.description}" if term.description else ""
+    return record.changed(content=f"{term.key}{aliases}: {term.value}{more}".strip())
+
+
+def _is_readable(record: Record, owners: Owners) -> bool:
+    """Return whether a record belongs to the user and the conversation, or to none; the agent was asked for."""
+    return all(each.matches(record) for each in owners._replace(agent=None).readable)
+
+
+def notes_matching(nodes: NamespaceCalls, question: str, owners: Owners, least: float) -> list[Candidate]:
+    """Return the notes that match a question, best first, with their title. Private ones are left out."""
+    found = OutlineSearches(nodes).search(question, _NOTES, minimum=least, private=PRIVATE)
+    least = _LEAST_COSINE if found.measure == "cosine" else least
+    similar = {each.node.id: each for each in found if each.similarity >= least and each.node.content}
+    records = {record.id: record for record in nodes.find(Is("id", tuple(similar)))} if similar else {}
+    return [
+        Candidate(
+            records[node_id].changed(content=(each.node.content or "").strip()), "outline", each.similarity, {}, None
+        )
+        for node_id, each in similar.items()
+        if node_id in records and _is_readable(records[node_id], owners)
+    ]

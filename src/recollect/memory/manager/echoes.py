@@ -19,9 +19,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from recollect.engine.executor import BatchExecutor, Executor, WrappingExecutor
-from recollect.engine.place import Place
 from recollect.engine.results import Failed, Hits, Outcome, Report
-from recollect.engine.scope import Scope
+from recollect.engine.scope import Place, Scope
 from recollect.ledger.commits import Branch
 from recollect.operations import ExecuteBatch, Operation, Recall, Remember, RememberAll
 from recollect.records.record import Record
