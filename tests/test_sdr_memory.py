@@ -36,7 +36,7 @@ from recollect.errors import (
     StoreIOError,
     UnknownRecordError,
 )
-from recollect.facets.sdr.index.splitting import LONGEST, split
+from recollect.facets.sdr.index.texts import LONGEST, split
 from recollect.facets.sdr.operations import RecallSdrs
 from recollect.sdr import SDRMemory, SdrText, encode, explain, hamming, overlap, read_table, rule_score, write_table
 from recollect.stores.memory import MemoryStore

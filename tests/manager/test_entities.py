@@ -15,7 +15,7 @@ from tests.examples import some
 import recollect
 from recollect import Memory
 from recollect.errors import EmbedderError, InvalidArgumentError
-from recollect.facets.entities.results import Edge, EntityGraph, EntityView
+from recollect.facets.entities.operations import Edge, EntityGraph, EntityView
 from recollect.records.record import Record
 from recollect.testing.internals import core_of
 from recollect.text.facts import Extracted, blended, facts_in, rule_importance

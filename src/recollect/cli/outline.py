@@ -13,8 +13,8 @@ from recollect.cli.app import NumberRange, Settings, app, common, print_json
 from recollect.cli.output import write_file
 from recollect.cli.texts import text_of
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError, UnknownRecordError
-from recollect.facets.outline.formats import FORMATS, format_named, source_id
 from recollect.facets.outline.outline import Outline
+from recollect.facets.outline.reading import FORMATS, format_named, source_id
 from recollect.facets.outline.values import OutlineNode, OutlineView
 
 _SUFFIXES = {".org": "org", ".md": "markdown", ".markdown": "markdown", ".json": "json"}

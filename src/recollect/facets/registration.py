@@ -3,7 +3,7 @@
 from recollect.engine.facets import register
 from recollect.facets.entities.queries import FACET as ENTITIES
 from recollect.facets.glossary.stored import FACET as GLOSSARY
-from recollect.facets.keyed.facet import FACET as KEYED
+from recollect.facets.keyed.records import FACET as KEYED
 from recollect.facets.outline.trees import FACET as OUTLINE
 from recollect.facets.sdr.stored import FACET as SDR
 

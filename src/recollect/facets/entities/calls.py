@@ -12,8 +12,15 @@ from recollect.calls.calls import Calls, kept_or_stored, warned
 from recollect.engine.results import Report
 from recollect.errors import InvalidArgumentError
 from recollect.facets.entities.graph import ALSO_ABOUT, SAME_AS, Relation, entity_id, of_entity, relation
-from recollect.facets.entities.operations import Entities, EntityOf, Neighbours, Paths
-from recollect.facets.entities.results import EntityGraph, EntitySummary, EntityView
+from recollect.facets.entities.operations import (
+    Entities,
+    EntityGraph,
+    EntityOf,
+    EntitySummary,
+    EntityView,
+    Neighbours,
+    Paths,
+)
 from recollect.operations import Remember, RememberAll
 from recollect.records import factories
 from recollect.records.factories import DEFAULT_IMPORTANCE

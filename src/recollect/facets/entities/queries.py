@@ -13,8 +13,17 @@ from recollect.engine.reader import Reader
 from recollect.engine.scope import Scope
 from recollect.facets.entities.graph import NODE, RELATION, SAME_AS, entity_id
 from recollect.facets.entities.mentions import INDEX, MentionIndex, MentionsOf, Noted
-from recollect.facets.entities.operations import Entities, EntityOf, Neighbours, Paths
-from recollect.facets.entities.results import Edge, EntityGraph, EntitySummary, EntityView, Mentioning
+from recollect.facets.entities.operations import (
+    Edge,
+    Entities,
+    EntityGraph,
+    EntityOf,
+    EntitySummary,
+    EntityView,
+    Mentioning,
+    Neighbours,
+    Paths,
+)
 from recollect.operations import SCOPED
 from recollect.records.codec import datetime_of
 

@@ -19,9 +19,16 @@ from recollect.calls.calls import stored
 from recollect.engine.history_results import RecordVersion
 from recollect.engine.results import RecordList
 from recollect.facets.glossary import files
-from recollect.facets.glossary.operations import AnnotateTerms, RecallTerms, SharedNames, Tokenizer
+from recollect.facets.glossary.operations import (
+    AnnotateTerms,
+    Annotation,
+    FoundTerm,
+    RecallTerms,
+    SharedName,
+    SharedNames,
+    Tokenizer,
+)
 from recollect.facets.glossary.records import TERM, entry_of, term_fields
-from recollect.facets.glossary.results import Annotation, FoundTerm, SharedName
 from recollect.facets.glossary.tokenizers import tokenizer_of
 from recollect.facets.glossary.values import (
     Listed,

@@ -6,8 +6,10 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from recollect.arguments.checks import check_count, check_number, check_text
+from recollect.arguments.json_form import JsonForm
 from recollect.errors import InvalidArgumentError
 from recollect.operations.base import READ, Operation
+from recollect.records.record import Record
 
 #: A function from a text to its tokens.
 Tokenizer = Callable[[str], Sequence[str]]
@@ -74,3 +76,53 @@ class SharedNames(Operation, name="shared_names", right=READ, result="list[Share
 
     def __post_init__(self) -> None:
         check_text("agent", self.agent)
+
+
+# Results of searches in a glossary.
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTerm(JsonForm, what="a found term"):
+    """A term that answers a question.
+
+    Attributes:
+        record: Its record.
+        score: Its score, on BM25's scale.
+        exact: The names of it that the question contains.
+        words: The tokens that it shares with the question.
+    """
+
+    record: Record
+    score: float
+    exact: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation(JsonForm, what="an annotation"):
+    """Where a term occurs in a text.
+
+    Attributes:
+        start: The offset of its first character.
+        end: The offset after its last one.
+        name: The key or alias that occurs.
+        records: The records of the terms that have this name, those with this key first.
+    """
+
+    start: int
+    end: int
+    name: str
+    records: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedName(JsonForm, what="a shared name"):
+    """A name that several terms have.
+
+    Attributes:
+        name: The name.
+        keys: The keys of the terms, sorted.
+    """
+
+    name: str
+    keys: tuple[str, ...]

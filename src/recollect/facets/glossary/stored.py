@@ -10,9 +10,16 @@ from recollect.engine.reader import Reader
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError
 from recollect.facets.glossary.index.index import TermIndex
-from recollect.facets.glossary.operations import AnnotateTerms, RecallTerms, SharedNames, Tokenizer
+from recollect.facets.glossary.operations import (
+    AnnotateTerms,
+    Annotation,
+    FoundTerm,
+    RecallTerms,
+    SharedName,
+    SharedNames,
+    Tokenizer,
+)
 from recollect.facets.glossary.records import entry_of
-from recollect.facets.glossary.results import Annotation, FoundTerm, SharedName
 from recollect.filters.tree import AllOf, Is
 from recollect.ledger.commits import Branch
 from recollect.records.record import Record

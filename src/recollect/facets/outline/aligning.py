@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from recollect.errors import InvalidArgumentError
-from recollect.facets.outline.results import TreeEntry
+from recollect.facets.outline.operations import TreeEntry
 from recollect.facets.outline.text.nodes import Node, form_digest, said_digest
 from recollect.text.unicode import fold, nfc
 

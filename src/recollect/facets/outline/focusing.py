@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from recollect.facets.outline.results import TreeEntry
+from recollect.facets.outline.operations import TreeEntry
 from recollect.facets.outline.text.line_ends import AS_WRITTEN
 from recollect.facets.outline.text.markdown import FRONT_MATTER, HEADING
 from recollect.facets.outline.text.org import LEVEL

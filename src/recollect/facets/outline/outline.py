@@ -18,9 +18,8 @@ from recollect.engine.history_results import Erased, RecordVersion, Restored
 from recollect.engine.scope import QUALIFIED_PREFIX
 from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError
 from recollect.facets.outline.aligning import Placed, placed
-from recollect.facets.outline.formats import SOURCES, format_named, source_id
 from recollect.facets.outline.operations import ReadTree
-from recollect.facets.outline.reading import TRIES, checked_id
+from recollect.facets.outline.reading import SOURCES, TRIES, checked_id, format_named, source_id
 from recollect.facets.outline.records import node_fields
 from recollect.facets.outline.searching import OutlineSearches
 from recollect.facets.outline.text.nodes import Node, check_depth, from_json, said_digest

@@ -9,9 +9,8 @@ from recollect.engine.facets import ExpiringIndex, Facet, FacetIndex
 from recollect.engine.reader import Reader
 from recollect.engine.scope import Scope, linked_id
 from recollect.errors import ConflictError
-from recollect.facets.outline.operations import ReadTree
+from recollect.facets.outline.operations import ReadTree, TreeEntry
 from recollect.facets.outline.records import attributes_of, is_node, node_of
-from recollect.facets.outline.results import TreeEntry
 from recollect.facets.outline.text.nodes import form_digest, node_hash, said_digest
 from recollect.ledger.commits import Branch
 from recollect.operations import ABSENT

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from recollect.arguments.checks import check_count, check_flag, check_share, check_text
+from recollect.arguments.json_form import is_result
 from recollect.operations.base import READ, Operation
+from recollect.records.record import Record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,3 +32,21 @@ class RecallSdrs(Operation, name="recall_sdrs", right=READ, result="list[FoundSd
         check_count("limit", self.limit)
         check_share("minimum", self.minimum)
         check_flag("rule", self.rule)
+
+
+# The result of a search by sparse codes.
+
+
+@is_result("a found text")
+class FoundSdr(NamedTuple):
+    """A text that is close to another.
+
+    Attributes:
+        record: Its record.
+        score: The score of the ranking, 0 to 1.
+        rule_score: 1 - hamming / 4096 of the 80 lowest bits.
+    """
+
+    record: Record
+    score: float
+    rule_score: float

@@ -19,8 +19,8 @@ from recollect.calls.calls import Calls, stored
 from recollect.calls.namespace import NamespaceCalls
 from recollect.errors import InvalidArgumentError, RecordExistsError, UnknownRecordError
 from recollect.facets.sdr.index.encoding import BITS, normalised, shared
-from recollect.facets.sdr.index.splitting import split
-from recollect.facets.sdr.operations import RecallSdrs
+from recollect.facets.sdr.index.texts import split
+from recollect.facets.sdr.operations import FoundSdr, RecallSdrs
 from recollect.facets.sdr.records import (
     COUNTER,
     COUNTER_ID,
@@ -31,7 +31,6 @@ from recollect.facets.sdr.records import (
     sdr_fields,
     updated_of,
 )
-from recollect.facets.sdr.results import FoundSdr
 from recollect.facets.sdr.texts import SdrText, checked_metadata, checked_number, checked_texts, moment
 from recollect.filters.tree import Is
 from recollect.operations import ABSENT, Count, Find, Forget, Get, Now, Remember, RememberAll, Update

@@ -9,9 +9,8 @@ from recollect.engine.facets import ExpiringIndex, Facet, FacetIndex
 from recollect.engine.reader import Reader
 from recollect.engine.scope import Scope
 from recollect.facets.sdr.index.texts import SdrTexts
-from recollect.facets.sdr.operations import RecallSdrs
+from recollect.facets.sdr.operations import FoundSdr, RecallSdrs
 from recollect.facets.sdr.records import COUNTER, is_sdr, number_of
-from recollect.facets.sdr.results import FoundSdr
 from recollect.ledger.commits import Branch
 from recollect.records.record import Record
 from recollect.stores.base import ReadView

@@ -15,9 +15,8 @@ from recollect.calls.calls import Calls
 from recollect.calls.namespace import NamespaceCalls
 from recollect.calls.owners import Owners
 from recollect.engine.results import Hit, Hits
-from recollect.facets.glossary.operations import AnnotateTerms
+from recollect.facets.glossary.operations import AnnotateTerms, Annotation
 from recollect.facets.glossary.records import DEFAULT_AGENT, entry_of
-from recollect.facets.glossary.results import Annotation
 from recollect.facets.outline.reading import PRIVATE
 from recollect.facets.outline.searching import OutlineSearches
 from recollect.filters import all_of, has

@@ -23,11 +23,9 @@ or write a line in its name: no replica but that one can tell. It may flood a st
 these, sign the bytes of states, or give each replica a key that it alone may write, and merge from these.
 """
 
-from recollect.facets.keyed.replicated.chain import Chain
-from recollect.facets.keyed.replicated.counter import Counter
 from recollect.facets.keyed.replicated.kept import AwaitedKept, Kept
-from recollect.facets.keyed.replicated.register import Register, Stamp
-from recollect.facets.keyed.replicated.sets import AddTag, AddWinsSet
+from recollect.facets.keyed.replicated.register import Counter, Register, Stamp
+from recollect.facets.keyed.replicated.sets import AddTag, AddWinsSet, Chain
 from recollect.facets.keyed.replicated.state import State
 from recollect.facets.keyed.replicated.textlog import Line, TextLog
 

@@ -24,18 +24,19 @@ bits, in whatever order the index was built. Not thread-safe: callers that share
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.facets.sdr.index.choose import chosen
 from recollect.facets.sdr.index.encoding import BITS, SparseRows, encoded_all
 from recollect.facets.sdr.index.rows import Growing, based, joined, rows_of
 from recollect.facets.sdr.index.types import FACTOR_BITS, BestRows, Query, SdrKernels
 from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.fixed_point import BITS as LOG_BITS
 from recollect.indexes.fixed_point import SHARE_BITS, log_ratio
+from recollect.indexes.kernels.choose import uses_native
 
 #: Bits of fraction of weights: the weights of 4096 bits among fewer than 2^31 rows add up to less than 2^31.
 _WEIGHT_BITS = 14
@@ -215,3 +216,18 @@ def _bits(bits: Iterable[int]) -> Ints:
     if len(out) and not 0 <= out[0] <= out[-1] < BITS:
         raise ValueError(f"the bits of a question must be in [0, {BITS})")
     return out
+
+
+# Selection of the kernels that search SDRs, by the same rules as for words.
+
+
+@cache
+def chosen() -> SdrKernels:
+    """Return the kernels for SDRs."""
+    if uses_native():
+        from recollect.facets.sdr.index import with_native as native_sdr
+
+        return native_sdr.NativeSdr()
+    from recollect.facets.sdr.index import with_numpy as numpy_sdr
+
+    return numpy_sdr.KERNELS

@@ -6,15 +6,15 @@ and the score is 1 - hamming / 4096. Equal scores are ranked by the lowest numbe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from recollect.facets.sdr.index.encoding import BITS, RULE, encoded, encoded_all
 from recollect.facets.sdr.index.index import FoundRow, SdrIndex
-from recollect.facets.sdr.index.splitting import split
 from recollect.indexes.fixed_point import ONE, SHARE_BITS, logistic_of
+from recollect.text.pieces import SENTENCE_END
 
 #: The row of a piece is the number of its text times this, plus the number of the piece.
 _MOST_PIECES = 1 << 20
@@ -118,3 +118,35 @@ def _rule_scores(question: str, texts: Sequence[str]) -> list[float]:
     asked, codes = np.array(encoded(question, RULE)), encoded_all(texts, RULE)
     different = (len(np.setxor1d(asked, codes.row(at), assume_unique=True)) for at in range(len(texts)))
     return [1 - count / BITS for count in different]
+
+
+# Splitting: a long text as pieces that get an SDR each, so that any part of it is found like a short text.
+
+#: Maximum number of characters of a piece.
+LONGEST = 400
+#: A piece is not ended before this many characters, if it can be longer.
+_LEAST = 200
+
+
+def split(text: str) -> list[str]:
+    """Return the pieces of a text: as few as possible, each at most `LONGEST` characters, ended after a sentence if
+    there is one, else at a blank.
+
+    >>> split("One. Two."), [len(piece) for piece in split("word " * 100)]
+    (['One. Two.'], [399, 99])
+    >>> split(" ")
+    []
+    """
+    return [piece for piece in map(str.strip, _split(text)) if piece]
+
+
+def _split(text: str) -> Iterator[str]:
+    start = 0
+    while len(text) - start > LONGEST:
+        window = text[start : start + LONGEST]
+        ends = [found.end() for found in SENTENCE_END.finditer(window, _LEAST)]
+        blanks = [at for at in range(len(window) - 1, _LEAST, -1) if window[at].isspace()][:1]
+        end = ends[-1] if ends else blanks[0] if blanks else LONGEST
+        yield window[:end]
+        start += end
+    yield text[start:]

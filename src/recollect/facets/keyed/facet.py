@@ -1,5 +1,0 @@
-"""What the engine knows of keyed memory."""
-
-from recollect.engine.facets import Facet
-
-FACET = Facet(own_quota="keys")
