@@ -22,11 +22,11 @@ import recollect
 from bench import stores
 from bench.corpus import cache_folder, corpus, questions
 from bench.measuring import milliseconds, percentiles, versions
-from recollect.embedding.hashed import Hashed
 from recollect.engine.scope import Scope
 from recollect.engine.settings import quota_of
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import Live
+from recollect.models.embedding.hashed import Hashed
 from recollect.stores.base import Transaction
 from recollect.stores.sqlite.view import SqliteView
 from recollect.testing.internals import core_of

@@ -27,7 +27,7 @@ from bench.corpus import cache_folder, corpus, questions
 from bench.measuring import milliseconds, percentiles, told, versions
 from bench.peers import K
 from bench.recall import warmed
-from recollect.embedding.hashed import Hashed
+from recollect.models.embedding.hashed import Hashed
 
 #: Peer -> what pip installs; the first is the one whose version is told.
 PACKAGES: dict[str, tuple[str, ...]] = {

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from recollect.redaction import redact
+from recollect.policies import redact
 
 #: Where the forms are.
 FOLDER = Path(__file__).parent.parent / "tests" / "labels"

@@ -1,5 +1,5 @@
-"""`python -m bench.salience DATA`: how many turns of conversations `recollect.salience` would reject, and how many of
-those are evidence for a question.
+"""`python -m bench.salience DATA`: how many turns of conversations `policies.judge` would reject, and how many
+of those are evidence for a question.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import recollect
 from recollect.evaluation.datasets import DataSet, beam, locomo, memdaily
-from recollect.salience import Level, judge
+from recollect.policies import Level, judge
 
 
 class Figures(NamedTuple):

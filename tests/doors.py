@@ -23,10 +23,10 @@ from recollect.client.executor import RemoteExecutor
 from recollect.client.http import HttpTransport
 from recollect.client.transport import Patience, Transport
 from recollect.client.unix import UnixTransport
-from recollect.embedding.base import Embedder
 from recollect.engine.engine import Engine
 from recollect.ledger.commits import Branch
 from recollect.memory import Memory
+from recollect.models.embedding.base import Embedder
 from recollect.server.calls import ClientCalls
 from recollect.server.http.app import HttpDoor, application
 from recollect.server.http.exchange import Site

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from recollect.redaction.patterns import FoldedText, Pattern, expanded
+from recollect.policies.patterns import FoldedText, Pattern, expanded
 
 #: What a group begins with. The last two are a reference to a part, and one to a group.
 _OPENING = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|P<\w+>|[a-z]+:|\(\w+\))|(?!\?))")

@@ -22,8 +22,6 @@ import pytest
 import recollect
 from recollect import Memory, filters
 from recollect.doctor import examine
-from recollect.embedding.base import Floors, Supplied, text_digest
-from recollect.embedding.hashed import Hashed
 from recollect.errors import (
     ClosedError,
     EmbedderError,
@@ -37,6 +35,8 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import RecollectWarning
+from recollect.models.embedding.base import Floors, Supplied, text_digest
+from recollect.models.embedding.hashed import Hashed
 from recollect.operations import FindSimilar
 from recollect.stores.derived.vectors import VectorFile
 from recollect.stores.derived_protocols import VectorModel

@@ -24,12 +24,12 @@ from torture.run import run_part
 import recollect
 from recollect import Memory
 from recollect import filters as f
-from recollect.embedding.hashed import Hashed
 from recollect.engine.erasing import AT_ONCE
 from recollect.engine.index.vectors import VectorKeeper
 from recollect.errors import DamagedStoreError, QuotaError, ReadOnlyStoreError, StoreFullError, UnknownRecordError
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import is_redacted, redacted_id
+from recollect.models.embedding.hashed import Hashed
 from recollect.operations import FindSimilar
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite import copies

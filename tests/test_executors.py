@@ -20,7 +20,6 @@ import recollect
 from recollect import filters as f
 from recollect import operations as ops
 from recollect.arguments.json_form import form_named
-from recollect.embedding.hashed import Hashed
 from recollect.engine.handlers import Handler, Reads, Writes, handler_of
 from recollect.engine.results import Export, Moment, Report, result_from_json, result_to_json
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnsupportedError
@@ -33,9 +32,10 @@ from recollect.ledger.merkle import EMPTY
 from recollect.memory import Batch, Memory
 from recollect.memory.awaited import AsyncBatch, AsyncGlossary, AsyncKeyed, AsyncMemory, AsyncOutline, AsyncSdr
 from recollect.messages import Turn
+from recollect.models.embedding.hashed import Hashed
 from recollect.operations.base import REGISTRY
+from recollect.policies import LEVELS
 from recollect.records.record import Fields, Record
-from recollect.salience import LEVELS
 from recollect.stores.memory import MemoryStore
 from recollect.testing import filters, memory_on, records
 from recollect.testing.loopback import _through_bytes

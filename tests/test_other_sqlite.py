@@ -25,7 +25,6 @@ from tests.examples import some
 import recollect
 from recollect import Memory, RecollectWarning
 from recollect import filters as f
-from recollect.embedding.hashed import Hashed
 from recollect.engine import bulk
 from recollect.engine.erasures import Erasures
 from recollect.errors import (
@@ -36,6 +35,7 @@ from recollect.errors import (
     StoreError,
     WrongKeyError,
 )
+from recollect.models.embedding.hashed import Hashed
 from recollect.stores.maintenance.rescue import rescue
 from recollect.stores.sqlite import integrity, locks, renewing
 from recollect.stores.sqlite.identity import FileIdentity

@@ -19,9 +19,9 @@ import recollect
 from recollect import Memory
 from recollect.cli.app import app
 from recollect.compat.opencortex import find_headline_missing_id, memory_path
-from recollect.embedding.base import Supplied
-from recollect.embedding.similarity import cosine
 from recollect.errors import ImportFormatError, InvalidArgumentError, UnknownRecordError
+from recollect.models.embedding.base import Supplied
+from recollect.models.embedding.similarity import cosine
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on

@@ -22,7 +22,6 @@ import recollect
 from recollect import filters as f
 from recollect import operations as ops
 from recollect.calls.calls import remember_operation
-from recollect.embedding.hashed import Hashed
 from recollect.engine import readers
 from recollect.engine.index import past as past_module
 from recollect.engine.results import Hits
@@ -38,6 +37,7 @@ from recollect.errors import (
 from recollect.filters import Filter
 from recollect.ledger.commits import Branch, Head
 from recollect.memory.awaited import AsyncMemory
+from recollect.models.embedding.hashed import Hashed
 from recollect.operations import ORDERS
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore

@@ -25,7 +25,7 @@ PUBLIC = {
     "EntityId Erased Export Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome Policies Quota Record "
     "RecordId RecordList RecordVersion RecollectError RecollectWarning Report RescueReport Replayed Restored Snapshot "
     "Subscription Summary Verdict Why __version__ connect errors filters "
-    "migrate open operations redaction rescue restore salience verify"
+    "migrate open operations policies rescue restore verify"
 }
 
 

@@ -22,13 +22,13 @@ import recollect
 from recollect import Memory
 from recollect import filters as f
 from recollect.cli.app import app
-from recollect.embedding.hashed import Hashed
 from recollect.engine.read import rules
 from recollect.engine.results import Hits
 from recollect.errors import InvalidArgumentError, InvalidOperationError, ScopeError, UnsupportedError
 from recollect.indexes import parameters
 from recollect.indexes.scoring import signals
 from recollect.ledger.receipts import checked, digest_of, sealed
+from recollect.models.embedding.hashed import Hashed
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base import checksums

@@ -16,8 +16,9 @@ from tests.linear_patterns import faults
 from tests.pattern_alternatives import unmarked, unneeded
 
 from recollect.errors import InvalidArgumentError
-from recollect.redaction import CATEGORIES, RedactingFilter, redact, redact_json, redactor
-from recollect.redaction.patterns import FoldedText, Pattern, descriptions, expanded, parts
+from recollect.policies import CATEGORIES, RedactingFilter, redact, redact_json
+from recollect.policies import redaction as redactor
+from recollect.policies.patterns import FoldedText, Pattern, descriptions, expanded, parts
 
 
 def redacted(example: str, mark: str) -> str:

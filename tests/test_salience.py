@@ -18,10 +18,10 @@ import recollect
 from recollect import Memory
 from recollect.errors import InvalidArgumentError, RejectedError
 from recollect.ledger.commits import RESERVED
-from recollect.salience import LEVELS, Judgement, judge
-from recollect.salience.rules import SCORES, _narrates
+from recollect.policies import LEVELS, Judgement, judge
+from recollect.policies.salience import SCORES, _narrates
 
-WORDS = tomllib.loads((files("recollect.salience") / "words.toml").read_text("utf-8"))
+WORDS = tomllib.loads((files("recollect.policies") / "words.toml").read_text("utf-8"))
 DATA = os.environ.get("RECOLLECT_DATA")
 #: What the specification names, word for word, and one text for each rule and language.
 REASONS = {

@@ -22,11 +22,11 @@ from tests.examples import FULL, spread
 
 import recollect
 from recollect.cli.app import app
-from recollect.embedding.hashed import Hashed
 from recollect.engine.index import keeper as indexing
 from recollect.errors import DamagedStoreError, NotAStoreError, RecollectError, StoreError
 from recollect.indexes.words.segment import Segment
 from recollect.memory import Memory
+from recollect.models.embedding.hashed import Hashed
 from recollect.stores.derived import opening as derived
 from recollect.stores.derived.segment_files import _decoded, _encoded
 from recollect.stores.maintenance.format3 import FORMER_TABLES

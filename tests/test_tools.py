@@ -14,8 +14,8 @@ from tests.examples import some
 
 import recollect
 from recollect import Memory
-from recollect.embedding.base import Supplied
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnknownArgumentError
+from recollect.models.embedding.base import Supplied
 
 
 @pytest.fixture

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recollect import filters as f
-from recollect.embedding.environment import NO_EMBEDDER
 from recollect.errors import RecollectError, StoreError
 from recollect.ledger.merkle import version_hash
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
+from recollect.models.embedding.environment import NO_EMBEDDER
 from recollect.stores.maintenance.rescue import rescue
 from recollect.stores.sqlite.pages import FilePages
 from recollect.testing.machine import TickingClock

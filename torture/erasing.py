@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from recollect.embedding.hashed import Hashed
 from recollect.errors import RecollectError
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
+from recollect.models.embedding.hashed import Hashed
 from torture.power import quiet, small
 from torture.recording import recorded
 from torture.trials import Trial

@@ -25,11 +25,11 @@ from typing import NamedTuple
 
 import apsw
 
-from recollect.embedding.environment import NO_EMBEDDER
 from recollect.errors import DamagedStoreError, StoreError
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
+from recollect.models.embedding.environment import NO_EMBEDDER
 from recollect.stores.maintenance.migrate import MIGRATIONS, Conversion, Migration, Step, migrate
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.copying import verified

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from recollect._version import __version__
 
 if TYPE_CHECKING:
-    from recollect import errors, filters, operations, redaction, salience
+    from recollect import errors, filters, operations, policies
     from recollect.client import connect
     from recollect.engine.call_log import Call
     from recollect.engine.history_results import (
@@ -110,16 +110,15 @@ __all__ = [
     "migrate",
     "open",
     "operations",
-    "redaction",
+    "policies",
     "rescue",
     "restore",
-    "salience",
     "verify",
 ]
 
 #: Module -> the public names that it defines. Submodules that are public themselves are listed under "".
 _HOMES = {
-    "": ("errors", "filters", "operations", "redaction", "salience"),
+    "": ("errors", "filters", "operations", "policies"),
     "memory.awaited": ("AsyncMemory",),
     "memory.context.values": ("Context", "ContextItem"),
     "client": ("connect",),

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import apsw
 
 from recollect._version import __version__
-from recollect.embedding.base import Unusable, embedded
-from recollect.embedding.environment import embedder_of_environment, ignored_variable
 from recollect.errors import DamagedStoreError, ReadOnlyStoreError, RecollectError, StoreError
 from recollect.indexes.kernels import choose
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
+from recollect.models.embedding.base import Unusable, embedded
+from recollect.models.embedding.environment import embedder_of_environment, ignored_variable
 from recollect.operations import Recall
 from recollect.stores.reports import CheckReport
 from recollect.stores.sqlite.salvage import Salvage

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recollect.compat.llm4s import MemoryStore, MemoryStoreConfig
-from recollect.embedding.base import Embedder
+from recollect.models.embedding.base import Embedder
 
 #: Opens a store; called with a config or an embedder.
 Open = Callable[..., MemoryStore]

@@ -18,8 +18,8 @@ from recollect.compat.llm4s import (
     MemoryStore,
     MemoryStoreConfig,
 )
-from recollect.embedding.base import VectorLike
 from recollect.errors import InvalidArgumentError, QuotaError, ScopeError
+from recollect.models.embedding.base import VectorLike
 
 
 def store_many(store: MemoryStore, count: int) -> None:

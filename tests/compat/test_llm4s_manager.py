@@ -18,8 +18,8 @@ from recollect.compat.llm4s import (
     MemoryStore,
     MemoryType,
 )
-from recollect.embedding.base import Supplied
 from recollect.errors import InvalidArgumentError
+from recollect.models.embedding.base import Supplied
 
 ADA = EntityId("ada")
 

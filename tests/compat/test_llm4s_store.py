@@ -14,8 +14,8 @@ from tests.compat.conftest import Open
 import recollect
 from recollect import RecollectWarning
 from recollect.compat.llm4s import Memory, MemoryFilter, MemoryId, MemoryStore, MemoryType
-from recollect.embedding.base import VectorLike
 from recollect.errors import EmbedderError, InvalidArgumentError, InvalidRecordError, UnknownRecordError
+from recollect.models.embedding.base import VectorLike
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -25,9 +25,9 @@ from recollect.compat.llm4s import (
     VectorOps,
     index,
 )
-from recollect.embedding import similarity
-from recollect.embedding.base import Supplied, VectorLike
 from recollect.errors import InvalidArgumentError, InvalidRecordError
+from recollect.models.embedding import similarity
+from recollect.models.embedding.base import Supplied, VectorLike
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 NAN = float("nan")

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BufferedIOBase
 from typing import Any, NamedTuple
 
-from recollect.embedding.hashed import hashed_vector
+from recollect.models.embedding.hashed import hashed_vector
 
 
 class Answer(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from recollect.embedding.base import Embedder, Floors, Supplied, check_floors, embedded, floors_of
-from recollect.embedding.hashed import Hashed
 from recollect.errors import EmbedderError, InvalidArgumentError, MissingExtraError
+from recollect.models.embedding.base import Embedder, Floors, Supplied, check_floors, embedded, floors_of
+from recollect.models.embedding.hashed import Hashed
 
 
 class Giving:

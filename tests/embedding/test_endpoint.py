@@ -20,10 +20,6 @@ import pytest
 from tests.embedding.stub import CLOSED, SILENT, Answer, Endless, Script, StubServer, well
 
 import recollect
-from recollect.embedding.base import Embedder, embedded
-from recollect.embedding.endpoint import Endpoint
-from recollect.embedding.hashed import hashed_vector
-from recollect.embedding.voyage import Voyage
 from recollect.errors import (
     EmbedderError,
     EmbedderRefusedError,
@@ -31,7 +27,11 @@ from recollect.errors import (
     InvalidArgumentError,
     MissingExtraError,
 )
-from recollect.remote.client import LONGEST_PAUSE_S, _Request
+from recollect.models.embedding.base import Embedder, embedded
+from recollect.models.embedding.endpoint import Endpoint
+from recollect.models.embedding.hashed import hashed_vector
+from recollect.models.embedding.voyage import Voyage
+from recollect.models.remote import LONGEST_PAUSE_S, _Request
 
 KEY = "sk-very-secret-0123456789"
 Make = Callable[..., Endpoint]

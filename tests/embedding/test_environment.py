@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from tests.embedding.stub import StubServer
 
-from recollect.embedding.base import Embedder, embedded
-from recollect.embedding.endpoint import Endpoint
-from recollect.embedding.environment import LOCAL, embedder_from, embedder_of_environment, ignored_variable
-from recollect.embedding.hashed import Hashed
-from recollect.embedding.voyage import Voyage
 from recollect.errors import EmbedderUnavailableError, InvalidArgumentError, MissingExtraError
+from recollect.models.embedding.base import Embedder, embedded
+from recollect.models.embedding.endpoint import Endpoint
+from recollect.models.embedding.environment import LOCAL, embedder_from, embedder_of_environment, ignored_variable
+from recollect.models.embedding.hashed import Hashed
+from recollect.models.embedding.voyage import Voyage
 
 
 def of(text: str, **environment: str) -> Any:
@@ -119,7 +119,7 @@ def test_a_missing_library_is_reported_when_a_text_is_embedded(provider: str, mo
 
 def test_making_an_embedder_loads_no_library() -> None:
     code = (
-        "import sys; from recollect.embedding.environment import embedder_from, LOCAL, SERVERS\n"
+        "import sys; from recollect.models.embedding.environment import embedder_from, LOCAL, SERVERS\n"
         "for provider in [*LOCAL, *SERVERS]: embedder_from(provider + '/m', {})\n"
         "print([name for name in ('httpx', 'torch', 'sentence_transformers', 'model2vec') if name in sys.modules])"
     )

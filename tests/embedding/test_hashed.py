@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.embedding.base import Embedder, embedded
-from recollect.embedding.hashed import DIMENSION, Hashed, features, hashed_similarity, hashed_vector
-from recollect.embedding.similarity import cosine
+from recollect.models.embedding.base import Embedder, embedded
+from recollect.models.embedding.hashed import DIMENSION, Hashed, features, hashed_similarity, hashed_vector
+from recollect.models.embedding.similarity import cosine
 
 #: Texts, a question, and the scores that it must have, best first.
 GOLDEN = [

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.embedding.base import Floors, embedded
-from recollect.embedding.model2vec import Model2Vec
-from recollect.embedding.sentence_transformers import SentenceTransformers
 from recollect.errors import EmbedderUnavailableError, InvalidArgumentError
+from recollect.models.embedding.base import Floors, embedded
+from recollect.models.embedding.model2vec import Model2Vec
+from recollect.models.embedding.sentence_transformers import SentenceTransformers
 
 
 class Library:

@@ -37,8 +37,8 @@ from recollect.models.base import completed
 from recollect.models.environment import PROVIDERS
 from recollect.models.extraction import facts_of
 from recollect.models.prompts import filled, template
+from recollect.models.remote import LONGEST_PAUSE_S
 from recollect.models.served import Anthropic, Chat
-from recollect.remote.client import LONGEST_PAUSE_S
 
 KEY = "sk-very-secret-0123456789"
 Make = Callable[..., Chat]

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import recollect
-from recollect.embedding.base import embedded
-from recollect.embedding.environment import embedder_from
-from recollect.embedding.model2vec import Model2Vec
-from recollect.embedding.sentence_transformers import SentenceTransformers
-from recollect.embedding.similarity import cosine
 from recollect.errors import EmbedderError
+from recollect.models.embedding.base import embedded
+from recollect.models.embedding.environment import embedder_from
+from recollect.models.embedding.model2vec import Model2Vec
+from recollect.models.embedding.sentence_transformers import SentenceTransformers
+from recollect.models.embedding.similarity import cosine
 
 # What the libraries warn of is not ours to mend.
 pytestmark = [pytest.mark.models, pytest.mark.filterwarnings("ignore")]

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.embedding.similarity import cosine
 from recollect.indexes.documents.columns import NONE, Document
 from recollect.indexes.documents.table import Table, TableBuilder
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.native import vectors as native_vectors
 from recollect.indexes.parameters import DENSE_SHARE
 from recollect.indexes.scoring.dense import COSINE_BITS, DenseIndex, DenseView, Products, products, quantised
+from recollect.models.embedding.similarity import cosine
 
 WHOLE = 1 << COSINE_BITS
 COMPILED: Products = native_vectors.products

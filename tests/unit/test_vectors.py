@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.embedding.similarity import cosine, euclidean_distance, normalize, similarity_score, top_k_by_similarity
 from recollect.errors import InvalidArgumentError
+from recollect.models.embedding.similarity import (
+    cosine,
+    euclidean_distance,
+    normalize,
+    similarity_score,
+    top_k_by_similarity,
+)
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 moderate = st.floats(-1e6, 1e6).filter(lambda each: each == 0.0 or abs(each) > 1e-6)

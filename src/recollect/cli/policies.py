@@ -12,9 +12,8 @@ from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.cli.texts import text_of
 from recollect.operations.upkeep import REDACTIONS, Redaction
-from recollect.redaction import CATEGORIES
-from recollect.redaction import redact as redact_text
-from recollect.salience import LEVELS, Level, judge
+from recollect.policies import CATEGORIES, LEVELS, Level, judge
+from recollect.policies import redact as redact_text
 
 _only = click.option(
     "--only",

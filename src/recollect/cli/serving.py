@@ -19,7 +19,7 @@ from click.core import ParameterSource
 from recollect.cli.app import USER_VARIABLE, NumberRange, Settings, app, common, print_json
 from recollect.errors import InvalidArgumentError, MissingExtraError, UnsupportedError
 from recollect.memory import Memory
-from recollect.salience import LEVELS
+from recollect.policies import LEVELS
 from recollect.server.addresses import address_of, allowed_hosts, allowed_origins
 from recollect.server.limits import BATCH_S, BODY_BYTES, CALL_S, MOST_BATCH_S, MOST_CALL_S, MOST_RUNNING, RIGHTS
 from recollect.server.mcp.access import GRAPH_TOKENS, Access

@@ -21,8 +21,7 @@ from recollect.engine.settings import NONE, Policies
 from recollect.errors import DamagedStoreError, IdempotencyError, RejectedError
 from recollect.ledger.commits import Branch
 from recollect.operations import Operation
-from recollect.redaction import redact_json
-from recollect.salience import judge
+from recollect.policies import judge, redact_json
 from recollect.stores.base import Transaction
 
 _DAY = 86_400_000_000

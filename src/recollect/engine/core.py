@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
 from recollect.deadlines import check, lift, restore, within
-from recollect.embedding.base import Embedder
 from recollect.engine import facets
 from recollect.engine.cursors import Cursors
 from recollect.engine.erasures import Erasures
@@ -42,6 +41,7 @@ from recollect.engine.write.writer import Writer
 from recollect.errors import InvalidArgumentError, RecollectError, StoreBusyError
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Commit
+from recollect.models.embedding.base import Embedder
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import aware, in_zone
 from recollect.stores.base import Store, View

@@ -8,7 +8,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from recollect.embedding.base import Embedder
 from recollect.engine.call_log import CallLog, OnCall
 from recollect.engine.core import INDEX_BYTES, Core
 from recollect.engine.feed import Feed
@@ -21,6 +20,7 @@ from recollect.engine.write.batch import Writing
 from recollect.engine.write.drafts import Intake
 from recollect.errors import DamagedStoreError, RecollectError, StoreBusyError, StoreError
 from recollect.ledger.commits import Branch
+from recollect.models.embedding.base import Embedder
 from recollect.operations import ExecuteBatch, Operation, check_label
 from recollect.stores.base import Store
 from recollect.stores.renewals import repeated

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from recollect.embedding.base import Embedder
 from recollect.engine.feed import CommitLog, Feed
 from recollect.engine.scope import Place, Scope
 from recollect.ledger.commits import Branch
+from recollect.models.embedding.base import Embedder
 from recollect.operations import Operation
 
 

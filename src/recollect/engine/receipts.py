@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from datetime import UTC
 from typing import Any
 
-from recollect.embedding.base import Embedder, floors_of
 from recollect.engine.core import Core
 from recollect.engine.read import rules
 from recollect.errors import InvalidArgumentError, UnknownTargetError
 from recollect.ledger import receipts
 from recollect.ledger.commits import Branch, Head
+from recollect.models.embedding.base import Embedder, floors_of
 from recollect.operations import Receipt
 from recollect.stores.base import View
 

@@ -17,8 +17,7 @@ from recollect.engine.facets import OWN_QUOTAS
 from recollect.errors import DamagedStoreError, InvalidArgumentError, RecollectError
 from recollect.ledger.commits import Branch
 from recollect.operations import SCOPED, WHEN_FULL, Per, Redaction, SetPolicies, WhenFull, check_low_water
-from recollect.redaction import CATEGORIES
-from recollect.salience import Level
+from recollect.policies import CATEGORIES, Level
 from recollect.stores.base import ReadView, Transaction
 
 
@@ -163,9 +162,9 @@ class Policies(JsonForm, what="policies"):
     Attributes:
         redaction: What happens to a text that contains something of `categories`, in its content or its metadata.
             "keep": it is stored as it is. "redact": it is stored with asterisks instead. "refuse": it is rejected.
-        categories: See `recollect.redaction.redact`.
+        categories: See `recollect.policies.redact`.
         salience: How strictly the content of a record is judged. What is not worth remembering is rejected: see
-            `recollect.salience.judge`.
+            `recollect.policies.judge`.
 
     Raises:
         InvalidArgumentError: A value is invalid.

@@ -15,10 +15,10 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.embedding.environment import embedder_from
 from recollect.errors import UnsupportedError
 from recollect.facets.sdr.index.texts import SdrTexts
 from recollect.memory import Memory
+from recollect.models.embedding.environment import embedder_from
 from recollect.records.record import Record
 
 

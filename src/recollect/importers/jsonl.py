@@ -233,8 +233,8 @@ def write_jsonl(
         memory: The memory. The header has the root of its records; within a scope there is none.
         file: A UTF-8 text file without newline translation (`open(path, "w", encoding="utf-8", newline="\\\\n")`).
         progress: Called with the number of records written so far and the total.
-        redact: Replace keys, passwords, addresses and numbers of people (`recollect.redaction`). The header then has
-            no root, since these are other records.
+        redact: Replace keys, passwords, addresses and numbers of people (`recollect.policies.redact`). The header then
+            has no root, since these are other records.
 
     Returns:
         The number of records.

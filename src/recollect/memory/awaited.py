@@ -22,7 +22,6 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from recollect.arguments.signatures import all_named
 from recollect.calls.past import Target
-from recollect.embedding.base import Embedder
 from recollect.engine.results import NamespaceHead
 from recollect.errors import ClosedError, InvalidArgumentError
 from recollect.facets.glossary.glossary import Glossary
@@ -34,6 +33,7 @@ from recollect.memory.batch import Batch
 from recollect.memory.memory import Memory
 from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
 from recollect.memory.tools import ToolSet
+from recollect.models.embedding.base import Embedder
 from recollect.operations import Changes, ReadHead, Wait, check_count
 from recollect.records.record import Record
 from recollect.uncopied import Uncopied

@@ -19,9 +19,9 @@ from recollect.filters.text_form import Where, as_filter, check_filter
 from recollect.memory.batch import Batch
 from recollect.memory.manager.merging import merged_fields
 from recollect.operations import Merge, Now, ReadHead, check_count
+from recollect.policies import redact
 from recollect.records.record import Instant, Record, check_instant
 from recollect.records.turns import OTHER_BRANCH
-from recollect.redaction import redact
 from recollect.reprs import ShownTable, line, shows_itself, table
 from recollect.text.manner import STANDING_TAGS
 from recollect.text.summaries import LONGEST, extractive
@@ -159,7 +159,7 @@ class Consolidation(Calls):
             min_count: Minimum number of records of a group, 2 or more.
             where: Only records that match this filter or text form of one.
             summariser: A function from texts to a summary of at most 2,000 characters, such as
-                `recollect.models.ModelSummariser`. It gets texts without what `recollect.redaction` finds in them.
+                `recollect.models.ModelSummariser`. It gets texts that `recollect.policies.redact` has redacted.
                 Default: the built-in one, which chooses sentences, word for word, and needs no model.
             strict: Raise the error of a summary that fails, and change nothing. Otherwise the records of its group
                 stay, and the group has the reason.

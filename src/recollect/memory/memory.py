@@ -15,7 +15,6 @@ from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls
 from recollect.calls.namespace import NamespaceCalls
 from recollect.calls.past import PastExecutor
-from recollect.embedding.base import Embedder
 from recollect.engine.history_results import Replayed
 from recollect.engine.results import Export
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
@@ -30,6 +29,7 @@ from recollect.memory.consolidation import Consolidation
 from recollect.memory.manager.echoes import EchoExecutor
 from recollect.memory.tools import ToolSet
 from recollect.memory.upkeep import Upkeep
+from recollect.models.embedding.base import Embedder
 from recollect.operations import (
     ExecuteBatch,
     Namespaces,

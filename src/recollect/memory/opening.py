@@ -12,8 +12,6 @@ from pathlib import Path
 from recollect.arguments.checks import MAX_COUNT, is_integer
 from recollect.arguments.signatures import named
 from recollect.calls.calls import RecollectWarning
-from recollect.embedding.base import Embedder, floors_of
-from recollect.embedding.environment import NO_EMBEDDER, embedder_from, embedder_of_environment
 from recollect.engine.call_log import OnCall
 from recollect.engine.core import INDEX_BYTES
 from recollect.engine.engine import Engine
@@ -23,6 +21,8 @@ from recollect.errors import InvalidArgumentError, RecollectError, StoreIOError,
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory.memory import Memory, namespace_name
+from recollect.models.embedding.base import Embedder, floors_of
+from recollect.models.embedding.environment import NO_EMBEDDER, embedder_from, embedder_of_environment
 from recollect.operations import check_choice, check_tag, check_text, check_timeout
 from recollect.records.record import utc_now
 from recollect.stores import files
@@ -87,7 +87,7 @@ def open(  # noqa: A001 - recollect.open is the name
         limits: Limits on the sizes of records, questions and queries; default: `recollect.Limits()`.
         language: The language of records and questions that do not state one, as a BCP 47 tag such as "de". It is
             stored with each new record. Default: the language is detected, or else English.
-        embedder: The embedding model: an `Embedder`, or "provider/model" (see `recollect.embedding.environment`).
+        embedder: The embedding model: an `Embedder`, or "provider/model" (`recollect.models.embedding.environment`).
             Default: the model that RECOLLECT_EMBEDDER names, or else none. "none" disables embedding.
         index_bytes: Memory limit of the word indexes of the store's namespaces together, in bytes. Beyond it, the least
             recently used index is evicted, and loaded again when it is needed; one index always stays. Default: the

@@ -15,15 +15,15 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recollect.embedding.base import embedded
-from recollect.embedding.similarity import cosine
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnknownArgumentError
 from recollect.facets.glossary.records import DEFAULT_AGENT
 from recollect.facets.outline.reading import PRIVATE
 from recollect.memory.context.styles import TRUST
 from recollect.memory.context.validity import Validity, valid_hits
+from recollect.models.embedding.base import embedded
+from recollect.models.embedding.similarity import cosine
+from recollect.policies import judge
 from recollect.records.record import Record
-from recollect.salience import judge
 
 if TYPE_CHECKING:
     from recollect.memory.memory import Memory

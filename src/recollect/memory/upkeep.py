@@ -26,8 +26,7 @@ from recollect.operations import (
     VectorStats,
     WhenFull,
 )
-from recollect.redaction import CATEGORIES
-from recollect.salience import Level
+from recollect.policies import CATEGORIES, Level
 from recollect.stores.reports import CheckReport, Compacted
 from recollect.stores.values import Backup
 
@@ -111,8 +110,8 @@ class Upkeep(Calls):
                 stored as it is. "redact": it is stored with asterisks instead, and the original appears nowhere.
                 "refuse": it is rejected: `remember` raises RejectedError, `execute` returns an outcome with the
                 status "rejected", and calls that store many texts list it in their report.
-            categories: What is looked for: see `recollect.redaction.redact`.
-            salience: How strictly a text is judged by whether it is worth remembering (`recollect.salience.judge`).
+            categories: What is looked for: see `recollect.policies.redact`.
+            salience: How strictly a text is judged by whether it is worth remembering (`recollect.policies.judge`).
                 "normal": narration of an agent's own steps, bare file paths and texts under 8 characters are rejected
                 in the same way. "strict": also what is short and has no word of importance. "off": nothing is.
 

@@ -19,7 +19,7 @@ from recollect.arguments.checks import check_count
 from recollect.errors import InvalidArgumentError
 from recollect.models.base import WINDOW, Model
 from recollect.models.served import Anthropic, Chat
-from recollect.remote.servers import ALL, address_of
+from recollect.models.servers import ALL, address_of
 
 #: Environment variable that names the model if no argument does.
 MODEL_VARIABLE = "RECOLLECT_MODEL"

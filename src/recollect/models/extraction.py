@@ -13,7 +13,7 @@ from recollect.errors import ModelReplyError
 from recollect.models.base import completed
 from recollect.models.environment import Prompted
 from recollect.models.prompts import filled
-from recollect.redaction import redact
+from recollect.policies import redact
 from recollect.text.facts import Extracted, distinct
 
 #: Maximum depth of arrays and objects in a reply, and of facts that are read from one.
@@ -28,7 +28,7 @@ _BRACKETS = re.compile(r'[\[{]|[\]}]|"(?:[^"\\]|\\.)*+"', re.DOTALL)
 class ModelExtractor(Prompted):
     """Extracts facts about entities with a language model, for `Memory.extract_entities`.
 
-    The text is sent without what `recollect.redaction` finds in it. It takes the arguments of `Prompted`.
+    The text is sent without what `recollect.policies.redact` finds in it. It takes the arguments of `Prompted`.
     """
 
     prompt = "extract-1"

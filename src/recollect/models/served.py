@@ -12,7 +12,7 @@ from typing import Any
 from recollect.arguments.checks import check_count
 from recollect.errors import InvalidArgumentError, ModelError, ModelRefusedError, ModelUnavailableError
 from recollect.models.base import WINDOW
-from recollect.remote.client import ENVELOPE_BYTES, Errors, RemoteClient, check_key, check_timeout, checked_url
+from recollect.models.remote import ENVELOPE_BYTES, Errors, RemoteClient, check_key, check_timeout, checked_url
 
 #: Maximum number of bytes of a response for each token of the reply.
 _TOKEN_BYTES = 64

@@ -9,9 +9,8 @@ from typing import Literal, TypeAlias, get_args
 from recollect.arguments.checks import check_choice, check_count, file_path, is_number
 from recollect.errors import InvalidArgumentError
 from recollect.operations.base import ADMIN, READ, SCOPED, WRITE, Operation, Per
-from recollect.redaction import CATEGORIES
-from recollect.redaction.redactor import check_categories
-from recollect.salience import LEVELS, Level
+from recollect.policies import CATEGORIES, LEVELS, Level
+from recollect.policies.redaction import check_categories
 
 #: What a write that exceeds the quota can do.
 WhenFull: TypeAlias = Literal["refuse", "least recent", "least important"]

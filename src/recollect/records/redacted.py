@@ -1,12 +1,12 @@
-"""The redacted form of a record: what `recollect.redaction` finds in its content and metadata is replaced."""
+"""The redacted form of a record: what `recollect.policies.redact` finds in its content and metadata is replaced."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from typing import Any
 
+from recollect.policies import CATEGORIES, redact_json
 from recollect.records.record import Record
-from recollect.redaction import CATEGORIES, redact_json
 
 
 def redacted(record: Record, categories: Collection[str] = CATEGORIES) -> Record:

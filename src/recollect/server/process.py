@@ -20,7 +20,7 @@ from recollect import RecollectWarning
 from recollect import __version__ as version
 from recollect.errors import InvalidArgumentError, UnsupportedError
 from recollect.operations.base import REGISTRY
-from recollect.salience import Level
+from recollect.policies import Level
 from recollect.server.addresses import is_loopback
 from recollect.server.calls import ClientCalls
 from recollect.server.http.app import HttpDoor, McpClients, application

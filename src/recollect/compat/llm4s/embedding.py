@@ -10,8 +10,8 @@ import recollect
 from recollect import RecollectWarning, Record
 from recollect import filters as f
 from recollect.compat.llm4s.vectors import EMBEDDING, Vector, as_vector, encoded
-from recollect.embedding.base import Embedder, embedded
 from recollect.errors import ConflictError, RecollectError, UnknownRecordError
+from recollect.models.embedding.base import Embedder, embedded
 
 #: Number of texts that are passed to the embedder at a time, unless the caller passes one.
 BATCH = 100

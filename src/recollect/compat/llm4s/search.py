@@ -12,8 +12,8 @@ from recollect.compat.llm4s.index import PAGE, RecordVectors, margin
 from recollect.compat.llm4s.records import memory_of
 from recollect.compat.llm4s.types import ScoredMemory
 from recollect.compat.llm4s.vectors import Vector, vector_of
-from recollect.embedding.similarity import cosine, similarity_score
 from recollect.filters import Filter
+from recollect.models.embedding.similarity import cosine, similarity_score
 
 #: If a filter leaves too few of this many best candidates, it is evaluated for all records at once.
 _MANY = 400

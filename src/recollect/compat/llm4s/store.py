@@ -23,9 +23,9 @@ from recollect.compat.llm4s.records import changed, fields_of, memory_of
 from recollect.compat.llm4s.search import by_vector, by_words
 from recollect.compat.llm4s.types import Memory, ScoredMemory
 from recollect.compat.llm4s.vectors import EMBEDDING, VectorLike, as_vector
-from recollect.embedding.base import Embedder
 from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError, UnsupportedError
 from recollect.filters import Filter
+from recollect.models.embedding.base import Embedder
 from recollect.operations import WhenFull
 
 #: Maximum number of memories that `store_all` writes in one commit.

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect import Record
-from recollect.embedding import similarity
 from recollect.errors import InvalidArgumentError, InvalidRecordError
+from recollect.models.embedding import similarity
 
 T = TypeVar("T")
 Floats = NDArray[np.float32]
@@ -73,7 +73,7 @@ def vector_of(record: Record) -> Vector | None:
 
 
 class VectorOps:
-    """Arithmetic on vectors. Results are the same on every machine (`recollect.embedding.similarity`)."""
+    """Arithmetic on vectors. Results are the same on every machine (`recollect.models.embedding.similarity`)."""
 
     @staticmethod
     def cosine_similarity(a: Sequence[float], b: Sequence[float]) -> float:

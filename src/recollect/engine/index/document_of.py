@@ -9,10 +9,10 @@ from functools import lru_cache
 
 import Stemmer
 
-from recollect.embedding.base import text_digest
 from recollect.engine.index.filter_terms import filter_terms_of
 from recollect.indexes.documents.columns import NEVER, NO_IMPORTANCE, NO_TIME, Document, civil_of
 from recollect.indexes.fixed_point import ONE
+from recollect.models.embedding.base import text_digest
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.records.turns import OTHER_BRANCH, is_summary

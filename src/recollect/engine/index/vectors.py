@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from recollect.embedding.base import Embedder, Floats, Floors, Supplied, Unusable, embedded, floors_of
 from recollect.engine.budget import Budget
 from recollect.engine.follower import Use, changed_since, in_history
 from recollect.engine.index.document_of import digest_of, text_of
@@ -34,6 +33,7 @@ from recollect.indexes.documents.row_data import Rows
 from recollect.indexes.documents.table import Table
 from recollect.indexes.scoring.dense import Dense, DenseIndex, DenseView, Quantised, quantised
 from recollect.ledger.commits import Branch, Head
+from recollect.models.embedding.base import Embedder, Floats, Floors, Supplied, Unusable, embedded, floors_of
 from recollect.records.record import Record
 from recollect.stores.base import ReadView, Store, View
 from recollect.stores.derived_protocols import VectorModel, Vectors

@@ -14,9 +14,9 @@ from recollect.engine.settings import Policies
 from recollect.engine.write.drafts import Draft
 from recollect.errors import RejectedError
 from recollect.messages import Turn
+from recollect.policies import WHY, judge
 from recollect.records.record import Record
 from recollect.records.redacted import redacted_texts
-from recollect.salience import WHY, judge
 
 _WORDS = {
     "secret": "a key, token or password",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from recollect.facets.glossary.records import DEFAULT_AGENT
-from recollect.salience import judge
+from recollect.policies import judge
 from recollect.server.mcp.schemas import array, boolean, integer, mapping, number, string
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolResult
 

@@ -13,7 +13,7 @@ from typing import Any
 from recollect import Memory
 from recollect import __version__ as version
 from recollect.errors import ProtocolError, RejectedError
-from recollect.salience import WHY, Level, judge
+from recollect.policies import WHY, Level, judge
 from recollect.sdr import normalised
 from recollect.wire import PROTOCOL, READ, WRITE, Right
 

@@ -24,7 +24,7 @@ from recollect.errors import (
     RecollectError,
     ServerBusyError,
 )
-from recollect.salience import Level
+from recollect.policies import Level
 from recollect.server.calls import ClientCalls, internal_error, reads
 from recollect.server.exports import ExportPages
 from recollect.server.limits import BODY_BYTES

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.embedding.endpoint import Endpoint
+from recollect.models.embedding.endpoint import Endpoint
 
 URL = "https://api.voyageai.com/v1"
 

@@ -7,12 +7,13 @@ stays: redaction lowers a risk and removes none.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from recollect.errors import InvalidArgumentError
-from recollect.redaction.patterns import FoldedText, Pattern, marks, patterns
+from recollect.policies.patterns import FoldedText, Pattern, marks, patterns
 
 #: What can be redacted.
 CATEGORIES = ("secret", "email", "card", "iban", "phone", "national_id")
@@ -154,3 +155,32 @@ def check_categories(categories: Collection[str]) -> tuple[str, ...]:
         if each not in CATEGORIES:
             raise InvalidArgumentError("categories", each, f"must be one of {', '.join(CATEGORIES)}")
     return tuple(each for each in CATEGORIES if each in categories)
+
+
+# A filter for Python's logging that redacts messages before a handler writes them.
+
+
+class RedactingFilter(logging.Filter):
+    """Redacts the messages of log records. Add it to a handler, so that it sees what all loggers pass to it.
+
+        handler.addFilter(recollect.policies.RedactingFilter())
+
+    The message is formatted first, so values among its arguments are redacted too, and so is the text of an exception.
+
+    Args:
+        categories: What to replace: see `redact`.
+    """
+
+    def __init__(self, categories: Collection[str] = CATEGORIES) -> None:
+        super().__init__()
+        self._categories = check_categories(categories)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Redact a record and pass it on."""
+        record.msg, record.args = redact(record.getMessage(), self._categories).text, None
+        if record.exc_info and not record.exc_text:
+            record.exc_text = logging.Formatter().formatException(record.exc_info)
+        if record.exc_text:
+            # The traceback is formatted here and not again by the handler, which would use the exception itself.
+            record.exc_text, record.exc_info = redact(record.exc_text, self._categories).text, None
+        return True

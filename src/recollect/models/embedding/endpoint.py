@@ -1,6 +1,6 @@
 """Embeddings over HTTP, from any server with the API of OpenAI's `/v1/embeddings`.
 
-OpenAI, Ollama, vLLM, LM Studio and many others provide it. Texts are sent in batches; `recollect.remote.client` sends
+OpenAI, Ollama, vLLM, LM Studio and many others provide it. Texts are sent in batches; `recollect.models.remote` sends
 the requests, retries them and limits their responses.
 """
 
@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from recollect.arguments.checks import check_count
-from recollect.embedding.base import Floors, VectorLike, check_floors
 from recollect.errors import (
     EmbedderError,
     EmbedderRefusedError,
@@ -19,7 +18,8 @@ from recollect.errors import (
     InvalidArgumentError,
     RecollectError,
 )
-from recollect.remote.client import ENVELOPE_BYTES, Errors, RemoteClient, check_key, check_timeout, checked_url
+from recollect.models.embedding.base import Floors, VectorLike, check_floors
+from recollect.models.remote import ENVELOPE_BYTES, Errors, RemoteClient, check_key, check_timeout, checked_url
 
 #: Limits on the bytes of a response: for each vector of unknown dimension (10,000 numbers as servers write them), for
 #: each number if the dimension is known, and for the other data of each vector.

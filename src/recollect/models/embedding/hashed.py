@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from recollect.embedding.base import Floats, Floors
+from recollect.models.embedding.base import Floats, Floors
 from recollect.text.fnv import fnv1a
 
 DIMENSION = 256

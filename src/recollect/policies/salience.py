@@ -197,7 +197,7 @@ class _Words(NamedTuple):
 
 @cache
 def _words() -> _Words:
-    data = tomllib.loads((files("recollect.salience") / "words.toml").read_text("utf-8"))
+    data = tomllib.loads((files("recollect.policies") / "words.toml").read_text("utf-8"))
     fillers = frozenset(each for language in data.values() for each in _folded(language["fillers"]))
     narration: set[tuple[str, ...]] = set()
     prefixes: list[str] = []

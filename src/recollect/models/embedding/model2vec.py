@@ -9,8 +9,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from recollect.embedding.base import Floats, Floors, check_floors
 from recollect.errors import EmbedderUnavailableError, MissingExtraError
+from recollect.models.embedding.base import Floats, Floors, check_floors
 
 
 class Model2Vec:

@@ -17,9 +17,9 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 
-from recollect.embedding.base import Embedder, Unusable
 from recollect.errors import InvalidArgumentError, shown
-from recollect.remote.servers import ALL, address_of
+from recollect.models.embedding.base import Embedder, Unusable
+from recollect.models.servers import ALL, address_of
 
 _log = logging.getLogger("recollect")
 #: Environment variable that names the embedder if no argument does.
@@ -50,7 +50,7 @@ def embedder_from(text: str, environment: Mapping[str, str] | None = None) -> Em
     provider, _, model = text.partition("/") if isinstance(text, str) else ("", "", "")
     provider = provider.lower()
     if provider == "hashed" and model in ("", "1"):
-        from recollect.embedding.hashed import Hashed
+        from recollect.models.embedding.hashed import Hashed
 
         return Hashed()
     if provider not in (*LOCAL, *SERVERS) or not model:
@@ -97,22 +97,22 @@ def ignored_variable(environment: Mapping[str, str] | None = None) -> str:
 def _served(provider: str, model: str, environment: Mapping[str, str]) -> Embedder:
     url, key, needed = address_of(SERVERS[provider], environment)
     if provider == "voyage":
-        from recollect.embedding.voyage import Voyage
+        from recollect.models.embedding.voyage import Voyage
 
         return Voyage(model, url=url, key=key, key_variable=needed)
-    from recollect.embedding.endpoint import Endpoint
+    from recollect.models.embedding.endpoint import Endpoint
 
     return Endpoint(model, url=url, key=key, provider=provider, key_variable=needed)
 
 
 def _sentence_transformers(model: str) -> Embedder:
-    from recollect.embedding.sentence_transformers import SentenceTransformers
+    from recollect.models.embedding.sentence_transformers import SentenceTransformers
 
     return SentenceTransformers(model)
 
 
 def _model2vec(model: str) -> Embedder:
-    from recollect.embedding.model2vec import Model2Vec
+    from recollect.models.embedding.model2vec import Model2Vec
 
     return Model2Vec(model)
 

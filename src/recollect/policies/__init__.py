@@ -1,0 +1,19 @@
+"""What the policies of a namespace decide about a text: `redaction` of secrets, and `salience`, whether it is kept."""
+
+from __future__ import annotations
+
+from recollect.policies.redaction import CATEGORIES, Redacted, RedactingFilter, redact, redact_json
+from recollect.policies.salience import LEVELS, WHY, Judgement, Level, judge
+
+__all__ = [
+    "CATEGORIES",
+    "LEVELS",
+    "WHY",
+    "Judgement",
+    "Level",
+    "Redacted",
+    "RedactingFilter",
+    "judge",
+    "redact",
+    "redact_json",
+]
