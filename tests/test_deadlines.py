@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import recollect
-from recollect import deadlines
 from recollect import filters as f
-from recollect.deadlines import Deadline, within
+from recollect.common import deadlines
+from recollect.common.deadlines import Deadline, within
 from recollect.engine.write.writer import Writer
 from recollect.errors import DeadlineError
 from recollect.indexes.kernels import with_numpy as numpy_kernels

@@ -15,7 +15,7 @@ from tests.test_proofs import both
 
 import recollect
 from recollect import Memory
-from recollect.engine import log_trees
+from recollect.engine import trees
 from recollect.ledger.entries import entry_hash
 from recollect.ledger.log_tree import head_of, leaf_of
 from recollect.stores.sqlite_base import checksums
@@ -70,7 +70,7 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         entries.append(entry)
         return leaf_of(entry)
 
-    monkeypatch.setattr(log_trees, "leaf_of", noted)
+    monkeypatch.setattr(trees, "leaf_of", noted)
     return entries
 
 

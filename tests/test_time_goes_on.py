@@ -14,7 +14,7 @@ import pytest
 
 import recollect
 from recollect import Memory
-from recollect.engine.expiries import Expiries
+from recollect.engine.housekeeping import Expiries
 from recollect.errors import StoreBusyError
 from recollect.testing.internals import core_of
 

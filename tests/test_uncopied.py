@@ -14,8 +14,8 @@ import pytest
 
 import recollect
 from recollect import Memory
+from recollect.common.uncopied import Uncopied
 from recollect.errors import UnsupportedError
-from recollect.uncopied import Uncopied
 
 USES: dict[str, Callable[[Memory], Any]] = {
     "memory": lambda memory: memory,

@@ -17,8 +17,9 @@ from tests.test_files import changed
 
 import recollect
 from recollect import filters as f
-from recollect import zones
 from recollect.cli.app import app
+from recollect.common import zones
+from recollect.common.zones import name_of, rules_of, zone_of
 from recollect.engine.index.document_of import rules as indexed
 from recollect.engine.read.rules import digest
 from recollect.errors import InvalidArgumentError, InvalidFilterError, InvalidRecordError, UnsupportedError
@@ -26,7 +27,6 @@ from recollect.importers.run import import_path
 from recollect.memory import opening
 from recollect.operations import Recall
 from recollect.stores.maintenance.rescue import rescue
-from recollect.zones import name_of, rules_of, zone_of
 
 WEST = "America/Los_Angeles"
 EAST = "Asia/Tokyo"
@@ -136,7 +136,7 @@ class TestStores:
         ],
     )
     def test_the_machine_is_asked_for_the_name_of_its_zone(self, variable: str, shown: str) -> None:
-        script = "from recollect.zones import zone_of_machine; print(zone_of_machine())"
+        script = "from recollect.common.zones import zone_of_machine; print(zone_of_machine())"
         run = subprocess.run(
             [sys.executable, "-c", script], env={**os.environ, "TZ": variable}, capture_output=True, text=True
         )

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from recollect.engine import trimmer
+from recollect.engine import housekeeping
 from recollect.engine.index import keeper as indexing
 from recollect.errors import RecollectError
 from recollect.memory import Memory, RecollectWarning
@@ -82,7 +82,7 @@ def small() -> Iterator[None]:
         (indexing, "MERGED_FROM", 10),
         (old_roots, "KEPT_EVERY", 12),
         (old_roots, "STEP_COMMITS", 3),
-        (trimmer, "STEP_COMMITS", 3),
+        (housekeeping, "STEP_COMMITS", 3),
     )
     before = [getattr(module, name) for module, name, _ in constants]
     for module, name, value in constants:

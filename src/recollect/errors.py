@@ -574,7 +574,7 @@ class ClosedError(RecollectError):
 
 
 class DeadlineError(RecollectError):
-    """A call took longer than it may, or its client has left, and the work ended (`recollect.deadlines`).
+    """A call took longer than it may, or its client has left, and the work ended (`recollect.common.deadlines`).
 
     What it read changed nothing. What it had written was undone as a whole, since no call ends so after its commit.
 

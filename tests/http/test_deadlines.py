@@ -14,7 +14,7 @@ import pytest
 from tests.http.serving import Server, served
 
 import recollect
-from recollect.deadlines import Deadline
+from recollect.common.deadlines import Deadline
 from recollect.engine.read import recall as recalling
 from recollect.errors import DeadlineError
 from recollect.indexes.scoring import signals

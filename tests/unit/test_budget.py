@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.engine.budget import Budget
+from recollect.engine.follower import Budget
 
 
 @dataclass(eq=False)

@@ -13,7 +13,8 @@ from tests.examples import some
 from tests.linear_patterns import faults
 
 from recollect.text.attributes import same_value, stated
-from recollect.text.entities import TYPES, entities, patterns
+from recollect.text.entities import TYPES, entities
+from recollect.text.entities import tables as patterns
 
 FOUND = [
     ("I met Ada Lovelace in Oslo.", [("Ada Lovelace", "person"), ("Oslo", "place")]),

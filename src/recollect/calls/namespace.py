@@ -10,8 +10,7 @@ from typing import Any, Self
 
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls
-from recollect.calls.history import Histories
-from recollect.calls.past import PastExecutor, Target, pin_of
+from recollect.calls.history import Histories, PastExecutor, Target, pin_of
 from recollect.engine.executor import Executor
 from recollect.engine.listeners import Subscription
 from recollect.engine.results import Hits, Moment, NamespaceHead, scored

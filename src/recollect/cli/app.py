@@ -24,6 +24,7 @@ import click
 
 from recollect._version import __version__
 from recollect.calls.owners import Owners
+from recollect.common.zones import zone_of
 from recollect.errors import InvalidArgumentError, RecollectError, StoreMissingError
 from recollect.filters import parse
 from recollect.filters.tree import Filter
@@ -33,7 +34,6 @@ from recollect.memory.opening import open as open_memory
 from recollect.operations import target_of
 from recollect.records.record import located, unlocated
 from recollect.stores.files import open_regular
-from recollect.zones import zone_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 #: The environment variables with the defaults of --namespace, --user and --key-file.

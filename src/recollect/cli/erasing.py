@@ -9,10 +9,10 @@ import click
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json, where_option
 from recollect.cli.ids import whole_id
+from recollect.common.zones import zone_of
 from recollect.engine.history_results import Erased
 from recollect.filters.tree import AllOf, Filter, Is
 from recollect.memory import Memory
-from recollect.zones import zone_of
 
 #: What a reserved namespace has, for people.
 _BESIDE = {"nodes": "nodes of outlines", "sdrs": "texts with sparse codes", "terms": "terms of glossaries"}

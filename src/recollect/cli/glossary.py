@@ -11,9 +11,9 @@ from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.cli.output import write_file
 from recollect.cli.texts import text_of
+from recollect.common.zones import zone_of
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.facets.glossary.files import from_csv, from_json
-from recollect.zones import zone_of
 
 _agent = click.option("--agent", required=True, metavar="AGENT", help="The agent that knows the terms.")
 

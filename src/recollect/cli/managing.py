@@ -11,10 +11,10 @@ import click
 from recollect.calls.owners import Owners
 from recollect.cli import render
 from recollect.cli.app import Settings, app, at_option, common, filter_options, owner_options, print_json
+from recollect.common.zones import zone_of
 from recollect.filters import all_of, everything
 from recollect.filters.tree import Filter
 from recollect.memory.manager.duplicates import LIKENESSES, Likeness
-from recollect.zones import zone_of
 
 _ACTOR = "recollect"
 

@@ -9,12 +9,12 @@ from typing import Any, BinaryIO
 import click
 
 from recollect.cli.app import Settings, app, at_option, common, print_json
+from recollect.common.reprs import line
 from recollect.errors import InvalidArgumentError
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.ledger.proofs import ABSENCE, CONSISTENCY
 from recollect.ledger.verifying import verify as verify_proof
 from recollect.records.record import Record
-from recollect.reprs import line
 
 #: Status of a replay -> what is printed.
 _FOUND = {

@@ -25,6 +25,7 @@ from recollect.cli.app import (
 )
 from recollect.cli.ids import short_ids, whole_id
 from recollect.cli.output import write_file
+from recollect.common.zones import zone_of
 from recollect.engine.results import Hits, record_json
 from recollect.errors import UnknownRecordError
 from recollect.filters import all_of, everything
@@ -33,7 +34,6 @@ from recollect.memory import Memory
 from recollect.memory.context.values import PARTS, STYLES, Part, Style
 from recollect.operations import ORDERS, MinConfidence, Order
 from recollect.records.record import Record
-from recollect.zones import zone_of
 
 
 def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> None:

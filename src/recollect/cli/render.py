@@ -10,9 +10,9 @@ from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from recollect.cli.ids import short_ids
+from recollect.common.reprs import short_id
 from recollect.engine.results import Hit, Hits
 from recollect.records.record import Record
-from recollect.reprs import short_id
 
 if TYPE_CHECKING:
     from rich.console import Console

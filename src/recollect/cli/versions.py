@@ -10,13 +10,13 @@ import click
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.cli.ids import whole_id
+from recollect.common.reprs import line
+from recollect.common.zones import zone_of
 from recollect.engine.history_results import Difference, Restored
 from recollect.errors import UnknownRecordError
 from recollect.ledger.commits import Snapshot
 from recollect.operations import target_of
 from recollect.records.record import Record
-from recollect.reprs import line
-from recollect.zones import zone_of
 
 
 def _print_snapshots(snapshots: list[Snapshot], zone: tzinfo) -> None:

@@ -24,6 +24,7 @@ from recollect.cli.app import (
     zone_option,
 )
 from recollect.cli.ids import whole_id
+from recollect.common.zones import zone_of
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Intake, draft
@@ -43,7 +44,6 @@ from recollect.operations import (
     WhenFull,
 )
 from recollect.records.record import utc_now
-from recollect.zones import zone_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 _TEXTS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.deadlines import checked
+from recollect.common.deadlines import checked
 from recollect.engine.core import Core
 from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Place

@@ -16,25 +16,24 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
-from recollect.deadlines import check, lift, restore, within
+from recollect.common.deadlines import check, lift, restore, within
+from recollect.common.zones import zone_of
 from recollect.engine import facets
 from recollect.engine.cursors import Cursors
 from recollect.engine.erasures import Erasures
-from recollect.engine.expiries import Expiries
 from recollect.engine.feed import Feed, StoreWatch
 from recollect.engine.follower import Follower, RecordFollower, Use
+from recollect.engine.housekeeping import Expiries, Trimmer
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.past import PastIndexes
 from recollect.engine.index.vectors import VECTOR_BYTES, QuestionVector, VectorKeeper
-from recollect.engine.log_trees import LogTrees
 from recollect.engine.read.export import export
 from recollect.engine.read.queries import Log, Reading
 from recollect.engine.results import Export
 from recollect.engine.scope import Place, Scope
-from recollect.engine.trimmer import Trimmer
+from recollect.engine.trees import LogTrees, TrieKeeper
 from recollect.engine.write.batch import Services, Writing, check_head
 from recollect.engine.write.drafts import Intake
-from recollect.engine.write.head_cache import TrieKeeper
 from recollect.engine.write.quotas import UsageTotalsCache
 from recollect.engine.write.replay import TurnCache
 from recollect.engine.write.writer import Writer
@@ -45,7 +44,6 @@ from recollect.models.embedding.base import Embedder
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import aware, in_zone
 from recollect.stores.base import Store, View
-from recollect.zones import zone_of
 
 T = TypeVar("T")
 #: Limit on the memory of all indexes together, in bytes; the least recently used ones are evicted first.

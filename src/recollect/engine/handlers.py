@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, TypeVar
 
-from recollect.engine import history, replaying
+from recollect.engine import history
 from recollect.engine.bulk import add_messages, remember_all
 from recollect.engine.core import Core
 from recollect.engine.erasing import erase
@@ -344,7 +344,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     SetPolicies: Handler(_set_policies),
     ProveLog: _unscoped("a proof of the log, which covers the whole namespace,", _prove_log),
     Wait: Handler(_wait),
-    Replay: _unscoped("a replay, which covers the whole namespace,", replaying.replay),
+    Replay: _unscoped("a replay, which covers the whole namespace,", history.replay),
     EmbedAll: Handler(_embed_all),
     VectorStats: Handler(_vector_stats),
     Check: _unscoped("a check, which reads the whole store,", _check),

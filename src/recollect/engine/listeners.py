@@ -11,10 +11,10 @@ import logging
 import threading
 from collections.abc import Callable
 
+from recollect.common.uncopied import Uncopied
 from recollect.engine.feed import PAGE, CommitLog, Feed
 from recollect.errors import ClosedError, ForkedError, RecollectError, StoreReplacedError
 from recollect.ledger.commits import Commit
-from recollect.uncopied import Uncopied
 
 _log = logging.getLogger("recollect")
 

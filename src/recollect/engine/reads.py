@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from recollect.common.zones import name_of
 from recollect.engine.read.queries import Reading
 from recollect.engine.reader import CommittedReader, Reader, check_whole
 from recollect.engine.results import Hits, RecordList, Similar
@@ -33,7 +34,6 @@ from recollect.operations import (
     Zone,
 )
 from recollect.records.record import Record
-from recollect.zones import name_of
 
 #: Executes a reading operation on a `Reader`.
 Read: TypeAlias = Callable[[Any, Any], Any]

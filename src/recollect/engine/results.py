@@ -12,6 +12,8 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, get_args, overload
 
 from recollect.arguments.json_form import Form, JsonForm, form_named, is_result, json_form, register_form
+from recollect.common.reprs import ShownTable, line, short_id, shows_itself, table
+from recollect.common.uncopied import Uncopied
 from recollect.errors import (
     ClosedError,
     InvalidRecordError,
@@ -27,8 +29,6 @@ from recollect.ledger.receipts import Receipt
 from recollect.operations import At, ExecuteBatch, Operation, Per, WhenFull, plain
 from recollect.operations import from_json as operation_from_json
 from recollect.records.record import Record
-from recollect.reprs import ShownTable, line, short_id, shows_itself, table
-from recollect.uncopied import Uncopied
 
 #: The effect of a write on a record.
 Status: TypeAlias = Literal["created", "updated", "unchanged", "forgotten", "rejected", "echo"]

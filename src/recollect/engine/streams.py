@@ -10,11 +10,11 @@ import weakref
 from collections import deque
 from time import monotonic
 
+from recollect.common.uncopied import Uncopied
 from recollect.engine.feed import PAGE, CommitLog, Feed
 from recollect.errors import ClosedError
 from recollect.ledger.commits import Branch, Commit
 from recollect.operations import check_timeout
-from recollect.uncopied import Uncopied
 
 
 class CommitStream(Uncopied):

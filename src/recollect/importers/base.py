@@ -19,11 +19,11 @@ from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol, Self, runtime_checkable
 
+from recollect.common.zones import name_of
 from recollect.errors import ImportFormatError, InvalidArgumentError, printable
 from recollect.messages.values import UnreadableError, kind_of
 from recollect.records.documents import bounded_id
 from recollect.stores.files import open_regular
-from recollect.zones import name_of
 
 LEADS_OUT = "is a link to a file outside the folder (--follow-links or follow_links=True reads it)"
 

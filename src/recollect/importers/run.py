@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.arguments.signatures import check_known
+from recollect.common.zones import zone_of
 from recollect.errors import InvalidArgumentError, InvalidRecordError, RecollectError, ScopeError, StoreError
 from recollect.importers import replacing
 from recollect.importers.base import (
@@ -32,7 +33,6 @@ from recollect.importers.base import (
 )
 from recollect.importers.chunks import DocumentImporter
 from recollect.records.record import Fields, Record
-from recollect.zones import zone_of
 
 if TYPE_CHECKING:
     from recollect.engine.results import Outcome

@@ -21,7 +21,8 @@ from itertools import islice
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from recollect.arguments.signatures import all_named
-from recollect.calls.past import Target
+from recollect.calls.history import Target
+from recollect.common.uncopied import Uncopied
 from recollect.engine.results import NamespaceHead
 from recollect.errors import ClosedError, InvalidArgumentError
 from recollect.facets.glossary.glossary import Glossary
@@ -36,7 +37,6 @@ from recollect.memory.tools import ToolSet
 from recollect.models.embedding.base import Embedder
 from recollect.operations import Changes, ReadHead, Wait, check_count
 from recollect.records.record import Record
-from recollect.uncopied import Uncopied
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -8,6 +8,7 @@ from typing import Any
 
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls
+from recollect.common.uncopied import Uncopied
 from recollect.engine.executor import BatchExecutor
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError
@@ -18,7 +19,6 @@ from recollect.memory.manager.duplicates import Duplicates
 from recollect.memory.manager.merging import Merges
 from recollect.memory.recording import Recording
 from recollect.operations import Forget, Operation, Remember, RememberAll, Update
-from recollect.uncopied import Uncopied
 
 
 class Facets(Recording, Contexts, Merges, Duplicates, EntityCalls, Contradictions):

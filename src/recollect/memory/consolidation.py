@@ -12,7 +12,8 @@ from recollect import filters as f
 from recollect.arguments.json_form import json_form
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls
-from recollect.deadlines import checked
+from recollect.common.deadlines import checked
+from recollect.common.reprs import ShownTable, line, shows_itself, table
 from recollect.engine.results import Outcome, record_from_json, record_json
 from recollect.errors import ConflictError, InvalidArgumentError, RecollectError, SummaryError, UnknownRecordError
 from recollect.filters.text_form import Where, as_filter, check_filter
@@ -22,7 +23,6 @@ from recollect.operations import Merge, Now, ReadHead, check_count
 from recollect.policies import redact
 from recollect.records.record import Instant, Record, check_instant
 from recollect.records.turns import OTHER_BRANCH
-from recollect.reprs import ShownTable, line, shows_itself, table
 from recollect.text.manner import STANDING_TAGS
 from recollect.text.summaries import LONGEST, extractive
 

@@ -10,6 +10,7 @@ from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls
 from recollect.calls.namespace import NamespaceCalls
 from recollect.calls.tokens import Tokenizer, counter
+from recollect.common.zones import zone_of
 from recollect.errors import InvalidArgumentError, UnsupportedError
 from recollect.facets.entities.graph import of_entity
 from recollect.filters.text_form import Where, as_filter, check_filter
@@ -20,7 +21,6 @@ from recollect.memory.context.validity import NOT_ABANDONED, Validity, still_val
 from recollect.memory.context.values import PARTS, STYLES, Context, Outcome, Part, Style
 from recollect.operations import AUTO_CONFIDENCE, MinConfidence, Now, least_confidence
 from recollect.records.record import Instant, Record, check_instant
-from recollect.zones import zone_of
 
 #: How often the finished text is counted with the caller's tokenizer and filled further.
 _MOST_ROUNDS = 3

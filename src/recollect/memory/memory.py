@@ -13,8 +13,9 @@ from typing import Any
 
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls
+from recollect.calls.history import PastExecutor
 from recollect.calls.namespace import NamespaceCalls
-from recollect.calls.past import PastExecutor
+from recollect.common.uncopied import Uncopied
 from recollect.engine.history_results import Replayed
 from recollect.engine.results import Export
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
@@ -40,7 +41,6 @@ from recollect.operations import (
     Replay,
 )
 from recollect.records.record import Record, record_id
-from recollect.uncopied import Uncopied
 
 
 @all_named

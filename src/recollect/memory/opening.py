@@ -12,6 +12,7 @@ from pathlib import Path
 from recollect.arguments.checks import MAX_COUNT, is_integer
 from recollect.arguments.signatures import named
 from recollect.calls.calls import RecollectWarning
+from recollect.common.zones import ZONE_VARIABLE, name_of, zone_of, zone_of_machine
 from recollect.engine.call_log import OnCall
 from recollect.engine.core import INDEX_BYTES
 from recollect.engine.engine import Engine
@@ -30,7 +31,6 @@ from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.values import DURABILITIES, Durability
 from recollect.text.unicode import has_surrogate
-from recollect.zones import ZONE_VARIABLE, name_of, zone_of, zone_of_machine
 
 #: The environment variable with the path of the default store.
 PATH_VARIABLE = "RECOLLECT_DB"

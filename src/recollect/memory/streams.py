@@ -11,12 +11,12 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
+from recollect.common.uncopied import Uncopied
 from recollect.engine.feed import PAGE, CommitLog, Feed
 from recollect.engine.listeners import Subscription
 from recollect.errors import ClosedError
 from recollect.ledger.commits import Branch, Commit
 from recollect.operations import check_timeout
-from recollect.uncopied import Uncopied
 
 T = TypeVar("T")
 

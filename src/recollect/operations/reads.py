@@ -342,4 +342,4 @@ class Now(Operation, name="now", right=READ, result="datetime"):
 
 @dataclass(frozen=True, kw_only=True)
 class Zone(Operation, name="zone", right=READ, result="str"):
-    """Read the name of the time zone of the store (`recollect.zones`). The result is a text."""
+    """Read the name of the time zone of the store (`recollect.common.zones`). The result is a text."""

@@ -19,11 +19,11 @@ from typing import Any, NewType, TypeAlias, TypedDict, TypeGuard
 
 from recollect.arguments.checks import is_integer, is_number
 from recollect.arguments.signatures import check_known
+from recollect.common.reprs import ShownTable, as_html, line
 from recollect.errors import CodecError, InvalidArgumentError, InvalidRecordError, RecollectError, shown
 from recollect.records import codec
 from recollect.records.frozen import INT64, FrozenDict, freeze
 from recollect.records.unchecked import unchecked
-from recollect.reprs import ShownTable, as_html, line
 from recollect.text.unicode import fold, has_surrogate, nfc
 
 MAX_ID_BYTES = 255

@@ -2,7 +2,7 @@
 
 All doors share it. Reads have threads of their own, so that none waits for the write lock. Clients are served in turn
 (`server.threads`). A write that runs is completed, also if its client is gone: it must not be cut off. A read has a
-deadline, at which it looks itself (`recollect.deadlines`), and which is over when its client is gone.
+deadline, at which it looks itself (`recollect.common.deadlines`), and which is over when its client is gone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from recollect.deadlines import Deadline, within
+from recollect.common.deadlines import Deadline, within
 from recollect.errors import (
     ClosedError,
     RecollectError,

@@ -6,7 +6,7 @@ import threading
 from itertools import islice
 
 from recollect import Export
-from recollect.deadlines import check, within
+from recollect.common.deadlines import check, within
 from recollect.errors import ClosedError
 from recollect.wire import encode, record_json
 

@@ -466,7 +466,7 @@ class Store(Protocol):
     key: bytes
     #: The key from which ids are derived; None if they do not depend on one.
     id_key: bytes | None
-    #: The name of the time zone of the store (`recollect.zones`), which decides the days of its records.
+    #: The name of the time zone of the store (`recollect.common.zones`), which decides the days of its records.
     zone: str
     #: What the store can do.
     capabilities: Capabilities

@@ -16,7 +16,7 @@ from itertools import islice, takewhile
 from operator import itemgetter
 from typing import Any
 
-from recollect.deadlines import checked
+from recollect.common.deadlines import checked
 from recollect.errors import ClosedError, StoreBusyError, StoreError, UnsupportedError
 from recollect.filters.tree import EVERYTHING, AllOf, Everything, Filter, Is, Nothing
 from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored

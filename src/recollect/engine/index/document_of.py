@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import Stemmer
 
+from recollect.common.zones import rules_of
 from recollect.engine.index.filter_terms import filter_terms_of
 from recollect.indexes.documents.columns import NEVER, NO_IMPORTANCE, NO_TIME, Document, civil_of
 from recollect.indexes.fixed_point import ONE
@@ -23,7 +24,6 @@ from recollect.text.languages import CODES
 from recollect.text.manner import INSTRUCTION as WISH
 from recollect.text.manner import MACHINE_ROLES, SAID_TAGS, STANDING_TAGS, SUMMARISING, weight
 from recollect.text.words import Term, analyzed, ends_with_question, terms
-from recollect.zones import rules_of
 
 #: Version of the conversion. Raise it when a record may give a different document, or documents a different segment:
 #: index files with another version are rebuilt. tests/test_indexing.py fails if this was forgotten.

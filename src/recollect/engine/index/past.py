@@ -15,9 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
-from recollect.deadlines import within
-from recollect.engine.budget import Budget
-from recollect.engine.follower import in_history
+from recollect.common.deadlines import within
+from recollect.engine.follower import Budget, in_history
 from recollect.engine.index.caches import MOST_BYTES
 from recollect.engine.index.keeper import BRANCH_BYTES, BULK_CHANGES, IndexKeeper, apply_written
 from recollect.indexes.documents.columns import COLUMNS

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from recollect.engine.budget import Budget
-from recollect.engine.follower import Use, changed_since, in_history
+from recollect.engine.follower import Budget, Use, changed_since, in_history
 from recollect.engine.index.document_of import digest_of, text_of
 from recollect.engine.scope import Scope
 from recollect.errors import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 
-from recollect.deadlines import checked, within
+from recollect.common.deadlines import checked, within
 from recollect.engine.follower import changed_since
 from recollect.engine.results import RecordList
 from recollect.engine.scope import Scope

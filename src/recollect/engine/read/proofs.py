@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.engine.log_trees import LogTrees
+from recollect.engine.trees import LogTrees
 from recollect.errors import DamagedStoreError, InvalidArgumentError
 from recollect.ledger import proofs
 from recollect.ledger.commits import Branch

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain, groupby, islice
 from typing import Any
 
-from recollect.deadlines import check
+from recollect.common.deadlines import check
 from recollect.engine.cursors import Cursors
 from recollect.engine.feed import PAGE
 from recollect.engine.index.vectors import QuestionVector

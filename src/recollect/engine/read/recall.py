@@ -12,7 +12,7 @@ from itertools import compress
 
 import numpy as np
 
-from recollect.deadlines import current
+from recollect.common.deadlines import current
 from recollect.engine.index.vectors import QuestionVector
 from recollect.engine.read.filter_bounds import UNBOUNDED, bounds, of_scope
 from recollect.engine.read.record_loader import Records

@@ -8,7 +8,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any
 
-from recollect.deadlines import check
+from recollect.common.deadlines import check
 from recollect.engine.index.caches import RecordCache, cache_of
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import TEXT_FIELDS

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recollect.deadlines import check
+from recollect.common.deadlines import check
 from recollect.engine.index.filter_terms import links_term
 from recollect.engine.read.record_loader import Records
 from recollect.engine.scope import linked_id, scopes_of

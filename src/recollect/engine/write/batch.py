@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
-from recollect.deadlines import checked
+from recollect.common.deadlines import checked
 from recollect.engine.cursors import Cursors
 from recollect.engine.follower import RecordFollower
 from recollect.engine.history_results import Restored

@@ -12,13 +12,13 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import Any
 
-from recollect.deadlines import checked
+from recollect.common.deadlines import checked
 from recollect.engine.results import Outcome, Status
 from recollect.engine.scope import QUALIFIED_PREFIX, Scope
 from recollect.engine.settings import policies_of, quota_of
+from recollect.engine.trees import TrieKeeper
 from recollect.engine.write.admission import Admission
 from recollect.engine.write.drafts import Draft, Intake, check_limits, is_turn, on_branch, retagged
-from recollect.engine.write.head_cache import TrieKeeper
 from recollect.engine.write.messages import Addition
 from recollect.engine.write.naming import Naming
 from recollect.engine.write.quotas import Room, UsageTotalsCache

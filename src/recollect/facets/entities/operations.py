@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from recollect.arguments.checks import check_count, check_text
 from recollect.arguments.json_form import JsonForm
+from recollect.common.reprs import ShownTable, line, shows_itself, table
 from recollect.operations.base import READ, SCOPED, Operation
-from recollect.reprs import ShownTable, line, shows_itself, table
 
 
 @dataclass(frozen=True, kw_only=True)

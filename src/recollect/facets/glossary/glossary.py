@@ -16,6 +16,7 @@ from typing import Any
 from recollect.arguments.checks import check_seconds, check_text
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import stored
+from recollect.common.uncopied import Uncopied
 from recollect.engine.history_results import RecordVersion
 from recollect.engine.results import RecordList
 from recollect.facets.glossary import files
@@ -47,7 +48,6 @@ from recollect.facets.glossary.values import (
 from recollect.filters.tree import AllOf, Is
 from recollect.operations import Count, Find, ForgetWhere, Get, History, Remember, RememberAll
 from recollect.records.record import Record
-from recollect.uncopied import Uncopied
 
 #: Executes an operation on the namespace of the terms, with an actor and a reason as `Memory.execute` takes them.
 Execute = Callable[..., Any]

@@ -15,6 +15,7 @@ from recollect.arguments.checks import check_seconds, is_number
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls, stored
 from recollect.calls.namespace import NamespaceCalls
+from recollect.common.uncopied import Uncopied
 from recollect.engine.history_results import Erased, RecordVersion
 from recollect.engine.results import Hits
 from recollect.engine.settings import Quota
@@ -37,7 +38,6 @@ from recollect.facets.keyed.values import (
 )
 from recollect.operations import Find, Forget, Get, GetQuota, Now, Operation, Recall, Remember, SetQuota, Stats, Update
 from recollect.records.record import Record
-from recollect.uncopied import Uncopied
 
 
 class _Unexpected(Exception):

@@ -13,7 +13,7 @@ from typing import Any
 
 from recollect.arguments.checks import check_flag, check_text
 from recollect.arguments.signatures import all_named
-from recollect.calls.past import Target
+from recollect.calls.history import Target
 from recollect.engine.history_results import Erased, RecordVersion, Restored
 from recollect.engine.scope import QUALIFIED_PREFIX
 from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError

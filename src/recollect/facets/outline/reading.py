@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from recollect.arguments.checks import check_text
 from recollect.arguments.signatures import all_named
 from recollect.calls.namespace import NamespaceCalls
+from recollect.common.uncopied import Uncopied
 from recollect.errors import (
     ConflictError,
     ImportFormatError,
@@ -31,7 +32,6 @@ from recollect.filters.tree import EVERYTHING, AllOf, AnyOf, Filter, Is, Meta, T
 from recollect.operations import Get
 from recollect.records.record import Record
 from recollect.text.unicode import fold, nfc
-from recollect.uncopied import Uncopied
 
 #: The tags of nodes that no prompt and no tool of a model shows, unless a caller says otherwise.
 PRIVATE = ("private",)

@@ -17,6 +17,7 @@ from recollect.arguments.checks import check_text
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls, stored
 from recollect.calls.namespace import NamespaceCalls
+from recollect.common.uncopied import Uncopied
 from recollect.errors import InvalidArgumentError, RecordExistsError, UnknownRecordError
 from recollect.facets.sdr.index.encoding import BITS, normalised, shared
 from recollect.facets.sdr.index.texts import split
@@ -35,7 +36,6 @@ from recollect.facets.sdr.texts import SdrText, checked_metadata, checked_number
 from recollect.filters.tree import Is
 from recollect.operations import ABSENT, Count, Find, Forget, Get, Now, Remember, RememberAll, Update
 from recollect.records.record import Record
-from recollect.uncopied import Uncopied
 
 
 class SdrHit(TypedDict):

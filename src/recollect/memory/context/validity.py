@@ -11,6 +11,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
 
 from recollect.calls.calls import Calls
+from recollect.common.zones import zone_of
 from recollect.engine.read.validity import time_in_question
 from recollect.engine.results import Hit
 from recollect.filters import all_of
@@ -22,7 +23,6 @@ from recollect.records.record import Record
 from recollect.records.turns import OTHER_BRANCH
 from recollect.text.change import Holds, asks_what_holds
 from recollect.text.dates import named
-from recollect.zones import zone_of
 
 #: What was said in a branch that was abandoned never holds. A condition of the query, so that no number of such turns
 #: takes the places of what holds.

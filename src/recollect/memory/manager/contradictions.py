@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 from recollect import filters as f
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls
-from recollect.deadlines import checked
+from recollect.common.deadlines import checked
+from recollect.common.reprs import ShownTable, line, shows_itself, table
 from recollect.engine.results import record_json
 from recollect.errors import InvalidArgumentError
 from recollect.facets.entities.graph import entity_id
 from recollect.filters.text_form import Where, check_filter
 from recollect.records.record import Record
 from recollect.records.turns import OTHER_BRANCH
-from recollect.reprs import ShownTable, line, shows_itself, table
 from recollect.text.attributes import Fact, same_value, stated
 
 #: The names in the metadata of a record that states an attribute.

@@ -18,12 +18,12 @@ from recollect import filters as f
 from recollect.arguments.checks import check_choice, check_flag
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls
-from recollect.deadlines import checked
+from recollect.common.deadlines import checked
+from recollect.common.reprs import ShownTable, line, shows_itself, table
 from recollect.engine.results import record_json
 from recollect.filters.text_form import Where, check_filter
 from recollect.records.record import Record
 from recollect.records.turns import OTHER_BRANCH
-from recollect.reprs import ShownTable, line, shows_itself, table
 from recollect.text.folding import folded
 from recollect.text.statements import Statement, statement
 

@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any, cast
 
 from recollect.arguments.checks import is_integer
-from recollect.deadlines import Deadline
+from recollect.common.deadlines import Deadline
 from recollect.errors import (
     AccessError,
     ClosedError,

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.common.locks import lock_now
 from recollect.indexes.words.segment import Segment, check_arrays
 from recollect.ledger.commits import Branch
-from recollect.locks import lock_now
 from recollect.stores import files
 from recollect.stores.derived_protocols import Made
 

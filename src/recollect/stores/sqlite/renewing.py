@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import apsw
 
-from recollect.deadlines import within
+from recollect.common.deadlines import within
 from recollect.errors import DamagedStoreError, StoreError, StoreIOError
 from recollect.stores.sqlite.header import wal_path
 from recollect.stores.sqlite.integrity import examined

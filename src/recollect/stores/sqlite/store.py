@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 import apsw
 
-from recollect import deadlines
+from recollect.common import deadlines
 from recollect.errors import (
     ClosedError,
     CommitInDoubtError,

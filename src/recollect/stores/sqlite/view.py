@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from recollect.deadlines import checked, current
+from recollect.common.deadlines import checked, current
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import EVERYTHING, Everything, Filter
 from recollect.ledger.commits import Branch, Change, Commit, Head, Snapshot, Stored

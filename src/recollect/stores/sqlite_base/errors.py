@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 import apsw
 
-from recollect.deadlines import overdue
+from recollect.common.deadlines import overdue
 from recollect.errors import (
     ClosedError,
     DamagedStoreError,

@@ -14,7 +14,7 @@ from datetime import date
 from typing import NamedTuple
 
 from recollect.text import dates
-from recollect.text.entities import patterns
+from recollect.text.entities import tables as patterns
 from recollect.text.entities.tables import (
     ADJECTIVES,
     COMMON,
