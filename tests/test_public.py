@@ -10,13 +10,15 @@ import subprocess
 import sys
 from typing import Any
 
+from scripts import make_stub
+
 import recollect
 import recollect.filters
 import recollect.operations
 import recollect.testing
 from recollect import errors
 from recollect.errors import RecollectError, StoreError
-from recollect.memory.awaited import AsyncBatch
+from recollect.memory.awaited import AsyncBatch, coroutines_of
 from recollect.records.record import FieldChanges, Fields
 
 PUBLIC = {
@@ -59,23 +61,35 @@ def test_every_public_call_is_documented() -> None:
             assert inspect.getdoc(member), f"{owner}.{name}"
 
 
-def test_the_awaited_calls_have_the_first_line_of_the_docstring_where_an_editor_finds_it() -> None:
-    from recollect.memory import awaited
+class _Owner:
+    def added(self, error: StoreError | None = None) -> bytes:
+        """Return nothing."""
+        raise NotImplementedError
 
-    owners = {"AsyncMemory": recollect.Memory, "AsyncBatch": recollect.Batch}
+
+def test_the_stub_of_the_awaited_calls_is_what_the_script_writes() -> None:
+    written = make_stub.PATH.read_text("utf-8")
+    assert make_stub.stub() == written, "run python -m scripts.make_stub"
+
+    @coroutines_of(_Owner)
+    class AsyncOwner: ...
+
+    more = make_stub.stub((*make_stub.TWINS, AsyncOwner))
+    assert "class OwnerCoroutines:" in more
+    assert "async def added(self, error: StoreError | None = None) -> bytes:" in more
+
+
+def test_the_awaited_calls_have_the_first_line_of_the_docstring_where_an_editor_finds_it() -> None:
     found = 0
-    for kind in ast.parse(inspect.getsource(awaited)).body:
-        if not isinstance(kind, ast.ClassDef) or kind.name not in owners:
+    for kind in ast.parse(make_stub.PATH.read_text("utf-8")).body:
+        if not isinstance(kind, ast.ClassDef):
             continue
-        for member, after in zip(kind.body, [*kind.body[1:], None], strict=True):
-            if isinstance(member, ast.Assign):
-                assert isinstance(member.targets[0], ast.Name)
-                name = member.targets[0].id
-                assert isinstance(after, ast.Expr), name
-                assert isinstance(after.value, ast.Constant), name
-                assert after.value.value == (inspect.getdoc(getattr(owners[kind.name], name)) or "").splitlines()[0]
-                found += 1
-    assert found > 40
+        twin = next(each for each in make_stub.TWINS if each.__name__ == f"Async{kind.name.removesuffix('Coroutines')}")
+        for call in kind.body[1:]:
+            assert isinstance(call, ast.AsyncFunctionDef)
+            assert ast.get_docstring(call) == (inspect.getdoc(getattr(twin, call.name)) or "").splitlines()[0]
+            found += 1
+    assert found > 160
 
 
 def test_help_and_notebooks_list_the_fields() -> None:

@@ -6,6 +6,7 @@ Nothing here is executed. Each wrong call has a `type: ignore` of its own, and a
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from typing import assert_type
 
 import recollect
 from recollect import filters as f
@@ -52,4 +53,9 @@ async def awaited(memory: recollect.AsyncMemory) -> Record:
     await memory.recall("a", where="user=ana", reference=date(2026, 3, 1))
     await memory.find(order="time")  # type: ignore[arg-type]
     await memory.update("a", importence=0.5)  # type: ignore[call-arg]
+    await memory.glossary.forget_many("a", "b", "c")  # type: ignore[call-arg]
+    assert_type(await memory.recall("a"), recollect.Hits)
+    assert_type(await (await memory.at(1)).keyed.read("a"), bytes | None)
+    async with memory.batch() as batch:
+        assert_type(await batch.find(limit=2), recollect.RecordList)
     return await memory.remember("a", if_exists="update", importance=0.5)
