@@ -128,6 +128,29 @@ def test_wrong_calls_are_errors_and_change_nothing(
     assert memory.count() == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("recall", {"limit": 0, "depth": 1}, "recall has no argument 'depth'"),
+        ("define_term", {"aliases": 5, "meaning": None}, "term None is required by define_term"),
+        (
+            "define_term",
+            {"aliases": ["a", 5], "term": 5, "meaning": "x"},
+            "aliases must be a list of texts, got ['a', 5]",
+        ),
+        ("recall", {"limit": 99, "question": 5}, "limit must lie between 1 and 50, got 99"),
+        ("remember", {"text": "x", "importance": float("nan")}, "importance must lie between 0 and 1, got nan"),
+        ("judge_text", {"text": "x", "level": "high"}, "level must be one of normal, strict, got 'high'"),
+    ],
+)
+def test_the_first_error_is_an_unknown_argument_then_a_missing_one_then_a_wrong_value(
+    name: str, arguments: Any, message: str, memory: Memory
+) -> None:
+    with pytest.raises(RecollectError) as raised:
+        memory.tools().call(name, arguments)
+    assert str(raised.value) == message
+
+
 def test_the_answers_have_the_forms_of_the_two_apis(memory: Memory) -> None:
     tools = memory.tools()
     call = SimpleNamespace(id="c1", function=SimpleNamespace(name="remember", arguments='{"text": "tea is hot"}'))

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnknownArgumentError
 from recollect.facets.glossary.records import DEFAULT_AGENT
@@ -24,6 +24,7 @@ from recollect.models.embedding.base import embedded
 from recollect.models.embedding.similarity import cosine
 from recollect.policies import judge
 from recollect.records.record import Record
+from recollect.tools import Mismatch, Tool, integer, mapping, mismatches, number, schema, string
 
 if TYPE_CHECKING:
     from recollect.memory.memory import Memory
@@ -36,35 +37,9 @@ Json = dict[str, Any]
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{0,40}")
 
 
-class Tool(NamedTuple):
-    """A call as a tool.
-
-    Attributes:
-        name: Its name, without the prefix of the set.
-        description: What it does, for the model.
-        parameters: The JSON schema of its arguments.
-        run: Runs it with checked arguments, and returns a JSON value.
-        writes: Whether it changes the memory.
-    """
-
-    name: str
-    description: str
-    parameters: Json
-    run: Callable[[Memory, Json], Any]
-    writes: bool = False
-
-
-def _string(description: str, **more: Any) -> Json:
-    return {"type": "string", "description": description, **more}
-
-
 def _limit(default: int) -> Json:
     description = f"Maximum number of results. Default: {default}."
-    return {"type": "integer", "minimum": 1, "maximum": _MOST_RESULTS, "description": description}
-
-
-def _schema(required: tuple[str, ...], **properties: Json) -> Json:
-    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+    return integer(minimum=1, maximum=_MOST_RESULTS, description=description)
 
 
 def _shown(record: Record, validity: Validity | None = None) -> Json:
@@ -194,152 +169,168 @@ def _judge(_: Memory, given: Json) -> Any:
     return judge(given["text"], given.get("level", "normal"))._asdict()
 
 
-_AGENT = _string("The agent whose glossary it is. Default: the agent of this memory, else the one that all share")
-_ID = _string("The id of the memory, as another tool returned it")
-TOOLS: tuple[Tool, ...] = (
+_AGENT = string("The agent whose glossary it is. Default: the agent of this memory, else the one that all share")
+_ID = string("The id of the memory, as another tool returned it")
+_SIZE = integer(minimum=1, maximum=8000, description="Size of the text")
+TOOLS: tuple[Tool[Any, Any], ...] = (
     Tool(
-        "remember",
-        "Store one fact, so that it is known in later conversations. State it in a sentence that needs no context.",
-        _schema(
-            ("text",),
-            text=_string("The fact"),
-            kind=_string("What it is: a fact about the user, knowledge, or a task", enum=list(_KINDS)),
-            importance={"type": "number", "minimum": 0, "maximum": 1, "description": "How important it is"},
-        ),
-        _remember,
-        writes=True,
+        name="remember",
+        description="Store one fact, so that it is known in later conversations. "
+        "State it in a sentence that needs no context.",
+        inputs={
+            "text": string("The fact"),
+            "kind": string("What it is: a fact about the user, knowledge, or a task", enum=list(_KINDS)),
+            "importance": number(minimum=0, maximum=1, description="How important it is"),
+        },
+        required=("text",),
+        run=_remember,
     ),
     Tool(
-        "recall",
-        "Find what is remembered about a question, best first. What has an `until` is no longer true.",
-        _schema(
-            ("question",),
-            question=_string("The question"),
-            limit=_limit(5),
-            where=_string("A filter, such as user=ana"),
-        ),
-        _recall,
+        name="recall",
+        description="Find what is remembered about a question, best first. What has an `until` is no longer true.",
+        inputs={
+            "question": string("The question"),
+            "limit": _limit(5),
+            "where": string("A filter, such as user=ana"),
+        },
+        required=("question",),
+        run=_recall,
+        reads=True,
     ),
     Tool(
-        "search",
-        "Find memories that are similar in meaning to a text, from a minimum similarity on.",
-        _schema(
-            ("query",),
-            query=_string("The text"),
-            limit=_limit(5),
-            minimum_similarity={
-                "type": "number",
-                "minimum": 0,
-                "maximum": 1,
-                "description": "Leave out less similar ones",
-            },
-        ),
-        _search,
+        name="search",
+        description="Find memories that are similar in meaning to a text, from a minimum similarity on.",
+        inputs={
+            "query": string("The text"),
+            "limit": _limit(5),
+            "minimum_similarity": number(minimum=0, maximum=1, description="Leave out less similar ones"),
+        },
+        required=("query",),
+        run=_search,
+        reads=True,
     ),
     Tool(
-        "context",
-        f"Return what helps to answer a question as one text. It quotes what was said: {TRUST}.",
-        _schema(
-            ("question",),
-            question=_string("The question or the task"),
-            max_tokens={"type": "integer", "minimum": 1, "maximum": 8000, "description": "Size of the text"},
-        ),
-        _context,
+        name="context",
+        description=f"Return what helps to answer a question as one text. It quotes what was said: {TRUST}.",
+        inputs={"question": string("The question or the task"), "max_tokens": _SIZE},
+        required=("question",),
+        run=_context,
+        reads=True,
     ),
     Tool(
-        "update",
-        "Correct the text of a memory. The former text stays in its history.",
-        _schema(("id", "text"), id=_ID, text=_string("The corrected text")),
-        _update,
-        writes=True,
+        name="update",
+        description="Correct the text of a memory. The former text stays in its history.",
+        inputs={"id": _ID, "text": string("The corrected text")},
+        required=("id", "text"),
+        run=_update,
     ),
     Tool(
-        "forget",
-        "Forget a memory that is wrong or that the user wants to be forgotten.",
-        _schema(("id",), id=_ID),
-        _forget,
-        writes=True,
-    ),
-    Tool("history", "Return all versions of a memory, oldest first.", _schema(("id",), id=_ID), _history),
-    Tool(
-        "entity",
-        "Return when a person, place or thing was mentioned, together with what, and its relations.",
-        _schema(("name",), name=_string("Its name"), limit=_limit(20)),
-        _entity,
-    ),
-    Tool("contradictions", "Return facts that disagree.", _schema((), limit=_limit(20)), _contradictions),
-    Tool(
-        "define_term",
-        "Store what a term, an abbreviation or a name means here. The same term in any casing is replaced.",
-        _schema(
-            ("term", "meaning"),
-            term=_string("The term"),
-            meaning=_string("What it means"),
-            aliases={"type": "array", "items": {"type": "string"}, "description": "Its other names"},
-            category=_string("Its category, such as abbreviation"),
-            description=_string("More about it"),
-            agent=_AGENT,
-        ),
-        _define_term,
-        writes=True,
+        name="forget",
+        description="Forget a memory that is wrong or that the user wants to be forgotten.",
+        inputs={"id": _ID},
+        required=("id",),
+        run=_forget,
     ),
     Tool(
-        "recall_terms",
-        "Find the terms of the glossary that a question is about, best first.",
-        _schema(("question",), question=_string("The question"), limit=_limit(5), agent=_AGENT),
-        _recall_terms,
+        name="history",
+        description="Return all versions of a memory, oldest first.",
+        inputs={"id": _ID},
+        required=("id",),
+        run=_history,
+        reads=True,
     ),
     Tool(
-        "terms_in_text",
-        "Return every term of the glossary that a text names, by its key or an alias, with its meaning.",
-        _schema(("text",), text=_string("The text"), agent=_AGENT),
-        _terms_in_text,
+        name="entity",
+        description="Return when a person, place or thing was mentioned, together with what, and its relations.",
+        inputs={"name": string("Its name"), "limit": _limit(20)},
+        required=("name",),
+        run=_entity,
+        reads=True,
     ),
     Tool(
-        "forget_term",
-        "Remove a term from the glossary. Its history stays.",
-        _schema(("term",), term=_string("The term"), agent=_AGENT),
-        _forget_term,
-        writes=True,
+        name="contradictions",
+        description="Return facts that disagree.",
+        inputs={"limit": _limit(20)},
+        required=(),
+        run=_contradictions,
+        reads=True,
     ),
     Tool(
-        "import_outline",
-        "Store notes in Org or Markdown as a tree. Of a source that is stored, only changes are written.",
-        _schema(
-            ("text", "format", "source"),
-            text=_string("The whole text"),
-            format=_string("Its format", enum=["org", "markdown"]),
-            source=_string("Its name, such as the path of a file"),
-        ),
-        _import_outline,
-        writes=True,
+        name="define_term",
+        description="Store what a term, an abbreviation or a name means here. The same term in any casing is replaced.",
+        inputs={
+            "term": string("The term"),
+            "meaning": string("What it means"),
+            "aliases": schema("array", items=string(), description="Its other names"),
+            "category": string("Its category, such as abbreviation"),
+            "description": string("More about it"),
+            "agent": _AGENT,
+        },
+        required=("term", "meaning"),
+        run=_define_term,
     ),
     Tool(
-        "search_outline",
-        "Find the headlines and texts of stored outlines that are most similar to a text.",
-        _schema(
-            ("query",),
-            query=_string("The text"),
-            limit=_limit(5),
-            under=_string("The id of a node: only it and what is below it"),
-        ),
-        _search_outline,
+        name="recall_terms",
+        description="Find the terms of the glossary that a question is about, best first.",
+        inputs={"question": string("The question"), "limit": _limit(5), "agent": _AGENT},
+        required=("question",),
+        run=_recall_terms,
+        reads=True,
     ),
     Tool(
-        "focus_outline",
-        "Return an outline with one node and what is similar to it in full, and the rest by title. It quotes notes.",
-        _schema(
-            ("node",),
-            node=_string("The id of the node"),
-            max_tokens={"type": "integer", "minimum": 1, "maximum": 8000, "description": "Size of the text"},
-        ),
-        _focus_outline,
+        name="terms_in_text",
+        description="Return every term of the glossary that a text names, by its key or an alias, with its meaning.",
+        inputs={"text": string("The text"), "agent": _AGENT},
+        required=("text",),
+        run=_terms_in_text,
+        reads=True,
     ),
     Tool(
-        "judge_text",
-        "Say whether a text is worth remembering, by rules: narration of one's own steps is not.",
-        _schema(("text",), text=_string("The text"), level=_string("How strictly", enum=["normal", "strict"])),
-        _judge,
+        name="forget_term",
+        description="Remove a term from the glossary. Its history stays.",
+        inputs={"term": string("The term"), "agent": _AGENT},
+        required=("term",),
+        run=_forget_term,
+    ),
+    Tool(
+        name="import_outline",
+        description="Store notes in Org or Markdown as a tree. Of a source that is stored, only changes are written.",
+        inputs={
+            "text": string("The whole text"),
+            "format": string("Its format", enum=["org", "markdown"]),
+            "source": string("Its name, such as the path of a file"),
+        },
+        required=("text", "format", "source"),
+        run=_import_outline,
+    ),
+    Tool(
+        name="search_outline",
+        description="Find the headlines and texts of stored outlines that are most similar to a text.",
+        inputs={
+            "query": string("The text"),
+            "limit": _limit(5),
+            "under": string("The id of a node: only it and what is below it"),
+        },
+        required=("query",),
+        run=_search_outline,
+        reads=True,
+    ),
+    Tool(
+        name="focus_outline",
+        description="Return an outline with one node and what is similar to it in full, and the rest by title. "
+        "It quotes notes.",
+        inputs={"node": string("The id of the node"), "max_tokens": _SIZE},
+        required=("node",),
+        run=_focus_outline,
+        reads=True,
+    ),
+    Tool(
+        name="judge_text",
+        description="Say whether a text is worth remembering, by rules: narration of one's own steps is not.",
+        inputs={"text": string("The text"), "level": string("How strictly", enum=["normal", "strict"])},
+        required=("text",),
+        run=_judge,
+        reads=True,
     ),
 )
 
@@ -360,7 +351,7 @@ class ToolSet:
         self._tools = {
             prefix + tool.name: tool
             for tool in TOOLS
-            if (only is None or tool.name in only) and not (read_only and tool.writes)
+            if (only is None or tool.name in only) and not (read_only and not tool.reads)
         }
 
     def __len__(self) -> int:
@@ -376,7 +367,7 @@ class ToolSet:
         return [
             {
                 "type": "function",
-                "function": {"name": name, "description": tool.description, "parameters": tool.parameters},
+                "function": {"name": name, "description": tool.description, "parameters": tool.input_schema()},
             }
             for name, tool in self._tools.items()
         ]
@@ -384,7 +375,7 @@ class ToolSet:
     def anthropic(self) -> list[Json]:
         """Return the tools in the form of Anthropic's Messages API."""
         return [
-            {"name": name, "description": tool.description, "input_schema": tool.parameters}
+            {"name": name, "description": tool.description, "input_schema": tool.input_schema()}
             for name, tool in self._tools.items()
         ]
 
@@ -404,7 +395,7 @@ class ToolSet:
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
             raise InvalidOperationError(name, f"is not one of {', '.join(self._tools)}")
-        return tool.run(self._memory, _checked(name, tool.parameters, arguments))
+        return tool.run(self._memory, _checked(name, tool, arguments))
 
     def answer(self, call: Any) -> Json:
         """Run the call of a tool that a model asked for, and return the message that answers it.
@@ -445,12 +436,14 @@ def _get(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
-_TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "number": (int, float), "array": (list,)}
+#: JSON type -> what an error calls its values.
 _CALLED = {"string": "text", "integer": "a number", "number": "a number", "array": "a list of texts"}
+#: The rules of which an error is reported first.
+_FIRST = ("known", "required")
 
 
-def _checked(tool: str, schema: Json, arguments: object) -> Json:
-    """Return the arguments of a tool if they fit its schema."""
+def _checked(name: str, tool: Tool[Any, Any], arguments: object) -> Json:
+    """Return the arguments of a tool, which is called by a name, if they fit its schema."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments or "{}")
@@ -459,22 +452,25 @@ def _checked(tool: str, schema: Json, arguments: object) -> Json:
     arguments = {} if arguments is None else arguments
     if not isinstance(arguments, Mapping):
         raise InvalidOperationError(arguments, "must be a JSON object of arguments")
-    given = {name: value for name, value in arguments.items() if value is not None}
-    for name in given:
-        if name not in schema["properties"]:
-            raise UnknownArgumentError(tool, str(name), "")
-    for name in schema["required"]:
-        if name not in given:
-            raise InvalidArgumentError(name, None, f"is required by {tool}")
-    for name, value in given.items():
-        expected = schema["properties"][name]
-        if isinstance(value, bool) or not isinstance(value, _TYPES[expected["type"]]):
-            raise InvalidArgumentError(name, value, f"must be {_CALLED[expected['type']]}")
-        if isinstance(value, list) and not all(isinstance(each, str) for each in value):
-            raise InvalidArgumentError(name, value, "must be a list of texts")
-        if "enum" in expected and value not in expected["enum"]:
-            raise InvalidArgumentError(name, value, f"must be one of {', '.join(expected['enum'])}")
-        if "minimum" in expected and not expected["minimum"] <= value <= expected.get("maximum", value):
-            rule = f"must lie between {expected['minimum']} and {expected['maximum']}"
-            raise InvalidArgumentError(name, value, rule)
+    given = {key: value for key, value in arguments.items() if value is not None}
+    inputs = {key: tool.inputs[key] for key in (*given, *tool.inputs) if key in tool.inputs}  # in the order of `given`
+    wrong = mismatches(mapping(inputs, required=tool.required, closed=True), given)
+    first = min(wrong, key=lambda each: _FIRST.index(each.rule) if each.rule in _FIRST else len(_FIRST), default=None)
+    if first is not None:
+        raise _error(name, inputs, given, first)
     return given
+
+
+def _error(tool: str, inputs: Json, given: Json, wrong: Mismatch) -> RecollectError:
+    if wrong.rule == "known":
+        return UnknownArgumentError(tool, str(wrong.key), "")
+    argument = wrong.path.partition("[")[0]
+    if wrong.rule == "required":
+        return InvalidArgumentError(argument, None, f"is required by {tool}")
+    expected = inputs[argument]
+    if wrong.rule == "type":
+        return InvalidArgumentError(argument, given[argument], f"must be {_CALLED[expected['type']]}")
+    if wrong.rule == "enum":
+        return InvalidArgumentError(argument, given[argument], f"must be one of {', '.join(expected['enum'])}")
+    rule = f"must lie between {expected['minimum']} and {expected['maximum']}"
+    return InvalidArgumentError(argument, given[argument], rule)

@@ -9,8 +9,8 @@ from typing import Any
 
 from recollect.facets.glossary.records import DEFAULT_AGENT
 from recollect.policies import judge
-from recollect.server.mcp.schemas import array, boolean, integer, mapping, number, string
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolResult
+from recollect.tools import array, boolean, integer, mapping, number, result, string
 
 _AGENT = string(f"The agent whose glossary it is. Default: {DEFAULT_AGENT}")
 _TERM = {
@@ -77,7 +77,7 @@ TOOLS = (
             "agent": _AGENT,
         },
         required=("term", "meaning"),
-        outputs=mapping({"term": string(), "terms": integer()}, required=("term", "terms"), closed=True),
+        outputs=result(term=string(), terms=integer()),
         run=_define,
         destructive=True,
     ),
@@ -91,11 +91,7 @@ TOOLS = (
             "agent": _AGENT,
         },
         required=("question",),
-        outputs=mapping(
-            {"terms": array(mapping({**_TERM, "score": number()}, required=("key", "value", "score")))},
-            required=("terms",),
-            closed=True,
-        ),
+        outputs=result(terms=array(mapping({**_TERM, "score": number()}, required=("key", "value", "score")))),
         run=_recall,
         reads=True,
     ),
@@ -105,7 +101,7 @@ TOOLS = (
         description="Return every term of the glossary that a text names, by its key or an alias, with its meaning.",
         inputs={"text": string("The text, such as a message or a document"), "agent": _AGENT},
         required=("text",),
-        outputs=mapping({"terms": array(mapping(_TERM, required=("key", "value")))}, required=("terms",), closed=True),
+        outputs=result(terms=array(mapping(_TERM, required=("key", "value")))),
         run=_in_text,
         reads=True,
     ),
@@ -115,7 +111,7 @@ TOOLS = (
         description="Remove a term from the glossary. Its history stays.",
         inputs={"term": string("The term"), "agent": _AGENT},
         required=("term",),
-        outputs=mapping({"forgotten": boolean()}, required=("forgotten",), closed=True),
+        outputs=result(forgotten=boolean()),
         run=_forget,
         destructive=True,
     ),
@@ -126,16 +122,9 @@ JUDGE = (
         name="judge_text",
         title="Judge a text",
         description="Say whether a text is worth remembering, by rules: narration of one's own steps is not.",
-        inputs={
-            "text": string("The text"),
-            "level": string("Default: normal", enum=["normal", "strict"]),
-        },
+        inputs={"text": string("The text"), "level": string("Default: normal", enum=["normal", "strict"])},
         required=("text",),
-        outputs=mapping(
-            {"accepted": boolean(), "score": number(), "reason": string()},
-            required=("accepted", "score", "reason"),
-            closed=True,
-        ),
+        outputs=result(accepted=boolean(), score=number(), reason=string()),
         run=_judge,
         reads=True,
     ),

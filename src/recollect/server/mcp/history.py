@@ -14,8 +14,8 @@ from recollect.common.zones import zone_of
 from recollect.errors import shown as quoted
 from recollect.operations import target_of
 from recollect.server.mcp.budget import CURSOR, PAGE, beginning, budget, fitting, page_of, tokens_of
-from recollect.server.mcp.schemas import array, integer, mapping, string
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, compact
+from recollect.tools import array, integer, mapping, result, string
 
 #: Default budget, in tokens.
 _TOKENS = 1000
@@ -143,11 +143,7 @@ TOOLS = (
             "max_tokens": budget(_TOKENS),
             "cursor": PAGE,
         },
-        outputs=mapping(
-            {"commits": array(mapping({"time": string()}, required=("time",))), "cursor": CURSOR},
-            required=("commits",),
-            closed=True,
-        ),
+        outputs=result({"cursor": CURSOR}, commits=array(mapping({"time": string()}, required=("time",)))),
         run=_log,
         reads=True,
     ),
@@ -160,16 +156,12 @@ TOOLS = (
         ),
         inputs={"id": string("The id of the record"), "max_tokens": budget(_TOKENS), "cursor": PAGE},
         required=("id",),
-        outputs=mapping(
-            {
-                "id": string(),
-                "versions": array(
-                    mapping({"time": string(), "cause": string(), "content": string()}, required=("time", "cause"))
-                ),
-                "cursor": CURSOR,
-            },
-            required=("id", "versions"),
-            closed=True,
+        outputs=result(
+            {"cursor": CURSOR},
+            id=string(),
+            versions=array(
+                mapping({"time": string(), "cause": string(), "content": string()}, required=("time", "cause"))
+            ),
         ),
         run=_history,
         reads=True,
@@ -188,18 +180,14 @@ TOOLS = (
             "cursor": PAGE,
         },
         required=("old",),
-        outputs=mapping(
-            {
-                "added": integer(),
-                "changed": integer(),
-                "removed": integer(),
-                "changes": array(
-                    mapping({"change": string(), "id": string(), "content": string()}, required=("change", "id"))
-                ),
-                "cursor": CURSOR,
-            },
-            required=("added", "changed", "removed", "changes"),
-            closed=True,
+        outputs=result(
+            {"cursor": CURSOR},
+            added=integer(),
+            changed=integer(),
+            removed=integer(),
+            changes=array(
+                mapping({"change": string(), "id": string(), "content": string()}, required=("change", "id"))
+            ),
         ),
         run=_diff,
         reads=True,
@@ -226,11 +214,7 @@ TOOLS = (
         ),
         inputs={"to": string(f"The moment: {_MOMENT}")},
         required=("to",),
-        outputs=mapping(
-            {"seq": integer(), "changed": integer(), "erased": array(string()), "damaged": array(string())},
-            required=("seq", "changed"),
-            closed=True,
-        ),
+        outputs=result({"erased": array(string()), "damaged": array(string())}, seq=integer(), changed=integer()),
         run=_rollback,
         destructive=True,
         whole=True,

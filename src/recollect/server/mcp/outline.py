@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.server.mcp.schemas import array, integer, mapping, number, string
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolResult
+from recollect.tools import array, integer, mapping, number, result, string
 
 #: Maximum number of nodes, and of characters of a text, in a result.
 _MOST, _LONGEST = 500, 4000
@@ -14,6 +14,7 @@ _PRIVATE = ("private",)
 _NODE = string("The id of a node, as another tool returned it")
 _UNDER = string("Only this node and what is below it. Default: all outlines")
 _TITLES = {"id": string(), "title": string(), "type": string(), "level": integer()}
+_FOUND = {"id": string(), "title": string(), "text": string(), "similarity": number()}
 
 
 def _import(call: ToolCall, given: dict[str, Any]) -> ToolResult:
@@ -70,13 +71,8 @@ TOOLS = (
             "source": string("Its name, such as the path of a file"),
         },
         required=("text", "format", "source"),
-        outputs=mapping(
-            {
-                "id": string(),
-                **{name: integer() for name in ("added", "changed", "moved", "removed", "unchanged")},
-            },
-            required=("id", "added", "changed", "moved", "removed", "unchanged"),
-            closed=True,
+        outputs=result(
+            id=string(), added=integer(), changed=integer(), moved=integer(), removed=integer(), unchanged=integer()
         ),
         run=_import,
         destructive=True,
@@ -86,11 +82,7 @@ TOOLS = (
         title="Show an outline",
         description="Return the titles of the outlines, or of what is below a node, with their ids.",
         inputs={"node": _NODE, "depth": integer("Levels below. Default: all", minimum=0, maximum=1000)},
-        outputs=mapping(
-            {"nodes": array(mapping(_TITLES, required=tuple(_TITLES))), "omitted": integer()},
-            required=("nodes", "omitted"),
-            closed=True,
-        ),
+        outputs=result(nodes=array(mapping(_TITLES, required=tuple(_TITLES))), omitted=integer()),
         run=_show,
         reads=True,
     ),
@@ -105,19 +97,7 @@ TOOLS = (
             "minimum": number("The least similarity. Default: 0", minimum=0, maximum=1),
         },
         required=("query",),
-        outputs=mapping(
-            {
-                "nodes": array(
-                    mapping(
-                        {"id": string(), "title": string(), "text": string(), "similarity": number()},
-                        required=("id", "title", "text", "similarity"),
-                    )
-                ),
-                "measure": string(),
-            },
-            required=("nodes", "measure"),
-            closed=True,
-        ),
+        outputs=result(nodes=array(mapping(_FOUND, required=tuple(_FOUND))), measure=string()),
         run=_search,
         reads=True,
     ),
@@ -134,11 +114,7 @@ TOOLS = (
             "question": string("What other nodes are compared with. Default: the node"),
         },
         required=("node",),
-        outputs=mapping(
-            {"text": string(), "tokens": integer(), "omitted": integer()},
-            required=("text", "tokens", "omitted"),
-            closed=True,
-        ),
+        outputs=result(text=string(), tokens=integer(), omitted=integer()),
         run=_focus,
         reads=True,
     ),

@@ -199,7 +199,7 @@ def _described(tool: McpTool, access: Access) -> types.Tool:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema={"$schema": _DIALECT, **tool.input_schema(access)},
+        input_schema={"$schema": _DIALECT, **tool.offered_schema(access)},
         output_schema={"$schema": _DIALECT, **tool.outputs},
         annotations=types.ToolAnnotations(
             read_only_hint=tool.reads,

@@ -12,8 +12,8 @@ from recollect.agents.prompts import PARTS, Validity, valid_hits
 from recollect.common.zones import zone_of
 from recollect.facets.entities.graph import OBSERVATION
 from recollect.server.mcp.budget import CURSOR, PAGE, budget, fitting, page_of, tokens_of
-from recollect.server.mcp.schemas import array, integer, mapping, number, string
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, compact
+from recollect.tools import array, integer, mapping, number, result, string
 
 #: Default budgets, in tokens.
 _RECALL_TOKENS, _CONTEXT_TOKENS, _LIST_TOKENS, _GET_TOKENS = 1000, 1500, 1000, 4000
@@ -192,9 +192,7 @@ TOOLS = (
             "cursor": PAGE,
         },
         required=("question",),
-        outputs=mapping(
-            {"hits": array(_ITEM), "standing": array(_ITEM), "cursor": CURSOR}, required=("hits",), closed=True
-        ),
+        outputs=result({"standing": array(_ITEM), "cursor": CURSOR}, hits=array(_ITEM)),
         run=_recall,
         reads=True,
     ),
@@ -215,11 +213,7 @@ TOOLS = (
             "max_tokens": budget(_CONTEXT_TOKENS),
         },
         required=("question",),
-        outputs=mapping(
-            {"context": string(), "tokens": integer(), "ids": array(string())},
-            required=("context", "tokens", "ids"),
-            closed=True,
-        ),
+        outputs=result(context=string(), tokens=integer(), ids=array(string())),
         run=_context,
         reads=True,
     ),
@@ -233,21 +227,17 @@ TOOLS = (
             "max_tokens": budget(_GET_TOKENS),
         },
         required=("id",),
-        outputs=mapping(
-            {
-                "record": mapping(
-                    {
-                        "id": string(),
-                        "content": string(),
-                        "kind": string(),
-                        "hash": string("Pass it as `expect` to update or forget this very version"),
-                        "next_start": integer("Pass it as `start` for the next part; absent in the last one"),
-                    },
-                    required=("id", "content", "kind", "hash"),
-                )
-            },
-            required=("record",),
-            closed=True,
+        outputs=result(
+            record=mapping(
+                {
+                    "id": string(),
+                    "content": string(),
+                    "kind": string(),
+                    "hash": string("Pass it as `expect` to update or forget this very version"),
+                    "next_start": integer("Pass it as `start` for the next part; absent in the last one"),
+                },
+                required=("id", "content", "kind", "hash"),
+            )
         ),
         run=_get,
         reads=True,
@@ -264,7 +254,7 @@ TOOLS = (
             "max_tokens": budget(_LIST_TOKENS),
             "cursor": PAGE,
         },
-        outputs=mapping({"records": array(_ITEM), "cursor": CURSOR}, required=("records",), closed=True),
+        outputs=result({"cursor": CURSOR}, records=array(_ITEM)),
         run=_list,
         reads=True,
     ),
@@ -273,7 +263,7 @@ TOOLS = (
         title="Stats",
         description="Return how many records there are, by kind, with the oldest and the newest time.",
         inputs={},
-        outputs=mapping({"stats": mapping()}, required=("stats",), closed=True),
+        outputs=result(stats=mapping()),
         run=_stats,
         reads=True,
     ),

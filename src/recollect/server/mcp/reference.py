@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from recollect.facets.entities.graph import Entity, Graph, Relation
 from recollect.filters.tree import ValidAt
 from recollect.server.mcp.budget import tokens_of
-from recollect.server.mcp.schemas import Schema, array, boolean, mapping, string
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, indented
+from recollect.tools import Schema, array, boolean, mapping, result, string
 
 #: The address of the resource with the whole graph.
 RESOURCE = "memory://knowledge-graph"
@@ -46,19 +46,11 @@ def _relation_schema(*, closed: bool) -> Schema:
     return mapping(properties, required=_ENDS, closed=closed)
 
 
-def _outputs(**properties: Schema) -> Schema:
-    return mapping(properties, required=tuple(properties), closed=True)
-
-
 _ENTITIES = array(_entity_schema(closed=True))
 _RELATIONS = array(_relation_schema(closed=True))
-_GRAPH = _outputs(entities=_ENTITIES, relations=_RELATIONS)
-_DONE = _outputs(success=boolean(), message=string())
-_ADDED = mapping(
-    {"entityName": string(), "addedObservations": array(string())},
-    required=("entityName", "addedObservations"),
-    closed=True,
-)
+_GRAPH = result(entities=_ENTITIES, relations=_RELATIONS)
+_DONE = result(success=boolean(), message=string())
+_ADDED = result(entityName=string(), addedObservations=array(string()))
 
 
 def _create_entities(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
@@ -284,7 +276,7 @@ TOOLS = (
         ),
         inputs={"entities": array(_entity_schema(closed=False))},
         required=("entities",),
-        outputs=_outputs(entities=_ENTITIES),
+        outputs=result(entities=_ENTITIES),
         run=_create_entities,
         idempotent=False,
     ),
@@ -297,7 +289,7 @@ TOOLS = (
         ),
         inputs={"relations": array(_relation_schema(closed=False))},
         required=("relations",),
-        outputs=_outputs(relations=_RELATIONS),
+        outputs=result(relations=_RELATIONS),
         run=_create_relations,
         idempotent=False,
     ),
@@ -320,7 +312,7 @@ TOOLS = (
             )
         },
         required=("observations",),
-        outputs=_outputs(results=array(_ADDED)),
+        outputs=result(results=array(_ADDED)),
         run=_add_observations,
         idempotent=False,
     ),

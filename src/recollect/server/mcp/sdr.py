@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.server.mcp.schemas import array, boolean, integer, mapping, number, string
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolResult
+from recollect.tools import array, boolean, integer, mapping, number, result, string
 
 
 def _store(call: ToolCall, given: dict[str, Any]) -> ToolResult:
@@ -31,7 +31,7 @@ TOOLS = (
         description="Store a text to be found by its wording, such as a log line. The same one again is a further one.",
         inputs={"text": string("The text")},
         required=("text",),
-        outputs=mapping({"id": integer()}, required=("id",), closed=True),
+        outputs=result(id=integer()),
         run=_store,
         idempotent=False,
     ),
@@ -45,14 +45,10 @@ TOOLS = (
             "minimum": number("The least score. Default: 0", minimum=0, maximum=1),
         },
         required=("text",),
-        outputs=mapping(
-            {
-                "texts": array(
-                    mapping({"id": integer(), "text": string(), "score": number()}, required=("id", "text", "score"))
-                )
-            },
-            required=("texts",),
-            closed=True,
+        outputs=result(
+            texts=array(
+                mapping({"id": integer(), "text": string(), "score": number()}, required=("id", "text", "score"))
+            )
         ),
         run=_find,
         reads=True,
@@ -63,7 +59,7 @@ TOOLS = (
         description="Remove a stored text. Its history stays.",
         inputs={"id": integer("Its number, as another tool returned it", minimum=1)},
         required=("id",),
-        outputs=mapping({"forgotten": boolean()}, required=("forgotten",), closed=True),
+        outputs=result(forgotten=boolean()),
         run=_forget,
         destructive=True,
     ),

@@ -1,23 +1,25 @@
 """Tools: what a client can call, independent of the protocol.
 
 A tool checks its arguments against a schema, so that no argument is ignored, and returns a structured result and its
-text. What a client did wrong is a `ToolError`, whose text a model reads.
+text. What a client did wrong is a `ToolError`, whose text a model reads. The texts about arguments name the path of
+each, so that a model can correct its call; their wording is that of the reference memory server, which clients show.
 """
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from recollect import Batch, Memory
-from recollect.errors import RecollectError
+from recollect.errors import RecollectError, shown
 from recollect.server.mcp.access import Access
 from recollect.server.mcp.graph import SharedGraph
-from recollect.server.mcp.schemas import Schema, problems
+from recollect.tools import Mismatch, Schema, Tool, kind_of, mismatches
 
 #: Maximum number of invalid arguments that an error lists: a call of a few megabytes can have a million.
 _MOST_PROBLEMS = 20
@@ -87,50 +89,28 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class McpTool:
-    """A tool.
+class McpTool(Tool[ToolCall, ToolResult]):
+    """A tool of the server. (The reference memory server ignores unknown arguments: its tools are not `closed`.)
 
     Attributes:
-        name: Its name.
         title: Its name for people.
-        description: What it does and when to call it, for a model.
-        inputs: The properties of its arguments.
-        required: The arguments that must be passed.
         outputs: The schema of its structured result.
-        run: The function that is called with valid arguments.
-        reads: Whether it only reads.
         destructive: Whether it removes or replaces something.
         idempotent: Whether calling it again changes nothing more.
         graph: Whether it belongs to the knowledge graph, so that what it writes changes the resource.
-        closed: Whether unknown arguments are an error. The reference memory server ignores them.
         whole: Whether it concerns the whole namespace, so that it is not offered where the server fixes the user.
     """
 
-    name: str
     title: str
-    description: str
-    inputs: Mapping[str, Schema]
-    required: tuple[str, ...] = ()
     outputs: Schema
-    run: Callable[[ToolCall, dict[str, Any]], ToolResult] = field(repr=False)
-    reads: bool = False
     destructive: bool = False
     idempotent: bool = True
     graph: bool = False
-    closed: bool = True
     whole: bool = False
 
-    def input_schema(self, access: Access) -> Schema:
+    def offered_schema(self, access: Access) -> Schema:
         """Return the schema of the arguments. It lacks "user" if the server fixes the user."""
-        properties = {
-            name: schema for name, schema in self.inputs.items() if not (name == "user" and access.user is not None)
-        }
-        schema: Schema = {"type": "object", "properties": properties}
-        if self.required:
-            schema["required"] = list(self.required)
-        if self.closed:
-            schema["additionalProperties"] = False
-        return schema
+        return self.input_schema(() if access.user is None else ("user",))
 
     def call(self, access: Access, arguments: Mapping[str, Any], actor: str | None) -> ToolResult:
         """Check the arguments and run the tool.
@@ -144,10 +124,10 @@ class McpTool:
         passed = {
             name: value
             for name, value in arguments.items()
-            if not (self.closed and value is None and name in self.inputs and name not in self.required)
+            if not (self.closed and value is None and name in self.inputs and name not in (self.required or ()))
         }
-        found = problems(self.input_schema(access), passed)
-        wrong = list(islice(found, _MOST_PROBLEMS))
+        found = mismatches(self.offered_schema(access), passed)
+        wrong = [_worded(each) for each in islice(found, _MOST_PROBLEMS)]
         if next(found, None) is not None:
             wrong.append("(further problems are not listed)")
         if wrong:
@@ -171,6 +151,24 @@ class McpTool:
             return self.run(call, passed)
         except RecollectError as error:
             raise ToolError(f"{error} [{error.code}]") from error
+
+
+def _worded(wrong: Mismatch) -> str:
+    rule, path, expected, value, key = wrong
+    kind, at = expected["type"], f" at {path}" if path else ""
+    if rule == "enum":
+        return f"Invalid option: expected one of {'|'.join(map(str, expected['enum']))}{at}"
+    if rule == "minimum":
+        return f"Too small: expected {kind} to be >={expected['minimum']}{at}"
+    if rule == "maximum":
+        return f"Too big: expected {kind} to be <={expected['maximum']}{at}"
+    if rule == "known":
+        known = expected["properties"]
+        missing = [each for each in known if each in expected.get("required", ()) and each not in value]
+        similar = missing if len(missing) == 1 else difflib.get_close_matches(key, known, 1)
+        hint = f"did you mean {similar[0]!r}?" if similar else f"known: {', '.join(known) or 'none'}"
+        return f"Unrecognized key: {shown(key)}{at} ({hint})"
+    return f"Invalid input: expected {kind}, received {'undefined' if rule == 'required' else kind_of(value)}{at}"
 
 
 def compact(value: object) -> str:

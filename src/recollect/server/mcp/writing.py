@@ -8,8 +8,8 @@ from recollect import EntityId, Outcome, Record
 from recollect.errors import shown
 from recollect.facets.entities.graph import NODE, RELATION
 from recollect.operations import Forget, Remember, Update
-from recollect.server.mcp.schemas import Schema, array, boolean, integer, mapping, number, string
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult
+from recollect.tools import Schema, array, boolean, integer, number, result, string
 
 #: The fields of a record that a client can set, with their schemas.
 _FIELDS: dict[str, Schema] = {
@@ -38,15 +38,11 @@ _FIELDS: dict[str, Schema] = {
     "metadata": {"type": "object", "properties": {}, "description": "Further values, as a JSON object"},
 }
 _USER = string("The user to whom it belongs")
-_OUTCOME = mapping(
-    {
-        "id": string(),
-        "status": string(enum=["created", "updated", "unchanged"]),
-        "hash": string(),
-        "standing": boolean("Whether recall returns it with every question, as a standing instruction"),
-    },
-    required=("id", "status", "hash"),
-    closed=True,
+_OUTCOME = result(
+    {"standing": boolean("Whether recall returns it with every question, as a standing instruction")},
+    id=string(),
+    status=string(enum=["created", "updated", "unchanged"]),
+    hash=string(),
 )
 _EXPECT = string("The hash of the version that you have read: if another one is stored, nothing is changed")
 
@@ -182,7 +178,7 @@ TOOLS = (
         ),
         inputs={"id": string("The id of the record"), "expect": _EXPECT},
         required=("id",),
-        outputs=mapping({"id": string(), "forgotten": boolean()}, required=("id", "forgotten"), closed=True),
+        outputs=result(id=string(), forgotten=boolean()),
         run=_forget,
         destructive=True,
     ),
