@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 import recollect
 from recollect.evaluation import datasets
 from recollect.evaluation.answerability import renamed
+from recollect.evaluation.datasets import EvaluationQuestion
 from recollect.evaluation.metrics import auroc
 from recollect.evaluation.retrievers import text_of
 from recollect.evaluation.run import answerable
@@ -82,9 +83,21 @@ class BySdr:
         return hits[0].overlap if hits else 0.0
 
 
-def cases(data: datasets.DataSet, kind: str) -> Iterator[Case]:
-    """Yield the questions of a data set, put to the parts of their conversation that have the answer, and to others."""
-    rng = random.Random(1)
+class Part(NamedTuple):
+    """A memory of a part of a conversation, the ids of its records, and the speakers of the conversation."""
+
+    memory: recollect.Memory
+    ids: set[str]
+    speakers: tuple[str, ...]
+
+
+def rounds(
+    data: datasets.DataSet, rng: random.Random
+) -> Iterator[tuple[int | None, int, list[EvaluationQuestion], dict[str, Part]]]:
+    """Yield parts of the conversations, by name, of each size, and the questions that they can answer.
+
+    Those with the number 0 are the beginnings, the others are from random turns on.
+    """
     with recollect.open(":memory:") as memory:
         data.fill(memory)
         asked = list(answerable(data, memory))
@@ -92,26 +105,32 @@ def cases(data: datasets.DataSet, kind: str) -> Iterator[Case]:
         turns = {name: sorted(memory.namespace(name).find(), key=in_order) for name in speakers}
     for size, count in SIZES.items():
         for number in range(count):
-            ask = BySdr() if kind == "sdr" else asked_by_recall
             with ExitStack() as stack:
-                parts: dict[str, tuple[recollect.Memory, set[str]]] = {}
+                parts: dict[str, Part] = {}
                 for name, records in turns.items():
                     most = len(records) if size is None else size
                     begin = rng.randrange(max(1, len(records) - most)) if number else 0
                     part = records[begin : begin + most]
                     opened = stack.enter_context(recollect.open(":memory:"))
                     opened.remember_all(part)
-                    parts[name] = opened, {record.id for record in part}
-                for each in asked:
-                    if not set(each.evidence) <= parts[each.namespace][1]:
-                        continue
-                    others = [name for name in parts if name != each.namespace]
-                    some = rng.sample(others, min(WRONG, len(others))) if count > 1 else others
-                    for name in [each.namespace, *some]:
-                        own = name == each.namespace
-                        question = each.text if own else renamed(each, speakers[name])
-                        opened, ids = parts[name]
-                        yield Case(data.name, name, size, not number, own, ask(opened, question), len(ids))
+                    parts[name] = Part(opened, {record.id for record in part}, speakers[name])
+                questions = [each for each in asked if set(each.evidence) <= parts[each.namespace].ids]
+                yield size, number, questions, parts
+
+
+def cases(data: datasets.DataSet, kind: str) -> Iterator[Case]:
+    """Yield the questions of a data set, put to the parts of their conversation that have the answer, and to others."""
+    rng = random.Random(1)
+    for size, number, questions, parts in rounds(data, rng):
+        ask = BySdr() if kind == "sdr" else asked_by_recall
+        for each in questions:
+            others = [name for name in parts if name != each.namespace]
+            some = rng.sample(others, min(WRONG, len(others))) if SIZES[size] > 1 else others
+            for name in [each.namespace, *some]:
+                own = name == each.namespace
+                question = each.text if own else renamed(each, parts[name].speakers)
+                feature = ask(parts[name].memory, question)
+                yield Case(data.name, name, size, not number, own, feature, len(parts[name].ids))
 
 
 def in_order(record: Record) -> tuple[object, ...]:

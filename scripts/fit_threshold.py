@@ -14,16 +14,13 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from scripts.fit_confidence import SIZES, WRONG, in_order
+from scripts.fit_confidence import WRONG, rounds
 
-import recollect
 from recollect.evaluation import datasets
 from recollect.evaluation.answerability import renamed
-from recollect.evaluation.run import answerable
 
 #: The share of right first hits that is kept.
 KEPT = 0.95
@@ -53,30 +50,14 @@ class Case(NamedTuple):
 def cases(data: datasets.DataSet) -> Iterator[Case]:
     """Yield the first hit of each question, in parts of its conversation that have the answer, and in others."""
     rng = random.Random(1)
-    with recollect.open(":memory:") as memory:
-        data.fill(memory)
-        asked = list(answerable(data, memory))
-        speakers = {each.namespace: each.speakers for each in asked}
-        turns = {name: sorted(memory.namespace(name).find(), key=in_order) for name in speakers}
-    for size, count in SIZES.items():
-        for number in range(count):
-            with ExitStack() as stack:
-                parts: dict[str, tuple[recollect.Memory, set[str]]] = {}
-                for name, records in turns.items():
-                    most = len(records) if size is None else size
-                    begin = rng.randrange(max(1, len(records) - most)) if number else 0
-                    opened = stack.enter_context(recollect.open(":memory:"))
-                    opened.remember_all(records[begin : begin + most])
-                    parts[name] = opened, {record.id for record in records[begin : begin + most]}
-                for each in asked:
-                    if not set(each.evidence) <= parts[each.namespace][1]:
-                        continue
-                    others = [name for name in parts if name != each.namespace]
-                    for name in [each.namespace, *rng.sample(others, min(WRONG, len(others)))]:
-                        own = name == each.namespace
-                        hits = parts[name][0].recall(each.text if own else renamed(each, speakers[name]), k=1)
-                        right = own and bool(hits) and hits[0].record.id in each.evidence
-                        yield Case(data.name, each.namespace, size, own, right, hits[0].confidence if hits else 0.0)
+    for size, _, questions, parts in rounds(data, rng):
+        for each in questions:
+            others = [name for name in parts if name != each.namespace]
+            for name in [each.namespace, *rng.sample(others, min(WRONG, len(others)))]:
+                own = name == each.namespace
+                hits = parts[name].memory.recall(each.text if own else renamed(each, parts[name].speakers), k=1)
+                right = own and bool(hits) and hits[0].record.id in each.evidence
+                yield Case(data.name, each.namespace, size, own, right, hits[0].confidence if hits else 0.0)
 
 
 def weights(found: Sequence[Case]) -> list[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from datetime import tzinfo
+from functools import partial
 from pathlib import Path
 
 import click
@@ -35,6 +36,11 @@ from recollect.memory.context.values import PARTS, STYLES, Part, Style
 from recollect.operations import ORDERS, MinConfidence, Order
 from recollect.records.record import Record
 
+_min_confidence = partial(click.option, "--min-confidence", type=Confidence(), default=0.0, metavar="P")
+_reference = click.option(
+    "--reference", metavar="ISO8601", help='Time of the question, for words such as "yesterday". Default: now.'
+)
+
 
 def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> None:
     """Print results as JSON or as a table.
@@ -62,16 +68,8 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
 @count_option(5)
 @filter_options
 @click.option("--explain", is_flag=True, help="Show the share of each signal and word in each score.")
-@click.option(
-    "--min-confidence",
-    type=Confidence(),
-    default=0.0,
-    metavar="P",
-    help="Omit hits with a lower confidence, 0 to 1, or auto: 0.33.",
-)
-@click.option(
-    "--reference", metavar="ISO8601", help='Time of the question, for words such as "yesterday". Default: now.'
-)
+@_min_confidence(help="Omit hits with a lower confidence, 0 to 1, or auto: 0.33.")
+@_reference
 @click.option("--language", metavar="TAG", help="Language of the question, such as de. Default: detected.")
 @click.option("--wait-for-vectors", is_flag=True, help="First embed the records that have no vector yet.")
 @click.option(
@@ -150,17 +148,9 @@ def _is_receipt(path: Path) -> bool:
     show_default=True,
     help="What to consider. Can be repeated.",
 )
-@click.option(
-    "--min-confidence",
-    type=Confidence(),
-    default=0.0,
-    metavar="P",
-    help="Show no hits if none has this confidence, 0 to 1, or auto: 0.33.",
-)
+@_min_confidence(help="Show no hits if none has this confidence, 0 to 1, or auto: 0.33.")
 @click.option("--items", is_flag=True, help="Also list on stderr what went in, what was left out, and why.")
-@click.option(
-    "--reference", metavar="ISO8601", help='Time of the question, for words such as "yesterday". Default: now.'
-)
+@_reference
 @at_option
 @zone_option
 @common
