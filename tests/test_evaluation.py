@@ -21,10 +21,8 @@ from recollect.evaluation import datasets
 from recollect.evaluation.answerability import answerability, reliability, renamed
 from recollect.evaluation.contexts import content_words, coverage, covered
 from recollect.evaluation.datasets import EvaluationQuestion
-from recollect.evaluation.difference import differing
 from recollect.evaluation.metrics import auroc, means, measured, paired_difference
-from recollect.evaluation.run import evaluate
-from recollect.evaluation.typos import mistyped
+from recollect.evaluation.run import differing, evaluate, mistyped
 from recollect.memory.context.filling import Filling
 from recollect.records.record import Record
 

@@ -30,8 +30,7 @@ from recollect.errors import (
 from recollect.facets.glossary.glossary import Glossary
 from recollect.facets.glossary.operations import RecallTerms
 from recollect.facets.glossary.records import term_id
-from recollect.server.mcp.access import Access
-from recollect.server.mcp.tools import ToolError
+from recollect.server.mcp.tools import Access, ToolError
 from recollect.server.mcp.toolsets import tools_of
 from recollect.testing import memory_on
 from recollect.testing.loopback import Loopback

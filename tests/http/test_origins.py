@@ -14,9 +14,9 @@ from tests.http.serving import Server, served
 from tests.server.serving import HttpClient
 from tests.server.test_requests import HEALTH, post
 
+from recollect.server.addresses import SAFE_HEADERS, foreign_page
 from recollect.server.http import app
 from recollect.server.http.routes import ROUTES
-from recollect.server.origins import SAFE_HEADERS, foreign_page
 
 NAMED = "https://app.example"
 SITES = (None, "none", "same-origin", "same-site", "cross-site", "none, cross-site", "")

@@ -311,7 +311,7 @@ class TestRegistry:
             def load(self) -> Any:
                 return dict
 
-        monkeypatch.setattr("recollect.compat.nest.registry.entry_points", lambda group: [Point()])
+        monkeypatch.setattr("recollect.compat.nest.plugins.entry_points", lambda group: [Point()])
         assert PluginRegistry().resolve("memory", "blackboard") is dict
 
     @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from recollect.errors import StoreMissingError
 from recollect.memory import Memory
-from recollect.server.mcp.access import Access
 from recollect.server.mcp.protocol import Protocol
+from recollect.server.mcp.tools import Access
 from recollect.server.mcp.toolsets import DEFAULT_SETS, tools_of
 
 

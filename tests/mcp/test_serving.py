@@ -23,12 +23,11 @@ import recollect
 from recollect.cli import main
 from recollect.errors import InvalidArgumentError
 from recollect.importers import import_path, write_graph
-from recollect.server.addresses import address_of, is_loopback
-from recollect.server.mcp.access import Access
+from recollect.server.addresses import SAFE_HEADERS, address_of, is_loopback
 from recollect.server.mcp.first_start import import_graph
 from recollect.server.mcp.reference import RESOURCE
 from recollect.server.mcp.stdio import MOST_BYTES, _split
-from recollect.server.origins import SAFE_HEADERS
+from recollect.server.mcp.tools import Access
 
 TOKEN = "a-token-of-thirty-two-characters"
 LINES: list[dict[str, Any]] = [

@@ -14,8 +14,7 @@ from tests.sim.worlds import of_kind
 from recollect.cli.app import app
 from recollect.errors import ImportFormatError, StoreIOError
 from recollect.sim import Scenario, read_trace, run
-from recollect.sim.picture import svg_of
-from recollect.sim.report import report_of
+from recollect.sim.report import report_of, svg_of
 
 SMALL = """
 name: "small <&> one"

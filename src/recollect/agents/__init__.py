@@ -1,8 +1,15 @@
-"""Agents with memory: a manager that records with care, and a wrapper that gives memory to any chat model."""
+"""Agents with memory: a manager that records with care, and a wrapper that gives memory to any chat model.
+
+Frameworks and servers that show memories to a model take from here what the prompts of an agent may have: hits that
+hold at the time in question, and what to say of quoted text, so that all say the same as a context does.
+"""
 
 from __future__ import annotations
 
 from recollect.agents.agent import MemoryAwareAgent
 from recollect.agents.manager import Manager, Recorded
+from recollect.memory.context.styles import TRUST
+from recollect.memory.context.validity import ValidHits, Validity, valid_hits
+from recollect.memory.context.values import PARTS
 
-__all__ = ["Manager", "MemoryAwareAgent", "Recorded"]
+__all__ = ["PARTS", "TRUST", "Manager", "MemoryAwareAgent", "Recorded", "ValidHits", "Validity", "valid_hits"]

@@ -168,11 +168,9 @@ COMMANDS = {
     for module, names in {
         "benching": "bench",
         "diagnosing": "demo doctor",
-        "embedding": "embed",
         "evaluating": "eval",
-        "erasing": "erase",
         "glossary": "glossary",
-        "keeping": "backup compact migrate rescue restore",
+        "keeping": "backup compact embed migrate rescue restore",
         "managing": "consolidate contradictions duplicates entities entity",
         "moving": "export import",
         "outline": "outline",
@@ -183,7 +181,7 @@ COMMANDS = {
         "serving": "mcp serve token",
         "reading": "context grep list log namespaces recall show stats",
         "versions": "diff history revert rollback snapshot snapshots",
-        "writing": "forget quota remember supersede update",
+        "writing": "erase forget quota remember supersede update",
     }.items()
     for name in names.split()
 }

@@ -34,7 +34,7 @@ def eval_(ctx: click.Context, settings: Settings, diff: tuple[Path, Path] | None
         if ctx.invoked_subcommand is None:
             raise click.UsageError("name a data set (locomo, beam, memdaily, glossary), or --diff BEFORE AFTER")
         return
-    from recollect.evaluation.difference import differing
+    from recollect.evaluation.run import differing
 
     changed = differing(*diff, metric)
     if settings.as_json:
@@ -197,7 +197,7 @@ def _measure(
         except OSError as error:
             raise StoreIOError(str(per_question), error.strerror or str(error)) from error
     if plot is not None:
-        from recollect.evaluation.plot import draw
+        from recollect.evaluation.run import draw
 
         draw(result, plot)
     if settings.as_json:

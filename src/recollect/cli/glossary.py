@@ -9,8 +9,7 @@ import click
 
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
-from recollect.cli.output import write_file
-from recollect.cli.texts import text_of
+from recollect.cli.files import text_of, write_file
 from recollect.common.zones import zone_of
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.facets.glossary.files import from_csv, from_json

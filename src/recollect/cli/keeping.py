@@ -1,8 +1,9 @@
-"""Commands that maintain a store: backup, restore, compact, rescue, migrate."""
+"""Commands that maintain a store: backup, restore, compact, rescue, migrate, embed."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ import click
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.errors import printable
+from recollect.memory import RecollectWarning
 from recollect.memory.opening import store_file
 from recollect.stores.maintenance.backup import restore as restore_store
 from recollect.stores.maintenance.migrate import migrate as migrate_store
@@ -126,3 +128,32 @@ def migrate(settings: Settings, dry_run: bool) -> None:
         click.echo(f"  {step}")
     if done.backup is not None:
         click.echo(f"backup in the old format: {done.backup}")
+
+
+#: Maximum number of records without a vector that are listed; the others are counted.
+_NO_VECTOR = 20
+
+
+@app.command()
+@click.option(
+    "--batch-size", type=int, default=100, show_default=True, metavar="N", help="Number of texts for each request."
+)
+@common
+def embed(settings: Settings, batch_size: int) -> None:
+    """Compute missing vectors with the model of --embedder. Run it again to continue after an interruption."""
+    with settings.open() as memory:
+        with render.progress("embedding", quiet=settings.as_json) as show, warnings.catch_warnings():
+            warnings.simplefilter("ignore", RecollectWarning)  # all failures are printed below
+            done = memory.embed_all(batch_size, show)
+        stats = memory.vector_stats()
+    if settings.as_json:
+        print_json({"done": done, **stats})
+    else:
+        click.echo(f"{done} texts embedded by {stats['model']}, {stats['dimensions']} dimensions")
+        click.echo(f"{stats['embedded']} of {stats['total']} records have a vector ({stats['coverage']:g}%)")
+        for failed in stats["failed"][:_NO_VECTOR]:
+            click.echo(f"  no vector: {failed['id']}: {render.plain(failed['reason'])}", err=True)
+        if len(stats["failed"]) > _NO_VECTOR:
+            click.echo(f"  and {len(stats['failed']) - _NO_VECTOR} more records without a vector", err=True)
+    if stats["failed"]:
+        sys.exit(1)

@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from recollect.cli import render
 from recollect.cli.app import USER_VARIABLE, Settings, app, at_option, common, print_json, zone_option
-from recollect.cli.output import write_file
+from recollect.cli.files import write_file
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.evaluation import DATASET_IMPORTERS
 from recollect.importers import IMPORTERS, ImportReport, watching

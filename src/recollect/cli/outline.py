@@ -10,8 +10,7 @@ import click
 
 from recollect.cli import render
 from recollect.cli.app import NumberRange, Settings, app, common, print_json
-from recollect.cli.output import write_file
-from recollect.cli.texts import text_of
+from recollect.cli.files import text_of, write_file
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError, UnknownRecordError
 from recollect.facets.outline.outline import Outline
 from recollect.facets.outline.reading import FORMATS, format_named, source_id

@@ -10,7 +10,7 @@ import click
 
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
-from recollect.cli.texts import text_of
+from recollect.cli.files import text_of
 from recollect.operations.upkeep import REDACTIONS, Redaction
 from recollect.policies import CATEGORIES, LEVELS, Level, judge
 from recollect.policies import redact as redact_text

@@ -24,8 +24,8 @@ from recollect.cli.app import (
     time_of,
     zone_option,
 )
+from recollect.cli.files import write_file
 from recollect.cli.ids import short_ids, whole_id
-from recollect.cli.output import write_file
 from recollect.common.zones import zone_of
 from recollect.engine.results import Hits, record_json
 from recollect.errors import UnknownRecordError

@@ -10,7 +10,7 @@ import click
 
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
-from recollect.cli.output import write_file
+from recollect.cli.files import write_file
 from recollect.errors import InvalidArgumentError, RecollectError, StoreIOError
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _show_by_role(heading: str, table: Mapping[str, Mapping[str, int]]) -> None:
 
 
 def _write_report(output: Path, found: TraceReport) -> list[Path]:
-    from recollect.sim.picture import svg_of
+    from recollect.sim.report import svg_of
 
     files: dict[Path, str] = {}
     if output.suffix.lower() == ".svg" and not output.is_dir():
@@ -194,8 +194,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _write_picture(path: Path, trace: Path) -> None:
-    from recollect.sim.picture import svg_of
-    from recollect.sim.report import report_of
+    from recollect.sim.report import report_of, svg_of
 
     _make_folder(path.parent)
     _write_text(path, svg_of(report_of(trace)))

@@ -10,8 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from recollect.client.pool import Pool
-from recollect.client.transport import LostError, RemoteExport
+from recollect.client.transport import LostError, Pool, RemoteExport
 from recollect.engine.results import record_from_json
 from recollect.errors import InvalidArgumentError, ProtocolError, RecollectError, ServerVersionError
 from recollect.records.record import Record

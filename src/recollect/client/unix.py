@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from recollect.client.pool import Pool
-from recollect.client.transport import LostError, RemoteExport
+from recollect.client.transport import LostError, Pool, RemoteExport
 from recollect.engine.results import record_from_json
 from recollect.errors import RecollectError, ServerVersionError
 from recollect.records.record import Record

@@ -1,28 +1,34 @@
 """Running an evaluation: store a data set, ask its questions, and measure each ranking.
 
 Peers answer the same questions in the same run, one by one, and differences have a bootstrap interval. Nothing is tuned
-here, and the measured code knows nothing about the data set.
+here, and the measured code knows nothing about the data set. Two runs can be compared, and one
+can be drawn, which needs matplotlib.
 """
 
 from __future__ import annotations
 
+import json
 import platform
+import random
+import re
+import string
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from recollect._version import __version__
-from recollect.errors import InvalidArgumentError
+from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.evaluation.datasets import DataSet, EvaluationQuestion
-from recollect.evaluation.metrics import DEPTH, means, measured, paired_difference
-from recollect.evaluation.retrievers import PEERS, Recollect, Retriever
-from recollect.evaluation.typos import mistyped
+from recollect.evaluation.metrics import DEPTH, DEPTHS, means, measured, paired_difference
+from recollect.evaluation.retrievers import PEERS, Recollect, Retriever, imported
 from recollect.memory import Memory
 from recollect.records.record import Record
+from recollect.text.english import STOP_WORDS
 
 #: The metrics of the comparison with peers.
 COMPARED = ("recall@5", "recall@10", "ndcg@10", "mrr")
@@ -188,3 +194,133 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return out
+
+
+class Moved(NamedTuple):
+    """A question whose metric differs between two runs."""
+
+    namespace: str
+    category: str
+    question: str
+    before: float
+    after: float
+
+
+def differing(before: Path, after: Path, metric: str = "recall@10") -> list[Moved]:
+    """List the questions whose metric differs between two `--per-question` files, the greatest losses first.
+
+    Raises:
+        ImportFormatError: A file is not such a file, or the two are about different questions.
+    """
+    one, other = _answers(before, metric), _answers(after, metric)
+    if one.keys() != other.keys():
+        only = len(one.keys() ^ other.keys())
+        raise ImportFormatError(
+            str(after), "", f"is not about the same questions as {before}: {only} are in only one of them"
+        )
+    moved = [
+        Moved(key[0], answer["category"], key[1], answer[metric], other[key][metric]) for key, answer in one.items()
+    ]
+    return sorted(
+        (each for each in moved if each.before != each.after), key=lambda each: (each.after - each.before, each)
+    )
+
+
+def _answers(path: Path, metric: str) -> dict[tuple[str, str, int], dict[str, Any]]:
+    out: dict[tuple[str, str, int], dict[str, Any]] = {}
+    try:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+            answer = json.loads(line)
+            # A set can contain a question twice: the line number distinguishes them.
+            out[answer["namespace"], answer["question"], number] = {
+                "category": str(answer["category"]),
+                metric: float(answer[metric]),
+            }
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ImportFormatError(str(path), "", f"is not a --per-question file with {metric} ({error})") from None
+    return out
+
+
+def draw(result: dict[str, Any], path: Path) -> None:
+    """Write the plot of `Evaluation.to_json()` (with "answerability", where that was asked) to a PNG or SVG file.
+
+    Raises: UnsupportedError where matplotlib is not installed; StoreIOError where the file cannot be written.
+    """
+    imported("matplotlib").use("Agg")
+    figure_kind = imported("matplotlib.figure").Figure
+    reliability = result.get("answerability", {}).get("reliability")
+    figure = figure_kind(figsize=(15 if reliability else 10, 4.2), layout="constrained")
+    places = figure.subplots(1, 3 if reliability else 2)
+    _depths(places[0], result)
+    _categories(places[1], result["by_category"])
+    if reliability:
+        _reliability(places[2], reliability)
+    figure.suptitle(f"{result['dataset']}: {result['overall']['n']} questions")
+    try:
+        figure.savefig(path, dpi=120)
+    except (OSError, ValueError) as error:
+        raise StoreIOError(str(path), str(error)) from None
+
+
+def _depths(axes: Any, result: dict[str, Any]) -> None:
+    curves = {"recollect": result["overall"]}
+    curves |= {name: peer["overall"] for name, peer in result["compared"].items()}
+    for name, overall in curves.items():
+        axes.plot(DEPTHS, [100 * overall[f"recall@{k}"] for k in DEPTHS], marker="o", label=name)
+    axes.set(xlabel="k", ylabel="recall@k, per cent", ylim=(0, 100), xticks=DEPTHS)
+    axes.grid(alpha=0.3)
+    axes.legend()
+
+
+def _categories(axes: Any, categories: dict[str, Any]) -> None:
+    names = list(reversed(categories))
+    axes.barh(names, [100 * categories[name]["recall@10"] for name in names])
+    axes.set(xlabel="recall@10, per cent", xlim=(0, 100))
+
+
+def _reliability(axes: Any, bins: list[dict[str, float]]) -> None:
+    axes.plot([0, 1], [0, 1], color="grey", linewidth=1)
+    axes.plot([each["confidence"] for each in bins], [each["answerable"] for each in bins], marker="o")
+    axes.set(xlabel="confidence of the best hit", ylabel="share that is answerable", xlim=(0, 1), ylim=(0, 1))
+    axes.grid(alpha=0.3)
+
+
+_WORD = re.compile(r"[^\W\d_]{5,}")
+
+
+def mistyped(text: str, chance: float, seed: int = 0) -> str:
+    """The text with one random edit (a letter replaced, deleted, inserted, or two swapped) in content words.
+
+    chance  of each content word of five letters or more to be hit
+
+    >>> mistyped("Where is the telescope?", 0.0)
+    'Where is the telescope?'
+    >>> mistyped("Where is it?", 1.0), mistyped("Where is the telescope?", 1.0) == "Where is the telescope?"
+    ('Where is it?', False)
+    """
+    dice = random.Random(f"{seed}:{text}")
+
+    def edited(found: re.Match[str]) -> str:
+        word = found.group()
+        if word.lower() in STOP_WORDS or dice.random() >= chance:
+            return word
+        return _edited(word, dice)
+
+    return _WORD.sub(edited, text)
+
+
+def _edited(word: str, dice: random.Random) -> str:
+    while True:
+        at = dice.randrange(len(word))
+        letter = dice.choice(string.ascii_lowercase)
+        match dice.randrange(4):
+            case 0:
+                out = word[:at] + letter + word[at + 1 :]
+            case 1:
+                out = word[:at] + word[at + 1 :]
+            case 2:
+                out = word[:at] + letter + word[at:]
+            case _:
+                out = word[:at] + word[at + 1 : at + 2] + word[at : at + 1] + word[at + 2 :]
+        if out != word:
+            return out

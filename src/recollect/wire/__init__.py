@@ -23,8 +23,8 @@ from recollect.wire.messages import (
     read_result,
     request_json,
     scope_from_json,
+    send_all,
 )
-from recollect.wire.sending import send_all
 
 __all__ = [
     "ADMIN",

@@ -12,15 +12,15 @@ An answer is `{"ok": true, "result": ...}`, with `"more"` if it is a part of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
-from recollect.engine.results import result_from_json, result_to_json
+from recollect.engine.results import Failed, Report, result_from_json, result_to_json
 from recollect.engine.scope import Place, Scope
 from recollect.errors import ProtocolError, RecollectError
 from recollect.ledger.commits import RESERVED, Branch
 from recollect.memory.memory import namespace_name
-from recollect.operations import SCOPED, Operation, check_key, check_label
+from recollect.operations import SCOPED, Operation, RememberAll, check_key, check_label
 from recollect.operations import from_json as operation_from_json
 from recollect.wire.answers import Rest
 
@@ -144,3 +144,28 @@ def read_result(data: object) -> Any:
         case {"ok": False, "error": {"code": str(code), **rest}}:
             raise RecollectError.from_json({"error": code, "message": code, "args": [], **rest})
     raise ProtocolError("the answer is not one of this protocol")
+
+
+def send_all(operation: Operation, send: Callable[[Operation], Any]) -> Any:
+    """Send an operation and return its result.
+
+    Args:
+        operation: The operation.
+        send: Sends an operation, and returns its result.
+
+    Raises:
+        UnsupportedError: It has no JSON form, for another reason than an item of a report.
+    """
+    if not isinstance(operation, RememberAll) or operation.on_error == "raise":
+        return send(operation)
+    indexes: list[int] = []  # of the items that can be sent
+    failed: list[Failed] = []
+    for index, item in enumerate(operation.items):
+        try:
+            item.to_json()
+            indexes.append(index)
+        except RecollectError as error:
+            failed.append(Failed(item, index, error))
+    report = send(RememberAll(items=tuple(operation.items[index] for index in indexes)) if failed else operation)
+    failed.extend(each._replace(place=indexes[each.place]) for each in report.failed)
+    return Report(report.results, tuple(sorted(failed, key=lambda each: each.place)))

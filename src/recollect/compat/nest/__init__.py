@@ -10,9 +10,15 @@ A scenario of NEST finds them by name: `memory: semantic`, `memory: recollect` o
 """
 
 from recollect.compat.nest.hashing import HashedTrigrams
-from recollect.compat.nest.plugins import Blackboard, MemoryPlugin, RecallHit, RecollectMemory, SemanticMemory
-from recollect.compat.nest.registry import PluginRegistry
-from recollect.compat.nest.vectors import VectorMemory
+from recollect.compat.nest.plugins import (
+    Blackboard,
+    MemoryPlugin,
+    PluginRegistry,
+    RecallHit,
+    RecollectMemory,
+    SemanticMemory,
+    VectorMemory,
+)
 
 __all__ = [
     "Blackboard",

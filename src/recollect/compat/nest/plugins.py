@@ -6,7 +6,8 @@ built with ids do not share anything.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from importlib.metadata import EntryPoint, entry_points
 from os import PathLike
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -283,3 +284,98 @@ class RecollectMemory:
     def close(self) -> None:
         """Close the store."""
         self._memory.close()
+
+
+_OWN_ENGINE = (
+    "it would choose an embedding model and a library for you: pass your own to "
+    "recollect.compat.nest.VectorMemory(embed=..., index=...), or use 'semantic' or 'recollect'"
+)
+#: Names of plugins that are refused -> why.
+REFUSED = dict.fromkeys(("chroma", "faiss", "pgvector"), _OWN_ENGINE)
+
+
+class VectorIndex(Protocol):
+    """An index of vectors: a thin layer on faiss, Chroma, pgvector or another engine."""
+
+    def put(self, key: str, vector: Sequence[float]) -> None:
+        """Store the vector of a key, in place of the one that it has."""
+        ...
+
+    def drop(self, key: str) -> None:
+        """Remove a key, if it is there."""
+        ...
+
+    def search(self, vector: Sequence[float], k: int) -> list[tuple[str, float]]:
+        """Return up to `k` keys with their scores, best first."""
+        ...
+
+
+class VectorMemory(SemanticMemory):
+    """A semantic memory whose values are compared by an embedder and an index of the user's.
+
+    Args:
+        embed: Returns the vector of a text.
+        index: Where the vectors are. It belongs to this memory alone.
+        **limits: As for `SemanticMemory`.
+    """
+
+    def __init__(self, *, embed: Callable[[str], Sequence[float]], index: VectorIndex, **limits: object) -> None:
+        super().__init__(scorer=_Vectors(embed, index), **limits)  # type: ignore[arg-type]
+
+
+class _Vectors:
+    """A scorer on an embedder and an index."""
+
+    def __init__(self, embed: Callable[[str], Sequence[float]], index: VectorIndex) -> None:
+        self._embed = embed
+        self._index = index
+
+    def put(self, key: str, value: bytes) -> None:
+        try:
+            text = value.decode("utf-8")
+        except UnicodeDecodeError:
+            text = value.hex()
+        self._index.put(key, self._embed(text))
+
+    def drop(self, key: str) -> None:
+        self._index.drop(key)
+
+    def find(self, query: str, k: int, min_score: float) -> list[tuple[str, float]]:
+        found = ((key, float(score)) for key, score in self._index.search(self._embed(query), k))
+        return sorted((each for each in found if each[1] >= min_score), key=lambda each: (-each[1], each[0]))
+
+
+LAYER = "memory"
+#: The group in which packages name their plugins for this layer.
+GROUP = f"nest.plugins.{LAYER}"
+_OWN: dict[str, type] = {
+    "blackboard": Blackboard,
+    "recollect": RecollectMemory,
+    "recollect-blackboard": Blackboard,
+    "semantic": SemanticMemory,
+}
+
+
+class PluginRegistry:
+    """Finds plugins by layer and name. Those that a package names in its entry points replace ours."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, EntryPoint] = {each.name: each for each in entry_points(group=GROUP)}
+
+    def resolve(self, layer: str, name: str) -> Any:
+        """Return the class of a plugin.
+
+        Raises:
+            KeyError: There is none; the message names the layer and the name.
+        """
+        if layer == LAYER and name in self._found:
+            return self._found[name].load()
+        if layer == LAYER and name in _OWN:
+            return _OWN[name]
+        more = f": {REFUSED[name]}" if layer == LAYER and name in REFUSED else ""
+        raise KeyError(f"no plugin for the layer {layer!r} has the name {name!r}{more}")
+
+    def list_plugins(self, layer: str | None = None) -> list[tuple[str, str]]:
+        """Return the layer and the name of each plugin, of one layer or of all."""
+        names = {*self._found, *_OWN} if layer in (None, LAYER) else set()
+        return [(LAYER, name) for name in sorted(names)]

@@ -22,6 +22,7 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.errors import InvalidArgumentError, ProtocolError, RecollectError, ServerBusyError
+from recollect.server.addresses import SAFE_HEADERS
 from recollect.server.http.batches import undo_all
 from recollect.server.http.exchange import KEY_HEADER, SLASH, VERSION_HEADER, CheckedHandler, Exchange, Site
 from recollect.server.http.openapi import description
@@ -29,7 +30,6 @@ from recollect.server.http.problems import problem
 from recollect.server.http.protocol import PatientProtocol
 from recollect.server.http.routes import ROUTES
 from recollect.server.metrics import CONTENT_TYPE, Metrics
-from recollect.server.origins import SAFE_HEADERS
 from recollect.wire import READ, Grant
 
 if TYPE_CHECKING:

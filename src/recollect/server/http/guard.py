@@ -17,9 +17,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from recollect.errors import AccessError, ProtocolError, ServerBusyError, TokenError
+from recollect.server.addresses import foreign_page
 from recollect.server.http.problems import problem
 from recollect.server.limits import BODY_BYTES, BODY_S, MOST_RUNNING
-from recollect.server.origins import foreign_page
 from recollect.server.tokens import Tokens, hash_of
 from recollect.wire import ADMIN, Grant
 

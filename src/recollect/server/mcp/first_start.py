@@ -9,7 +9,7 @@ from pathlib import Path
 from recollect.errors import ImportFormatError
 from recollect.importers.knowledge_graph import KnowledgeGraph
 from recollect.importers.run import Source, import_source
-from recollect.server.mcp.access import Access
+from recollect.server.mcp.tools import Access
 
 #: The environment variable with the path of the file.
 GRAPH_VARIABLE = "MEMORY_FILE_PATH"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from recollect.agents.prompts import TRUST
-from recollect.server.mcp.access import Access
-from recollect.server.mcp.tools import ToolError
+from recollect.agents import TRUST
+from recollect.server.mcp.tools import Access, ToolError
 
 PROMPT = "recall_for_task"
 PROMPT_TITLE = "Recall what matters for this task"

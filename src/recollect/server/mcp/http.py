@@ -17,9 +17,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.errors import InvalidArgumentError
-from recollect.server.addresses import is_loopback
+from recollect.server.addresses import SAFE_HEADERS, foreign_page, is_loopback
 from recollect.server.mcp.protocol import Protocol
-from recollect.server.origins import SAFE_HEADERS, foreign_page
 
 PATH = "/mcp"
 #: Maximum number of connections and of sessions. Further ones are refused.

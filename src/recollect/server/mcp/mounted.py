@@ -13,10 +13,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from recollect import Memory
 from recollect.errors import AccessError, RecollectError
 from recollect.server.calls import ClientCalls, internal_error
-from recollect.server.mcp.access import Access
 from recollect.server.mcp.http import PATH
 from recollect.server.mcp.protocol import Protocol
-from recollect.server.mcp.tools import McpTool, ToolError
+from recollect.server.mcp.tools import Access, McpTool, ToolError
 from recollect.server.mcp.toolsets import tools_of
 from recollect.server.served_memory import ServedMemory
 from recollect.wire import READ, Grant, read_place

@@ -27,9 +27,8 @@ from mcp.shared.exceptions import MCPError
 from recollect._version import __version__
 from recollect.errors import RecollectError
 from recollect.server.mcp import guidance, reference
-from recollect.server.mcp.access import Access
 from recollect.server.mcp.subscribers import MOST_SUBSCRIPTIONS, Subscribers
-from recollect.server.mcp.tools import McpTool, ToolError, ToolResult
+from recollect.server.mcp.tools import Access, McpTool, ToolError, ToolResult
 
 T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]

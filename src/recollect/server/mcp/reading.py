@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from recollect import Hit, Record
-from recollect.agents.prompts import PARTS, Validity, valid_hits
+from recollect.agents import PARTS, Validity, valid_hits
 from recollect.common.zones import zone_of
 from recollect.facets.entities.graph import OBSERVATION
 from recollect.server.mcp.budget import CURSOR, PAGE, budget, fitting, page_of, tokens_of

@@ -20,7 +20,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
 
 from recollect import Commit, Memory
 from recollect.errors import RecollectError
-from recollect.server.mcp.access import Access
+from recollect.server.mcp.tools import Access
 
 #: Maximum number of subscriptions. Beyond it, the oldest one is dropped: its client may be gone.
 MOST_SUBSCRIPTIONS = 256

@@ -1,14 +1,32 @@
-"""Files that commands write: complete or not at all, and never over a store or another kind of file."""
+"""Files that commands read and write: written completely or not at all, never over a store or another kind of file."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO, TypeVar
 
 from recollect.errors import InvalidArgumentError, StoreIOError
 from recollect.stores.sqlite.header import part_path
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file, or of standard input for "-".
+
+    Raises:
+        InvalidArgumentError: It is not UTF-8.
+        StoreIOError: It cannot be read.
+    """
+    try:
+        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidArgumentError("path", str(path), "is not UTF-8 text") from None
+    except OSError as error:
+        raise StoreIOError(str(path), error.strerror or str(error)) from None
+
 
 T = TypeVar("T")
 #: The files of a store, by what follows its path.
