@@ -24,9 +24,9 @@ from recollect.importers.base import (
     format_error,
     leads_out,
     load_json,
+    local,
     why_unreadable,
 )
-from recollect.importers.times import local
 from recollect.messages.values import UnreadableError, kind_of
 from recollect.records.record import record_id
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.errors import InvalidRecordError, printable
-from recollect.importers.base import Damage, Item, SeenIds, format_error, load_json
-from recollect.importers.times import local
+from recollect.importers.base import Damage, Item, SeenIds, format_error, load_json, local
 from recollect.messages.values import UnreadableError, kind_of
 from recollect.records.record import record_id
 

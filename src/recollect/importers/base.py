@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, Self, runtime_checkable
 
 from recollect.common.zones import name_of
 from recollect.errors import ImportFormatError, InvalidArgumentError, printable
-from recollect.messages.values import UnreadableError, kind_of
+from recollect.messages.values import UnreadableError, kind_of, within_years
 from recollect.records.documents import bounded_id
 from recollect.stores.files import open_regular
 
@@ -325,3 +325,19 @@ def _ends(name: str, suffixes: tuple[str, ...]) -> bool:
 
 def _below(folder: Path, path: Path) -> str:
     return printable(path.relative_to(folder).as_posix())
+
+
+#: English month names. `strptime("%B")` reads those of the locale.
+_MONTHS = "january february march april may june july august september october november december".split()
+_NUMBER_OF = {name: number for number, full in enumerate(_MONTHS, 1) for name in (full, full[:3])}
+
+
+def local(year: int, month: str, day: int, hour: int, minute: int, zone: tzinfo) -> datetime:
+    """Return the time of a clock in `zone`, with the month by its English name. Raises UnreadableError."""
+    number = _NUMBER_OF.get(month.lower())
+    if number is None:
+        raise UnreadableError(f"{printable(month)!r} is not a month")
+    try:
+        return within_years(datetime(year, number, day, hour, minute, tzinfo=zone))
+    except ValueError as error:
+        raise UnreadableError(str(error)) from None
