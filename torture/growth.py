@@ -19,7 +19,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from recollect import redaction, salience
+from recollect import policies
 from recollect.errors import RecollectError
 from recollect.filters import contains, matches
 from recollect.filters import from_json as filter_from_json
@@ -140,8 +140,8 @@ SURFACES: dict[str, Surface] = {
     "glossary.recall": Surface(lambda memory, text: memory.glossary.recall(text, agent_id="a"), 2**16),
     "glossary.annotate": Surface(lambda memory, text: memory.glossary.annotate(text, agent_id="a")),
     "outline.search": Surface(lambda memory, text: memory.outline.search(text), 2**16),
-    "redact": Surface(lambda _, text: redaction.redact(text)),
-    "salience": Surface(lambda _, text: salience.judge(text)),
+    "redact": Surface(lambda _, text: policies.redact(text)),
+    "salience": Surface(lambda _, text: policies.judge(text)),
     "remember": Surface(lambda memory, text: (memory.remember(text), memory.recall("tea")), is_write=True),
     "metadata": Surface(_deep, is_write=True),
     "messages": Surface(_aligned, is_write=True),
