@@ -118,6 +118,7 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.Forget: st.builds(ops.Forget, id=IDS, expect=expects),
     ops.ForgetWhere: st.builds(ops.ForgetWhere, where=WHERE),
     ops.Clear: st.builds(ops.Clear),
+    ops.Touch: st.builds(ops.Touch, ids=st.lists(IDS, max_size=3).map(tuple), ttl=st.floats(1, 1e6)),
     ops.Sweep: st.builds(ops.Sweep, limit=st.integers(1, 9)),
     ops.SetQuota: st.builds(
         ops.SetQuota,
@@ -331,6 +332,7 @@ class TestEveryCallIsAnOperation:
             "set_quota": (),
             "forget": ("none",),
             "supersede": ("none", "tea"),
+            "touch": (["none"], 60),
             "merge": (["none"], "tea"),
             "entity": ("ana",),
             "resolve": (None,),

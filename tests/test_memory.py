@@ -487,6 +487,34 @@ class TestReadingAndWriting:
         fresh.remember("a lasting notice", id="b", user="u")
         assert memory.recall("lasting notice")[0].score == fresh.recall("lasting notice")[0].score != before
 
+    def test_a_touch_lets_records_expire_later_in_one_commit(self) -> None:
+        now = [datetime(2026, 1, 1, tzinfo=UTC)]
+        memory = memory_on(MemoryStore(), clock=lambda: now[0])
+        for name in ("a", "b", "c"):
+            memory.remember(f"entry {name}", id=name, ttl=100)
+        now[0] += timedelta(seconds=50)
+        seq = memory.seq
+        assert memory.touch(["a", "b", "a", "gone"], ttl=100) == 2
+        assert memory.seq == seq + 1
+        assert {each.id for each in memory.changes(seq)[0].changes} == {"a", "b"}
+        assert memory.touch(["a"], timedelta(seconds=105)) == 1  # less than a tenth: not worth a commit
+        assert memory.seq == seq + 1
+        now[0] += timedelta(seconds=60)
+        assert [record.id for record in memory.find(order="id")] == ["a", "b"]
+        assert memory.touch(["c"], ttl=100) == 0
+        with memory.batch() as batch:
+            assert batch.touch(["a"], ttl=30) == 1  # sooner, too
+        assert memory.get("a").expires == now[0] + timedelta(seconds=30)  # type: ignore[union-attr]
+
+    @pytest.mark.parametrize(
+        ("ids", "ttl"), [("abc", 1), (None, 1), ([""], 1), (["a"], 0), (["a"], "x"), (["a"], None)]
+    )
+    def test_a_touch_of_something_else_is_refused(self, ids: Any, ttl: Any) -> None:
+        memory = memory_on(MemoryStore())
+        with pytest.raises(RecollectError):
+            memory.touch(ids, ttl)
+        assert memory.seq == 0
+
     def test_the_next_commit_sweeps_out_what_is_due(self) -> None:
         now = [datetime(2026, 1, 1, tzinfo=UTC)]
         memory = memory_on(MemoryStore(), clock=lambda: now[0])

@@ -299,6 +299,7 @@ does(
     text=texts,
     stale=st.booleans(),
 )
+does("touch", lambda m, one, two: m.touch([one, two], 3600), one=names | st.sampled_from(DERIVED), two=names)
 does(
     "supersede",
     lambda m, id, text, minutes: m.supersede(id, text, at=START + timedelta(minutes=minutes)),  # noqa: A006

@@ -34,6 +34,7 @@ from recollect.operations import (
     RememberAll,
     Stats,
     Supersede,
+    Touch,
     Update,
     ValidUntil,
     Zone,
@@ -543,6 +544,29 @@ class Calls:
                 stacklevel=_DEPTH - 1,
             )
         return stored(self.execute(Supersede(id=id, content=content, at=at, fields=fields)))  # type: ignore[arg-type]
+
+    def touch(self, ids: Iterable[str], ttl: float | timedelta) -> int:
+        """Let records expire later, in one commit, and return how many of the ids have a live record.
+
+            memory.touch([record.id for record in used], ttl=3600)
+
+        The end of each moves to `ttl` from now, also if it had none or a later one. It is left as it is if it would
+        move by less than a tenth of `ttl`, so that a record that is often used is seldom written.
+
+        Args:
+            ids: The ids of the records. An id without a live record is not counted, and is no error: the record may
+                have expired just before.
+            ttl: Seconds, or a timedelta; above 0 and at most a hundred years.
+
+        Raises:
+            InvalidArgumentError: An argument is invalid.
+            StoreError: The store failed; nothing is changed.
+
+        Cost:
+            At most one durable commit, O(log n) for each record that is changed.
+        """
+        touched: int = self.execute(Touch(ids=tuple(ids) if not isinstance(ids, str) else ids, ttl=ttl))  # type: ignore[arg-type]
+        return touched
 
     def forget(self, id: str, *, expect: str | Record | None = None) -> bool:  # noqa: A002 - the field's name
         """Forget a record: it is no longer returned, and its history remains in the log.

@@ -34,7 +34,6 @@ from recollect.operations import (
     At,
     BackUp,
     Check,
-    Clear,
     Compact,
     Diff,
     DropSnapshot,
@@ -44,7 +43,6 @@ from recollect.operations import (
     Forget,
     ForgetWhere,
     History,
-    Merge,
     Operation,
     Pin,
     Probe,
@@ -57,8 +55,6 @@ from recollect.operations import (
     SetPolicies,
     SetQuota,
     Snapshots,
-    Supersede,
-    Sweep,
     TakeSnapshot,
     Update,
     VectorStats,
@@ -162,9 +158,13 @@ def handler_of(operation: Operation) -> Handler:
     kind = type(operation)
     handler = HANDLERS.get(kind)
     if handler is None:
-        if (read := READS.get(kind) or read_of(kind)) is None:
+        if (read := READS.get(kind) or read_of(kind)) is not None:
+            handler = Reads(read)
+        elif (write := getattr(Writing, operation.name, None)) is not None and operation.in_batch:
+            handler = Writes(write)
+        else:
             raise InvalidOperationError(operation, "is not an operation of this memory")
-        handler = HANDLERS[kind] = Reads(read)
+        HANDLERS[kind] = handler
     return handler
 
 
@@ -327,18 +327,15 @@ def _unscoped(what: str, run: Run) -> Handler:
     return Handler(execute)
 
 
-#: How each operation is executed. `handler_of` adds the reads (`reads.READS`, `facets.FACETS`) when they are used.
+#: How operations are executed. `handler_of` adds the reads (`reads.READS`, `facets.FACETS`) and those that are just a
+#: method of `Writing` with their name, when they are used.
 HANDLERS: dict[type[Operation], Handler] = {
     Remember: Writes(Writing.remember, _remember, lambda operation: True),
     RememberAll: Writes(Writing.remember_all, remember_all),
     AddMessages: Writes(Writing.add_messages, add_messages),
     Update: Writes(Writing.update, is_short=_is_plain),
-    Supersede: Writes(Writing.supersede),
-    Merge: Writes(Writing.merge),
     Forget: Writes(Writing.forget, is_short=lambda operation: True),
     ForgetWhere: Writes(Writing.forget_where, _forget_where),
-    Clear: Writes(Writing.clear),
-    Sweep: Writes(Writing.sweep),
     ExecuteBatch: Handler(_batch),
     SetQuota: Handler(_set_quota),
     SetPolicies: Handler(_set_policies),

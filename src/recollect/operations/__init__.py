@@ -95,6 +95,7 @@ from recollect.operations.writes import (
     RememberAll,
     Supersede,
     Sweep,
+    Touch,
     Update,
     expectation,
 )
@@ -164,6 +165,7 @@ __all__ = [
     "Supersede",
     "Sweep",
     "TakeSnapshot",
+    "Touch",
     "Update",
     "ValidUntil",
     "VectorStats",

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields
 from datetime import date, datetime, tzinfo
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
-from recollect.errors import InvalidOperationError, InvalidRecordError, RecollectError, UnsupportedError, shown
+from recollect.errors import (
+    InvalidArgumentError,
+    InvalidOperationError,
+    InvalidRecordError,
+    RecollectError,
+    UnsupportedError,
+    shown,
+)
 from recollect.filters.tree import Filter
 from recollect.filters.tree import from_json as filter_from_json
 from recollect.messages import Turn
 from recollect.records.codec import RawField
 from recollect.records.frozen import MAX_DEPTH
-from recollect.records.record import fields_from_json, located, unlocated
+from recollect.records.record import fields_from_json, located, record_id, unlocated
 from recollect.records.unchecked import altered
 
 #: What a client needs to be allowed, from the least to the greatest: each includes those before it. To administer is to
@@ -167,6 +174,18 @@ def from_json(data: object, depth: int = 0) -> Operation:
         if isinstance(error, RecollectError):
             raise
         raise InvalidOperationError(name, str(error).rpartition("() ")[2]) from None
+
+
+def checked_ids(ids: object) -> tuple[str, ...]:
+    """Return several ids, each once.
+
+    Raises:
+        InvalidArgumentError: They are not several ids.
+        InvalidRecordError: One is not an id.
+    """
+    if isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise InvalidArgumentError("ids", ids, "must be several ids")
+    return tuple(dict.fromkeys(map(record_id, ids)))
 
 
 def plain(value: Any) -> Any:

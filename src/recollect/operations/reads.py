@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal, TypeAlias, get_args
@@ -19,7 +18,7 @@ from recollect.arguments.checks import (
 from recollect.errors import InvalidArgumentError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Everything, Filter
-from recollect.operations.base import READ, Operation
+from recollect.operations.base import READ, Operation, checked_ids
 from recollect.records.record import check_instant, record_id
 from recollect.records.unchecked import altered
 from recollect.text.languages import check_tag
@@ -86,9 +85,7 @@ class ValidUntil(Operation, name="valid_until", right=READ, result="dict[str, da
     ids: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if isinstance(self.ids, str) or not isinstance(self.ids, Iterable):
-            raise InvalidArgumentError("ids", self.ids, "must be several ids")
-        object.__setattr__(self, "ids", tuple(map(record_id, self.ids)))
+        object.__setattr__(self, "ids", checked_ids(self.ids))
 
 
 #: The threshold of `min_confidence="auto"`: it keeps 95 of 100 right first hits of the development data, and refuses as

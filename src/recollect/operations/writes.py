@@ -13,7 +13,7 @@ from recollect.errors import InvalidArgumentError, InvalidOperationError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Filter
 from recollect.messages import Turn
-from recollect.operations.base import RIGHTS, WRITE, Operation, Right
+from recollect.operations.base import RIGHTS, WRITE, Operation, Right, checked_ids
 from recollect.records.record import Record, check_field, check_instant, record_id
 from recollect.text.languages import check_tag
 
@@ -252,6 +252,27 @@ class Merge(Operation, name="merge", right=WRITE, result="Outcome"):
                 raise InvalidArgumentError("fields", name, "follows from the other arguments")
         if self.fields.get("language") is not None:
             check_tag(self.fields["language"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Touch(Operation, name="touch", right=WRITE, result="int"):
+    """Let records expire later: a time from now. The result is how many of the ids have a live record.
+
+    A record whose end would move by less than a tenth of the time is left as it is, so that not every use is a commit.
+
+    Attributes:
+        ids: The ids of the records.
+        ttl: Seconds from now until they expire.
+    """
+
+    ids: tuple[str, ...]
+    ttl: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ids", checked_ids(self.ids))
+        if isinstance(self.ttl, timedelta):
+            object.__setattr__(self, "ttl", self.ttl.total_seconds())
+        check_seconds("ttl", self.ttl)
 
 
 @dataclass(frozen=True, kw_only=True)

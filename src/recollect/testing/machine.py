@@ -237,6 +237,22 @@ def memory_machine(
             assert got == wanted
             self._committed(before)
 
+        @rule(ids=st.lists(IDS, max_size=3), ttl=st.sampled_from((60, 3600)))
+        def touch(self, ids: list[str], ttl: int) -> None:
+            """Each record expires later, but those whose end would hardly move."""
+            before = dict(self.model)
+            live = {record.id: record for each in ids if (record := self._live(each)) is not None}
+            assert self.memory.touch(ids, ttl) == len(live)
+            end, nearly = self.clock.time + timedelta(seconds=ttl), timedelta(seconds=ttl / 10 + 10)
+            for record_id, record in live.items():
+                got = self.memory.get(record_id)
+                assert got is not None
+                assert got.expires is not None
+                assert abs(end - got.expires) <= nearly
+                assert got == record.changed(expires=got.expires)
+                self.model[record_id] = got
+            self._committed(before)
+
         @rule(record_id=IDS, text=texts, at=times)
         def supersede(self, record_id: str, text: str, at: datetime) -> None:
             """A new record begins where the old one ends, if that is a time at which the old one is valid."""

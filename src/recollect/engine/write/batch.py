@@ -47,6 +47,7 @@ from recollect.operations import (
     RememberAll,
     Supersede,
     Sweep,
+    Touch,
     Update,
 )
 from recollect.stores.base import Store, Transaction, View
@@ -274,6 +275,15 @@ class Writing:
             if len(self.writer.touched) > staged:  # sources are removed already, so the whole batch must fail
                 self.failure = error
             raise
+
+    def touch(self, operation: Touch) -> int:
+        """Let records expire a time from now, and return how many of them there are."""
+        ttl = timedelta(seconds=operation.ttl)
+        found = [record for each in operation.ids if (record := self.writer.shown(each)) is not None]
+        for record in found:
+            if record.expires is None or abs(self.now + ttl - record.expires) > ttl / 10:
+                self.writer.update(self.scope.shown_id(record.id), {"expires": self.now + ttl}, None)
+        return len(found)
 
     def forget(self, operation: Forget) -> Outcome:
         """Forget a record."""
