@@ -565,7 +565,7 @@ class Calls:
         Cost:
             At most one durable commit, O(log n) for each record that is changed.
         """
-        touched: int = self.execute(Touch(ids=tuple(ids) if not isinstance(ids, str) else ids, ttl=ttl))  # type: ignore[arg-type]
+        touched: int = self.execute(Touch(ids=ids, ttl=ttl))  # type: ignore[arg-type]
         return touched
 
     def forget(self, id: str, *, expect: str | Record | None = None) -> bool:  # noqa: A002 - the field's name

@@ -386,6 +386,8 @@ class MemoryCoroutines:
         """Replace a fact by a new one from a time on, and return the new record. The old one stays, with its text."""
     async def sweep(self, limit: int = 1000) -> int:
         """Remove expired records in one commit and return how many. The log names each with the cause "expired"."""
+    async def touch(self, ids: Iterable[str], ttl: float | timedelta) -> int:
+        """Let records expire later, in one commit, and return how many of the ids have a live record."""
     async def update(
         self,
         /,
@@ -648,6 +650,8 @@ class BatchCoroutines:
         self, /, id: str, content: str | bytes, *, at: Instant | None = None, **fields: Unpack[Fields]
     ) -> Record:
         """Replace a fact by a new one from a time on, and return the new record. The old one stays, with its text."""
+    async def touch(self, ids: Iterable[str], ttl: float | timedelta) -> int:
+        """Let records expire later, in one commit, and return how many of the ids have a live record."""
     async def update(
         self,
         /,

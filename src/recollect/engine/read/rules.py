@@ -14,100 +14,27 @@ from collections.abc import Iterator, Mapping, Set
 from datetime import UTC, timezone, tzinfo
 from decimal import Context
 from fractions import Fraction
-from types import ModuleType
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from recollect.engine.index import document_of
-from recollect.engine.read import recall, replaced, validity
-from recollect.indexes import fixed_point, parameters
-from recollect.indexes.documents import columns
-from recollect.indexes.kernels import factors, types, with_numpy
-from recollect.indexes.scoring import (
-    dense,
-    members,
-    neighbours,
-    order_and_summary,
-    priors,
-    ranking,
-    rivals,
-    scores,
-    signals,
-    times,
-)
-from recollect.indexes.words import compounds, fuzzy, index, postings, surface_forms, titles
-from recollect.text import (
-    _unicode14,
-    answers,
-    asking,
-    change,
-    classes,
-    date_matching,
-    date_phrases,
-    date_spans,
-    dates,
-    english,
-    events,
-    folding,
-    frames,
-    languages,
-    likeness,
-    manner,
-    requests,
-    unicode,
-    words,
-)
 
 #: Raise it when the same constants give other scores. tests/test_receipts.py fails if this was forgotten.
 _REVISION = 12
-_MODULES: tuple[ModuleType, ...] = (
-    _unicode14,
-    answers,
-    asking,
-    change,
-    classes,
-    date_matching,
-    date_phrases,
-    date_spans,
-    dates,
-    english,
-    events,
-    folding,
-    frames,
-    languages,
-    likeness,
-    manner,
-    requests,
-    unicode,
-    words,
-    fixed_point,
-    parameters,
-    columns,
-    factors,
-    types,
-    with_numpy,
-    dense,
-    members,
-    neighbours,
-    order_and_summary,
-    priors,
-    ranking,
-    rivals,
-    scores,
-    signals,
-    times,
-    compounds,
-    fuzzy,
-    index,
-    postings,
-    surface_forms,
-    titles,
-    document_of,
-    recall,
-    replaced,
-    validity,
-)
+#: The modules with the constants, in the order in which they enter the digest.
+_MODULES = (
+    "text._unicode14 text.answers text.asking text.change text.classes text.date_matching text.date_phrases "
+    "text.date_spans text.dates text.english text.events text.folding text.frames text.languages text.likeness "
+    "text.manner text.requests text.unicode text.words indexes.fixed_point indexes.parameters "
+    "indexes.documents.columns indexes.kernels.factors indexes.kernels.types indexes.kernels.with_numpy "
+    "indexes.scoring.dense indexes.scoring.members indexes.scoring.neighbours indexes.scoring.order_and_summary "
+    "indexes.scoring.priors indexes.scoring.ranking indexes.scoring.rivals indexes.scoring.scores "
+    "indexes.scoring.signals indexes.scoring.times indexes.words.compounds indexes.words.fuzzy indexes.words.index "
+    "indexes.words.postings indexes.words.surface_forms indexes.words.titles engine.index.document_of "
+    "engine.read.recall engine.read.replaced engine.read.validity"
+).split()
 #: Constants that change no answer: sizes of caches, of blocks and of estimates.
 _OF_SPEED = frozenset(
     (
@@ -147,7 +74,7 @@ def digest(zone: tzinfo = UTC) -> str:
 
 def constants() -> Iterator[tuple[str, Any]]:
     """Yield the constants that decide a score, each with its full name."""
-    for module in _MODULES:
+    for module in (import_module(f"recollect.{name}") for name in _MODULES):
         for name in sorted(vars(module)):
             if _CONSTANT.fullmatch(name) and name not in _OF_SPEED:
                 yield f"{module.__name__}.{name}", vars(module)[name]
