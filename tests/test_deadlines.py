@@ -19,6 +19,7 @@ import pytest
 
 import recollect
 from recollect import filters as f
+from recollect.calls.calls import store_all
 from recollect.common import deadlines
 from recollect.common.deadlines import Deadline, within
 from recollect.engine.write.writer import Writer
@@ -193,7 +194,7 @@ def test_a_bulk_write_that_was_ended_anywhere_is_undone_as_a_whole_and_says_so(m
 @pytest.mark.promise("deadline.whole")
 def test_the_parts_of_a_write_that_were_not_stored_are_reported(memory: recollect.Memory) -> None:
     with within(AtLook(3)):
-        report = recollect.calls.calls.store_all(memory, [f"note {number} of the voyage" for number in range(300)])
+        report = store_all(memory, [f"note {number} of the voyage" for number in range(300)])
     assert {type(each.reason) for each in report.failed} == {DeadlineError}
     assert len(report.results) + len(report.failed) == 300
     assert memory.count(f.contains("voyage")) == len(report.results)

@@ -8,6 +8,8 @@ import pydoc
 import re
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from scripts import make_stub
@@ -29,6 +31,15 @@ PUBLIC = {
     "Subscription Summary Verdict Why __version__ connect errors filters "
     "migrate open operations policies rescue restore verify"
 }
+
+
+def test_the_stub_has_each_public_name_from_the_module_that_is_its_home() -> None:
+    assert recollect.__file__ is not None
+    tree = ast.parse(Path(recollect.__file__).with_suffix(".pyi").read_text("utf-8"))
+    stated = {each.name: node.module for node in tree.body if isinstance(node, ast.ImportFrom) for each in node.names}
+    assert stated.keys() == set(recollect.__all__) - {"__version__"}
+    for name, module in stated.items():
+        assert getattr(import_module(str(module)), name) is getattr(recollect, name)
 
 
 def test_the_public_names_are_these_and_each_is_there() -> None:

@@ -15,108 +15,11 @@ Public names are imported on first use, so `import recollect` itself loads almos
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from recollect._version import __version__
+from recollect._version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from recollect import errors, filters, operations, policies
-    from recollect.client import connect
-    from recollect.engine.call_log import Call
-    from recollect.engine.history_results import (
-        ChangedRecord,
-        Deviation,
-        Difference,
-        Erased,
-        RecordVersion,
-        Replayed,
-        Restored,
-    )
-    from recollect.engine.listeners import Subscription
-    from recollect.engine.results import Export, Failed, Hit, Hits, NamespaceHead, Outcome, RecordList, Report, Why
-    from recollect.engine.settings import Policies, Quota
-    from recollect.engine.streams import CommitStream
-    from recollect.engine.write.drafts import Limits
-    from recollect.errors import RecollectError, Verdict
-    from recollect.ledger.commits import Change, Commit, Snapshot
-    from recollect.ledger.verifying import verify
-    from recollect.memory import Batch, Memory, RecollectWarning
-    from recollect.memory.awaited import AsyncMemory
-    from recollect.memory.consolidation import Consolidated, Summary
-    from recollect.memory.context.values import Context, ContextItem
-    from recollect.memory.manager.duplicates import DuplicateGroup
-    from recollect.memory.opening import open  # noqa: A004 - recollect.open is the name
-    from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
-    from recollect.operations import ABSENT
-    from recollect.records.record import EntityId, Record, RecordId
-    from recollect.stores.maintenance.backup import restore
-    from recollect.stores.maintenance.migrate import Migrated, migrate
-    from recollect.stores.maintenance.rescue import RescueReport, rescue
-    from recollect.stores.reports import CheckReport, Compacted
-    from recollect.stores.values import Backup
-
-__all__ = [
-    "ABSENT",
-    "AsyncCommitStream",
-    "AsyncMemory",
-    "AsyncSubscription",
-    "Backup",
-    "Batch",
-    "Call",
-    "Change",
-    "ChangedRecord",
-    "CheckReport",
-    "Commit",
-    "CommitStream",
-    "Compacted",
-    "Consolidated",
-    "Context",
-    "ContextItem",
-    "Deviation",
-    "Difference",
-    "DuplicateGroup",
-    "EntityId",
-    "Erased",
-    "Export",
-    "Failed",
-    "Hit",
-    "Hits",
-    "Limits",
-    "Memory",
-    "Migrated",
-    "NamespaceHead",
-    "Outcome",
-    "Policies",
-    "Quota",
-    "RecollectError",
-    "RecollectWarning",
-    "Record",
-    "RecordId",
-    "RecordList",
-    "RecordVersion",
-    "Replayed",
-    "Report",
-    "RescueReport",
-    "Restored",
-    "Snapshot",
-    "Subscription",
-    "Summary",
-    "Verdict",
-    "Why",
-    "__version__",
-    "connect",
-    "errors",
-    "filters",
-    "migrate",
-    "open",
-    "operations",
-    "policies",
-    "rescue",
-    "restore",
-    "verify",
-]
-
-#: Module -> the public names that it defines. Submodules that are public themselves are listed under "".
+#: Module -> the public names that it defines; `__init__.pyi` has their types. Public submodules are under "".
 _HOMES = {
     "": ("errors", "filters", "operations", "policies"),
     "memory.awaited": ("AsyncMemory",),
@@ -154,6 +57,7 @@ _HOMES = {
     "stores.reports": ("CheckReport", "Compacted"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+__all__ = sorted(["__version__", *_HOME_OF])
 
 
 def __getattr__(name: str) -> Any:
@@ -168,4 +72,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__
