@@ -67,6 +67,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
 from __future__ import annotations
 
 import logging
+import string
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -86,6 +87,8 @@ class RecollectError(Exception):
 
     code: str = "error"
     unchanged: bool = False
+    #: The text with the numbers of its fields: `{0}`, `{0!r}`, `{0!q}` as `shown` quotes it, and `{state}`.
+    message: str = ""
 
     @property
     def _state(self) -> str:
@@ -99,6 +102,11 @@ class RecollectError(Exception):
         message = cls.__dict__.get("__str__")
         if message is not None:
             cls.__str__ = wraps(message)(lambda self: printable(message(self)))  # type: ignore[method-assign]
+
+    def __str__(self) -> str:
+        if self.message:
+            return printable(_FORMATTER.format(self.message, *self.args, state=self._state))
+        return super().__str__()
 
     def to_json(self) -> dict[str, Any]:
         """Return the error as `{"error": code, "message": ..., "args": [...]}`, with `unchanged` if it is true."""
@@ -181,6 +189,16 @@ def shown(value: object, limit: int = 80) -> str:
     return Shown(text if len(text) <= limit else text[: limit - 3] + "...")
 
 
+class _Formatter(string.Formatter):
+    """Formats messages; the conversion `!q` quotes a value as `shown` does."""
+
+    def convert_field(self, value: Any, conversion: str | None) -> Any:
+        return shown(value) if conversion == "q" else super().convert_field(value, conversion)
+
+
+_FORMATTER = _Formatter()
+
+
 def _violated(name: str, value: object, rule: str) -> str:
     """A rule that a value violates, as a sentence."""
     if rule.startswith(("must ", "may ")):
@@ -235,12 +253,10 @@ class MissingArgumentError(RecollectError, TypeError):
     """The call needs an argument that was not passed. Raised before anything is changed."""
 
     code = "missing_argument"
+    message = "{0} needs the argument {1!r}"
 
     def __init__(self, call: str, name: str) -> None:
         super().__init__(call, name)
-
-    def __str__(self) -> str:
-        return f"{self.args[0]} needs the argument {self.args[1]!r}"
 
 
 class InvalidRecordError(RecollectError, ValueError):
@@ -270,84 +286,70 @@ class InvalidFilterError(RecollectError, ValueError):
     """A filter is invalid: a value, its JSON form or its text form. Raised before anything is changed."""
 
     code = "invalid_filter"
+    message = "invalid filter {0}: {1}"
 
     def __init__(self, what: object, rule: str) -> None:
         super().__init__(shown(what), rule)
-
-    def __str__(self) -> str:
-        return f"invalid filter {self.args[0]}: {self.args[1]}"
 
 
 class InvalidOperationError(RecollectError, ValueError):
     """The JSON form of an operation is invalid."""
 
     code = "invalid_operation"
+    message = "invalid operation {0}: {1}{state}"
 
     def __init__(self, what: object, rule: str) -> None:
         super().__init__(shown(what), rule)
-
-    def __str__(self) -> str:
-        return f"invalid operation {self.args[0]}: {self.args[1]}{self._state}"
 
 
 class InvalidQueryError(RecollectError, ValueError):
     """A full-text query (grep) is invalid or over a limit. Raised before anything is changed."""
 
     code = "invalid_query"
+    message = "invalid query {0}: {1}"
 
     def __init__(self, query: str, rule: str) -> None:
         super().__init__(shown(query), rule)
-
-    def __str__(self) -> str:
-        return f"invalid query {self.args[0]}: {self.args[1]}"
 
 
 class UnsupportedError(RecollectError):
     """The call is valid, but this store, platform or combination of arguments does not support it."""
 
     code = "unsupported"
+    message = "{0}: {1}{state}"
 
     def __init__(self, what: str, why: str) -> None:
         super().__init__(what, why)
-
-    def __str__(self) -> str:
-        return f"{self.args[0]}: {self.args[1]}{self._state}"
 
 
 class CodecError(RecollectError, ValueError):
     """Bytes are not a canonical encoding of a record."""
 
     code = "codec"
+    message = "not a canonical record: {0} at byte {1}; the bytes were left as they are"
 
     def __init__(self, rule: str, offset: int) -> None:
         super().__init__(rule, offset)
-
-    def __str__(self) -> str:
-        return f"not a canonical record: {self.args[0]} at byte {self.args[1]}; the bytes were left as they are"
 
 
 class UnknownRecordError(RecollectError, LookupError):
     """There is no record with this id. (Forgetting a record that was forgotten before is not an error.)"""
 
     code = "unknown_record"
+    message = "no record {0!q} in namespace {1!r}{state}"
 
     def __init__(self, record_id: str, namespace: str) -> None:
         super().__init__(record_id, namespace)
-
-    def __str__(self) -> str:
-        return f"no record {shown(self.args[0])} in namespace {self.args[1]!r}{self._state}"
 
 
 class AmbiguousIdError(RecollectError, LookupError):
     """Several ids begin with the text that was passed as the beginning of one."""
 
     code = "ambiguous_id"
+    message = "several ids begin with {0!q}{state}: pass more of {1}"
 
     def __init__(self, beginning: str, ids: str) -> None:
         super().__init__(beginning, ids)
-
-    def __str__(self) -> str:
-        return f"several ids begin with {shown(self.args[0])}{self._state}: pass more of {self.args[1]}"
 
 
 class UnknownTargetError(RecollectError, LookupError):
@@ -359,27 +361,20 @@ class UnknownTargetError(RecollectError, LookupError):
     """
 
     code = "unknown_target"
+    message = "{0} names no moment of this memory: {1}{state}"
 
     def __init__(self, target: object, why: str) -> None:
         super().__init__(shown(target), why)
-
-    def __str__(self) -> str:
-        return f"{self.args[0]} names no moment of this memory: {self.args[1]}{self._state}"
 
 
 class RecordExistsError(RecollectError):
     """The id is in use and `if_exists="error"` was passed, or a scope already shows a record under this id."""
 
     code = "record_exists"
+    message = "record {0!q} already exists with hash {1}{state}: use another id, or read that record and decide"
 
     def __init__(self, record_id: str, current: str) -> None:
         super().__init__(record_id, current)
-
-    def __str__(self) -> str:
-        return (
-            f"record {shown(self.args[0])} already exists with hash {self.args[1]}{self._state}: "
-            "use another id, or read that record and decide"
-        )
 
 
 class ConflictError(RecollectError):
@@ -415,12 +410,10 @@ class IdempotencyError(RecollectError):
     """
 
     code = "idempotency"
+    message = "the idempotency key {0} {1}; nothing was written: use a new key for a new write"
 
     def __init__(self, key: str, rule: str) -> None:
         super().__init__(shown(key), rule)
-
-    def __str__(self) -> str:
-        return f"the idempotency key {self.args[0]} {self.args[1]}; nothing was written: use a new key for a new write"
 
 
 class ValidityError(RecollectError):
@@ -538,39 +531,33 @@ class ScopeError(RecollectError):
     """The call would read or write outside the scope of this memory."""
 
     code = "scope"
+    message = "{0} is outside the scope {1}{state}: use the memory without scope"
 
     def __init__(self, what: str, scope: str) -> None:
         super().__init__(what, scope)
-
-    def __str__(self) -> str:
-        return f"{self.args[0]} is outside the scope {self.args[1]}{self._state}: use the memory without scope"
 
 
 class ReadOnlyMemoryError(RecollectError):
     """The call is not one that a memory of a past moment has: it writes, or concerns the present."""
 
     code = "read_only_memory"
+    message = (
+        "{0} is not possible with a memory of a past moment, which is read-only{state}: use the memory that it was "
+        "created from"
+    )
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.args[0]} is not possible with a memory of a past moment, which is read-only{self._state}: "
-            "use the memory that it was created from"
-        )
 
 
 class ClosedError(RecollectError):
     """The memory, batch or store has been closed."""
 
     code = "closed"
+    message = "{0} is closed{state}: open it again"
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
-
-    def __str__(self) -> str:
-        return f"{self.args[0]} is closed{self._state}: open it again"
 
 
 class DeadlineError(RecollectError):
@@ -616,27 +603,20 @@ class MissingExtraError(RecollectError, ImportError):
     """An optional library that the call needs is not installed."""
 
     code = "missing_extra"
+    message = "{0} needs the library {1}, which is not installed{state}: pip install recollect[{2}]"
 
     def __init__(self, what: str, library: str, extra: str) -> None:
         super().__init__(what, library, extra)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.args[0]} needs the library {self.args[1]}, which is not installed{self._state}: "
-            f"pip install recollect[{self.args[2]}]"
-        )
 
 
 class EmbedderError(RecollectError):
     """The embedder returned no vectors or invalid ones. The message never contains an API key."""
 
     code = "embedder"
+    message = "the embedder {0} failed: {1}; no vectors of these texts were stored"
 
     def __init__(self, name: str, detail: str) -> None:
         super().__init__(name, detail)
-
-    def __str__(self) -> str:
-        return f"the embedder {self.args[0]} failed: {self.args[1]}; no vectors of these texts were stored"
 
 
 class EmbedderRefusedError(EmbedderError):
@@ -655,12 +635,10 @@ class ModelError(RecollectError):
     """A language model gave no usable reply. Nothing was stored because of it."""
 
     code = "model"
+    message = "the model {0} failed: {1}; nothing was stored: try again, or do without a model"
 
     def __init__(self, model: str, detail: str) -> None:
         super().__init__(model, detail)
-
-    def __str__(self) -> str:
-        return f"the model {self.args[0]} failed: {self.args[1]}; nothing was stored: try again, or do without a model"
 
 
 class ModelRefusedError(ModelError):
@@ -677,18 +655,14 @@ class ModelUnavailableError(ModelError):
     """A model cannot be used with these settings."""
 
     code = "model_unavailable"
-
-    def __str__(self) -> str:
-        return f"the model {self.args[0]} cannot be used: {self.args[1]}; nothing was stored: correct the settings"
+    message = "the model {0} cannot be used: {1}; nothing was stored: correct the settings"
 
 
 class ModelReplyError(ModelError):
     """The reply of a model does not have the form that was asked for."""
 
     code = "model_reply"
-
-    def __str__(self) -> str:
-        return f"the reply of the model {self.args[0]} cannot be read: {self.args[1]}; nothing was stored: try again"
+    message = "the reply of the model {0} cannot be read: {1}; nothing was stored: try again"
 
 
 class ImportFormatError(RecollectError, ValueError):
@@ -712,12 +686,10 @@ class ServerError(RecollectError):
     """
 
     code = "server"
+    message = "the server could not do this: {0}; see its log"
 
     def __init__(self, detail: str, *more: object) -> None:
         super().__init__(detail, *more)
-
-    def __str__(self) -> str:
-        return f"the server could not do this: {self.args[0]}; see its log"
 
 
 class ProtocolError(ServerError, ValueError):
@@ -728,12 +700,10 @@ class ProtocolError(ServerError, ValueError):
     """
 
     code = "protocol"
+    message = "not a valid message: {0}; nothing was done"
 
     def __init__(self, rule: str) -> None:
         super().__init__(rule)
-
-    def __str__(self) -> str:
-        return f"not a valid message: {self.args[0]}; nothing was done"
 
 
 class TokenError(ServerError):
@@ -744,12 +714,10 @@ class TokenError(ServerError):
     """
 
     code = "token"
+    message = "{0}; nothing was done: send Authorization: Bearer TOKEN (recollect.connect(..., token=...))"
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-
-    def __str__(self) -> str:
-        return f"{self.args[0]}; nothing was done: send Authorization: Bearer TOKEN (recollect.connect(..., token=...))"
 
 
 class AccessError(ServerError):
@@ -762,14 +730,12 @@ class AccessError(ServerError):
     """
 
     code = "access"
+    message = "{1} does not allow {0}; nothing was done: {2}"
 
     def __init__(
         self, what: str, by: str = "this token", advice: str = "use another one (recollect serve --tokens)"
     ) -> None:
         super().__init__(what, by, advice)
-
-    def __str__(self) -> str:
-        return f"{self.args[1]} does not allow {self.args[0]}; nothing was done: {self.args[2]}"
 
 
 class ResultChangedError(ServerError):
@@ -816,12 +782,10 @@ class ServerBusyError(ServerError):
     """
 
     code = "server_busy"
+    message = "the server did not execute this: {0}; nothing was done: try again in {1} s"
 
     def __init__(self, reason: str, retry_after: float) -> None:
         super().__init__(reason, retry_after)
-
-    def __str__(self) -> str:
-        return f"the server did not execute this: {self.args[0]}; nothing was done: try again in {self.args[1]} s"
 
 
 class ServerVersionError(ServerError):
@@ -966,12 +930,10 @@ class StoreChangedError(StoreReplacedError):
     """Another process wrote to the store, which this one can only read as it was when it was opened."""
 
     code = "store_changed"
-
-    def __str__(self) -> str:
-        return (
-            f"another process wrote to {self.args[0]}, which cannot be shared with it, since this user cannot write to "
-            f"its folder{self._state}: close this memory and open it again"
-        )
+    message = (
+        "another process wrote to {0}, which cannot be shared with it, since this user cannot write to its "
+        "folder{state}: close this memory and open it again"
+    )
 
 
 class NoMemoryError(StoreError, MemoryError):
