@@ -22,8 +22,9 @@ from recollect.compat.nest import (
     SemanticMemory,
     VectorMemory,
 )
-from recollect.compat.nest.hashing import HashedTrigrams, fnv1a
+from recollect.compat.nest.hashing import HashedTrigrams
 from recollect.compat.nest.plugins import MissedValuesError
+from recollect.text.fnv import fnv1a
 
 PLUGINS: list[Callable[[], Any]] = [Blackboard, SemanticMemory, RecollectMemory]
 GREETINGS = {
@@ -82,7 +83,7 @@ class TestScores:
         ("text", "value"), [("", 0xCBF29CE484222325), ("a", 0xAF63DC4C8601EC8C), ("foobar", 0x85944171F73967E8)]
     )
     def test_the_hash_is_fnv_1a(self, text: str, value: int) -> None:
-        assert fnv1a(text) == value
+        assert fnv1a(text.encode("utf-8")) == value
 
     def test_the_published_examples_have_the_published_scores(self) -> None:
         async def recalled(values: dict[str, bytes], query: str, k: int) -> list[RecallHit]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -37,12 +38,18 @@ def features(text: str) -> Iterator[str]:
         yield from (marked[at : at + 3] for at in range(max(1, len(marked) - 2)))
 
 
+@lru_cache(2**16)
+def _bucket(feature: str) -> tuple[int, int]:
+    """Return the component that a feature counts for, and the sign with which it counts."""
+    value = fnv1a(feature.encode("utf-8"))
+    return value & DIMENSION - 1, 1 if value >> 63 else -1
+
+
 def hashed_vector(text: str) -> list[float]:
     """Return the vector of a text: 256 float64 components of length 1, or all 0 if the text has no token."""
     sums = [0] * DIMENSION
-    for feature in features(text):
-        value = fnv1a(feature.encode("utf-8"))
-        sums[value & DIMENSION - 1] += 1 if value >> 63 else -1
+    for bucket, sign in map(_bucket, features(text)):
+        sums[bucket] += sign
     length = math.sqrt(sum(each * each for each in sums))
     return [each / length for each in sums] if length else [0.0] * DIMENSION
 
