@@ -24,7 +24,8 @@ from typing import Any
 from bench.corpus import corpus, questions
 from bench.measuring import ROOT, milliseconds, percentiles, versions
 from recollect.compat.nest import SemanticMemory
-from recollect.compat.nest.hashing import DIMENSIONS, features, fnv1a
+from recollect.models.embedding.hashed import DIMENSION, features
+from recollect.text.fnv import fnv1a
 
 CAPACITY, ASKED, SLOW_ASKED = 10_000, 200, 5
 AGENTS = (10, 100, 1000, 10_000)
@@ -98,10 +99,10 @@ def recalls(entries: int) -> dict[str, Any]:
 
 def _published(text: str) -> list[float]:
     """The vector of a text as the specification has it, in plain Python."""
-    out = [0.0] * DIMENSIONS
+    out = [0.0] * DIMENSION
     for feature in features(text):
-        value = fnv1a(feature)
-        out[value & (DIMENSIONS - 1)] += 1.0 if value >> 63 else -1.0
+        value = fnv1a(feature.encode("utf-8"))
+        out[value & (DIMENSION - 1)] += 1.0 if value >> 63 else -1.0
     norm = math.sqrt(sum(each * each for each in out))
     return [each / norm for each in out] if norm else out
 
