@@ -1,8 +1,8 @@
 """What one warm recall and one remember cost: exact counts, and the processor time compared with another checkout.
 
 The counts do not depend on the machine: calls of Python functions, SQL statements and frames of the WAL; a test holds
-them (`tests/test_cost.py`). Processor time is measured in pairs of processes, alternating, each with a store that its
-own checkout has written. The other checkout need not have this file: it is run by the other one's Python.
+them (`tests/engine/test_cost.py`). Processor time is measured in pairs of processes, alternating, each with a store
+that its own checkout has written. The other checkout need not have this file: it is run by the other one's Python.
 """
 
 from __future__ import annotations

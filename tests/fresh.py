@@ -6,8 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.paths import ROOT
+
 #: Where `torture` is found.
-ROOT = Path(__file__).parent.parent
 
 
 def run(code: str, folder: Path) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.qdrant_server import qdrant_server
-from tests.test_glossary import tokenizer_json
+from tests.facets.glossary.qdrant_server import qdrant_server
+from tests.facets.glossary.test_glossary import tokenizer_json
 
 import recollect
 from recollect.compat.jazzmine import QdrantManager, SemanticMemory

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engine.operation_table import table
 from tests.http.serving import Answer, Server, served
 from tests.mcp.test_hostile import LISTEN, META
-from tests.operation_table import table
+from tests.paths import ROOT
 
 import recollect
 from recollect import operations as op
@@ -41,7 +42,7 @@ def test_an_operation_needs_the_greatest_right_of_those_in_it() -> None:
 
 
 def test_the_page_lists_every_operation_with_what_its_class_says() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "server.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
     assert table() in page
     assert table().count("\n") == len(REGISTRY) + 1
 

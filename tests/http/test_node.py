@@ -8,8 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.docs.test_docs import blocks
 from tests.http.serving import served
-from tests.test_docs import ROOT, blocks
+from tests.paths import ROOT
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.test_docs import ROOT
+from tests.paths import ROOT
 
 import recollect
 from recollect.cli.app import app

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.paths import ROOT
 from tests.peers.wire import OURS, PACKAGES, PATIENCE_S, our_variables
-from tests.test_docs import ROOT
 
 pytestmark = pytest.mark.peers
 

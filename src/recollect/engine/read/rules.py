@@ -21,7 +21,7 @@ import numpy as np
 
 from recollect.engine.index import document_of
 
-#: Raise it when the same constants give other scores. tests/test_receipts.py fails if this was forgotten.
+#: Raise it when the same constants give other scores. tests/engine/test_receipts.py fails if this was forgotten.
 _REVISION = 12
 #: The modules with the constants, in the order in which they enter the digest.
 _MODULES = (

@@ -1,0 +1,148 @@
+"""Every code block of the README and of docs/ is executed, and the links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.models.model_server import model_server
+from tests.paths import ROOT
+from tests.stores.forked_command import forked_command
+
+PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: What the README tells a new user to run; .ci/run runs it as it stands there.
+SET_UP = ["make demo", "make test"]
+
+#: A line that prints, with what it prints as a comment; "..." in it stands for any text.
+_PRINTS = re.compile(r"^ *print\(.*\)  # (.*)$")
+#: Comments after a print that are about it.
+REMARKS = (
+    "send it to any model, with the question",
+    "read why this was recalled",
+    "the score is exactly the sum of best.why.shares",
+    "the newest commit, and the hash of all records after it",
+    "names the field, its value and the rule",
+    "names the current hash; nothing was changed",
+)
+
+#: The pages with configurations of clients, which test_mcp_docs.py starts, and with a client in another language, which
+#: tests/http/test_node.py runs.
+CONFIGURATION = {"mcp.md": ("json", "toml"), "moving.md": ("json",), "server.md": ("js",)}
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return _BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_says_what_it_is(page: Path) -> None:
+    assert {language for language, _ in blocks(page)} <= {"python", "bash", "text", *CONFIGURATION.get(page.name, ())}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.filterwarnings("ignore::recollect.RecollectWarning")
+def test_the_python_of_a_page_runs_from_top_to_bottom(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with model_server() as variables:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        run_python(page)
+
+
+def run_python(page: Path) -> None:
+    """Execute the Python of a page, and compare what it prints with the comments that say what it prints.
+
+    What the page needs is set up by the caller: a folder, a server of models.
+    """
+    text = page.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    wrong: list[str] = []
+
+    def compared_print(*values: object) -> None:
+        line = sys._getframe(1).f_lineno
+        printed, said = " ".join(map(str, values)), _PRINTS.match(lines[line - 1])
+        if said and said[1] not in REMARKS and not is_output(printed, said[1]):
+            wrong.append(f"line {line} prints {printed!r}, not {said[1]!r}")
+
+    names: dict[str, object] = {"__name__": page.stem, "print": compared_print}
+    for block in _BLOCK.finditer(text):
+        if block[1] == "python":
+            before = "\n" * text.count("\n", 0, block.start(2))  # a traceback then names the line of the page
+            exec(compile(before + block[2], str(page), "exec"), names)
+    assert wrong == []
+
+
+def is_output(printed: str, comment: str) -> bool:
+    """Return whether a comment is what was printed, except for what it writes as "..."."""
+    return re.fullmatch(".*".join(map(re.escape, comment.split("..."))), printed, re.DOTALL) is not None
+
+
+def test_a_wrong_output_in_a_page_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```python\nprint(1, 'a')  # 1 a\nfor each in (1, 2):\n    print(each)  # 1\nprint([3])  # [...]\n```\n"
+    )
+    with pytest.raises(AssertionError, match="line 4 prints '2', not '1'"):
+        run_python(page)
+
+
+@pytest.fixture(scope="module")
+def command() -> Iterator[Path]:
+    """A folder with the command `recollect`, which starts faster than the installed one."""
+    with tempfile.TemporaryDirectory() as folder, forked_command(Path(folder)) as bin_folder:
+        yield bin_folder
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_shell_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path, command: Path) -> None:
+    if page.name == "server.md" and shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    script = "\n".join(code for language, code in blocks(page) if language == "bash" and not is_set_up(code))
+    folders = [*([] if page.name == "README.md" else [command]), Path(sys.executable).parent]
+    path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    environment.pop("RECOLLECT_DB", None)
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def is_set_up(code: str) -> bool:
+    return [line.partition("#")[0].strip() for line in code.splitlines()] == SET_UP
+
+
+def test_the_two_commands_of_the_readme_are_those_that_ci_runs() -> None:
+    assert is_set_up(blocks(PAGES[0])[0][1])
+    ci = (ROOT / ".ci" / "run").read_text()
+    assert all(re.search(rf"^{command}$", ci, re.MULTILINE) for command in SET_UP)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_first_screen_of_the_readme_has_eight_lines_that_run() -> None:
+    first = next(code for language, code in blocks(PAGES[0]) if language == "python")
+    assert len([line for line in first.splitlines() if line.strip()]) == 8
+
+
+def test_the_page_of_variables_lists_those_that_the_code_reads() -> None:
+    others = "COLUMNS|MEMORY_FILE_PATH|OPENCORTEX_MEMORY"
+    own = re.compile(rf'"(RECOLLECT_[A-Z_]+|{others}|[A-Z]+_(?:API_KEY|BASE_URL|HOST|EMBEDDING_MODEL))"')
+    read = {name for file in (ROOT / "src").rglob("*.py") for name in own.findall(file.read_text(encoding="utf-8"))}
+    rows = re.findall(r"^\| (`[A-Z].*?) \|", (ROOT / "docs" / "environment.md").read_text(), re.MULTILINE)
+    assert read == set(re.findall(r"`([A-Z_]+)`", " ".join(rows)))
+    assert len(read) > 10

@@ -1,0 +1,136 @@
+"""What an index says of a filter: between its bounds, and of a scope just what it is."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.filters import filter_trees as own
+from tests.indexes import strategies as values
+
+from recollect import filters as f
+from recollect.engine.index.document_of import document_of
+from recollect.engine.read.filter_bounds import bounds, of_scope
+from recollect.engine.scope import Scope
+from recollect.filters import Filter
+from recollect.filters.tree import TEXT_FIELDS, Time
+from recollect.indexes.documents.columns import Flags
+from recollect.indexes.words.index import WordIndex, WordView
+from recollect.indexes.words.merge import merged
+from recollect.indexes.words.segment import Builder
+from recollect.records.record import Record
+
+records = st.lists(own.records(), max_size=8, unique_by=lambda record: record.id)
+
+
+def views(held: list[Record], split: int) -> list[WordView]:
+    """The same records in a segment, in its tail, in a fork, and merged."""
+    documents = [document_of(record, UTC) for record in held]
+    builder = Builder()
+    for each in documents[:split]:
+        builder.add(each)
+    index = WordIndex(builder.segment())
+    index.apply([], documents[split:])
+    return [index.view(), index.fork().view(), WordIndex(merged(index.view())).view()]
+
+
+def flags_of(told: Flags | None, view: WordView, held: list[Record]) -> list[bool]:
+    assert told is not None
+    assert len(told) == view.table.count
+    return [bool(told[view.table.number(record.id)]) for record in held]
+
+
+@given(records, st.data())
+def test_a_filter_matches_all_in_its_lower_bound_and_none_outside_its_upper_one(
+    held: list[Record], data: st.DataObject
+) -> None:
+    where = data.draw(own.trees_about(held))
+    matching = [where.matches(record) for record in held]
+    for view in views(held, data.draw(st.integers(0, len(held)))):
+        told = bounds(where, view)
+        if told.upper is not None:
+            upper = flags_of(told.upper, view, held)
+            assert all(admitted for admitted, matches in zip(upper, matching, strict=True) if matches)
+        if told.lower is not None:
+            lower = flags_of(told.lower, view, held)
+            assert not any(sure for sure, matches in zip(lower, matching, strict=True) if not matches)
+        if told.exact:
+            assert flags_of(told.upper, view, held) == matching
+
+
+def test_long_tags_sessions_and_keys_are_read_like_short_ones() -> None:
+    longs = ["x" * size for size in (63, 64, 65, 66, 300)]
+    held = [
+        Record(id=str(at), content="tea", tags=(text,), session=text, metadata={text: text}, derived_from=(text[:255],))
+        for at, text in enumerate(longs)
+    ]
+    for text in longs:
+        for where in (f.tag(text), f.session(text), f.derived_from(text[:255]), f.meta(text), f.meta(text, text)):
+            for view in views(held, 3):
+                told = bounds(where, view)
+                assert told.exact == (where != f.meta(text, text))
+                assert flags_of(told.upper, view, held) == [where.matches(record) for record in held]
+
+
+def test_nothing_else_of_a_filter_is_left_open_than_what_no_index_tells() -> None:
+    view = WordIndex(Builder().segment()).view()
+    told: list[Filter] = [
+        *(getattr(f, name)("x") for name in TEXT_FIELDS),
+        f.tag("x"),
+        f.meta("x"),
+        f.importance_at_least(0.5),
+        f.supersedes("x"),
+        f.derived_from("x", "y"),
+        f.valid_at("2026-03-01T00:00Z"),
+        *map(f.has, ("pinned", "valid_from", "valid_to", "supersedes", "derived_from")),
+        f.everything(),
+        f.nothing(),
+    ]
+    for where in (*told, ~told[0], told[0] & ~told[3], told[1] | told[2]):
+        assert bounds(where, view).exact
+    open_: list[Filter] = [
+        f.meta("x", 1),
+        f.meta("x", contains="y"),
+        f.contains("x"),
+        f.matches("x"),
+        f.speaker("\0user"),
+    ]
+    for where in (*open_, ~open_[0], told[0] & open_[0], told[0] | open_[2], f.custom(lambda record: True)):
+        assert not bounds(where, view).exact
+    # Neither says more than it can.
+    assert bounds(f.contains("x"), view) == bounds(~f.contains("x"), view) == (None, None)
+    assert bounds(f.contains("x") | f.user("ana"), view).upper is None
+    assert bounds(f.contains("x") & f.user("ana"), view).lower is None
+    assert bounds(~f.meta("x", 1), view).upper is None
+
+
+@given(records, st.data())
+def test_a_condition_that_the_index_tells_admits_just_what_it_matches(held: list[Record], data: st.DataObject) -> None:
+    for where in [*(each for record in held for each in own.true_of(record)), data.draw(own.conditions)]:
+        for view in views(held, data.draw(st.integers(0, len(held)))):
+            told = bounds(where, view)
+            if told.exact:
+                assert flags_of(told.upper, view, held) == [where.matches(record) for record in held]
+
+
+@given(records, st.sampled_from(["after", "before", "between"]), values.times, values.times, st.data())
+def test_a_condition_on_the_time_admits_just_what_it_matches(
+    held: list[Record], test: str, one: datetime, other: datetime, data: st.DataObject
+) -> None:
+    times = [each.time for each in held if each.time is not None] + [one, other]
+    start, end = sorted(data.draw(st.lists(st.sampled_from(times), min_size=2, max_size=2)))
+    where = Time(test, start=None if test == "before" else start, end=None if test == "after" else end)
+    for view in views(held, data.draw(st.integers(0, len(held)))):
+        told = bounds(where, view)
+        assert told.exact
+        assert flags_of(told.upper, view, held) == [where.matches(each) for each in held]
+
+
+@given(records, st.dictionaries(st.sampled_from(["user", "agent", "conversation"]), own.names, min_size=1), st.data())
+def test_a_scope_is_just_what_it_admits(held: list[Record], fixed: dict[str, Any], data: st.DataObject) -> None:
+    scope = Scope().narrowed(**fixed)
+    for view in views(held, data.draw(st.integers(0, len(held)))):
+        inside = of_scope(scope, view.table)
+        assert [bool(inside[view.table.number(record.id)]) for record in held] == [scope.admits(each) for each in held]

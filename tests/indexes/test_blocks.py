@@ -1,0 +1,91 @@
+"""What searches cache for a segment, and how much a search leaves out. That its results are exact: test_segments."""
+
+from __future__ import annotations
+
+import weakref
+from datetime import date
+from random import Random
+
+import numpy as np
+import pytest
+from tests.text.conversations import document
+
+from recollect.indexes.documents.columns import NONE
+from recollect.indexes.kernels import blocks
+from recollect.indexes.kernels import with_numpy as numpy_kernels
+from recollect.indexes.kernels.interface import Kernels
+from recollect.indexes.kernels.native import kernels as native_kernels
+from recollect.indexes.kernels.types import About, Wanted
+from recollect.indexes.scoring import scores
+from recollect.indexes.scoring.scores import weighed
+from recollect.indexes.scoring.signals import read
+from recollect.indexes.words.index import WordIndex, WordView
+from recollect.indexes.words.segment import Builder, Segment
+
+WORDS = [f"word{at}" for at in range(300)]
+NATIVE = native_kernels.NativeKernels()
+
+
+def segment_of(documents: int, seed: int = 1) -> Segment:
+    """Turns in sessions of thirty, with words of very different frequency."""
+    draw, builder = Random(seed), Builder()
+    for at in range(documents):
+        text = " ".join(draw.choices(WORDS, [1 / (rank + 1) for rank in range(len(WORDS))], k=10))
+        builder.add(document(f"r{at:05}", text, session=f"s{at // 30}", position=at))
+    return builder.segment()
+
+
+def ask(view: WordView, question: str, kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """The number of documents that a search returns, and the number that the question reaches."""
+    monkeypatch.setattr(scores, "chosen", lambda: kernels)
+    asked = read(question, view, date(2026, 1, 1))
+    found = weighed(view, asked.asked, asked.sequence).reach_best(About(NONE, ()), Wanted(10, 10))
+    return len(found.numbers), found.passed
+
+
+@pytest.mark.parametrize("kernels", [NATIVE, numpy_kernels.KERNELS], ids=["native", "numpy"])
+def test_a_search_computes_a_small_part_of_what_a_question_reaches(
+    kernels: Kernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    returned, reached = ask(WordIndex(segment_of(6000)).view(), "word2 word40 word90", kernels, monkeypatch)
+    assert reached > 3000
+    assert returned < reached / 2
+
+
+def test_the_memory_of_a_search_goes_with_its_segment(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = WordIndex(segment_of(2500)).view()
+    ask(view, "word2 word3", NATIVE, monkeypatch)
+    segment = view.segment
+    assert segment is not None
+    assert blocks.bytes_of(segment) > 0
+    gone = weakref.ref(segment)
+    del view, segment
+    assert gone() is None  # at once: no cycle of references waits for the collector
+
+
+def test_summaries_of_the_least_recently_used_terms_are_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "_PART", 10**9)
+    monkeypatch.setattr(blocks, "_LEAST_BYTES", 20_000)
+    view = WordIndex(segment_of(2500)).view()
+    assert view.segment is not None
+    sizes = []
+    for at in range(40):
+        ask(view, f"{WORDS[at]} word1", NATIVE, monkeypatch)
+        sizes.append(blocks.bytes_of(view.segment) - 8 * view.segment.count)
+    assert max(sizes) <= 20_000
+    base = blocks.base_of(view.segment, view.table)
+    assert view.segment.term("word1") in base._summaries
+    assert view.segment.term("word5") not in base._summaries
+
+
+def test_an_evicted_summary_is_computed_again_with_the_same_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = WordIndex(segment_of(2500)).view()
+    before = ask(view, "word2 word40", NATIVE, monkeypatch)
+    assert view.segment is not None
+    base = blocks.base_of(view.segment, view.table)
+    first = dict(base._summaries)
+    base._summaries.clear()
+    assert ask(view, "word2 word40", NATIVE, monkeypatch) == before
+    for number, summary in base._summaries.items():
+        for name in ("blocks", "most", "sessions", "times", "reached", "bits"):
+            assert np.array_equal(getattr(summary, name), getattr(first[number], name))
