@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import recollect.facets.registration  # noqa: F401 - which adds the operations of facets
 from recollect.operations.base import REGISTRY, RIGHTS
 
 

@@ -24,6 +24,7 @@ WRITES: list[dict[str, Any]] = [
     {"op": "add_messages", "turns": [{"role": "user", "content": "hello"}], "fields": {"conversation": "x"}},
     {"op": "update", "id": "a", "changes": {"content": "a changed note"}},
     {"op": "supersede", "id": "b", "content": "a newer one"},
+    {"op": "touch", "ids": ["b"], "ttl": 60},
     {"op": "merge", "content": "both", "sources": {"c": None, "d": None}},
     {"op": "revert", "seq": 1},
     {"op": "remember", "content": "a last one", "id": "e"},
