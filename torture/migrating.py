@@ -1,10 +1,10 @@
 """Killed migrations: a process that migrates a store is killed at every step.
 
-The stores are copies of files that releases of formats 1 and 2 wrote; and, for a change after them, one that this
-release writes and that is migrated to a format that only this test knows, with another column, another table, and one
-table rewritten. A child process migrates, and is killed (SIGKILL) before a statement or between steps. The store must
-then have the old format or the new one, with its contents intact, and be migrated by running it again, with the same
-result as a migration that nothing interrupted.
+A store that this release writes is migrated to formats that only this test knows: the first has another column, another
+table, and one table rewritten; the second begins and ends with a step that is a transaction of its own. A child process
+migrates, and is killed (SIGKILL) before a statement or between steps. The store must then have the old format or the
+new one, with its contents intact, and be migrated by running it again, with the same result as a migration that nothing
+interrupted.
 
     python -m torture.migrating FILE CHANGE STEP      is the child
 """
@@ -40,10 +40,8 @@ from recollect.testing.machine import TickingClock, memory_on
 from torture.script import Script, lead
 from torture.trials import Trial
 
-#: Files that earlier releases wrote, by their format.
-GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
 #: The changes that are tried, by name: the format that the store has before, and the one that it has then.
-CHANGES = {"from 1": (1, 3), "from 2": (2, 3), "invented": (3, 4), "all": (1, 4)}
+CHANGES = {"first": (3, 4), "second": (4, 5), "both": (3, 5)}
 _KILLED = -signal.SIGKILL
 
 
@@ -57,31 +55,38 @@ def _running(sql: str) -> Callable[[Conversion], object]:
     return lambda work: work.connection.execute(sql)
 
 
-#: A change of format that was made for this test.
-INVENTED = Migration(
-    reader=3,
-    steps=(
-        Step("add a column", _running("ALTER TABLE commits ADD COLUMN note TEXT")),
-        Step("fill it", _running("UPDATE commits SET note = 'of before ' || seq")),
-        Step("add a table", _running("CREATE TABLE sizes (number INTEGER PRIMARY KEY, bytes INTEGER)")),
-        Step("fill that", _rewrite),
+#: Changes of format that were made for this test, by the format that they start from.
+INVENTED = {
+    3: Migration(
+        reader=3,
+        steps=(
+            Step("add a column", _running("ALTER TABLE heads ADD COLUMN note TEXT")),
+            Step("fill it", _running("UPDATE heads SET note = 'of ' || id")),
+            Step("add a table", _running("CREATE TABLE sizes (number INTEGER PRIMARY KEY, bytes INTEGER)")),
+            Step("fill that", _rewrite),
+        ),
     ),
-)
+    4: Migration(
+        reader=5,
+        before=Step("rewrite the pages", _running("VACUUM")),
+        steps=(Step("add an index", _running("CREATE INDEX heads_by_importance ON heads (branch, importance)")),),
+        after=Step("give back free space", _running("VACUUM")),
+    ),
+}
 
 
 @contextmanager
 def release(of_format: int) -> Iterator[None]:
-    """As if this were the release of a format: this one's, or the invented one."""
-    before = schema.FORMAT, schema.READS_FROM, MIGRATIONS.copy()
+    """As if this were the release of a format: this one's, or an invented one."""
+    real = schema.FORMAT, schema.READS_FROM, MIGRATIONS.copy()
     schema.FORMAT = schema.READS_FROM = of_format
-    if of_format == 4:
-        MIGRATIONS[3] = INVENTED
+    MIGRATIONS.update({before: one for before, one in INVENTED.items() if before < of_format})
     try:
         yield
     finally:
-        schema.FORMAT, schema.READS_FROM = before[:2]
+        schema.FORMAT, schema.READS_FROM = real[:2]
         MIGRATIONS.clear()
-        MIGRATIONS.update(before[2])
+        MIGRATIONS.update(real[2])
 
 
 def _fill(memory: Memory, seed: int, count: int = 12) -> None:
@@ -91,10 +96,6 @@ def _fill(memory: Memory, seed: int, count: int = 12) -> None:
 
 def make(path: Path, of_format: int, seed: int) -> None:
     """A store of a format, with a history."""
-    if of_format < 3:
-        shutil.copyfile(GOLDEN / f"format-{of_format}.db", path)
-        path.chmod(0o600)
-        return
     with release(of_format):
         memory = memory_on(SqliteStore(path), clock=TickingClock())
         _fill(memory, seed)
@@ -140,9 +141,8 @@ def look(path: Path) -> Left:
         ).fetchall()
     if problems or meta["format"] != of_format:
         raise DamagedStoreError(str(path), "; ".join([f"meta says format {meta['format']}", *problems]))
-    if of_format >= 3:
-        with release(of_format):
-            verified(str(path), SqliteStore, PUBLIC_KEY)
+    with release(of_format):
+        verified(str(path), SqliteStore, PUBLIC_KEY)
     return Left(of_format, held)
 
 
@@ -184,11 +184,10 @@ def problem_in(path: Path, whole: Left, expected: Left, *, killed: bool) -> str:
         return f"migrating again went from {again.before} to {again.after}"
     if look(path) != expected:
         return "migrated again, it does not hold what it held"
-    if expected.format == schema.FORMAT:
-        with open_memory(path, clock=TickingClock(), embedder=NO_EMBEDDER) as memory:
-            memory.remember("and it can be written")
-            if problems := memory.check():
-                return "; ".join(problems)
+    with release(expected.format), open_memory(path, clock=TickingClock(), embedder=NO_EMBEDDER) as memory:
+        memory.remember("and it can be written")
+        if problems := memory.check():
+            return "; ".join(problems)
     return ""
 
 

@@ -860,8 +860,8 @@ class OlderFormatError(StoreError):
 
     def __str__(self) -> str:
         return (
-            f"{self.args[0]} was written by an older Recollect{self._detail}; it was not changed: run "
-            "`recollect migrate`"
+            f"{self.args[0]} was written by an older Recollect{self._detail}; it was not changed: "
+            "run `recollect migrate` of a release that knows this format"
         )
 
 

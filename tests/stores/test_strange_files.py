@@ -19,18 +19,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from tests.examples import FULL, spread
-from tests.paths import GOLDEN
 
 import recollect
 from recollect.cli.app import app
 from recollect.engine.index import keeper as indexing
-from recollect.errors import DamagedStoreError, NotAStoreError, RecollectError, StoreError
+from recollect.errors import DamagedStoreError, NotAStoreError, OlderFormatError, RecollectError, StoreError
 from recollect.indexes.words.segment import Segment
 from recollect.memory import Memory
 from recollect.models.embedding.hashed import Hashed
 from recollect.stores.derived import opening as derived
 from recollect.stores.derived.segment_files import _decoded, _encoded
-from recollect.stores.maintenance.format3 import FORMER_TABLES
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base import structure as sqlite_tables
@@ -421,28 +419,29 @@ def forge(file: Path, change: Callable[[dict[str, Any]], None]) -> None:
 # The store itself
 
 
-def stores(folder: Path) -> dict[str, Path]:
-    """Stores of a former format and of the one that is written."""
-    out = {"1": folder / "one.db", "3": folder / "three.db"}
-    shutil.copy(GOLDEN / "format-1.db", out["1"])
-    with recollect.open(out["3"]) as memory:
+def store_of(folder: Path, number: int) -> Path:
+    """A store whose header and table meta state a format."""
+    path = folder / "a.db"
+    with recollect.open(path) as memory:
         memory.remember("a text", id="a")
-    return out
+    with closing(checksums.connect(str(path))) as connection:
+        connection.execute(f"PRAGMA user_version = {number}").fetchall()
+        connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", (number,))
+    return path
 
 
 TABLES = [name for name, made in sqlite_tables.made_by(schema.TABLES).items() if made.type == "table"]
 
 
 @pytest.mark.promise("damage.foreign")
-@pytest.mark.parametrize(("table", "view", "format"), spread(TABLES, tuple(TABLES_OF_OTHERS), ("1", "3"), every=2))
+@pytest.mark.parametrize(("table", "view", "number"), spread(TABLES, tuple(TABLES_OF_OTHERS), (1, 3), every=2))
 def test_a_store_with_a_view_in_the_place_of_a_table_is_refused_at_once(
     tmp_path: Path,
     table: str,
     view: str,
-    format: str,  # noqa: A002
+    number: int,
 ) -> None:
-    path = stores(tmp_path)[format]
-    path.chmod(0o600)
+    path = store_of(tmp_path, number)
     with_view(path, table, TABLES_OF_OTHERS[view])
     other = tmp_path / "other.db"
     for call in (
@@ -455,7 +454,7 @@ def test_a_store_with_a_view_in_the_place_of_a_table_is_refused_at_once(
         with pytest.raises(DamagedStoreError, match=f"its table {table} is not that of a store"):
             call()
     assert not other.exists()
-    with suppress(NotAStoreError):  # it reads pages, and asks SQLite for nothing
+    with suppress(NotAStoreError, OlderFormatError):  # it reads pages, and asks SQLite for nothing
         recollect.rescue(path, other)
     done = CliRunner().invoke(app, ["doctor", "--check", "--db", str(path)])
     assert done.exit_code == 1
@@ -468,7 +467,7 @@ def test_a_store_with_a_view_in_the_place_of_a_table_is_refused_at_once(
 @pytest.mark.promise("damage.foreign")
 @pytest.mark.parametrize("version", [1, 2, 3, 7])
 def test_no_number_in_the_header_lets_a_view_pass(tmp_path: Path, version: int) -> None:
-    path = stores(tmp_path)["3"]
+    path = store_of(tmp_path, 3)
     with closing(checksums.connect(str(path))) as connection:
         connection.execute(f"PRAGMA user_version = {version}").fetchall()
     with_view(path, "meta", TABLES_OF_OTHERS["a view without end"])
@@ -481,7 +480,7 @@ def test_where_the_comparison_is_blind_nothing_is_run_for_long_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The two guards behind it: no connection knows views, and what does not end is interrupted."""
-    path = stores(tmp_path)["3"]
+    path = store_of(tmp_path, 3)
     with_view(path, "meta", TABLES_OF_OTHERS["a view without end"])
     monkeypatch.setattr("recollect.stores.sqlite.store.differing_table", lambda *_, **__: "")
     with pytest.raises(DamagedStoreError, match=r"access to view|no such table"):
@@ -500,7 +499,7 @@ def test_where_the_comparison_is_blind_nothing_is_run_for_long_all_the_same(
 
 @pytest.mark.promise("damage.foreign")
 def test_a_foreign_trigger_is_named_by_the_check_and_never_run(tmp_path: Path) -> None:
-    path = stores(tmp_path)["3"]
+    path = store_of(tmp_path, 3)
     with closing(checksums.connect(str(path))) as connection:
         connection.execute("CREATE TRIGGER sly AFTER INSERT ON commits BEGIN DELETE FROM heads; END")
     with recollect.open(path) as memory:
@@ -510,7 +509,6 @@ def test_a_foreign_trigger_is_named_by_the_check_and_never_run(tmp_path: Path) -
 
 
 def test_what_belongs_to_a_store_is_there_and_nothing_of_it_is_strange(tmp_path: Path) -> None:
-    for path, tables in zip(stores(tmp_path).values(), (FORMER_TABLES, schema.TABLES), strict=True):
-        with closing(checksums.connect(str(path))) as connection:
-            assert sqlite_tables.structure(connection) == sqlite_tables.made_by(tables)
-            assert sqlite_tables.differing_table(sqlite_tables.structure(connection), tables) == ""
+    with closing(checksums.connect(str(store_of(tmp_path, 3)))) as connection:
+        assert sqlite_tables.structure(connection) == sqlite_tables.made_by(schema.TABLES)
+        assert sqlite_tables.differing_table(sqlite_tables.structure(connection), schema.TABLES) == ""

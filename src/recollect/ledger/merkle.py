@@ -91,7 +91,7 @@ def leaf_hash(record_id: str, version: bytes) -> bytes:
 
 def leaf_hash_at(path: bytes, version: bytes) -> bytes:
     """Return the leaf of the id that has this path."""
-    return current_leaf("", path, version)
+    return hashlib.sha256(_LEAF + path + version).digest()
 
 
 def path_of(record_id: str) -> bytes:
@@ -292,15 +292,6 @@ def update(root: Root, changes: Mapping[str, Live | None], pages: Pages) -> Root
     return Trie(root).update(changes, pages)
 
 
-#: Computes a leaf from id, path and version.
-LeafHash = Callable[[str, bytes, bytes], bytes]
-
-
-def current_leaf(record_id: str, path: bytes, version: bytes) -> bytes:
-    """Return the leaf of an id that has this path."""
-    return hashlib.sha256(_LEAF + path + version).digest()
-
-
 class Trie:
     """A trie that is updated repeatedly. Its pages near the root stay loaded, so the next update reads fewer.
 
@@ -308,17 +299,15 @@ class Trie:
 
     Args:
         root: The root to start from.
-        leaf: Computes the leaves; `ledger.former` has that of earlier formats.
 
     Attributes:
         root: The newest root.
         replaced: The numbers of the pages of the previous root that the newest one does not have.
     """
 
-    def __init__(self, root: Root, leaf: LeafHash = current_leaf) -> None:
+    def __init__(self, root: Root) -> None:
         self.root = root
         self.replaced: list[int] = []
-        self._leaf = leaf
         self._top: _LoadedPage | None = None
 
     def update(self, changes: Mapping[str, Live | None], pages: Pages) -> Root:
@@ -337,7 +326,7 @@ class Trie:
                 leaves.append(path)
             else:
                 version, number = live
-                leaves.append(path + number.to_bytes(8, "big") + self._leaf(record_id, path, version))
+                leaves.append(path + number.to_bytes(8, "big") + leaf_hash_at(path, version))
         self._top.put(leaves, 0, pages, self.replaced)
         top = self._top.top()
         if top:

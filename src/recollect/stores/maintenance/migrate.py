@@ -31,8 +31,6 @@ from recollect.errors import (
     WrongKeyError,
 )
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.stores.maintenance import format3
-from recollect.stores.maintenance.format3 import FORMER, FORMER_TABLES, Recomputing
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.copying import copy, is_backup, remove_part, verified
 from recollect.stores.sqlite.header import admit, must_not_write, part_path, replace_durably
@@ -95,48 +93,14 @@ class Migration(NamedTuple):
         return tuple(each.name for each in (self.before, *self.steps, self.after) if each is not None)
 
 
-def _add_checksums(work: Conversion) -> None:
-    if checksums.available() and not checksums.reserved(work.connection):
-        checksums.begin(work.connection)
-        work.connection.execute("VACUUM")
-
-
-def _note_checksums(work: Conversion) -> None:
-    feature = schema.PAGE_CHECKSUMS if checksums.reserved(work.connection) else ""
-    work.connection.execute("UPDATE meta SET value = ? WHERE name = 'features'", (feature,))
-
-
-def _recompute(work: Conversion) -> None:
-    trace, work.connection.exec_trace = work.connection.exec_trace, None  # it executes a statement for each page
-    try:
-        Recomputing(*work).run()
-    finally:
-        work.connection.exec_trace = trace
-
-
 #: The number of the newest commit and of the live records of each branch, in every format.
 _CONTENTS = (
     "SELECT n.name, b.name, (SELECT coalesce(max(seq), 0) FROM commits WHERE branch = b.number), "
     "(SELECT count(*) FROM heads WHERE branch = b.number) FROM branches b JOIN namespaces n ON n.number = b.namespace "
     "ORDER BY 1, 2"
 )
-#: The migrations by the format that they start from.
-MIGRATIONS: dict[int, Migration] = {
-    1: Migration(
-        reader=1,
-        before=Step("add a checksum to every page", _add_checksums),
-        steps=(Step("note in the table meta that pages have checksums", _note_checksums),),
-    ),
-    2: Migration(
-        reader=3,
-        steps=(
-            Step("create the tables of format 3", lambda work: format3.move_tables(work.connection)),
-            Step("recompute the root of every commit", _recompute),
-            Step("drop the tables of format 2", lambda work: format3.drop_former_tables(work.connection)),
-        ),
-        after=Step("give back free space", lambda work: work.connection.execute("VACUUM")),
-    ),
-}
+#: The migrations by the format that they start from. No release has changed the format yet.
+MIGRATIONS: dict[int, Migration] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,11 +219,10 @@ def _format_of(connection: apsw.Connection, path: str, key: bytes) -> int:
     """
     with translated(path), few_steps(connection):
         found, number = structure(connection), connection.pragma("user_version")
-        tables = FORMER_TABLES if number in FORMER else schema.TABLES
-        known = number in (*FORMER, *schema.FORMATS)
+        known = number in schema.FORMATS
         strange = "" if "meta" in found else "meta"
-        strange = strange or differing_table(found, tables, exactly=known)
-        strange = strange or next((name for name in sorted(found.keys() - made_by(tables).keys()) if known), "")
+        strange = strange or differing_table(found, schema.TABLES, exactly=known)
+        strange = strange or next((name for name in sorted(found.keys() - made_by(schema.TABLES).keys()) if known), "")
         if strange:
             raise DamagedStoreError(path, f"its table {strange} is not that of a store")
         meta = dict(connection.execute("SELECT name, value FROM meta"))

@@ -2,8 +2,7 @@
 
 The old file is only read. The history is copied up to the first commit that does not match its root; versions that were
 erased are copied without their payloads. Records that became live later are written in one more commit, whose actor is
-"recollect rescue". Settings, such as quotas, and snapshots of copied commits are copied. A file of an earlier format is
-rescued into one of this release's format.
+"recollect rescue". Settings, such as quotas, and snapshots of copied commits are copied.
 """
 
 from __future__ import annotations
@@ -18,14 +17,21 @@ import apsw
 
 from recollect.arguments.checks import file_path
 from recollect.arguments.signatures import named
-from recollect.errors import InvalidArgumentError, NotAStoreError, StoreIOError, StoreMissingError, WrongKeyError
+from recollect.errors import (
+    InvalidArgumentError,
+    NotAStoreError,
+    OlderFormatError,
+    StoreIOError,
+    StoreMissingError,
+    WrongKeyError,
+)
 from recollect.ledger.commits import Branch, Change, Commit
 from recollect.ledger.entries import entry_hash
-from recollect.ledger.former import former_leaf
-from recollect.ledger.merkle import PUBLIC_KEY, Live, Root, Trie, current_leaf
+from recollect.ledger.merkle import PUBLIC_KEY, Live, Root, Trie
 from recollect.records.codec import microseconds
 from recollect.records.record import Record, utc_now
 from recollect.stores.old_roots import trim
+from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.header import has_wal, part_path, replace_durably
 from recollect.stores.sqlite.salvage import Lost, Salvage, Saved
 from recollect.stores.sqlite.store import SqliteStore, key_check
@@ -103,6 +109,7 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
     Raises:
         StoreMissingError: There is neither a file at `old` nor a WAL next to it.
         NotAStoreError: Nothing in it belongs to a store.
+        OlderFormatError: It has a format that this release cannot read.
         WrongKeyError: The store was created with another key.
         InvalidArgumentError: `new` exists.
         StoreError: Reading or writing failed.
@@ -122,6 +129,8 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
         salvage = Salvage(source, secret)
     except OSError as error:
         raise StoreIOError(source, error.strerror or str(error)) from error
+    if salvage.format is not None and salvage.format < schema.READS_FROM:
+        raise OlderFormatError(source, f"it has format {salvage.format}, which this release cannot rescue")
     if salvage.key_check not in (None, key_check(secret)):
         raise WrongKeyError(source)
     if salvage.empty:
@@ -188,7 +197,7 @@ class _MemoryPages:
 
 def _proved(saved: Saved, salvage: Salvage) -> list[Commit]:
     """Return the commits before the first one that does not match its root or its entry."""
-    trie, pages = Trie(Root(), former_leaf if salvage.former else current_leaf), _MemoryPages()
+    trie, pages = Trie(Root()), _MemoryPages()
     out: list[Commit] = []
     for commit in saved.log:
         versions = [change.after for change in commit.changes if change.after is not None]
@@ -199,7 +208,7 @@ def _proved(saved: Saved, salvage: Salvage) -> list[Commit]:
         changes = {each.id: None if each.after is None else Live(each.after, 0) for each in commit.changes}
         if trie.update(changes, pages).hash != commit.root.hash:
             break
-        if not salvage.former and entry_hash(commit, salvage.key, saved.redacted.get(commit.seq)) != commit.entry:
+        if entry_hash(commit, salvage.key, saved.redacted.get(commit.seq)) != commit.entry:
             break
         out.append(commit)
     return out

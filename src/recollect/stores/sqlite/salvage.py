@@ -16,14 +16,13 @@ from typing import NamedTuple
 from recollect.errors import CodecError
 from recollect.ledger.commits import CAUSES, Branch, Change, Commit, Snapshot, Stored
 from recollect.ledger.entries import entry_hash
-from recollect.ledger.former import decode_former_page, former_leaf
 from recollect.ledger.merkle import (
     EMPTY,
     Child,
     Leaf,
     Root,
-    current_leaf,
     decode_page,
+    leaf_hash_at,
     page_hash,
     path_in_log,
     version_hash,
@@ -44,8 +43,6 @@ _QUOTA = "quota/"
 _READ_BY_NAME = ("meta", *(f"sqlite_autoindex_{table}_1" for table in ("namespaces", "branches", "heads", "versions")))
 _UNSURE = "it is not known which version was live, if any: the newest readable one was saved"
 _HEAD_COLUMNS, _COMMIT_COLUMNS, _CHANGE_COLUMNS, _BRANCH_COLUMNS = 17, 10, 7, 8
-#: In formats 1 and 2, commits had no entry, and branches neither a base nor what has been dropped.
-_FORMER_COMMIT_COLUMNS, _FORMER_BRANCH_COLUMNS = 8, 3
 
 
 class Lost(NamedTuple):
@@ -105,9 +102,6 @@ class Saved(NamedTuple):
 class Salvage:
     """The readable rows of a file, by table.
 
-    Attributes:
-        former: Whether the file has format 1 or 2.
-
     Args:
         path: The file. It is only read, together with its WAL.
         key: The store's key.
@@ -118,7 +112,6 @@ class Salvage:
 
     def __init__(self, path: str, key: bytes) -> None:
         self.key = key
-        self.former = False
         self.pages = _read(path)
         self._namespaces: dict[int, str] = {}
         self._branches: dict[int, tuple[int, str]] = {}
@@ -189,7 +182,7 @@ class Salvage:
             case (int(branch_number), int(seq), str(name), bytes(commitment)) if kind in (INDEX_LEAF, INDEX_INTERIOR):
                 self._redacted.setdefault(branch_number, {}).setdefault(seq, {}).setdefault(name, commitment)
             case (None, int(namespace), str(name), *_) as values if (
-                kind == TABLE_LEAF and row.number and len(values) in (_BRANCH_COLUMNS, _FORMER_BRANCH_COLUMNS)
+                kind == TABLE_LEAF and row.number and len(values) == _BRANCH_COLUMNS
             ):
                 self._branches.setdefault(row.number, (namespace, name))
             case (int(branch_number), int(number), str() | None as name, int(seq), int(micros)) if kind == INDEX_LEAF:
@@ -202,10 +195,6 @@ class Salvage:
                     if intact or seq not in commits:
                         self._note(branch_number, seq, None, intact=intact)
                         commits[seq] = values
-                elif len(values) == _FORMER_COMMIT_COLUMNS and isinstance(values[6], bytes):
-                    if intact:  # its entry has no hash
-                        self.former = True
-                        commits[seq] = (*values[:7], b"", values[7], None)
                 elif len(values) == _CHANGE_COLUMNS and values[6] in CAUSES:
                     _, _, index, record_id, before, after, cause = values
                     if isinstance(index, int) and isinstance(record_id, str) and _has_path(record_id):
@@ -224,7 +213,7 @@ class Salvage:
             _, name = self._branches.get(branch_number, (0, "main"))
             commit = self._commit(branch_number, Branch("", name), seq)
             redacted = self._redacted.get(branch_number, {}).get(seq)
-            if commit is not None and not self.former and entry_hash(commit, self.key, redacted) == commit.entry:
+            if commit is not None and entry_hash(commit, self.key, redacted) == commit.entry:
                 continue
             for index in rows:
                 if index is None:
@@ -280,6 +269,12 @@ class Salvage:
     def key_check(self) -> Value:
         """The stored bytes by which a wrong key is detected; None if they are lost."""
         return self._meta.get("key_check")
+
+    @property
+    def format(self) -> int | None:
+        """The number of the file's format; None if it is lost."""
+        found = self._meta.get("format")
+        return found if isinstance(found, int) else None
 
     @property
     def empty(self) -> bool:
@@ -349,7 +344,7 @@ class Salvage:
         lost: list[Lost] = []
         heads = {record_id: number for (branch_, record_id), number in self._heads.items() if branch_ == branch_number}
         root = self._newest_root(commits, log)
-        trie = _Leaves(root, self._nodes, former=self.former)
+        trie = _Leaves(root, self._nodes)
         trie.identify(self._ids.items())
         trie.identify((change.after, change.id) for at in log.values() for change in at.values() if change.after)
         own = {record_id for namespace_, record_id in self._of_id if namespace_ == namespace}
@@ -499,9 +494,7 @@ class _Leaves:
         versions: The versions of the identified leaves, by leaf.
     """
 
-    def __init__(self, root: Root | None, nodes: dict[int, bytes], *, former: bool) -> None:
-        decode = decode_former_page if former else decode_page
-        self._leaf_hash = former_leaf if former else current_leaf
+    def __init__(self, root: Root | None, nodes: dict[int, bytes]) -> None:
         self._unidentified: dict[bytes, str] = {}  # the paths of leaves that are not identified, in hex
         self.found: dict[str, bytes] = {}
         self.versions: dict[bytes, bytes] = {}
@@ -510,7 +503,7 @@ class _Leaves:
         while pending:
             path, child = pending.pop()
             try:
-                page = decode(nodes[child.page])
+                page = decode_page(nodes[child.page])
             except (KeyError, ValueError):
                 self._uncertain.add(path)
                 continue
@@ -526,7 +519,7 @@ class _Leaves:
     def identify(self, versions: Iterable[tuple[bytes, str]]) -> None:
         """Identify the leaves of these versions of these ids."""
         for digest, record_id in versions:
-            leaf = self._leaf_hash(record_id, path_in_log(record_id), digest)
+            leaf = leaf_hash_at(path_in_log(record_id), digest)
             if self._unidentified.pop(leaf, None) is not None:
                 self.found[record_id] = leaf
                 self.versions[leaf] = digest
