@@ -18,8 +18,8 @@ import pytest
 import recollect
 from recollect.errors import ClosedError, InvalidQueryError, NoMemoryError, RecollectError
 from recollect.memory import Memory
+from recollect.stores.derived import database as derived
 from recollect.stores.derived import fulltext
-from recollect.stores.derived import opening as derived
 from recollect.stores.derived.fulltext import MOST_PHRASE_WORDS, MOST_WORDS, fts_query
 from recollect.stores.memory import MemoryStore
 from recollect.testing import memory_on
@@ -159,7 +159,7 @@ def test_a_search_after_closing_makes_no_index_in_memory() -> None:
     memory.close()
     with pytest.raises(ClosedError):
         memory.grep("alpha")
-    assert full_text_of(memory)._own is None
+    assert full_text_of(memory)._connection is None
 
 
 # Memory

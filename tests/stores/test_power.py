@@ -215,8 +215,8 @@ def test_without_a_second_sync_of_the_journal_a_lost_write_would_be_played_back(
 
 
 def test_the_files_beside_the_store_are_synced_at_their_checkpoints(folder: Path) -> None:
-    text = FullText(str(folder), "uuid")._opened(str(folder / "text.db"))
-    vectors = VectorFile(str(folder), "uuid", PUBLIC_KEY)._opened()
+    text = FullText(str(folder), "uuid")._connect()
+    vectors = VectorFile(str(folder), "uuid", PUBLIC_KEY)._connect()
     normal = 1
     assert (text.pragma("synchronous"), vectors.pragma("synchronous")) == (normal, normal)
     text.close()

@@ -27,7 +27,7 @@ from recollect.errors import DamagedStoreError, NotAStoreError, OlderFormatError
 from recollect.indexes.words.segment import Segment
 from recollect.memory import Memory
 from recollect.models.embedding.hashed import Hashed
-from recollect.stores.derived import opening as derived
+from recollect.stores.derived import database as derived
 from recollect.stores.derived.segment_files import _decoded, _encoded
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite_base import checksums
@@ -227,7 +227,7 @@ def columns() -> Iterator[tuple[str, str, str]]:
     for name, tables in (
         ("text.db", fulltext._TABLES),
         ("vectors.db", vectors._TABLES),
-        ("usage.db", usage._TABLE),
+        ("usage.db", usage._TABLES),
         ("log.db", log_tiles._TABLES),
     ):
         with closing(derived.in_memory(tables)) as connection:

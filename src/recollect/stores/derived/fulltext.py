@@ -13,7 +13,6 @@ in memory has a single connection, so its searches run one at a time.)
 from __future__ import annotations
 
 import logging
-import os
 import re
 import threading
 from collections.abc import Iterator
@@ -33,8 +32,7 @@ from recollect.errors import (
     StoreIOError,
 )
 from recollect.ledger.commits import Branch
-from recollect.stores.derived import opening as derived
-from recollect.stores.derived.opening import UnusableError
+from recollect.stores.derived.database import DerivedDatabase, UnusableError, column, in_memory, purged, remove, writing
 from recollect.stores.derived_protocols import Updates, UpdatesSince
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours, translated
 from recollect.stores.sqlite_base.snapshots import has_snapshot
@@ -50,8 +48,6 @@ CREATE TABLE texts (number INTEGER PRIMARY KEY, namespace TEXT, branch TEXT, id 
 CREATE VIRTUAL TABLE words
     USING fts5(text, content='', contentless_delete=1, tokenize='unicode61');
 """
-#: Changes with the tokenizer or the tables: an index with another layout is emptied and rebuilt.
-_LAYOUT = "3"
 #: The start of SQLite's messages for a query that is nested too deeply.
 _TOO_DEEP = ("fts5: parser stack overflow", "fts5 expression tree is too large")
 #: Errors that do not mean that the file is unusable.
@@ -140,7 +136,7 @@ def fts_query(query: str) -> str:
     return " ".join(out)
 
 
-class FullText:
+class FullText(DerivedDatabase):
     """The full-text index of a store.
 
     Args:
@@ -148,15 +144,18 @@ class FullText:
         uuid: The uuid of the store. An index of another store in that folder is emptied and rebuilt.
     """
 
+    NAME, TABLES = "text.db", _TABLES
+    LAYOUT, CONTENTS = "3", ("reached", "texts", "words")  # the layout changes with the tokenizer, too
+    WAL = True
+    TIMEOUT_MS = 10_000
+    WARNING = "the full-text index %s cannot be used (%s); it is rebuilt"
+
     def __init__(self, folder: str | None, uuid: str) -> None:
-        self._path = None if folder is None else os.path.join(folder, "text.db")
-        self._uuid = uuid
-        self._lock = threading.Lock()  # to catch up; for an index in memory, to use it at all
-        self._pool = threading.Lock()  # for the fields below
+        super().__init__(folder, uuid)
+        # `_lock` is held to catch up, and to use an index in memory, which alone has `_connection`.
+        self._pool = threading.Lock()  # for `_file`, on which the connections are open, and for the fields below
         self._idle: list[apsw.Connection] = []
-        self._file: tuple[int, int] | None = None  # the file that the connections are open on
         self._generation = 0  # of that file
-        self._own: apsw.Connection | None = None  # the index in memory
         self._closed = False
 
     # Connections
@@ -172,14 +171,13 @@ class FullText:
             OSError: The file cannot be opened.
             UnusableError: The file has other contents.
         """
-        assert self._path is not None
         with self._pool:
             self._check_open()
-            if derived.identity(self._path) != self._file:
+            if self._identity() != self._file:
                 self._drop()  # deleted, or recreated by another process: these connections are open on the old file
-            connection = self._idle.pop() if self._idle else self._opened(self._path)
+            connection = self._idle.pop() if self._idle else self._connect()
             if self._file is None:
-                self._file = derived.identity(self._path)
+                self._file = self._identity()
             generation = self._generation
         try:
             yield connection
@@ -195,51 +193,27 @@ class FullText:
                 with suppress(apsw.Error):
                     connection.close()
 
-    def _opened(self, path: str) -> apsw.Connection:
-        connection = derived.connect(path, _TABLES)
-        try:
-            connection.execute("PRAGMA journal_mode = WAL").fetchall()
-            # OFF could, after a power cut, leave an intact index that lacks texts which it claims to contain.
-            connection.execute("PRAGMA synchronous = NORMAL")
-            if not self._is_ours(connection):
-                with derived.writing(connection):
-                    if not self._is_ours(connection):
-                        self._begin(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _is_ours(self, connection: apsw.Connection) -> bool:
-        about = dict(connection.execute("SELECT name, value FROM about"))
-        return about == {"uuid": self._uuid, "layout": _LAYOUT}
-
-    def _begin(self, connection: apsw.Connection) -> None:
-        connection.execute("DELETE FROM about; DELETE FROM reached; DELETE FROM texts; DELETE FROM words").fetchall()
-        connection.executemany("INSERT INTO about VALUES (?, ?)", [("uuid", self._uuid), ("layout", _LAYOUT)])
-
     def _drop(self) -> None:
         """Close the idle connections. Those in use are closed when they are returned."""
         self._generation += 1
         self._file = None
         idle, self._idle = self._idle, []
         for connection in idle:
-            with suppress(apsw.Error):  # a derived file: what could not be written is indexed again
+            with suppress(apsw.Error):
                 connection.close()
 
     def _remove(self) -> None:
-        """Delete the files."""
-        assert self._path is not None
         with self._pool:
             self._drop()
-            derived.remove(self._path)
+            if self._path is not None:
+                remove(self._path)
 
     def _in_memory(self) -> apsw.Connection:
         """Return the index in memory. The caller must hold `_lock`. Raise ClosedError if the store is closed."""
         self._check_open()
-        if self._own is None:
-            self._own = derived.in_memory(_TABLES)
-        return self._own
+        if self._connection is None:
+            self._connection = in_memory(_TABLES)
+        return self._connection
 
     def _check_open(self) -> None:
         if self._closed:
@@ -253,35 +227,31 @@ class FullText:
         """
         with self._lock:
             self._check_open()
-            if self._own is not None:
-                self._own.close()
-                self._own = None
-            if self._path is None or derived.identity(self._path) is None:
+            self._disconnect()
+            if self._identity() is None:
                 return True
             try:
-                with translated(self._path), self._connected() as connection:
-                    with derived.writing(connection):
+                with translated(self._where), self._connected() as connection:
+                    with writing(connection):
                         connection.execute("INSERT INTO words (words) VALUES ('delete-all')").fetchall()
                         connection.execute("DELETE FROM reached; DELETE FROM texts").fetchall()
                     # No rewriting: tables that are emptied leave no part of a page as it was.
-                    return derived.purged(connection, rewrite=False)
+                    return purged(connection, rewrite=False)
             except StoreBusyError:
                 return False
             except (DamagedStoreError, NotAStoreError, UnusableError) as error:
-                _log.warning("the full-text index %s cannot be used (%s); it is rebuilt", self._path, error)
+                _log.warning(self.WARNING, self._path, error)
                 self._remove()
                 return True
             except OSError as error:
-                raise StoreIOError(self._path, str(error)) from error
+                raise StoreIOError(self._where, str(error)) from error
 
     def close(self) -> None:
         """Close the connections. A later search raises ClosedError."""
         with self._lock, self._pool:
             self._closed = True
             self._drop()
-            if self._own is not None:
-                self._own.close()
-                self._own = None
+            self._disconnect()
 
     # Searching
 
@@ -302,14 +272,14 @@ class FullText:
             ClosedError: The store is closed.
         """
         expression = fts_query(query)
-        if self._path is None or self._own is not None:
+        if self._path is None or self._connection is not None:
             return self._found_in_memory(branch, query, expression, updates_since)
         for _ in range(2):
             try:
                 return self._search(branch, expression, updates_since)
             except (*SQLITE_ERRORS, OSError, UnusableError, MemoryError) as error:
                 why = self._why_unusable(query, error)
-            _log.warning("the full-text index %s cannot be used (%s); it is rebuilt", self._path, why)
+            _log.warning(self.WARNING, self._path, why)
             self._remove()
         _log.warning("no full-text index can be created at %s; it is kept in memory", self._path)
         return self._found_in_memory(branch, query, expression, updates_since)
@@ -324,15 +294,14 @@ class FullText:
 
     def _why_unusable(self, query: str, error: Exception) -> str:
         """Return why the index cannot be used. Raise a Recollect error if the index is not the cause."""
-        path = self._path or ":memory:"
         if isinstance(error, RecollectError):  # from reading the store for updates
             raise error
         if isinstance(error, MemoryError):
-            raise NoMemoryError(path, "during a full-text search") from error
+            raise NoMemoryError(self._where, "during a full-text search") from error
         if isinstance(error, apsw.SQLError) and str(error).startswith(_TOO_DEEP):
             raise InvalidQueryError(query, f"it is nested too deeply ({error})") from error
         if isinstance(error, SQLITE_ERRORS):
-            translated = ours(path, error)
+            translated = ours(self._where, error)
             if isinstance(translated, _TRANSIENT):
                 raise translated from error
         return str(error)
@@ -347,7 +316,7 @@ class FullText:
                     updates = updates_since(*(reached or (0, None)))
                 if _agree(reached, updates):
                     return self._found(connection, branch, expression)
-            with self._lock, self._connected() as connection, derived.writing(connection):
+            with self._lock, self._connected() as connection, writing(connection):
                 updates = self._catch_up(connection, branch, updates_since)
         with self._lock, self._connected() as connection:
             return self._found_after_catching_up(connection, branch, expression, updates_since)
@@ -356,7 +325,7 @@ class FullText:
         self, connection: apsw.Connection, branch: Branch, expression: str, updates_since: UpdatesSince
     ) -> list[str]:
         """Catch up and search while no other connection can write to the index."""
-        with derived.writing(connection):
+        with writing(connection):
             self._catch_up(connection, branch, updates_since)
             return self._found(connection, branch, expression)
 
@@ -367,10 +336,7 @@ class FullText:
         row = connection.execute(query, branch).fetchone()
         if row is None:
             return None
-        seq, root = row
-        if not isinstance(seq, int) or not isinstance(root, bytes):
-            raise UnusableError("what it reflects is not a commit")
-        return seq, root
+        return column(int, row[0]), column(bytes, row[1])
 
     def _catch_up(self, connection: apsw.Connection, branch: Branch, updates_since: UpdatesSince) -> Updates:
         """Catch the index up to the newest state of the store, inside a transaction, and return the updates applied."""

@@ -7,37 +7,27 @@ and a power cut may lose the newest uses. Then other records are evicted first, 
 
 from __future__ import annotations
 
-import logging
 import os
-import threading
-from collections.abc import Collection, Container, Iterable
-from contextlib import closing
+from collections.abc import Collection, Container, Iterable, Sequence
 
 import apsw
 
 from recollect.ledger.commits import Branch
-from recollect.stores.derived import opening as derived
-from recollect.stores.derived.opening import UnusableError
-from recollect.stores.sqlite_base.errors import SQLITE_ERRORS
+from recollect.stores.derived.database import DerivedDatabase, UnusableError, purged
 
-_log = logging.getLogger("recollect")
 #: Maximum number of uses of a branch that are buffered in memory before they are written.
 _BATCH = 1000
-_TABLE = (
+_TABLES = (
     "CREATE TABLE uses (uuid TEXT, namespace TEXT, branch TEXT, id TEXT, micros INTEGER, "
     "PRIMARY KEY (uuid, namespace, branch, id)) WITHOUT ROWID"
 )
 _INSERT = "INSERT INTO uses VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET micros = max(micros, excluded.micros)"
 
 _SELECT = "SELECT id, micros FROM uses WHERE uuid = ? AND namespace = ? AND branch = ?"
-#: What reading and writing the file raises.
-_UNREADABLE = (*SQLITE_ERRORS, OSError, UnusableError)
-#: Those of them that do not mean that the file is unusable.
-_TRANSIENT = (apsw.BusyError, apsw.FullError, apsw.NoMemError, OSError)
 _DROP = "DELETE FROM uses WHERE uuid = ? AND namespace = ? AND branch = ? AND id = ?"
 
 
-class UsageFile:
+class UsageFile(DerivedDatabase):
     """The uses of a store's records.
 
     Args:
@@ -45,10 +35,14 @@ class UsageFile:
         uuid: The uuid of the store.
     """
 
+    NAME, TABLES = "usage.db", _TABLES
+    STAYS_OPEN = False  # operations are rare, and a file that is not kept open can be deleted
+    WARNING = (
+        "the times when records were last used are lost: %s cannot be used (%s); eviction uses those of their writes"
+    )
+
     def __init__(self, folder: str | None, uuid: str) -> None:
-        self._path = None if folder is None else os.path.join(folder, "usage.db")
-        self._uuid = uuid
-        self._lock = threading.Lock()
+        super().__init__(folder, uuid)
         self._new: dict[Branch, dict[str, int]] = {}  # since the last call of `new`
         self._unwritten: dict[Branch, dict[str, int]] = {}
         self._in_memory: dict[Branch, dict[str, int]] = {}  # if there is no file
@@ -104,19 +98,16 @@ class UsageFile:
             return dict(self._in_memory.get(branch, {})) if self._path is None else self._read(branch)
 
     def _read(self, branch: Branch) -> dict[str, int]:
-        assert self._path is not None
-        try:
-            with closing(_connection(self._path)) as connection:
-                self._state[branch] = _state(self._path)  # before reading, so that a later write is noticed
-                rows = connection.execute(_SELECT, (self._uuid, *branch))
-                uses = dict(rows)
-                if not all(isinstance(each, str) and isinstance(when, int) for each, when in uses.items()):
-                    raise UnusableError("a row does not have an id and a time")
-                self._rows[branch] = len(uses)
-                return uses
-        except _UNREADABLE as error:
-            self._lost(error)
-            return {}
+        def read(connection: apsw.Connection) -> dict[str, int]:
+            self._state[branch] = _state(self._where)  # before reading, so that a later write is noticed
+            uses = dict(connection.execute(_SELECT, (self._uuid, *branch)))
+            if not all(isinstance(each, str) and isinstance(when, int) for each, when in uses.items()):
+                raise UnusableError("a row does not have an id and a time")
+            self._rows[branch] = len(uses)
+            return uses
+
+        nothing: dict[str, int] = {}
+        return self._use(read, nothing)
 
     def known(self, branch: Branch) -> int:
         """Return the number of uses found at the last read, without reading again."""
@@ -128,12 +119,17 @@ class UsageFile:
         with self._lock:
             for record_id in stale:
                 self._in_memory.get(branch, {}).pop(record_id, None)
-            if stale and self._path is not None:
-                try:
-                    with closing(_connection(self._path)) as connection, connection:
-                        connection.executemany(_DROP, [(self._uuid, *branch, record_id) for record_id in stale])
-                except _UNREADABLE as error:
-                    self._lost(error)
+            if stale:
+                self._write(_DROP, [(self._uuid, *branch, record_id) for record_id in stale])
+
+    def _write(self, statement: str, rows: Sequence[tuple[str | int, ...]]) -> None:
+        """Run a statement for each of the rows, in one transaction."""
+
+        def write(connection: apsw.Connection) -> None:
+            with connection:
+                connection.executemany(statement, rows)
+
+        self._use(write, None)
 
     def forget(self, branch: Branch, live: Container[str]) -> None:
         """Remove the buffered uses of records that are not in `live`."""
@@ -150,16 +146,11 @@ class UsageFile:
             Whether that is complete. False if others prevent it.
         """
         self.forget(branch, live)
-        if self._path is None or derived.identity(self._path) is None:
+        if self._identity() is None:
             return True
         self.keep_only(branch, live)
-        with self._lock:
-            try:
-                with closing(_connection(self._path)) as connection:
-                    return derived.purged(connection, rewrite=True)
-            except _UNREADABLE as error:
-                self._lost(error)
-                return not isinstance(error, _TRANSIENT)
+        purged_all = self._use(lambda connection: purged(connection, rewrite=True), False)
+        return purged_all or self._identity() is None
 
     def write(self, branch: Branch | None = None) -> None:
         """Write the buffered uses of a branch, or of all.
@@ -175,21 +166,12 @@ class UsageFile:
                 for each, uses in unwritten.items():
                     self._in_memory.setdefault(each, {}).update(uses)
                 return
-            try:
-                with closing(_connection(self._path)) as connection, connection:
-                    rows = [
-                        (self._uuid, *each, record_id, micros)
-                        for each, uses in unwritten.items()
-                        for record_id, micros in uses.items()
-                    ]
-                    connection.executemany(_INSERT, rows)
-            except _UNREADABLE as error:
-                self._lost(error)
-
-    def _lost(self, error: Exception) -> None:
-        _log.warning("the times when records were last used are lost (%s); eviction uses those of their writes", error)
-        if self._path is not None and not isinstance(error, _TRANSIENT):
-            derived.remove(self._path)
+            rows = [
+                (self._uuid, *each, record_id, micros)
+                for each, uses in unwritten.items()
+                for record_id, micros in uses.items()
+            ]
+            self._write(_INSERT, rows)
 
 
 def _state(path: str) -> tuple[int, ...]:
@@ -199,10 +181,3 @@ def _state(path: str) -> tuple[int, ...]:
     except OSError:
         return ()
     return facts.st_ino, facts.st_size, facts.st_mtime_ns
-
-
-def _connection(path: str) -> apsw.Connection:
-    """Open the file for one operation. Operations are rare, and a file that is not kept open can be deleted."""
-    connection = derived.connect(path, _TABLE, timeout_ms=1000)
-    connection.execute("PRAGMA synchronous = OFF")
-    return connection

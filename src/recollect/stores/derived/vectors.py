@@ -11,11 +11,8 @@ survives a kill of the process.
 from __future__ import annotations
 
 import logging
-import os
-import threading
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
 import apsw
 import numpy as np
@@ -30,13 +27,10 @@ from recollect.errors import (
     StoreIOError,
 )
 from recollect.ledger.commits import Branch
-from recollect.stores.derived import opening as derived
-from recollect.stores.derived.opening import UnusableError
+from recollect.stores.derived.database import DerivedDatabase, T, UnusableError, column, in_memory, purged, writing
 from recollect.stores.derived_protocols import Floats, VectorModel, keyed
 from recollect.stores.sqlite_base.errors import translated
-from recollect.stores.sqlite_base.snapshots import has_snapshot
 
-T = TypeVar("T")
 _log = logging.getLogger("recollect")
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -48,11 +42,8 @@ CREATE TABLE vectors (number INTEGER PRIMARY KEY AUTOINCREMENT, vectors INTEGER,
 CREATE TABLE reached (vectors INTEGER, branch TEXT, seq INTEGER, root BLOB,
                                     PRIMARY KEY (vectors, branch));
 """
-#: Changes with the tables: a file with another layout is emptied and filled again.
-_LAYOUT = "2"
 #: The layout in which digests had no key: they get one.
 _UNKEYED = "1"
-_NAME = "vectors.db"
 #: Number of vectors that are read at a time.
 _PAGE = 1000
 #: The number of the newest vector, and the highest number ever assigned; the limit is never reached in practice.
@@ -62,7 +53,7 @@ _MOST_NUMBER = 2**62
 _DIGEST_BYTES, _FLOAT_BYTES = 32, 4
 
 
-class VectorFile:
+class VectorFile(DerivedDatabase):
     """The vectors of a store.
 
     Args:
@@ -75,15 +66,15 @@ class VectorFile:
         life: Changes when vectors have been removed, so that readers know that they must start again.
     """
 
+    NAME, TABLES = "vectors.db", _TABLES
+    LAYOUT, CONTENTS = "2", ("reached", "vectors", "sets")
+    WAL = True
+    TIMEOUT_MS = 10_000
+    WARNING = "the vectors in %s cannot be used (%s); the texts must be embedded again"
+
     def __init__(self, folder: str | None, uuid: str, key: bytes, *, read_only: bool = False) -> None:
+        super().__init__(folder, uuid, read_only=read_only)
         self._key = key
-        self._path = ":memory:" if folder is None else os.path.join(folder, _NAME)
-        self._folder = folder
-        self._uuid = uuid
-        self._read_only = read_only
-        self._lock = threading.RLock()
-        self._connection: apsw.Connection | None = None
-        self._file: tuple[int, int] | None = None  # device and inode of the file that is open
         self._closed = False
         self.life = 0
 
@@ -112,20 +103,20 @@ class VectorFile:
             StoreError: Writing failed.
         """
         if self._read_only:
-            raise ReadOnlyStoreError(self._path, "it was opened for reading only")
+            raise ReadOnlyStoreError(self._where, "it was opened for reading only")
         for vector in vectors.values():
             assert len(vector) == model.dimension, "all vectors of a model must have its dimension"
             assert np.isfinite(vector).all(), "embedded() must pass on only finite vectors"
 
         def write(connection: apsw.Connection) -> None:
-            with derived.writing(connection):
+            with writing(connection):
                 stored = _asked(allowed) if admitted is None else admitted
                 keys = (model.name, model.dimension, namespace)
                 connection.execute("INSERT OR IGNORE INTO sets (model, dimension, namespace) VALUES (?, ?, ?)", keys)
                 number = self._set(connection, model, namespace)
                 for newest in connection.execute(_NEWEST).fetchone() or ():
                     # Otherwise SQLite would fail as if the disk were full.
-                    if newest is not None and _is(int, newest) > _MOST_NUMBER:
+                    if newest is not None and column(int, newest) > _MOST_NUMBER:
                         raise UnusableError("its numbers are used up")
                 connection.executemany(
                     "INSERT OR REPLACE INTO vectors (vectors, text, vector) VALUES (?, ?, ?)",
@@ -138,7 +129,7 @@ class VectorFile:
 
         allowed = wanted or vectors.keys
         admitted: Container[bytes] | None = None
-        if self._folder is not None:
+        if self._path is not None:
             self._do(write)
             return
         # In memory, `wanted` runs outside the lock: a reader of the store may wait for the lock, and `wanted` for it.
@@ -184,7 +175,7 @@ class VectorFile:
 
         def read(connection: apsw.Connection) -> list[tuple[VectorModel, int]]:
             rows = connection.execute(query, (namespace,))
-            return [(VectorModel(_is(str, name), _is(int, dimension)), count) for name, dimension, count in rows]
+            return [(VectorModel(column(str, name), column(int, dimension)), count) for name, dimension, count in rows]
 
         return self._do(read)
 
@@ -195,7 +186,7 @@ class VectorFile:
         def read(connection: apsw.Connection) -> tuple[int, bytes]:
             number = self._set(connection, model, branch.namespace)
             row = connection.execute(query, (number, branch.name)).fetchone()
-            return (_is(int, row[0]), _is(bytes, row[1])) if row else (0, b"")
+            return (column(int, row[0]), column(bytes, row[1])) if row else (0, b"")
 
         return self._do(read)
 
@@ -213,11 +204,11 @@ class VectorFile:
 
     def keep_only(self, namespace: str, wanted: Callable[[], Container[bytes]]) -> int:
         """Delete vectors of a namespace. See `derived_protocols.Vectors.keep_only`."""
-        if self._folder is not None and self._identity() is None:
+        if self._path is not None and self._identity() is None:
             return 0
 
         def write(connection: apsw.Connection) -> int:
-            with derived.writing(connection):
+            with writing(connection):
                 stays = _asked(wanted) if known is None else known
                 self.life += 1
                 own = "SELECT number, text FROM vectors WHERE vectors IN (SELECT number FROM sets WHERE namespace = ?)"
@@ -226,7 +217,7 @@ class VectorFile:
                 return len(others)
 
         known: Container[bytes] | None = None
-        if self._folder is not None:
+        if self._path is not None:
             return self._do(write)
         while True:  # in memory, `wanted` runs outside the lock, as in `put`
             newest, known = self._newest(), wanted()
@@ -239,14 +230,14 @@ class VectorFile:
 
     def purge(self) -> bool:
         """Remove what was erased also from the unused parts of the file. Return False if others prevent that."""
-        if self._folder is None or self._identity() is None:
+        if self._identity() is None:
             return True
-        return self._do(lambda connection: derived.purged(connection, rewrite=True))
+        return self._do(lambda connection: purged(connection, rewrite=True))
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            self._disconnect()
+            super().close()
 
     # The file
 
@@ -266,84 +257,59 @@ class VectorFile:
             if self._closed:
                 raise ClosedError("the memory")
             try:
-                with translated(self._path):
-                    return work(self._open())
+                try:
+                    return self._attempt(work)
+                except (DamagedStoreError, NotAStoreError, UnusableError) as error:
+                    _log.warning(self.WARNING, self._where, error.args[1] if isinstance(error, StoreError) else error)
+                    if self._read_only:
+                        self._pass_over()
+                    else:
+                        self._remove()
+                return self._attempt(work)
             except _WantedError as failed:  # the store failed, not this file
                 raise failed.error from failed.error.__cause__
-            except (DamagedStoreError, NotAStoreError, UnusableError) as error:
-                why = error.args[1] if isinstance(error, StoreError) else error
-                _log.warning("the vectors in %s cannot be used (%s); the texts must be embedded again", self._path, why)
-                if self._read_only:
-                    self._pass_over()
-                else:
-                    self._remove()
-            try:
-                with translated(self._path):
-                    return work(self._open())
-            except _WantedError as failed:
-                raise failed.error from failed.error.__cause__
             except UnusableError as error:
-                raise StoreIOError(self._path, str(error)) from error
+                raise StoreIOError(self._where, str(error)) from error
 
-    def _open(self) -> apsw.Connection:
-        """Return a connection to the current file. Raise StoreIOError if it cannot be opened."""
-        found = self._identity()
-        if self._connection is not None and found != self._file:
-            # Deleted, created, or recreated by another process: what was read from the old file is no longer valid.
-            self._disconnect()
-            self.life += 1
-        if self._connection is not None and self._folder is not None and has_snapshot(self._connection):
-            self._disconnect()  # a statement was left half-way: it would read the past
-        if self._connection is None:
-            if self._folder is None or (found is None and self._read_only):  # nothing exists that could be read
-                self._connection = derived.in_memory(_TABLES)
-            else:
-                try:
-                    self._connection = self._opened()
-                except OSError as error:
-                    raise StoreIOError(self._path, error.strerror or str(error)) from error
-            self._file = self._identity()
-        return self._connection
+    def _attempt(self, work: Callable[[apsw.Connection], T]) -> T:
+        with translated(self._where):
+            connection = self._current()
+            assert connection is not None
+            return work(connection)
 
     def _pass_over(self) -> None:
         """Treat the file as missing until another one takes its place."""
-        self._disconnect()
+        self._lose()
+        self._connection, self._file = in_memory(_TABLES), self._identity()
+
+    def _lose(self) -> None:
+        super()._lose()
         self.life += 1
-        self._connection, self._file = derived.in_memory(_TABLES), self._identity()
 
-    def _identity(self) -> tuple[int, int] | None:
-        """Return the identity of the file at the path; None if there is none, or in memory."""
-        return None if self._folder is None else derived.identity(self._path)
-
-    def _opened(self) -> apsw.Connection:
-        connection = derived.connect(self._path, _TABLES, read_only=self._read_only)
+    def _connect(self) -> apsw.Connection:
         try:
-            if self._read_only:
-                if self._is_ours(connection):
-                    return connection
-                copy = derived.in_memory(_TABLES)
-                if self._is_ours(connection, _UNKEYED):
-                    with copy.backup("main", connection, "main") as work:
-                        work.step(-1)
-                    self._give_key(copy)
-                connection.close()
-                return copy
-            # NORMAL: after a power cut the newest vectors may be missing; they are embedded again.
-            connection.execute("PRAGMA journal_mode = WAL").fetchall()  # fetched, or the statement would not finish
-            connection.execute("PRAGMA synchronous = NORMAL")
-            if not self._is_ours(connection):
-                with derived.writing(connection):
-                    unkeyed = self._is_ours(connection, _UNKEYED)
-                    if unkeyed:
-                        self._give_key(connection)
-                    elif not self._is_ours(connection):
-                        self._begin(connection)
-                if unkeyed:
-                    derived.purged(connection, rewrite=True)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+            return super()._connect()
+        except OSError as error:
+            raise StoreIOError(self._where, error.strerror or str(error)) from error
+
+    def _readable(self, connection: apsw.Connection) -> apsw.Connection:
+        if self._is_ours(connection):
+            return connection
+        copy = in_memory(_TABLES)
+        if self._is_ours(connection, _UNKEYED):
+            with copy.backup("main", connection, "main") as work:
+                work.step(-1)
+            self._give_key(copy)
+        connection.close()
+        return copy
+
+    def _begin(self, connection: apsw.Connection) -> bool:
+        unkeyed = self._is_ours(connection, _UNKEYED)
+        if unkeyed:
+            self._give_key(connection)
+        else:
+            super()._begin(connection)
+        return unkeyed
 
     def _give_key(self, connection: apsw.Connection) -> None:
         """Replace digests without a key."""
@@ -351,28 +317,7 @@ class VectorFile:
         connection.executemany(
             "UPDATE vectors SET text = ? WHERE number = ?", [(keyed(_digest(text), self._key), n) for n, text in rows]
         )
-        connection.execute("UPDATE about SET value = ? WHERE name = 'layout'", (_LAYOUT,)).fetchall()
-
-    def _is_ours(self, connection: apsw.Connection, layout: str = _LAYOUT) -> bool:
-        if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'about'").fetchone() is None:
-            return False  # a process died while it created the file
-        return dict(connection.execute("SELECT name, value FROM about")) == {"uuid": self._uuid, "layout": layout}
-
-    def _begin(self, connection: apsw.Connection) -> None:
-        connection.execute("DELETE FROM about; DELETE FROM reached; DELETE FROM vectors; DELETE FROM sets").fetchall()
-        connection.executemany("INSERT INTO about VALUES (?, ?)", [("uuid", self._uuid), ("layout", _LAYOUT)])
-
-    def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(apsw.Error):
-                connection.close()
-
-    def _remove(self) -> None:
-        self._disconnect()
-        self.life += 1
-        if self._folder is not None:
-            derived.remove(self._path)
+        connection.execute("UPDATE about SET value = ? WHERE name = 'layout'", (self.LAYOUT,)).fetchall()
 
 
 class _WantedError(Exception):
@@ -390,23 +335,15 @@ def _asked(wanted: Callable[[], T]) -> T:
         raise _WantedError(error) from error
 
 
-def _is(kind: type[T], value: Any) -> T:
-    """Return the value of a column. Raise UnusableError if its type is wrong: SQLite stores values of any type."""
-    if not isinstance(value, kind):
-        raise UnusableError(f"a column has {type(value).__name__} instead of {kind.__name__}")
-    return value
-
-
 def _digest(value: Any) -> bytes:
-    digest = _is(bytes, value)
+    digest = column(bytes, value)
     if len(digest) != _DIGEST_BYTES:
         raise UnusableError(f"a digest has {len(digest)} bytes")
-
     return digest
 
 
 def _vector(value: Any, model: VectorModel) -> Floats:
-    raw = _is(bytes, value)
+    raw = column(bytes, value)
     if len(raw) != model.dimension * _FLOAT_BYTES:
         raise UnusableError(f"a vector of {model.dimension} components has {len(raw)} bytes")
     vector = np.frombuffer(raw, dtype="<f4")
