@@ -28,7 +28,7 @@ _HOMES = {
     "engine.call_log": ("Call",),
     "engine.listeners": ("Subscription",),
     "engine.streams": ("CommitStream",),
-    "memory.streams": ("AsyncCommitStream", "AsyncSubscription"),
+    "memory.streams": ("AsyncSubscription",),
     "engine.write.drafts": ("Limits",),
     "engine.settings": ("Policies", "Quota"),
     "engine.results": ("Export", "Failed", "Hit", "Hits", "NamespaceHead", "Outcome", "RecordList", "Report", "Why"),

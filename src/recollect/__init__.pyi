@@ -43,7 +43,6 @@ from recollect.memory.context.values import Context as Context
 from recollect.memory.context.values import ContextItem as ContextItem
 from recollect.memory.manager.duplicates import DuplicateGroup as DuplicateGroup
 from recollect.memory.opening import open as open  # noqa: A004 - recollect.open is the name
-from recollect.memory.streams import AsyncCommitStream as AsyncCommitStream
 from recollect.memory.streams import AsyncSubscription as AsyncSubscription
 from recollect.operations import ABSENT as ABSENT
 from recollect.records.record import EntityId as EntityId

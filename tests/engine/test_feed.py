@@ -774,8 +774,8 @@ class TestAsyncStreams:
         async def run() -> None:
             async with recollect.AsyncMemory(memory).subscribe() as stream:
                 with pytest.raises(InvalidArgumentError, match="timeout"):
-                    await stream.wait(float("nan"))
-                assert await stream.wait(0) is None
+                    await stream.awaited(float("nan"))
+                assert await stream.awaited(0) is None
 
         asyncio.run(run())
         with memory.subscribe() as stream:

@@ -24,7 +24,7 @@ from recollect.memory.awaited import AsyncBatch, coroutines_of
 from recollect.records.record import FieldChanges, Fields
 
 PUBLIC = {
-    "ABSENT AsyncCommitStream AsyncMemory AsyncSubscription Backup Batch Call Change ChangedRecord CheckReport "
+    "ABSENT AsyncMemory AsyncSubscription Backup Batch Call Change ChangedRecord CheckReport "
     "Commit CommitStream Compacted Consolidated Context ContextItem Deviation Difference DuplicateGroup "
     "EntityId Erased Export Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome Policies Quota Record "
     "RecordId RecordList RecordVersion RecollectError RecollectWarning Report RescueReport Replayed Restored Snapshot "
@@ -62,7 +62,6 @@ def test_every_public_call_is_documented() -> None:
         recollect.Record,
         recollect.Subscription,
         recollect.CommitStream,
-        recollect.AsyncCommitStream,
         recollect.AsyncSubscription,
     )
     members: list[tuple[Any, str, Any]] = [(owner, *member) for owner in owners for member in inspect.getmembers(owner)]

@@ -211,7 +211,7 @@ class NamespaceCalls(Histories):
         if since is not None:
             Changes(since=since)  # checks it
         log = self._executor.log(self._branch, self._scope)
-        return CommitStream(log, log.start(since), self._executor.feed)
+        return CommitStream(log, since, self._executor.feed).start()
 
     def wait(self, since: int | str, timeout: float = 60.0) -> bool:
         """Wait until there is a commit after a cursor, and return whether there is one.

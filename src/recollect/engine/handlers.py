@@ -272,7 +272,7 @@ def _at(core: Core, place: Place, operation: At) -> Any:
 
 def _wait(core: Core, place: Place, operation: Wait) -> bool:
     log = core.log(place.branch, place.scope)
-    with CommitStream(log, log.start(operation.since), core.feed) as stream:
+    with CommitStream(log, operation.since, core.feed) as stream:
         return stream.wait(operation.timeout) is not None
 
 

@@ -27,6 +27,7 @@ from recollect.calls.calls import Calls
 from recollect.calls.history import Target
 from recollect.common.uncopied import Uncopied
 from recollect.engine.results import NamespaceHead
+from recollect.engine.streams import CommitStream
 from recollect.errors import ClosedError, InvalidArgumentError
 from recollect.facets.glossary.glossary import Glossary
 from recollect.facets.keyed.keyed import Keyed
@@ -43,7 +44,7 @@ from recollect.memory.coroutines import (
     SdrCoroutines,
 )
 from recollect.memory.memory import Memory
-from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
+from recollect.memory.streams import AsyncSubscription
 from recollect.memory.tools import ToolSet
 from recollect.models.embedding.base import Embedder
 from recollect.operations import Changes, ReadHead, Wait, check_count
@@ -176,7 +177,7 @@ class AsyncMemory(_CallsWrapper[Memory], MemoryCoroutines):
         """
         return AsyncSubscription(await _awaited(Memory.listen)(self, callback, since=since), self._pool)
 
-    def subscribe(self, *, since: int | str | None = None) -> AsyncCommitStream:
+    def subscribe(self, *, since: int | str | None = None) -> CommitStream:
         """Return an asynchronous iterator over the commits that waits for the next one. See `Memory.subscribe`.
 
             async with memory.subscribe(since=cursor) as commits:
@@ -191,7 +192,7 @@ class AsyncMemory(_CallsWrapper[Memory], MemoryCoroutines):
         if since is not None:
             Changes(since=since)  # checks it
             log.seq(since)  # raises if it is not a cursor of this memory
-        return AsyncCommitStream(log, since, memory._executor.feed, self._pool)
+        return CommitStream(log, since, memory._executor.feed, self._pool)
 
     async def wait(self, since: int | str, timeout: float = 60.0) -> bool:
         """Wait until there is a commit after a cursor, and return whether there is one. See `Memory.wait`.
@@ -200,7 +201,7 @@ class AsyncMemory(_CallsWrapper[Memory], MemoryCoroutines):
         """
         Wait(since=since, timeout=timeout)  # checks the arguments
         async with self.subscribe(since=since) as commits:
-            return await commits.wait(timeout) is not None
+            return await commits.awaited(timeout) is not None
 
     async def root(self) -> str:
         """Return the root hash of all records in the namespace. See `Memory.root`."""

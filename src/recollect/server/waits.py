@@ -74,7 +74,7 @@ class Waits:
                 yield None
         async with self._memory(place).subscribe(since=since) as stream:
             while not stream.closed and not self._stopped.is_set():
-                yield await self._unless_stopped(stream.wait(idle_s))
+                yield await self._unless_stopped(stream.awaited(idle_s))
 
     def stop(self) -> None:
         """End all waits and streams of commits, because the server stops."""

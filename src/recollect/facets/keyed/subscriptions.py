@@ -6,18 +6,14 @@ and it learns how many events it missed, and after which one.
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from recollect.arguments.checks import is_number
+from recollect.common.wakeups import Wakeup
 from recollect.errors import InvalidArgumentError
 from recollect.facets.keyed.values import EVENT_KINDS, Event, EventKind
-
-if TYPE_CHECKING:
-    import asyncio
 
 #: Default number of events in a queue.
 QUEUE = 1024
@@ -69,8 +65,7 @@ class KeySubscription:
         self._last = since  # the seq before the first event that was missed
         self._end = end
         self._closed = False
-        self._changed = threading.Condition()
-        self._waiting: dict[asyncio.Future[None], asyncio.AbstractEventLoop] = {}  # in the order in which they came
+        self._changed = Wakeup()
 
     @property
     def closed(self) -> bool:
@@ -92,7 +87,7 @@ class KeySubscription:
                 self._missed += 1
             else:
                 self._queue.append(event)
-            self._wake()
+            self._changed.notify_all()
 
     def take(self) -> Event | Missed | None:
         """Return the next event, or how many were missed; None if there is none now."""
@@ -119,7 +114,7 @@ class KeySubscription:
             if self._closed:
                 return
             self._closed = True
-            self._wake()
+            self._changed.notify_all()
         self._end(self)
 
     def _taken(self) -> Event | Missed | None:
@@ -129,13 +124,6 @@ class KeySubscription:
             missed, self._missed = Missed(self._missed, self._last), 0
             return missed
         return None
-
-    def _wake(self) -> None:
-        self._changed.notify_all()
-        waiting, self._waiting = self._waiting, {}
-        for future, loop in waiting.items():
-            with suppress(RuntimeError):  # the loop is closed, and with it who waited
-                loop.call_soon_threadsafe(_set, future)
 
     def __iter__(self) -> KeySubscription:
         return self
@@ -156,34 +144,16 @@ class KeySubscription:
         return self
 
     async def __anext__(self) -> Event | Missed:
-        import asyncio  # only for those who await
-
-        loop = asyncio.get_running_loop()
-        while True:
-            with self._changed:
-                event = self._taken()
-                if event is not None:
-                    return event
-                if self._closed:
-                    raise StopAsyncIteration
-                future = loop.create_future()
-                self._waiting[future] = loop
-            try:
-                await future
-            finally:
-                with self._changed:
-                    self._waiting.pop(future, None)
+        event = await self._changed.awaited(lambda: self._taken() or self._closed)
+        if isinstance(event, bool):
+            raise StopAsyncIteration
+        return event
 
     async def __aenter__(self) -> KeySubscription:
         return self
 
     async def __aexit__(self, *error: object) -> None:
         self.close()
-
-
-def _set(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
 
 
 def checked_kinds(kinds: object) -> frozenset[EventKind]:
