@@ -1,14 +1,12 @@
 """Pre-filtering: a superset and a subset of the documents that match a filter, computed from the index alone.
 
-Each filter has two bounds, as in SQL (`stores.sqlite.filters`): the upper bound contains every matching document and
-perhaps others; the lower bound contains only matching documents and perhaps not all. So negation (`~`) turns one into
-the other, and conditions that the index cannot evaluate only make the bounds wider.
+They are the bounds of the filter (`filters.bounds`); the index cannot evaluate every condition.
 """
 
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,12 +20,12 @@ from recollect.engine.index.filter_terms import (
     value_term,
 )
 from recollect.engine.scope import Scope
+from recollect.filters.bounds import BoundsOf
 from recollect.filters.tree import (
     LINK_FIELDS,
     AllOf,
     AnyOf,
     Custom,
-    Everything,
     Filter,
     Has,
     ImportanceAtLeast,
@@ -83,20 +81,30 @@ def bounds(where: Filter, view: WordView) -> Bounds:
     Cost:
         O(documents) bytes per condition: one comparison of a column, or the postings of a filter term.
     """
-    match where:
-        case Everything():
-            return _exactly(np.ones(view.table.count, dtype=np.bool_))
-        case Nothing():
-            return _exactly(np.zeros(view.table.count, dtype=np.bool_))
-        case AllOf() | AnyOf():
-            return _joined(where, view)
-        case Not():
-            return _negated(bounds(where.part, view))
-        case Meta() if where.test != "has":
+    upper, lower = _DocumentBounds(view).of(where)
+    if isinstance(upper, bool) and upper is lower:
+        return _exactly(np.full(view.table.count, upper, dtype=np.bool_))
+    return Bounds(None if isinstance(upper, bool) else upper, None if isinstance(lower, bool) else lower)
+
+
+class _DocumentBounds(BoundsOf[Flags]):
+    """Bounds among the documents of a view."""
+
+    def __init__(self, view: WordView) -> None:
+        self._view = view
+
+    def condition(self, where: Filter) -> tuple[Flags | bool, Flags | bool]:
+        if isinstance(where, Meta) and where.test != "has":
             term = value_term(where.key, where.value) if where.test == "equals" else None
-            return Bounds(view.having([term or key_term(where.key)]), None)
-    limits = _exact_flags(where, view)
-    return UNBOUNDED if limits is None else _exactly(limits)
+            return self._view.having([term or key_term(where.key)]), False
+        exact = _exact_flags(where, self._view)
+        return (True, False) if exact is None else (exact, exact)
+
+    def join(self, every: bool, one: Flags, other: Flags) -> Flags:
+        return one & other if every else one | other
+
+    def negate(self, part: Flags) -> Flags:
+        return ~part
 
 
 def index_helps(where: Filter) -> bool:
@@ -197,54 +205,8 @@ def in_parts(where: Filter, limits: Bounds, view: WordView) -> list[Filter]:
     return [as_ids(where, limits, view)]
 
 
-def _exactly(flags: Flags | None) -> Bounds:
+def _exactly(flags: Flags) -> Bounds:
     return Bounds(flags, flags)
-
-
-def _negated(part: Bounds) -> Bounds:
-    upper = None if part.lower is None else ~part.lower
-    lower = upper if part.exact else None if part.upper is None else ~part.upper
-    return Bounds(upper, lower)
-
-
-def _joined(where: AllOf | AnyOf, view: WordView) -> Bounds:
-    """Return the bounds of several conditions, evaluated one after the other to save memory: there may be thousands."""
-    upper = lower = _Joined(np.logical_and if isinstance(where, AllOf) else np.logical_or)
-    for part in where.parts:
-        limits = bounds(part, view)
-        if lower is upper and not limits.exact:  # from here on they differ
-            lower = upper.copy()
-        if lower is not upper:
-            lower.add(limits.lower)
-        upper.add(limits.upper)
-    if lower is upper:
-        return _exactly(upper.flags)
-    # One known condition bounds a conjunction from above, and a disjunction from below.
-    if isinstance(where, AllOf):
-        return Bounds(upper.flags, lower.flags if lower.all_known else None)
-    return Bounds(upper.flags if upper.all_known else None, lower.flags)
-
-
-class _Joined:
-    """Flags combined by AND or OR. Unknown flags (None) are ignored and noted in `all_known`."""
-
-    def __init__(self, join: Any) -> None:
-        self.flags: Flags | None = None
-        self.all_known = True
-        self._join = join
-
-    def copy(self) -> _Joined:
-        copy = _Joined(self._join)
-        copy.flags, copy.all_known = None if self.flags is None else self.flags.copy(), self.all_known
-        return copy
-
-    def add(self, flags: Flags | None) -> None:
-        if flags is None:
-            self.all_known = False
-        elif self.flags is None:
-            self.flags = flags.copy()  # the same array may be both bounds of a part
-        else:
-            self._join(self.flags, flags, out=self.flags)
 
 
 def _exact_flags(where: Filter, view: WordView) -> Flags | None:

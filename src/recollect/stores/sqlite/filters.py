@@ -1,9 +1,7 @@
 """Filters as SQL: bounds of a filter for stores that have columns for some fields.
 
-Each filter has two conditions: an upper bound, true for every record that matches and possibly for more, and a lower
-bound, true only for records that match and possibly not for all of them. A condition that SQL cannot express is 1 in
-the upper bound and 0 in the lower one. `NOT` therefore swaps the bounds, and a custom predicate only widens them.
-Inside a `NOT` every condition is made true or false, never NULL, so that a missing value means the same as in Python.
+A condition that SQL cannot express is 1 in the upper bound and 0 in the lower one (`filters.bounds`). Inside a `NOT`
+every condition is made true or false, never NULL, so that a missing value means the same as in Python.
 
 SQLite limits the number of values in a statement and the depth of an expression. The values of the whole filter are
 counted, and a part that exceeds the limit is treated as one that SQL cannot express.
@@ -11,9 +9,11 @@ counted, and a part that exceeds the limit is treated as one that SQL cannot exp
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any, NamedTuple
 
-from recollect.filters.tree import AllOf, AnyOf, Everything, Filter, Has, ImportanceAtLeast, Is, Not, Nothing, Time
+from recollect.filters.bounds import BoundsOf
+from recollect.filters.tree import AllOf, AnyOf, Filter, Has, ImportanceAtLeast, Is, Not, Time
 from recollect.records.codec import microseconds
 from recollect.stores.base import FIELDS_WITHOUT_COLUMN
 
@@ -23,10 +23,11 @@ MOST_VALUES = 500
 
 
 class Sql(NamedTuple):
-    """An SQL condition and its parameters."""
+    """An SQL condition and its parameters; and, if it needs parentheses, the word that joins its parts."""
 
     text: str
     parameters: tuple[Any, ...] = ()
+    joined_by: str = ""
 
 
 class SqlBounds(NamedTuple):
@@ -50,7 +51,7 @@ def bounds(where: Filter) -> SqlBounds:
     """
     sizes: dict[int, int] = {}
     if _size(where, sizes) <= MOST_VALUES:
-        return _bounds(where)
+        return SqlBounds(*map(_closed, _ColumnBounds().of(where)))
     if not isinstance(where, AllOf):
         return SqlBounds(TRUE, FALSE)
     chosen: set[int] = set()
@@ -60,8 +61,8 @@ def bounds(where: Filter) -> SqlBounds:
         if room < 0:
             break
         chosen.add(number)
-    parts = [_bounds(part) for number, part in enumerate(where.parts) if number in chosen]
-    return SqlBounds(_joined("AND", [part.upper for part in parts]), FALSE)
+    fitting = AllOf(tuple(part for number, part in enumerate(where.parts) if number in chosen))
+    return SqlBounds(_closed(_ColumnBounds().of(fitting)[0]), FALSE)
 
 
 def _size(where: Filter, sizes: dict[int, int]) -> int:
@@ -85,21 +86,18 @@ def _size(where: Filter, sizes: dict[int, int]) -> int:
     return size
 
 
-def _bounds(where: Filter) -> SqlBounds:
-    """Return the bounds of a filter that fits into a statement."""
-    if isinstance(where, Everything):
-        return SqlBounds(TRUE, TRUE)
-    if isinstance(where, Nothing):
-        return SqlBounds(FALSE, FALSE)
-    if isinstance(where, AllOf | AnyOf):
-        word = "AND" if isinstance(where, AllOf) else "OR"
-        parts = [_bounds(part) for part in where.parts]
-        return SqlBounds(_joined(word, [part.upper for part in parts]), _joined(word, [part.lower for part in parts]))
-    if isinstance(where, Not):
-        inner = _bounds(where.part)
-        return SqlBounds(_negated(inner.lower), _negated(inner.upper))
-    exact = _exact(where)
-    return SqlBounds(exact, exact) if exact else SqlBounds(TRUE, FALSE)
+class _ColumnBounds(BoundsOf[Sql]):
+    """Bounds on the columns of `heads`."""
+
+    def condition(self, where: Filter) -> tuple[Sql | bool, Sql | bool]:
+        exact = _exact(where)
+        return (exact, exact) if exact else (True, False)
+
+    def join(self, every: bool, one: Sql, other: Sql) -> Sql:
+        return _joined("AND" if every else "OR", one, other)
+
+    def negate(self, part: Sql) -> Sql:
+        return Sql(f"NOT coalesce({part.text}, 0)", part.parameters)
 
 
 def _exact(where: Filter) -> Sql | None:
@@ -118,23 +116,18 @@ def _exact(where: Filter) -> Sql | None:
             parts.append(Sql(f"h.time {'>' if where.test == 'after' else '>='} ?", (microseconds(where.start),)))
         if where.end is not None:
             parts.append(Sql(f"h.time {'<' if where.test == 'before' else '<='} ?", (microseconds(where.end),)))
-        return _joined("AND", parts)
+        return reduce(lambda one, other: _joined("AND", one, other), parts)
     return None
 
 
-def _joined(word: str, parts: list[Sql]) -> Sql:
-    """Join conditions with AND or OR, simplifying those that are constant."""
-    decisive, neutral = (FALSE, TRUE) if word == "AND" else (TRUE, FALSE)
-    parts = [part for part in parts if part.text != neutral.text]
-    if any(part.text == decisive.text for part in parts):
-        return decisive
-    if len(parts) <= 1:
-        return parts[0] if parts else neutral
-    text = f" {word} ".join(part.text for part in parts)
-    return Sql(f"({text})", tuple(value for part in parts for value in part.parameters))
+def _joined(word: str, one: Sql, other: Sql) -> Sql:
+    """Join conditions with AND or OR. Equal words share their parentheses: SQLite limits the depth of these."""
+    texts = [each.text if each.joined_by in ("", word) else f"({each.text})" for each in (one, other)]
+    return Sql(f" {word} ".join(texts), one.parameters + other.parameters, word)
 
 
-def _negated(part: Sql) -> Sql:
-    if part.text in ("0", "1"):
-        return TRUE if part.text == "0" else FALSE
-    return Sql(f"NOT coalesce({part.text}, 0)", part.parameters)
+def _closed(part: Sql | bool) -> Sql:
+    """Return a condition that can be part of any other one."""
+    if isinstance(part, bool):
+        return TRUE if part else FALSE
+    return Sql(f"({part.text})", part.parameters) if part.joined_by else part
