@@ -26,9 +26,8 @@ _HOMES = {
     "memory.context.values": ("Context", "ContextItem"),
     "client": ("connect",),
     "engine.call_log": ("Call",),
-    "engine.listeners": ("Subscription",),
+    "engine.listeners": ("AsyncSubscription", "Subscription"),
     "engine.streams": ("CommitStream",),
-    "memory.streams": ("AsyncSubscription",),
     "engine.write.drafts": ("Limits",),
     "engine.settings": ("Policies", "Quota"),
     "engine.results": ("Export", "Failed", "Hit", "Hits", "NamespaceHead", "Outcome", "RecordList", "Report", "Why"),
@@ -51,10 +50,9 @@ _HOMES = {
         "Restored",
     ),
     "ledger.verifying": ("verify",),
-    "stores.values": ("Backup",),
+    "stores.values": ("Backup", "CheckReport", "Compacted"),
     "stores.maintenance.migrate": ("Migrated", "migrate"),
     "stores.maintenance.rescue": ("RescueReport", "rescue"),
-    "stores.reports": ("CheckReport", "Compacted"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = sorted(["__version__", *_HOME_OF])

@@ -13,6 +13,7 @@ from recollect.engine.history_results import Erased as Erased
 from recollect.engine.history_results import RecordVersion as RecordVersion
 from recollect.engine.history_results import Replayed as Replayed
 from recollect.engine.history_results import Restored as Restored
+from recollect.engine.listeners import AsyncSubscription as AsyncSubscription
 from recollect.engine.listeners import Subscription as Subscription
 from recollect.engine.results import Export as Export
 from recollect.engine.results import Failed as Failed
@@ -43,7 +44,6 @@ from recollect.memory.context.values import Context as Context
 from recollect.memory.context.values import ContextItem as ContextItem
 from recollect.memory.manager.duplicates import DuplicateGroup as DuplicateGroup
 from recollect.memory.opening import open as open  # noqa: A004 - recollect.open is the name
-from recollect.memory.streams import AsyncSubscription as AsyncSubscription
 from recollect.operations import ABSENT as ABSENT
 from recollect.records.record import EntityId as EntityId
 from recollect.records.record import Record as Record
@@ -53,9 +53,9 @@ from recollect.stores.maintenance.migrate import Migrated as Migrated
 from recollect.stores.maintenance.migrate import migrate as migrate
 from recollect.stores.maintenance.rescue import RescueReport as RescueReport
 from recollect.stores.maintenance.rescue import rescue as rescue
-from recollect.stores.reports import CheckReport as CheckReport
-from recollect.stores.reports import Compacted as Compacted
 from recollect.stores.values import Backup as Backup
+from recollect.stores.values import CheckReport as CheckReport
+from recollect.stores.values import Compacted as Compacted
 
 __version__: str
 __all__: list[str]

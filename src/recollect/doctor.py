@@ -22,9 +22,9 @@ from recollect.memory.opening import open as open_memory
 from recollect.models.embedding.base import Unusable, embedded
 from recollect.models.embedding.environment import embedder_of_environment, ignored_variable
 from recollect.operations import Recall
-from recollect.stores.reports import CheckReport
 from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.schema import FORMAT
+from recollect.stores.values import CheckReport
 from recollect.text.unicode import UNICODE_VERSION
 
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.ledger.descent import BrokenTrieError, descend
 from recollect.ledger.merkle import (
     EMPTY,
     Child,
@@ -21,6 +20,7 @@ from recollect.ledger.merkle import (
     path_of,
     update,
 )
+from recollect.ledger.proofs import BrokenTrieError, descend
 
 
 class Kept:

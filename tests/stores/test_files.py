@@ -32,7 +32,7 @@ from recollect.errors import (
 )
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Branch
-from recollect.stores.sqlite.paging import rest
+from recollect.stores.sqlite.filters import rest
 from recollect.stores.sqlite.schema import APPLICATION_ID, TABLES
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base.checksums import connect

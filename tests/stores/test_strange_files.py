@@ -31,7 +31,7 @@ from recollect.stores.derived import database as derived
 from recollect.stores.derived.segment_files import _decoded, _encoded
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite_base import checksums
-from recollect.stores.sqlite_base import structure as sqlite_tables
+from recollect.stores.sqlite_base import connections as sqlite_tables
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 #: Far longer than anything here takes: what waits for ever fails after it.

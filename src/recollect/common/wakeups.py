@@ -1,4 +1,4 @@
-"""A condition that threads wait for, and tasks of asyncio, which need no thread for it."""
+"""What tasks of asyncio wait for without blocking the event loop: a condition, which needs no thread, and a call."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
+from recollect.errors import ClosedError
+
 if TYPE_CHECKING:
     import asyncio
+    from concurrent.futures import Executor
 
 T = TypeVar("T")
 
@@ -48,3 +51,18 @@ class Wakeup(threading.Condition):
 def _set(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
+
+
+async def in_pool(pool: Executor | None, call: Callable[[], T]) -> T:
+    """Run a call in a pool of threads; None: in that of the event loop.
+
+    Raises:
+        ClosedError: The pool is shut down.
+    """
+    import asyncio
+
+    try:
+        future = asyncio.get_running_loop().run_in_executor(pool, call)
+    except RuntimeError as error:
+        raise ClosedError("the memory") from error
+    return await future

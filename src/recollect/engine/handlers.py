@@ -61,8 +61,7 @@ from recollect.operations import (
     Wait,
 )
 from recollect.stores.old_roots import trim
-from recollect.stores.reports import CheckReport, Compacted
-from recollect.stores.values import Backup
+from recollect.stores.values import Backup, CheckReport, Compacted
 
 T = TypeVar("T")
 #: Maximum number of bytes, as JSON, that the reads of a batch return together, where its caller limits them: they are

@@ -9,13 +9,13 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from recollect.common.uncopied import Uncopied
-from recollect.common.wakeups import Wakeup
+from recollect.common.wakeups import Wakeup, in_pool
 from recollect.engine.feed import PAGE, CommitLog, Feed
 from recollect.errors import ClosedError
 from recollect.ledger.commits import Branch, Commit
@@ -24,8 +24,6 @@ from recollect.operations import check_timeout
 if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import Executor
-
-T = TypeVar("T")
 
 
 class CommitStream(Uncopied):
@@ -212,21 +210,6 @@ class CommitStream(Uncopied):
             # A loop that is left early drops the stream without closing it.
             weakref.finalize(self, self._feed.abandon, self._waiter).atexit = False
             return True
-
-
-async def in_pool(pool: Executor | None, call: Callable[[], T]) -> T:
-    """Run a call in a pool of threads; None: in that of the event loop.
-
-    Raises:
-        ClosedError: The pool is shut down.
-    """
-    import asyncio
-
-    try:
-        future = asyncio.get_running_loop().run_in_executor(pool, call)
-    except RuntimeError as error:
-        raise ClosedError("the memory") from error
-    return await future
 
 
 class _Waiter:

@@ -1,4 +1,4 @@
-"""Proofs as plain JSON: what a root or the head of a log commits to.
+"""Proofs as plain JSON: what a root or the head of a log commits to, and the way down the trie that they show.
 
 A proof states that a record is present in a version, that an id is absent, or that one log extends another. It is a
 dictionary of texts, integers and lists, with hashes in lowercase hex. `ledger.verifying` verifies it, and
@@ -7,18 +7,79 @@ docs/proofs.md specifies it byte by byte.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
-from recollect.ledger.descent import Descent
 from recollect.ledger.entries import LogEntry
 from recollect.ledger.log_tree import head_of
-from recollect.ledger.merkle import EMPTY, path_of
+from recollect.ledger.merkle import EMPTY, Child, Leaf, Page, Root, decode_page, node_hash, path_of
 
 #: A proof: a dictionary that `json.dumps` writes.
 Proof: TypeAlias = dict[str, Any]
 #: The kinds of proofs, with the number of their form.
 PRESENCE, ABSENCE, CONSISTENCY = (f"recollect/{name}/1" for name in ("presence", "absence", "consistency"))
+#: A node of the binary trie: empty, the only leaf below it, or the hash of more.
+_Node: TypeAlias = Leaf | bytes | None
+#: A slot of a page may also be a child.
+_Slot: TypeAlias = _Node | Child
+
+
+class BrokenTrieError(Exception):
+    """The pages of a trie do not have the hashes that lead to them, or cannot be read."""
+
+
+class Descent(NamedTuple):
+    """The way from a root to where the path of an id ends.
+
+    Attributes:
+        siblings: The hash of the other side at each level, from the root down.
+        leaf: The leaf at the end, of the id itself or of another one; None if nothing is there.
+    """
+
+    siblings: tuple[bytes, ...]
+    leaf: Leaf | None
+
+
+def descend(root: Root, path: bytes, node: Callable[[int], bytes]) -> Descent:
+    """Follow a path down from a root.
+
+    Args:
+        root: The root.
+        path: The path of an id.
+        node: Returns a page (`merkle.Pages.node`).
+
+    Raises:
+        BrokenTrieError: A page is damaged.
+
+    Cost:
+        Reads about log16(n) pages and hashes each of them again.
+    """
+    siblings: list[bytes] = []
+    child = Child(root.hash, root.page)
+    if not child.page:
+        return Descent((), None)
+    for depth in range(2 * len(path)):
+        try:
+            page = decode_page(node(child.page))
+        except ValueError as error:
+            raise BrokenTrieError(f"page {child.page} of the Merkle trie cannot be read") from error
+        nodes = _inner_nodes(page)
+        if _hash_of(nodes[1]) != child.hash:
+            raise BrokenTrieError(f"page {child.page} of the Merkle trie does not have the hash that leads to it")
+        slot = path[depth >> 1] >> (0 if depth & 1 else 4) & 15
+        at = 1
+        for shift in (3, 2, 1, 0):
+            here = nodes[at]
+            if here is None or isinstance(here, Leaf):
+                return Descent(tuple(siblings), here)
+            side = 2 * at + (slot >> shift & 1)
+            siblings.append(_hash_of(nodes[side ^ 1]))
+            at = side
+        end = page[slot]
+        if not isinstance(end, Child):
+            return Descent(tuple(siblings), end)
+        child = end
+    raise BrokenTrieError("the Merkle trie is deeper than a path")
 
 
 def presence(
@@ -92,3 +153,23 @@ def consistency(old: tuple[int, bytes], new: tuple[int, bytes], path: Sequence[b
         {"size": size, "hash": tree.hex(), "head": head_of(size, tree).hex()} for size, tree in (old, new)
     )
     return {"proof": CONSISTENCY, "old": old_log, "new": new_log, "path": [each.hex() for each in path]}
+
+
+def _inner_nodes(page: Page) -> list[_Slot]:
+    """Return the binary trie of a page: node `n` has the sides `2n` and `2n + 1`, and 16 to 31 are the slots."""
+    nodes: list[_Slot] = [*[None] * 16, *page]
+    for at in range(15, 0, -1):
+        zero, one = nodes[2 * at], nodes[2 * at + 1]
+        if zero is None and (one is None or isinstance(one, Leaf)):
+            nodes[at] = one
+        elif one is None and isinstance(zero, Leaf):
+            nodes[at] = zero
+        else:
+            nodes[at] = node_hash(_hash_of(zero), _hash_of(one))
+    return nodes
+
+
+def _hash_of(node: _Slot) -> bytes:
+    if node is None:
+        return EMPTY
+    return node if isinstance(node, bytes) else node.hash

@@ -26,6 +26,7 @@ from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls
 from recollect.calls.history import Target
 from recollect.common.uncopied import Uncopied
+from recollect.engine.listeners import AsyncSubscription
 from recollect.engine.results import NamespaceHead
 from recollect.engine.streams import CommitStream
 from recollect.errors import ClosedError, InvalidArgumentError
@@ -44,7 +45,6 @@ from recollect.memory.coroutines import (
     SdrCoroutines,
 )
 from recollect.memory.memory import Memory
-from recollect.memory.streams import AsyncSubscription
 from recollect.memory.tools import ToolSet
 from recollect.models.embedding.base import Embedder
 from recollect.operations import Changes, ReadHead, Wait, check_count

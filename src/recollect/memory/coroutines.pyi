@@ -38,8 +38,7 @@ from recollect.operations import MONTH_S, IfExists, MinConfidence, OnError, Oper
 from recollect.policies import CATEGORIES, Level
 from recollect.records.factories import DEFAULT_IMPORTANCE, UNKNOWN_TYPE
 from recollect.records.record import FieldChanges, Fields, Instant, Record
-from recollect.stores.reports import CheckReport, Compacted
-from recollect.stores.values import Backup
+from recollect.stores.values import Backup, CheckReport, Compacted
 
 class MemoryCoroutines:
     """The calls of `Memory`, as coroutines."""

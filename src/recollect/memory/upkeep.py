@@ -27,8 +27,7 @@ from recollect.operations import (
     WhenFull,
 )
 from recollect.policies import CATEGORIES, Level
-from recollect.stores.reports import CheckReport, Compacted
-from recollect.stores.values import Backup
+from recollect.stores.values import Backup, CheckReport, Compacted
 
 
 @all_named

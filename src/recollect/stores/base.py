@@ -20,8 +20,7 @@ from recollect.ledger.merkle import Live, Root
 from recollect.records.record import Record
 from recollect.stores.derived_protocols import Derived
 from recollect.stores.ordering import SortKey
-from recollect.stores.reports import CheckReport
-from recollect.stores.values import Backup, Capabilities, Resolved, Tally, Trimmed, Untrimmed, Version
+from recollect.stores.values import Backup, Capabilities, CheckReport, Resolved, Tally, Trimmed, Untrimmed, Version
 
 #: Optional fields of a record for which stores have no column: only its payload has them.
 FIELDS_WITHOUT_COLUMN = ("pinned", "valid_from", "valid_to", *LINK_FIELDS)

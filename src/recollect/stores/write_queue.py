@@ -6,7 +6,7 @@ committed; the last thread commits for all of them. A thread that finds no other
 module controls the write lock and passes on the outcome; `stores.sqlite` writes and commits.
 
 An interruption (Ctrl-C) can strike between any two steps of a thread, including its cleanup. A waiting thread therefore
-polls whether the thread it waits for is still inside its block, and cleans up in its place if it is not.
+polls whether the thread it waits for is still inside its block (`ended`), and cleans up in its place if it is not.
 """
 
 from __future__ import annotations
@@ -17,19 +17,36 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, suppress
-from typing import TypeVar
+from contextlib import AbstractContextManager, contextmanager, suppress
+from types import GeneratorType
+from typing import Any, TypeAlias, TypeVar
 
 from recollect.errors import RecollectError
-from recollect.stores.interruptible import Steps, ended, watched
 
 #: Maximum number of threads that share a transaction.
 MAX_SHARING = 64
 #: Interval at which a waiting thread polls, in case it was not woken.
 POLL_S = 0.1
-
-
 T = TypeVar("T")
+#: A handle of a block: a weak reference to its generator.
+Steps: TypeAlias = "weakref.ref[GeneratorType[Any, Any, Any]]"
+
+
+def watched(steps: Generator[T, None, None]) -> tuple[AbstractContextManager[T], Steps]:
+    """Return the context manager of a generator, and the handle with which `ended` detects the end of its block."""
+    assert isinstance(steps, GeneratorType)
+    return _block(steps), weakref.ref(steps)
+
+
+@contextmanager
+def _block(steps: Generator[T, None, None]) -> Generator[T, None, None]:
+    return steps  # created by the caller, so that there is an object to watch
+
+
+def ended(steps: Steps) -> bool:
+    """Return whether the block is over, however it ended."""
+    generator = steps()
+    return generator is None or generator.gi_frame is None
 
 
 class Shared:

@@ -14,8 +14,7 @@ from recollect.errors import StoreError, StoreFullError
 from recollect.ledger.commits import Branch
 from recollect.stores.base import Store, Transaction, View
 from recollect.stores.derived_protocols import Derived
-from recollect.stores.reports import CheckReport
-from recollect.stores.values import Backup
+from recollect.stores.values import Backup, CheckReport
 
 STEPS = ("put", "drop", "add_node", "append", "erase", "redact")
 

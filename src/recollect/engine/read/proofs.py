@@ -6,11 +6,10 @@ from recollect.engine.trees import LogTrees
 from recollect.errors import DamagedStoreError, InvalidArgumentError
 from recollect.ledger import proofs
 from recollect.ledger.commits import Branch
-from recollect.ledger.descent import BrokenTrieError, descend
 from recollect.ledger.log_tiles import TiledTree
 from recollect.ledger.log_tree import consistency_path, head_of, inclusion_path
 from recollect.ledger.merkle import Leaf, leaf_hash_at, path_of, version_salt
-from recollect.ledger.proofs import Proof
+from recollect.ledger.proofs import BrokenTrieError, Proof, descend
 from recollect.ledger.verifying import verify
 from recollect.operations import Prove, ProveLog
 from recollect.stores.base import Store, View

@@ -18,9 +18,8 @@ import apsw
 
 from recollect.stores import files
 from recollect.stores.sqlite_base import checksums
+from recollect.stores.sqlite_base.connections import few_steps, has_snapshot, made_by, structure
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS
-from recollect.stores.sqlite_base.snapshots import has_snapshot
-from recollect.stores.sqlite_base.structure import few_steps, made_by, structure
 
 T = TypeVar("T")
 _log = logging.getLogger("recollect")

@@ -34,8 +34,8 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.stores.derived.database import DerivedDatabase, UnusableError, column, in_memory, purged, remove, writing
 from recollect.stores.derived_protocols import Updates, UpdatesSince
+from recollect.stores.sqlite_base.connections import has_snapshot
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours, translated
-from recollect.stores.sqlite_base.snapshots import has_snapshot
 from recollect.text.words import runs
 
 _log = logging.getLogger("recollect")

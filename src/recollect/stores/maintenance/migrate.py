@@ -36,8 +36,8 @@ from recollect.stores.sqlite.copying import copy, is_backup, remove_part, verifi
 from recollect.stores.sqlite.header import admit, must_not_write, part_path, replace_durably
 from recollect.stores.sqlite.store import SqliteStore, key_check
 from recollect.stores.sqlite_base import checksums
+from recollect.stores.sqlite_base.connections import differing_table, few_steps, made_by, structure
 from recollect.stores.sqlite_base.errors import translated
-from recollect.stores.sqlite_base.structure import differing_table, few_steps, made_by, structure
 
 #: Called with a name before each statement and at each other point at which the process may die.
 OnStep = Callable[[str], object]

@@ -1,10 +1,14 @@
-"""Filters as SQL: bounds of a filter for stores that have columns for some fields.
+"""Filters and orders as SQL: bounds of a filter on the columns of some fields, and the rest of an order.
 
 A condition that SQL cannot express is 1 in the upper bound and 0 in the lower one (`filters.bounds`). Inside a `NOT`
 every condition is made true or false, never NULL, so that a missing value means the same as in Python.
 
 SQLite limits the number of values in a statement and the depth of an expression. The values of the whole filter are
 counted, and a part that exceeds the limit is treated as one that SQL cannot express.
+
+The rest of an order is selected by value instead of counting rows, so a page costs the same wherever it begins, and a
+record that is inserted or removed before it shifts nothing. Records in order of time are read from an index on time,
+which a range of it bounds; the other orders are sorted for each page.
 """
 
 from __future__ import annotations
@@ -16,10 +20,16 @@ from recollect.filters.bounds import BoundsOf
 from recollect.filters.tree import AllOf, AnyOf, Filter, Has, ImportanceAtLeast, Is, Not, Time
 from recollect.records.codec import microseconds
 from recollect.stores.base import FIELDS_WITHOUT_COLUMN
+from recollect.stores.ordering import NO_IMPORTANCE, NO_POSITION, NO_TIME, SortKey
 
 #: Maximum number of values in one statement. A conjunction of n conditions has depth n, and each of the at most
 #: MAX_DEPTH levels of a filter adds up to three; SQLite's limits are a depth of 1,000 and 32,766 values.
 MOST_VALUES = 500
+
+
+_TIME = f"coalesce(h.time, {NO_TIME})"
+_POSITION = f"coalesce(h.position, {NO_POSITION})"
+_IMPORTANCE = f"coalesce(h.importance, {NO_IMPORTANCE})"
 
 
 class Sql(NamedTuple):
@@ -131,3 +141,29 @@ def _closed(part: Sql | bool) -> Sql:
     if isinstance(part, bool):
         return TRUE if part else FALSE
     return Sql(f"({part.text})", part.parameters) if part.joined_by else part
+
+
+def rest(order: str, after: SortKey | None) -> list[Sql]:
+    """Return conditions on `heads h`, under which the rows that follow `after` are found one condition after the other.
+
+    Args:
+        order: One of `operations.ORDERS`.
+        after: The sort key (`stores.ordering.sort_key`); None: the whole order follows.
+    """
+    if after is None:
+        return [TRUE]
+    if order == "newest":
+        time, position, record_id = after
+        ties = Sql(f"(-{_POSITION}, h.id) > (-?, ?)", (position, record_id))
+        if time == NO_TIME:
+            return [Sql(f"h.time IS NULL AND {ties.text}", ties.parameters)]
+        earlier = Sql(f"h.time <= ? AND (h.time < ? OR {ties.text})", (time, time, *ties.parameters))
+        return [earlier, Sql("h.time IS NULL")]  # one statement of both could not use the range of the index
+    if order == "oldest":
+        later = Sql(f"({_TIME}, {_POSITION}, h.id) > (?, ?, ?)", after)
+        return [later if after[0] == NO_TIME else Sql(f"h.time >= ? AND {later.text}", (after[0], *after))]
+    if order == "importance":
+        return [Sql(f"(-{_IMPORTANCE}, h.id) > (-?, ?)", after)]
+    if order == "position":
+        return [Sql(f"(coalesce(h.conversation, ''), {_POSITION}, {_TIME}, h.id) > (?, ?, ?, ?)", after)]
+    return [Sql("h.id > ?", after)]

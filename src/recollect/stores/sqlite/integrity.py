@@ -32,14 +32,13 @@ from recollect.ledger.merkle import (
 )
 from recollect.ledger.trie_walk import Walk
 from recollect.records.record import Record
-from recollect.stores.reports import CheckReport
 from recollect.stores.sqlite import schema
-from recollect.stores.sqlite.page_lists import decode_pages
 from recollect.stores.sqlite.salvage import Salvage
+from recollect.stores.sqlite.schema import decode_pages
 from recollect.stores.sqlite.transaction import HEAD_COLUMNS, head_fields
 from recollect.stores.sqlite.view import decoded_parents, implicit_parents
 from recollect.stores.sqlite_base.errors import translated
-from recollect.stores.values import Trimmed
+from recollect.stores.values import CheckReport, Trimmed
 
 
 class _StoredRoot(NamedTuple):

@@ -1,4 +1,4 @@
-"""The schema of the SQLite file: its tables, format numbers and application id.
+"""The schema of the SQLite file: its tables, format numbers, application id, and the lists of pages in a column.
 
 docs/file-format.md describes it in full. Payloads are inserted and never updated; a change of a record makes its head
 point to another version.
@@ -7,6 +7,9 @@ point to another version.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+from recollect.records.codec import read_varint, varint
 
 #: In the file's header, at byte 68: "Rcl1".
 APPLICATION_ID = 0x52636C31
@@ -57,7 +60,7 @@ CREATE TABLE branches (
 
 -- The log. `parents` is NULL if the only parent is the previous commit; otherwise JSON, [[branch, seq], ...]. `page` is
 -- 0 for the empty root, and NULL if the pages of the root have been dropped. `replaced` names the pages of the previous
--- root that this one does not have, until that root has been examined (stores.sqlite.page_lists).
+-- root that this one does not have, until that root has been examined (encode_pages).
 CREATE TABLE commits (
     branch   INTEGER NOT NULL REFERENCES branches,
     seq      INTEGER NOT NULL,
@@ -161,3 +164,39 @@ CREATE UNIQUE INDEX snapshots_by_name ON snapshots (branch, name) WHERE name IS 
 STATEMENTS = {found[1]: found[0] for found in re.finditer(r"CREATE (?:UNIQUE )?(?:TABLE|INDEX) (\w+)[^;]*", TABLES)}
 #: The columns of `heads` that copy a field unchanged.
 COPIED = ("kind", "role", "speaker", "user", "agent", "conversation", "session", "position", "entity", "source")
+
+
+def encode_pages(pages: Iterable[int]) -> bytes:
+    """Encode page numbers, in any order: ascending, each as the difference to the one before.
+
+    Every difference is above 0, so that an overflow page that was replaced by zeros is noticed.
+
+    >>> encode_pages([300, 2]).hex()
+    '02aa02'
+    """
+    out = bytearray()
+    last = 0
+    for page in sorted(pages):
+        out += varint(page - last)
+        last = page
+    return bytes(out)
+
+
+def decode_pages(data: bytes) -> list[int]:
+    """Decode the bytes of `encode_pages`.
+
+    >>> decode_pages(bytes.fromhex("02aa02"))
+    [2, 300]
+
+    Raises:
+        ValueError: They are not such bytes.
+    """
+    out: list[int] = []
+    at = last = 0
+    while at < len(data):
+        difference, at = read_varint(data, at)
+        if not difference:
+            raise ValueError("a list of pages contains a zero")
+        last += difference
+        out.append(last)
+    return out

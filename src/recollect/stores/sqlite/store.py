@@ -43,9 +43,7 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.derived.files import DerivedFiles
-from recollect.stores.interruptible import Steps, ended, watched
 from recollect.stores.renewals import repeated
-from recollect.stores.reports import CheckReport
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
 from recollect.stores.sqlite.copies import copies_with
@@ -59,11 +57,10 @@ from recollect.stores.sqlite.schema import APPLICATION_ID, KEYED_IDS, PAGE_CHECK
 from recollect.stores.sqlite.transaction import SqliteTransaction
 from recollect.stores.sqlite.view import SqliteView
 from recollect.stores.sqlite_base import checksums
+from recollect.stores.sqlite_base.connections import differing_table, few_steps, has_snapshot, structure
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours, translated
-from recollect.stores.sqlite_base.snapshots import has_snapshot
-from recollect.stores.sqlite_base.structure import differing_table, few_steps, structure
-from recollect.stores.values import Backup, Capabilities, Durability
-from recollect.stores.write_queue import POLL_S, Shared, Ticket, WriteQueue
+from recollect.stores.values import Backup, Capabilities, CheckReport, Durability
+from recollect.stores.write_queue import POLL_S, Shared, Steps, Ticket, WriteQueue, ended, watched
 
 #: Maximum number of idle read connections that are kept open for later reads.
 _MAX_IDLE = 8

@@ -21,8 +21,7 @@ from recollect.ledger.merkle import PUBLIC_KEY, Root, redacted_id
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.ordering import check_seq, expired
-from recollect.stores.sqlite.page_lists import encode_pages
-from recollect.stores.sqlite.schema import COPIED, SETTING
+from recollect.stores.sqlite.schema import COPIED, SETTING, encode_pages
 from recollect.stores.sqlite.view import BRANCH, Numbers, SqliteView, implicit_parents
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours
 from recollect.stores.values import Resolved, Trimmed

@@ -21,9 +21,8 @@ from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root, version_hash
 from recollect.records.record import Record
 from recollect.stores.ordering import SortKey, net, tally_of
 from recollect.stores.sqlite import schema
-from recollect.stores.sqlite.filters import TRUE, Sql, bounds
-from recollect.stores.sqlite.page_lists import decode_pages
-from recollect.stores.sqlite.paging import rest
+from recollect.stores.sqlite.filters import TRUE, Sql, bounds, rest
+from recollect.stores.sqlite.schema import decode_pages
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours
 from recollect.stores.values import Resolved, Tally, Trimmed, Untrimmed, Version
 

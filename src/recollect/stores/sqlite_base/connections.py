@@ -1,8 +1,14 @@
-"""Verification of a file's schema before anything else is read from it.
+"""What a connection to a file may rely on: its schema is verified, and it reads the present.
 
 A file may come from an untrusted source, and SQLite runs what its schema contains: a view in place of a table may be a
 query that never ends. The schema is therefore compared before the first read, connections disable views and triggers
 (`checksums.connect`), and the statements that open a file have a limited number of steps.
+
+ROLLBACK and COMMIT do not end a read while one of its statements is suspended, such as that of a generator that was
+left half-way: `in_transaction` is false then, and everything that the connection reads is of the past (`has_snapshot`).
+
+Source:
+    https://www.sqlite.org/lang_transaction.html, https://www.sqlite.org/c3ref/txn_state.html
 """
 
 from __future__ import annotations
@@ -78,3 +84,11 @@ def few_steps(connection: apsw.Connection) -> Iterator[None]:
         yield
     finally:
         connection.set_progress_handler(None)
+
+
+def has_snapshot(connection: apsw.Connection) -> bool:
+    """Return whether a connection is in a transaction, or reads from a snapshot after the end of one.
+
+    A transaction that has read nothing yet has no state.
+    """
+    return connection.in_transaction or connection.txn_state() != apsw.SQLITE_TXN_NONE
