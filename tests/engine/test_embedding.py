@@ -38,8 +38,7 @@ from recollect.memory import RecollectWarning
 from recollect.models.embedding.base import Floors, Supplied, text_digest
 from recollect.models.embedding.hashed import Hashed
 from recollect.operations import FindSimilar
-from recollect.stores.derived.vectors import VectorFile
-from recollect.stores.derived_protocols import VectorModel
+from recollect.stores.derived.vectors import VectorFile, VectorModel
 from recollect.testing.internals import core_of, index_of
 
 Open = Callable[..., Memory]

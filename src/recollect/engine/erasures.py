@@ -27,7 +27,9 @@ from recollect.errors import DamagedStoreError, RecollectError
 from recollect.ledger.commits import Branch, Commit
 from recollect.records.record import Record
 from recollect.stores.base import Store, Transaction, View
-from recollect.stores.derived_protocols import FullTextIndex, Uses, Vectors
+from recollect.stores.derived.fulltext import FullText
+from recollect.stores.derived.usage import UsageFile
+from recollect.stores.derived.vectors import VectorFile
 from recollect.stores.renewals import repeated
 
 _log = logging.getLogger("recollect")
@@ -67,9 +69,9 @@ class Erasures:
         store: Store,
         keeper: IndexKeeper,
         past: PastIndexes,
-        fulltext: FullTextIndex,
-        uses: Uses,
-        vectors: Vectors,
+        fulltext: FullText,
+        uses: UsageFile,
+        vectors: VectorFile,
         embedding: VectorKeeper | None,
         drop: Callable[[Branch], None],
     ) -> None:

@@ -22,7 +22,7 @@ from recollect.ledger.log_tiles import TILE_SIZE, LostTileError, TiledTree
 from recollect.ledger.log_tree import head_of, leaf_of
 from recollect.ledger.merkle import Trie
 from recollect.stores.base import View
-from recollect.stores.derived_protocols import LogTiles
+from recollect.stores.derived.log_tiles import LogTileFile
 
 T = TypeVar("T")
 _log = logging.getLogger("recollect")
@@ -60,7 +60,7 @@ class LogTrees:
         key: The store key.
     """
 
-    def __init__(self, tiles: LogTiles, path: str, key: bytes) -> None:
+    def __init__(self, tiles: LogTileFile, path: str, key: bytes) -> None:
         self._tiles = tiles
         self._path = path
         self._key = key

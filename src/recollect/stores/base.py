@@ -18,7 +18,7 @@ from recollect.filters.tree import EVERYTHING, LINK_FIELDS, Filter
 from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
 from recollect.ledger.merkle import Live, Root
 from recollect.records.record import Record
-from recollect.stores.derived_protocols import Derived
+from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.ordering import SortKey
 from recollect.stores.values import Backup, Capabilities, CheckReport, Resolved, Tally, Trimmed, Untrimmed, Version
 
@@ -514,8 +514,8 @@ class Store(Protocol):
         """
         ...
 
-    def derived(self) -> Derived:
-        """Return the factory of what is derived from the store."""
+    def derived(self) -> DerivedFiles:
+        """Return the factory of what is derived from the store: in a folder of this machine, or in memory."""
         ...
 
     def facts(self) -> dict[str, Any]:

@@ -26,7 +26,8 @@ from recollect.operations import ORDERS
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Store, View
-from recollect.stores.derived_protocols import Updates, VectorModel
+from recollect.stores.derived.fulltext import Updates
+from recollect.stores.derived.vectors import VectorModel
 from recollect.stores.ordering import expired, in_order, sort_key, tally_of
 from recollect.stores.values import Resolved
 from recollect.testing.commits import BRANCH, EARLY, NOW, OTHER, note, stored, write, write_into

@@ -13,7 +13,7 @@ from typing import Any
 from recollect.errors import StoreError, StoreFullError
 from recollect.ledger.commits import Branch
 from recollect.stores.base import Store, Transaction, View
-from recollect.stores.derived_protocols import Derived
+from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.values import Backup, CheckReport
 
 STEPS = ("put", "drop", "add_node", "append", "erase", "redact")
@@ -49,7 +49,7 @@ class SteppedStore:
     def version(self) -> int:
         return self.inner.version()
 
-    def derived(self) -> Derived:
+    def derived(self) -> DerivedFiles:
         return self.inner.derived()
 
     def owned_by_caller(self) -> bool:

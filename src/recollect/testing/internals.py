@@ -24,10 +24,8 @@ def beside(memory: Memory, what: str) -> Memory:
 
 
 def full_text_of(memory: Memory) -> FullText:
-    """Return the full-text index of a memory whose store is a file or in memory."""
-    index = core_of(memory).fulltext
-    assert isinstance(index, FullText)
-    return index
+    """Return the full-text index of a memory."""
+    return core_of(memory).fulltext
 
 
 def index_of(memory: Memory, branch: Branch | None = None) -> WordIndex:

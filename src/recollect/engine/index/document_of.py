@@ -17,7 +17,7 @@ from recollect.models.embedding.base import text_digest
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.records.turns import OTHER_BRANCH, is_summary
-from recollect.stores.derived_protocols import keyed
+from recollect.stores.derived.vectors import keyed
 from recollect.text.answers import ASKS, INSTRUCTION, offered
 from recollect.text.asking import only_asks
 from recollect.text.languages import CODES

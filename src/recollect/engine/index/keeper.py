@@ -33,7 +33,7 @@ from recollect.ledger.commits import Branch, Commit, Head
 from recollect.ledger.merkle import EMPTY
 from recollect.records.record import Record
 from recollect.stores.base import Store, View
-from recollect.stores.derived_protocols import Made, Segments
+from recollect.stores.derived.segment_files import Made, SegmentFiles
 
 _log = logging.getLogger("recollect")
 #: Smallest number of records for which an index file is kept: a smaller index is built as fast as it is loaded.
@@ -91,7 +91,7 @@ class IndexKeeper(Follower[Branch, _Cached]):
     """
 
     def __init__(
-        self, store: Store, files: Segments | None, *, digest_key: bytes | None, zone: tzinfo, budget_bytes: int
+        self, store: Store, files: SegmentFiles | None, *, digest_key: bytes | None, zone: tzinfo, budget_bytes: int
     ) -> None:
         super().__init__(budget_bytes)
         self._store = store

@@ -35,7 +35,7 @@ from recollect.ledger.commits import Branch, Head
 from recollect.models.embedding.base import Embedder, Floats, Floors, Supplied, Unusable, embedded, floors_of
 from recollect.records.record import Record
 from recollect.stores.base import ReadView, Store, View
-from recollect.stores.derived_protocols import VectorModel, Vectors
+from recollect.stores.derived.vectors import VectorFile, VectorModel
 from recollect.stores.ordering import expired
 
 #: (number of records processed so far, total)
@@ -150,7 +150,7 @@ IN_BATCH = QuestionVector(None, note="the dense signal is not used inside a batc
 @dataclass
 class _CachedVectors:
     index: DenseIndex
-    life: int  # the `Vectors.life` of the file that they were read from
+    life: int  # the `VectorFile.life` of the file that they were read from
     seen: int = 0  # the number of the newest vector in `index`
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -170,7 +170,7 @@ class VectorKeeper:
             are evicted, and read again when they are needed. At least one matrix is kept.
     """
 
-    def __init__(self, embedder: Embedder, store: Vectors, key: bytes, *, budget_bytes: int = VECTOR_BYTES) -> None:
+    def __init__(self, embedder: Embedder, store: VectorFile, key: bytes, *, budget_bytes: int = VECTOR_BYTES) -> None:
         self.embedder = embedder
         self.store = store
         self.key = key

@@ -14,8 +14,7 @@ from recollect.ledger.commits import Branch
 from recollect.operations import Grep
 from recollect.records.record import Record
 from recollect.stores.base import Store, View
-from recollect.stores.derived.fulltext import FullText
-from recollect.stores.derived_protocols import FullTextIndex, Updates
+from recollect.stores.derived.fulltext import FullText, Updates
 from recollect.stores.ordering import expired, in_order
 
 
@@ -24,7 +23,7 @@ def grep(
     branch: Branch,
     scope: Scope,
     store: Store,
-    index: FullTextIndex,
+    index: FullText,
     reads_at: Callable[[View, Branch], int],
     staged: Callable[[View], Sequence[Record | str]] = lambda view: (),
 ) -> RecordList:

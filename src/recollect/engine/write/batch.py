@@ -51,7 +51,7 @@ from recollect.operations import (
     Update,
 )
 from recollect.stores.base import Store, Transaction, View
-from recollect.stores.derived_protocols import FullTextIndex
+from recollect.stores.derived.fulltext import FullText
 
 T = TypeVar("T")
 #: Number of drafts whose ids are looked up together.
@@ -77,7 +77,7 @@ class Services(NamedTuple):
     store: Store
     intake: Intake
     keeper: IndexKeeper
-    fulltext: FullTextIndex
+    fulltext: FullText
     cursors: Cursors
     reads_at: Callable[[View, Branch], int]
     has_vectors: bool

@@ -18,7 +18,7 @@ from recollect.errors import QuotaError
 from recollect.ledger.commits import Branch, Head
 from recollect.records.record import Record
 from recollect.stores.base import Transaction, View
-from recollect.stores.derived_protocols import Uses
+from recollect.stores.derived.usage import UsageFile
 
 #: Maximum number of records that one new record evicts while a limit is exceeded. After a quota was lowered, eviction
 #: takes several. Below the limit, it goes on to the low-water mark.
@@ -131,7 +131,7 @@ class UsageTotals:
 class UsageTotalsCache(Follower[Branch, UsageTotals]):
     """Usage totals per branch. The caller must hold the write lock."""
 
-    def __init__(self, uses: Uses) -> None:
+    def __init__(self, uses: UsageFile) -> None:
         super().__init__(_CACHED_BYTES)
         self._uses = uses
 

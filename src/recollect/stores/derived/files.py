@@ -1,4 +1,4 @@
-"""The derived files of a store that is a file on this machine, or in memory: the usual `Derived`."""
+"""What is derived from a store: index files, the full-text index, uses, vectors and tiles of the log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from recollect.stores.derived.vectors import VectorFile
 
 
 class DerivedFiles:
-    """A `Derived` in a folder.
+    """Creates what is derived from a store. Each call returns a new object, which the caller closes.
+
+    Everything but the vectors is rebuilt if it is deleted.
 
     Args:
         folder: The folder, such as `FILE.index`, created with mode 0700 when first needed; None keeps all in memory.

@@ -15,8 +15,9 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 import apsw
 
@@ -33,7 +34,6 @@ from recollect.errors import (
 )
 from recollect.ledger.commits import Branch
 from recollect.stores.derived.database import DerivedDatabase, UnusableError, column, in_memory, purged, remove, writing
-from recollect.stores.derived_protocols import Updates, UpdatesSince
 from recollect.stores.sqlite_base.connections import has_snapshot
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours, translated
 from recollect.text.words import runs
@@ -134,6 +134,27 @@ def fts_query(query: str) -> str:
     if depth or not operand:
         raise InvalidQueryError(query, "( is not closed" if depth else "it ends with an operator, or is empty")
     return " ".join(out)
+
+
+class Updates(NamedTuple):
+    """The changes since the state that a full-text index reflects.
+
+    Attributes:
+        seq: The commit that these changes lead to.
+        root: The root after that commit.
+        complete: The index reflects another history (the store was restored from a copy): `changed` has all texts, and
+            the branch must be reindexed.
+        changed: The changed ids, each with its text, or None if the record is not live any more.
+    """
+
+    seq: int
+    root: bytes
+    complete: bool
+    changed: Iterable[tuple[str, str | None]]
+
+
+#: Returns the updates since the seq and root that the index reflects (0 and None if it is empty).
+UpdatesSince = Callable[[int, bytes | None], Updates]
 
 
 class FullText(DerivedDatabase):

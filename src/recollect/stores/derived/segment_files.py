@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape, glob
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ from recollect.common.locks import lock_now
 from recollect.indexes.words.segment import Segment, check_arrays
 from recollect.ledger.commits import Branch
 from recollect.stores import files
-from recollect.stores.derived_protocols import Made
 
 _log = logging.getLogger("recollect")
 _MAGIC = b"RclSeg1\n"
@@ -41,6 +40,28 @@ _MAX_HEADER_BYTES = 2**24
 #: What decoding raises for bytes that this module did not write.
 _DECODING_ERRORS = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
 _TYPES = {np.dtype(kind).str for kind in ("u1", "i1", "?", "u2", "i4", "i8", "u8", "f8")}
+
+
+class Made(NamedTuple):
+    """What a segment was built from.
+
+    Attributes:
+        rules: Identifies everything that determines the segment of given records.
+        seq: The commit that it reflects.
+        root: The root hash after that commit, in hex.
+    """
+
+    rules: str
+    seq: int
+    root: str
+
+    @property
+    def root_hash(self) -> bytes:
+        """The root; b"" if it is not valid hex."""
+        try:
+            return bytes.fromhex(self.root)
+        except ValueError:
+            return b""
 
 
 class SegmentFiles:

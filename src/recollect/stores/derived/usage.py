@@ -28,7 +28,7 @@ _DROP = "DELETE FROM uses WHERE uuid = ? AND namespace = ? AND branch = ? AND id
 
 
 class UsageFile(DerivedDatabase):
-    """The uses of a store's records.
+    """When a store's records were last used, in microseconds since 1970. It may lose the newest uses.
 
     Args:
         folder: `FILE.index`, created with mode 0700 when first needed; None keeps the uses in memory.
@@ -51,7 +51,10 @@ class UsageFile(DerivedDatabase):
         self._state: dict[Branch, tuple[int, ...]] = {}  # the state of the file at the last read
 
     def note(self, branch: Branch, record_ids: Iterable[str], micros: int) -> None:
-        """Note that records were used. See `derived_protocols.Uses.note`."""
+        """Note that records were used at `micros`.
+
+        Each one counts as used after all uses and commits that were noted before, also where the clock stands still.
+        """
         with self._lock:
             for used, record_id in enumerate(record_ids, self._after(branch, micros)):
                 self._put(branch, record_id, used)
@@ -61,7 +64,7 @@ class UsageFile(DerivedDatabase):
             self.write(branch)
 
     def committed(self, branch: Branch, record_ids: Collection[str], micros: int) -> int:
-        """Note that a commit wrote records. See `derived_protocols.Uses.committed`."""
+        """Note that a commit of the time `micros` wrote records, and return when they count as used, as in `note`."""
         with self._lock:
             used = self._last[branch] = self._after(branch, micros)
             if used > micros:  # else the log has it

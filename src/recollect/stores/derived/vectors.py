@@ -10,12 +10,14 @@ survives a kill of the process.
 
 from __future__ import annotations
 
+import hmac
 import logging
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
 from recollect.errors import (
     ClosedError,
@@ -28,9 +30,9 @@ from recollect.errors import (
 )
 from recollect.ledger.commits import Branch
 from recollect.stores.derived.database import DerivedDatabase, T, UnusableError, column, in_memory, purged, writing
-from recollect.stores.derived_protocols import Floats, VectorModel, keyed
 from recollect.stores.sqlite_base.errors import translated
 
+Floats = NDArray[np.float32]
 _log = logging.getLogger("recollect")
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -51,6 +53,23 @@ _NEWEST = "SELECT (SELECT max(number) FROM vectors), (SELECT max(seq) FROM sqlit
 _MOST_NUMBER = 2**62
 #: The sizes of a SHA-256 and of a component of a vector.
 _DIGEST_BYTES, _FLOAT_BYTES = 32, 4
+
+
+def keyed(digest: bytes, key: bytes) -> bytes:
+    """Return the digest under which the vectors of a text are stored, from a digest of the text and a store's key."""
+    return hmac.digest(key, b"recollect.vector.1\0" + digest, "sha256")
+
+
+class VectorModel(NamedTuple):
+    """An embedding model. A model whose dimension changes counts as another model.
+
+    Attributes:
+        name: The embedder's name.
+        dimension: The number of components of its vectors.
+    """
+
+    name: str
+    dimension: int
 
 
 class VectorFile(DerivedDatabase):
@@ -96,7 +115,13 @@ class VectorFile(DerivedDatabase):
         vectors: Mapping[bytes, Floats],
         wanted: Callable[[], Container[bytes]] | None = None,
     ) -> None:
-        """Store vectors by the digests of their texts, atomically. See `derived_protocols.Vectors.put`.
+        """Store vectors by the digests of their texts, atomically.
+
+        Args:
+            model: The model.
+            namespace: The namespace of the texts.
+            vectors: The vectors.
+            wanted: Returns the digests whose vectors may be stored. It is called while no other process can erase.
 
         Raises:
             ReadOnlyStoreError: It was opened read-only.
@@ -203,7 +228,12 @@ class VectorFile(DerivedDatabase):
         self._do(write)
 
     def keep_only(self, namespace: str, wanted: Callable[[], Container[bytes]]) -> int:
-        """Delete vectors of a namespace. See `derived_protocols.Vectors.keep_only`."""
+        """Delete vectors of a namespace, from every model, and return their number. Used to erase texts.
+
+        Args:
+            namespace: The namespace.
+            wanted: Returns the digests whose vectors stay. No vector is stored between its call and the deletion.
+        """
         if self._path is not None and self._identity() is None:
             return 0
 
