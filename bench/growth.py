@@ -1,6 +1,6 @@
 """How much a file grows by single writes, and what a compaction gives back.
 
-Most of a write's pages of the Merkle trie are those of an old root soon, and are dropped (`stores.old_roots`). What
+Most of a write's pages of the Merkle trie are those of an old root soon, and are dropped (`stores.roots`). What
 stays is the version, the change and the commit.
 """
 

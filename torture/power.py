@@ -27,7 +27,7 @@ from recollect.engine.index import keeper as indexing
 from recollect.errors import RecollectError
 from recollect.memory import Memory, RecollectWarning
 from recollect.memory.opening import open as open_memory
-from recollect.stores import old_roots
+from recollect.stores import roots
 from recollect.stores.sqlite import checkpoints as sqlite_checkpoints
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.values import Durability
@@ -80,8 +80,8 @@ def small() -> Iterator[None]:
         (sqlite_checkpoints, "LONG", 320),
         (indexing, "KEPT_FROM", 10),
         (indexing, "MERGED_FROM", 10),
-        (old_roots, "KEPT_EVERY", 12),
-        (old_roots, "STEP_COMMITS", 3),
+        (roots, "KEPT_EVERY", 12),
+        (roots, "STEP_COMMITS", 3),
         (housekeeping, "STEP_COMMITS", 3),
     )
     before = [getattr(module, name) for module, name, _ in constants]

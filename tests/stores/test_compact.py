@@ -16,7 +16,7 @@ from tests.examples import FULL
 import recollect
 from recollect import Memory
 from recollect.errors import DamagedStoreError, ReadOnlyStoreError, ScopeError, StoreBusyError
-from recollect.stores import old_roots
+from recollect.stores import roots
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.header import has_all_pages
 from recollect.stores.sqlite.store import SqliteStore
@@ -26,7 +26,7 @@ from recollect.testing.internals import core_of
 
 @pytest.fixture(autouse=True)
 def _few_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(old_roots, "KEPT_EVERY", 200)
+    monkeypatch.setattr(roots, "KEPT_EVERY", 200)
 
 
 @pytest.fixture(params=["sqlite", "memory"])

@@ -60,7 +60,7 @@ from recollect.operations import (
     VectorStats,
     Wait,
 )
-from recollect.stores.old_roots import trim
+from recollect.stores.roots import trim
 from recollect.stores.values import Backup, CheckReport, Compacted
 
 T = TypeVar("T")

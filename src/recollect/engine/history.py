@@ -29,7 +29,7 @@ from recollect.operations import from_json as operation_from_json
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Transaction, View
-from recollect.stores.old_roots import UNNAMED_SNAPSHOTS, release
+from recollect.stores.roots import UNNAMED_SNAPSHOTS, release
 
 #: Two moments are compared by their tries if there are at least this many changes between them.
 _MANY_CHANGES = 200

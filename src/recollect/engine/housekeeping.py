@@ -14,7 +14,7 @@ import threading
 from recollect.errors import ClosedError, DamagedStoreError, ForkedError, RecollectError
 from recollect.ledger.commits import Branch
 from recollect.stores.base import Store, View
-from recollect.stores.old_roots import STEP_COMMITS, STEP_PAGES, trim
+from recollect.stores.roots import STEP_COMMITS, STEP_PAGES, trim
 
 _log = logging.getLogger("recollect")
 #: The setting with the noted time.
@@ -131,7 +131,7 @@ class Expiries:
 # The trimmer: a thread that drops the trie pages of old roots some time after the commits that replaced them.
 #
 # It takes the write lock for a few milliseconds after some hundred commits, like any other writer. Which pages may be
-# dropped is recorded in the store (`stores.old_roots`), so any process continues where another one has stopped.
+# dropped is recorded in the store (`stores.roots`), so any process continues where another one has stopped.
 
 
 class Trimmer:

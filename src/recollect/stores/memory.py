@@ -25,7 +25,7 @@ from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.ordering import SortKey, check_seq, expired, in_order, net, tally_of
-from recollect.stores.root_check import disagreements
+from recollect.stores.roots import disagreements
 from recollect.stores.values import Backup, Capabilities, CheckReport, Resolved, Tally, Trimmed, Untrimmed, Version
 from recollect.stores.write_queue import Ticket, WriteQueue
 

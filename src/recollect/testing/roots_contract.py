@@ -6,9 +6,9 @@ import pytest
 
 from recollect.ledger.merkle import EMPTY, Live, Root
 from recollect.ledger.trie_walk import Walk
-from recollect.stores import old_roots
+from recollect.stores import roots as stored_roots
 from recollect.stores.base import Store
-from recollect.stores.old_roots import pages_at
+from recollect.stores.roots import pages_at
 from recollect.stores.values import Trimmed, Version
 from recollect.testing.commits import BRANCH, OTHER, note, snapshot, stored, write, write_into
 
@@ -67,8 +67,8 @@ class RootsContract:
     def test_trimming_keeps_the_newest_root_and_those_of_snapshots(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(old_roots, "STEP_COMMITS", 7)
-        monkeypatch.setattr(old_roots, "KEPT_EVERY", 25)
+        monkeypatch.setattr(stored_roots, "STEP_COMMITS", 7)
+        monkeypatch.setattr(stored_roots, "KEPT_EVERY", 25)
         commits = []
         for number in range(90):
             if number % 10 == 3:
@@ -79,10 +79,10 @@ class RootsContract:
                     head = transaction.head(BRANCH)
                     transaction.put_snapshot(BRANCH, snapshot(number, head))
             if number % 8 == 0:
-                old_roots.trim(store, BRANCH)
-        while old_roots.trim(store, BRANCH):
+                stored_roots.trim(store, BRANCH)
+        while stored_roots.trim(store, BRANCH):
             pass
-        assert not old_roots.trim(store, BRANCH)
+        assert not stored_roots.trim(store, BRANCH)
         with store.read() as view:
             roots = {commit.seq: commit.root for commit in view.commits(BRANCH)}
             kept = [seq for seq, root in roots.items() if root.page]
@@ -96,7 +96,7 @@ class RootsContract:
         for number, seq in zip((50, 21, 20), seqs, strict=True):
             with store.write(BRANCH) as transaction:
                 transaction.drop_snapshot(BRANCH, number)
-                old_roots.release(transaction, BRANCH, seq)
+                stored_roots.release(transaction, BRANCH, seq)
             assert store.check() == []
         with store.read() as view:
             assert view.snapshots(BRANCH) == []

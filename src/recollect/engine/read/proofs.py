@@ -13,7 +13,7 @@ from recollect.ledger.proofs import BrokenTrieError, Proof, descend
 from recollect.ledger.verifying import verify
 from recollect.operations import Prove, ProveLog
 from recollect.stores.base import Store, View
-from recollect.stores.old_roots import pages_at
+from recollect.stores.roots import pages_at
 from recollect.stores.values import Version
 
 

@@ -30,7 +30,7 @@ from recollect.ledger.entries import entry_hash
 from recollect.ledger.merkle import PUBLIC_KEY, Live, Root, Trie
 from recollect.records.codec import microseconds
 from recollect.records.record import Record, utc_now
-from recollect.stores.old_roots import trim
+from recollect.stores.roots import trim
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.header import has_wal, part_path, replace_durably
 from recollect.stores.sqlite.salvage import Lost, Salvage, Saved

@@ -18,7 +18,7 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.base import Store
-from recollect.stores.root_check import branch_summaries
+from recollect.stores.roots import branch_summaries
 from recollect.stores.sqlite.header import header_of, part_path, replace_durably
 from recollect.stores.sqlite.schema import APPLICATION_ID
 from recollect.stores.sqlite_base import checksums

@@ -151,18 +151,6 @@ class SqliteTransaction(SqliteView):
         self._absent.update((branch_number, each) for each, found in out.items() if found.stored is None)
         return out
 
-    def count(self, branch: Branch, where: Filter, *, now: int) -> int:
-        self.flush()
-        return super().count(branch, where, now=now)
-
-    def nbytes(self, branch: Branch) -> int:
-        self.flush()
-        return super().nbytes(branch)
-
-    def payload(self, branch: Branch, version: bytes) -> bytes | None:
-        self.flush()
-        return super().payload(branch, version)
-
     def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
         last = self._last.setdefault((self._branch(branch), conversation), {})
         if within not in last:

@@ -257,7 +257,7 @@ class SqliteView:
         if not self._is_exact(where):
             return sum(1 for _ in self.select(branch, where, order="id", now=now))
         live, parameters = self._live(branch, where, now)
-        return int(self._value(f"SELECT count(*) FROM heads h WHERE {live}", parameters))
+        return int(next(self._sql(f"SELECT count(*) FROM heads h WHERE {live}", parameters))[0])
 
     def tally(self, branch: Branch, where: Filter, *, now: int) -> Tally:
         if not self._is_exact(where):
@@ -284,12 +284,12 @@ class SqliteView:
         return condition, (self._branch(branch), now, *upper.parameters)
 
     def payload(self, branch: Branch, version: bytes) -> bytes | None:
-        found: bytes | None = self._value(
+        rows = self._sql(
             "SELECT v.payload FROM versions v JOIN namespaces n ON n.number = v.namespace "
-            "WHERE n.name = ? AND v.hash = ?",
+            "WHERE n.name = ? AND v.hash = ? AND v.payload IS NOT NULL",
             (branch.namespace, version),
         )
-        return None if found is None else self._stored(version, found).payload
+        return next((self._stored(version, found).payload for (found,) in rows), None)
 
     def versions(self, branch: Branch) -> Iterator[tuple[str, Stored]]:
         rows = self._sql(
@@ -302,12 +302,12 @@ class SqliteView:
 
     def nbytes(self, branch: Branch) -> int:
         # SQLite takes the length of a blob from the row's header, and does not read its overflow pages.
-        total: int = self._value(
+        rows = self._sql(
             "SELECT coalesce(sum(length(v.payload)), 0) FROM heads h JOIN versions v ON v.number = h.version "
             "WHERE h.branch = ?",
             (self._branch(branch),),
         )
-        return total
+        return int(next(rows)[0])
 
     def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
         if not isinstance(within, Everything):

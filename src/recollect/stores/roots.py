@@ -1,20 +1,21 @@
-"""The trie pages of old roots: most are dropped, so that a file does not grow by them with each commit.
+"""The roots of a store: the trie pages of old ones, and the comparison of the newest ones with the records.
 
 Every commit replaces some pages of the trie. The pages of the newest root, of snapshots, and of a root about every
-`KEPT_EVERY` changes are kept. `trim` drops the others, in bounded steps after the commits and not within them. The log
-determines every root, so any old one can be recomputed from the nearest stored one before it (`pages_at`).
+`KEPT_EVERY` changes are kept. `trim` drops the others, so that a file does not grow by them with each commit, in
+bounded steps after the commits and not within them. The log determines every root, so any old one can be recomputed
+from the nearest stored one before it (`pages_at`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Set
 
-from recollect.errors import DamagedStoreError
+from recollect.errors import DamagedStoreError, StoreError
 from recollect.ledger.commits import Branch
-from recollect.ledger.merkle import Pages, Root, update
+from recollect.ledger.merkle import Pages, Root, check, root_of, update
 from recollect.ledger.trie_walk import Walk
 from recollect.stores.base import Store, Transaction, View
-from recollect.stores.values import Trimmed
+from recollect.stores.values import BranchSummary, Trimmed
 
 #: The pages of a root are kept after at least this many changes. A lower number makes the file larger, a higher one
 #: makes it slower to recompute a root.
@@ -124,3 +125,49 @@ def release(transaction: Transaction, branch: Branch, seq: int) -> None:
     ):
         pages = Walk(transaction.node).pages_only_in(root, after, before.page)
         transaction.drop_roots(branch, [seq], pages, trimmed)
+
+
+def disagreements(store: Store) -> list[str]:
+    """Describe each branch whose records do not match the root of its newest commit."""
+    problems: list[str] = []
+    try:
+        with store.read() as view:
+            branches = view.branches()
+    except StoreError as error:
+        return [f"the list of namespaces cannot be read: {error.args[1]}"]
+    for branch in branches:
+        # Use a view for each branch: a read error ends a view.
+        try:
+            with store.read() as view:
+                head = view.head(branch)
+                lives = {each: live for each, live in view.lives(branch, 0, head.seq).items() if live is not None}
+                problem = check(head.root, lives, _ReadPages(view))
+                if {each: stored.version for each, stored in view.versions(branch)} != {
+                    each: live.version for each, live in lives.items()
+                }:
+                    problem = "the live records are not those that the log leads to"
+        except StoreError as error:
+            problem = f"its records cannot be compared with its root: {error.args[1]}"
+        if problem:
+            problems.append(f"namespace {branch.namespace!r}: {problem}")
+    return problems
+
+
+def branch_summaries(store: Store) -> dict[Branch, BranchSummary]:
+    """Summarize every branch; each root is computed from the records, by its definition."""
+    out = {}
+    with store.read() as view:
+        for branch in view.branches():
+            versions = {record_id: stored.version for record_id, stored in view.versions(branch)}
+            out[branch] = BranchSummary(view.head(branch).seq, root_of(versions).hex(), len(versions))
+    return out
+
+
+class _ReadPages:
+    """Read-only access to the trie pages of a view."""
+
+    def __init__(self, view: View) -> None:
+        self.node = view.node
+
+    def add_node(self, body: bytes) -> int:
+        raise AssertionError("checking writes nothing")
