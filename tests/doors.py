@@ -19,10 +19,6 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from recollect.client.executor import RemoteExecutor
-from recollect.client.http import HttpTransport
-from recollect.client.transport import Patience, Transport
-from recollect.client.unix import UnixTransport
 from recollect.engine.engine import Engine
 from recollect.ledger.commits import Branch
 from recollect.memory import Memory
@@ -36,6 +32,10 @@ from recollect.server.socket.connection import SocketState
 from recollect.server.socket.door import SocketDoor
 from recollect.server.waits import Waits
 from recollect.wire import Desk, Grant
+from recollect.wire.client.executor import RemoteExecutor
+from recollect.wire.client.http import HttpTransport
+from recollect.wire.client.transport import Patience, Transport
+from recollect.wire.client.unix import UnixTransport
 
 _TIMEOUT_S = 60.0
 

@@ -24,7 +24,7 @@ _HOMES = {
     "": ("errors", "filters", "operations", "policies"),
     "memory.awaited": ("AsyncMemory",),
     "memory.context.values": ("Context", "ContextItem"),
-    "client": ("connect",),
+    "wire.client": ("connect",),
     "engine.call_log": ("Call",),
     "engine.listeners": ("AsyncSubscription", "Subscription"),
     "engine.streams": ("CommitStream",),

@@ -4,7 +4,6 @@ from recollect import errors as errors
 from recollect import filters as filters
 from recollect import operations as operations
 from recollect import policies as policies
-from recollect.client import connect as connect
 from recollect.engine.call_log import Call as Call
 from recollect.engine.history_results import ChangedRecord as ChangedRecord
 from recollect.engine.history_results import Deviation as Deviation
@@ -56,6 +55,7 @@ from recollect.stores.maintenance.rescue import rescue as rescue
 from recollect.stores.values import Backup as Backup
 from recollect.stores.values import CheckReport as CheckReport
 from recollect.stores.values import Compacted as Compacted
+from recollect.wire.client import connect as connect
 
 __version__: str
 __all__: list[str]

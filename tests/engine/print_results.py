@@ -6,7 +6,7 @@ python tests/engine/print_results.py > tests/golden/results.txt        after a c
 from __future__ import annotations
 
 import recollect
-from recollect.demo import Demo
+from recollect.cli.demo import Demo
 from recollect.memory.context.values import STYLES
 from recollect.testing import TickingClock
 

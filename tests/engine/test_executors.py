@@ -31,10 +31,10 @@ from recollect.ledger.commits import Snapshot
 from recollect.ledger.merkle import EMPTY
 from recollect.memory import Batch, Memory
 from recollect.memory.awaited import AsyncBatch, AsyncGlossary, AsyncKeyed, AsyncMemory, AsyncOutline, AsyncSdr
-from recollect.messages import Turn
 from recollect.models.embedding.hashed import Hashed
 from recollect.operations.base import REGISTRY
 from recollect.policies import LEVELS
+from recollect.records.messages import Turn
 from recollect.records.record import Fields, Record
 from recollect.stores.memory import MemoryStore
 from recollect.testing import filters, memory_on, records

@@ -14,7 +14,7 @@ import recollect
 from recollect import operations as op
 from recollect.errors import ConflictError, IdempotencyError, InvalidArgumentError, UnsupportedError
 from recollect.memory import Memory
-from recollect.messages import Turn
+from recollect.records.messages import Turn
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on

@@ -27,9 +27,9 @@ from recollect.engine import answers
 from recollect.engine.index.document_of import text_of
 from recollect.errors import RejectedError
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.messages import Turn
 from recollect.models.embedding.hashed import Hashed
 from recollect.operations import AddMessages, Operation, Remember, RememberAll, Update
+from recollect.records.messages import Turn
 from recollect.records.record import Record
 from recollect.testing.internals import core_of
 

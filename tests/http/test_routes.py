@@ -19,10 +19,10 @@ from tests.http.serving import Answer, Server, served
 
 import recollect
 from recollect import operations as op
-from recollect.client.http import HttpTransport
-from recollect.client.transport import LostError
 from recollect.errors import ConflictError, IdempotencyError, InvalidRecordError
 from recollect.operations.base import REGISTRY
+from recollect.wire.client.http import HttpTransport
+from recollect.wire.client.transport import LostError
 
 
 @pytest.fixture

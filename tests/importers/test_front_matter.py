@@ -15,7 +15,7 @@ from recollect import Memory
 from recollect import filters as f
 from recollect.importers import ImportReport
 from recollect.importers.front_matter import parse, tags_of, time_of, title_of
-from recollect.messages.values import UnreadableError
+from recollect.records.messages.values import UnreadableError
 
 Write = Callable[[str, Any], Path]
 Run = Callable[..., ImportReport]

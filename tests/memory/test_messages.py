@@ -21,7 +21,7 @@ from recollect import Memory, RecollectWarning
 from recollect import filters as f
 from recollect.engine.write.alignment import align
 from recollect.errors import InvalidArgumentError, InvalidRecordError, ScopeError
-from recollect.messages import Turn, UnreadableError, read_turns
+from recollect.records.messages import Turn, UnreadableError, read_turns
 from recollect.testing.internals import core_of
 
 Message = dict[str, Any]

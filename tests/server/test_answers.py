@@ -15,12 +15,12 @@ from tests.server.test_requests import EXECUTE, get, post
 import recollect
 from recollect import filters as f
 from recollect import operations as op
-from recollect.client.pages import read_whole
 from recollect.errors import AnswerTooLargeError, InvalidOperationError, ResultChangedError, ServerBusyError
 from recollect.operations.base import REGISTRY
 from recollect.server import unread as unread_module
 from recollect.server.unread import MOST_EACH, SMALL, Unread
 from recollect.wire import READ, Desk, Grant, Place, Request, answers, decode
+from recollect.wire.client.pages import read_whole
 
 #: Small limits, so that a few records are many.
 RECORDS, PROBED, BYTES = 7, 3, 3000
@@ -186,7 +186,7 @@ def test_control_a_client_that_ignores_more_gets_a_part(served: Served, monkeypa
     from recollect.wire import read_answer
 
     monkeypatch.setattr(
-        "recollect.client.executor.read_whole",
+        "recollect.wire.client.executor.read_whole",
         lambda operation, send, state: read_answer(operation, send(operation, None)),
     )
     with recollect.open(served.path, embedder="none") as here:

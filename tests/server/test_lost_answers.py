@@ -13,13 +13,13 @@ import pytest
 from tests.server.serving import Served
 
 import recollect
-from recollect.client import unix
-from recollect.client.http import HttpTransport
-from recollect.client.transport import LostError
 from recollect.errors import CommitInDoubtError, RecollectError, StoreServerError
 from recollect.operations import Operation, Remember
 from recollect.server.exports import ExportPages
 from recollect.wire import ClientBatch
+from recollect.wire.client import unix
+from recollect.wire.client.http import HttpTransport
+from recollect.wire.client.transport import LostError
 
 
 @pytest.fixture

@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from recollect.client import transport
-from recollect.client.transport import LostError, Patience
-from recollect.client.unix import UnixTransport
 from recollect.errors import (
     ClosedError,
     CommitInDoubtError,
@@ -23,6 +20,9 @@ from recollect.errors import (
     StoreServerError,
     TokenError,
 )
+from recollect.wire.client import transport
+from recollect.wire.client.transport import LostError, Patience
+from recollect.wire.client.unix import UnixTransport
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 from recollect.engine.results import Failed, Report
 from recollect.errors import InvalidArgumentError
-from recollect.messages import Turn, UnreadableError, read_turns
 from recollect.operations import AddMessages, Remember
+from recollect.records.messages import Turn, UnreadableError, read_turns
 from recollect.records.record import Fields
 
 #: Keys of a mapping that are arguments of `Remember`, not fields of the record.

@@ -101,7 +101,7 @@ class Settings:
         address = self.db or os.environ.get(PATH_VARIABLE, "")
         if address.startswith(SERVERS):
             self._check_local_options(budgets)
-            from recollect.client import connect  # only where it is used: it loads the wire
+            from recollect.wire.client import connect  # only where it is used: it loads the wire
 
             return connect(address, self.namespace, token=os.environ.get(TOKEN_VARIABLE) or None)
         options: dict[str, Any] = {"embedder": self.embedder, "key": self.key, **budgets}

@@ -6,11 +6,11 @@ import sys
 
 import click
 
-from recollect import demo as demonstration
+from recollect.cli import demo as demonstration
 from recollect.cli import render
 from recollect.cli.app import SERVERS, Settings, app, common, print_json
+from recollect.cli.doctor import Finding, examine, examine_closed, examine_installation
 from recollect.common.zones import zone_of
-from recollect.doctor import Finding, examine, examine_closed, examine_installation
 from recollect.errors import DamagedStoreError, NotAStoreError, StoreMissingError, UnsupportedError
 from recollect.memory.opening import store_file
 

@@ -27,7 +27,7 @@ from recollect.importers.base import (
     local,
     why_unreadable,
 )
-from recollect.messages.values import UnreadableError, kind_of
+from recollect.records.messages.values import UnreadableError, kind_of
 from recollect.records.record import record_id
 
 _CHAT = "chat.json"

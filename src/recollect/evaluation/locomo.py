@@ -15,7 +15,7 @@ from typing import Any
 
 from recollect.errors import InvalidRecordError, printable
 from recollect.importers.base import Damage, Item, SeenIds, format_error, load_json, local
-from recollect.messages.values import UnreadableError, kind_of
+from recollect.records.messages.values import UnreadableError, kind_of
 from recollect.records.record import record_id
 
 _SESSION = re.compile(r"session_([0-9]{1,9})")

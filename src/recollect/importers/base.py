@@ -21,8 +21,8 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, Self, runtime_checkable
 
 from recollect.common.zones import name_of
 from recollect.errors import ImportFormatError, InvalidArgumentError, printable
-from recollect.messages.values import UnreadableError, kind_of, within_years
 from recollect.records.documents import bounded_id
+from recollect.records.messages.values import UnreadableError, kind_of, within_years
 from recollect.stores.files import open_regular
 
 LEADS_OUT = "is a link to a file outside the folder (--follow-links or follow_links=True reads it)"

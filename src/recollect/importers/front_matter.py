@@ -13,8 +13,8 @@ from datetime import datetime, tzinfo
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from recollect.messages.values import UnreadableError, instant, kind_of
 from recollect.records.frozen import INT64
+from recollect.records.messages.values import UnreadableError, instant, kind_of
 
 if TYPE_CHECKING:
     import yaml

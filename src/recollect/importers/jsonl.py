@@ -34,7 +34,7 @@ from recollect.importers.base import (
     why_unreadable,
 )
 from recollect.importers.rows import RowImporter
-from recollect.messages.values import UnreadableError, kind_of
+from recollect.records.messages.values import UnreadableError, kind_of
 from recollect.records.record import Record, fields_from_json, record_id
 from recollect.records.redacted import redacted
 

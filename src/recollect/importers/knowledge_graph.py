@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from recollect import filters as f
 from recollect.facets.entities.graph import GRAPH_KINDS, Graph, Relation, node, observation, relation
 from recollect.importers.base import Damage, Item, check_memory, format_error, parse_json, read_text
-from recollect.messages.values import UnreadableError, kind_of
+from recollect.records.messages.values import UnreadableError, kind_of
 
 if TYPE_CHECKING:
     from recollect.memory import Memory

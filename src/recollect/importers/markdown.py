@@ -13,7 +13,7 @@ from typing import Any
 from recollect.importers import front_matter
 from recollect.importers.base import Damage
 from recollect.importers.chunks import DocumentImporter, Piece
-from recollect.messages.values import UnreadableError
+from recollect.records.messages.values import UnreadableError
 from recollect.text.markdown import front_matter_end
 from recollect.text.pieces import LONGEST, TOP, Lines, divided, sections_of
 

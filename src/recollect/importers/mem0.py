@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from recollect.importers.base import Damage, Item, SeenIds, format_error, load_json
-from recollect.messages.parts import NOTHING
-from recollect.messages.values import UnreadableError, instant, kind_of
+from recollect.records.messages.parts import NOTHING
+from recollect.records.messages.values import UnreadableError, instant, kind_of
 
 #: Key of a memory -> field of a record.
 _FIELDS = {

@@ -1,8 +1,8 @@
 """Files of chat messages: the common part of the importers for OpenAI and Anthropic.
 
 A file is JSON (a list of messages, an object with such a list, or a list of such objects) or JSON lines (a message or a
-conversation in each line). `recollect.messages` reads the messages. Facts about a conversation as a whole are stored
-with its first turn, under "conversation".
+conversation in each line). `recollect.records.messages` reads the messages. Facts about a conversation as a whole are
+stored with its first turn, under "conversation".
 
 A turn always has a position, its index in the list including damaged messages, and an id if its message has one, so
 that importing a longer version of a list adds only the new turns.
@@ -26,9 +26,9 @@ from recollect.importers.base import (
     parse_json,
     read_text,
 )
-from recollect.messages import Turn, UnreadableError, read_turns
-from recollect.messages.parts import NOTHING, without_base64
-from recollect.messages.turns import is_message
+from recollect.records.messages import Turn, UnreadableError, read_turns
+from recollect.records.messages.parts import NOTHING, without_base64
+from recollect.records.messages.turns import is_message
 from recollect.records.record import Record
 
 _LINES_SUFFIXES = (".jsonl", ".ndjson")

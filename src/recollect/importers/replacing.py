@@ -16,9 +16,9 @@ from recollect import filters as f
 from recollect.errors import RecollectError, StoreError
 from recollect.importers import front_matter
 from recollect.importers.base import ImportedDocument, Item
-from recollect.messages.values import UnreadableError
 from recollect.operations import SCOPED
 from recollect.records.documents import free_ids, is_piece, take_former, with_added
+from recollect.records.messages.values import UnreadableError
 from recollect.records.record import Record
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from datetime import tzinfo
 from typing import Any
 
 from recollect.importers.base import Damage, Item, TurnImporter
-from recollect.messages.values import UnreadableError, instant
 from recollect.records.documents import bounded_id
+from recollect.records.messages.values import UnreadableError, instant
 from recollect.records.record import Fields
 
 TIMES = ("time", "valid_from", "valid_to", "expires")

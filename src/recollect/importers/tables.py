@@ -12,7 +12,7 @@ from typing import Any
 from recollect.errors import printable
 from recollect.importers.base import Damage, Item, TurnImporter, format_error, parse_json, read_text
 from recollect.importers.rows import FIELDS, RowImporter
-from recollect.messages.values import UnreadableError
+from recollect.records.messages.values import UnreadableError
 
 _DELIMITERS = (",", ";", "\t")
 

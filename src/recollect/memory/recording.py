@@ -19,11 +19,11 @@ from recollect.calls.messages import MessageList
 from recollect.engine.results import Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.errors import ConflictError, InvalidArgumentError, InvalidRecordError, UnknownRecordError
-from recollect.messages import Turn, UnreadableError, read_turns
 from recollect.operations import SCOPED, IfExists, Remember, Update, check_choice, check_text
 from recollect.records import factories
 from recollect.records.documents import PieceNames, free_ids, is_piece, piece_id, take_former, with_added
 from recollect.records.factories import DEFAULT_IMPORTANCE, UNKNOWN_TYPE
+from recollect.records.messages import Turn, UnreadableError, read_turns
 from recollect.records.record import Instant, Record
 from recollect.text.pieces import Span, markdown_pieces, paragraphs
 

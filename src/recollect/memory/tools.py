@@ -15,6 +15,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from recollect.arguments.tools import Mismatch, Tool, integer, mapping, mismatches, number, schema, string
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnknownArgumentError
 from recollect.facets.glossary.records import DEFAULT_AGENT
 from recollect.facets.outline.reading import PRIVATE
@@ -24,7 +25,6 @@ from recollect.models.embedding.base import embedded
 from recollect.models.embedding.similarity import cosine
 from recollect.policies import judge
 from recollect.records.record import Record
-from recollect.tools import Mismatch, Tool, integer, mapping, mismatches, number, schema, string
 
 if TYPE_CHECKING:
     from recollect.memory.memory import Memory

@@ -19,9 +19,9 @@ from recollect.errors import (
 )
 from recollect.filters.tree import Filter
 from recollect.filters.tree import from_json as filter_from_json
-from recollect.messages import Turn
 from recollect.records.codec import RawField
 from recollect.records.frozen import MAX_DEPTH
+from recollect.records.messages import Turn
 from recollect.records.record import fields_from_json, located, record_id, unlocated
 from recollect.records.unchecked import altered
 

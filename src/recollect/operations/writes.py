@@ -12,8 +12,8 @@ from recollect.arguments.checks import check_choice, check_count, check_label, c
 from recollect.errors import InvalidArgumentError, InvalidOperationError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Filter
-from recollect.messages import Turn
 from recollect.operations.base import RIGHTS, WRITE, Operation, Right, checked_ids
+from recollect.records.messages import Turn
 from recollect.records.record import Record, check_field, check_instant, record_id
 from recollect.text.languages import check_tag
 

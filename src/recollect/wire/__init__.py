@@ -1,6 +1,6 @@
 """The wire between programs: requests and answers as JSON, and what executes the requests of clients on a memory.
 
-Servers (`recollect.server`) and clients (`recollect.client`) stand on it. docs/server.md describes the messages.
+Servers (`recollect.server`) and clients (`recollect.wire.client`) stand on it. docs/server.md describes the messages.
 """
 
 from recollect.engine.follower import Use

@@ -13,8 +13,8 @@ from recollect.engine.results import Failed
 from recollect.engine.settings import Policies
 from recollect.engine.write.drafts import Draft
 from recollect.errors import RejectedError
-from recollect.messages import Turn
 from recollect.policies import WHY, judge
+from recollect.records.messages import Turn
 from recollect.records.record import Record
 from recollect.records.redacted import redacted_texts
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from recollect.engine.write.alignment import align
 from recollect.engine.write.replay import TOOL, USER, StoredTurn
-from recollect.messages import Turn
+from recollect.records.messages import Turn
 from recollect.records.record import Record
 from recollect.text.asking import only_asks
 from recollect.text.words import runs

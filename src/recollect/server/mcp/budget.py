@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from recollect.arguments.tools import Schema, integer, string
 from recollect.errors import shown as quoted
 from recollect.server.mcp.tools import ToolError, compact
-from recollect.tools import Schema, integer, string
 
 #: The largest budget that a client can ask for, in tokens.
 MOST_TOKENS = 20_000

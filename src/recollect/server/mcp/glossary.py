@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from recollect.arguments.tools import array, boolean, integer, mapping, number, result, string
 from recollect.facets.glossary.records import DEFAULT_AGENT
 from recollect.policies import judge
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolResult
-from recollect.tools import array, boolean, integer, mapping, number, result, string
 
 _AGENT = string(f"The agent whose glossary it is. Default: {DEFAULT_AGENT}")
 _TERM = {

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from recollect import Record
+from recollect.arguments.tools import array, integer, mapping, result, string
 from recollect.common.zones import zone_of
 from recollect.errors import shown as quoted
 from recollect.operations import target_of
 from recollect.server.mcp.budget import CURSOR, PAGE, beginning, budget, fitting, page_of, tokens_of
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, compact
-from recollect.tools import array, integer, mapping, result, string
 
 #: Default budget, in tokens.
 _TOKENS = 1000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from recollect.arguments.tools import array, integer, mapping, number, result, string
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolResult
-from recollect.tools import array, integer, mapping, number, result, string
 
 #: Maximum number of nodes, and of characters of a text, in a result.
 _MOST, _LONGEST = 500, 4000

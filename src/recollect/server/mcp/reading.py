@@ -9,11 +9,11 @@ from typing import Any
 
 from recollect import Hit, Record
 from recollect.agents import PARTS, Validity, valid_hits
+from recollect.arguments.tools import array, integer, mapping, number, result, string
 from recollect.common.zones import zone_of
 from recollect.facets.entities.graph import OBSERVATION
 from recollect.server.mcp.budget import CURSOR, PAGE, budget, fitting, page_of, tokens_of
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, compact
-from recollect.tools import array, integer, mapping, number, result, string
 
 #: Default budgets, in tokens.
 _RECALL_TOKENS, _CONTEXT_TOKENS, _LIST_TOKENS, _GET_TOKENS = 1000, 1500, 1000, 4000

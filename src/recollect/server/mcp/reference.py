@@ -13,11 +13,11 @@ from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
+from recollect.arguments.tools import Schema, array, boolean, mapping, result, string
 from recollect.facets.entities.graph import Entity, Graph, Relation
 from recollect.filters.tree import ValidAt
 from recollect.server.mcp.budget import tokens_of
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, indented
-from recollect.tools import Schema, array, boolean, mapping, result, string
 
 #: The address of the resource with the whole graph.
 RESOURCE = "memory://knowledge-graph"

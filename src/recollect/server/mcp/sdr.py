@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from recollect.arguments.tools import array, boolean, integer, mapping, number, result, string
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolResult
-from recollect.tools import array, boolean, integer, mapping, number, result, string
 
 
 def _store(call: ToolCall, given: dict[str, Any]) -> ToolResult:

@@ -16,10 +16,10 @@ from itertools import islice
 from typing import Any
 
 from recollect import Batch, Memory
+from recollect.arguments.tools import Mismatch, Schema, Tool, kind_of, mismatches
 from recollect.errors import RecollectError, shown
 from recollect.server.mcp.graph import SharedGraph
 from recollect.server.served_memory import Opener, ServedMemory
-from recollect.tools import Mismatch, Schema, Tool, kind_of, mismatches
 
 #: Default maximum size of what a tool of the reference server returns, in tokens.
 GRAPH_TOKENS = 20_000

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from recollect import EntityId, Outcome, Record
+from recollect.arguments.tools import Schema, array, boolean, integer, number, result, string
 from recollect.errors import shown
 from recollect.facets.entities.graph import NODE, RELATION
 from recollect.operations import Forget, Remember, Update
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult
-from recollect.tools import Schema, array, boolean, integer, number, result, string
 
 #: The fields of a record that a client can set, with their schemas.
 _FIELDS: dict[str, Schema] = {

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from recollect.client.transport import LostError, Pool, RemoteExport
 from recollect.engine.results import record_from_json
 from recollect.errors import RecollectError, ServerVersionError
 from recollect.records.record import Record
 from recollect.wire import PROTOCOL, Place, decode, encode, place_json, read_result
+from recollect.wire.client.transport import LostError, Pool, RemoteExport
 
 #: Most answers fit. Python allocates as much for each read.
 _CHUNK = 2**16

@@ -64,7 +64,7 @@ class Demo:
 
     @cached_property
     def _script(self) -> dict[str, Any]:
-        script: dict[str, Any] = json.loads(files("recollect").joinpath("data/demo.json").read_text(encoding="utf-8"))
+        script: dict[str, Any] = json.loads(files("recollect.cli").joinpath("demo.json").read_text(encoding="utf-8"))
         return script
 
     def _turns(self) -> Iterator[dict[str, Any]]:

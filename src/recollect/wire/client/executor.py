@@ -8,9 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from recollect.client.commits import RemoteLog, RemoteWatch
-from recollect.client.pages import read_whole
-from recollect.client.transport import Channel, LostError, Patience, Transport
 from recollect.engine.feed import CommitLog, Feed
 from recollect.engine.results import Export
 from recollect.engine.scope import Scope
@@ -18,6 +15,9 @@ from recollect.errors import ClosedError, CommitInDoubtError, StoreBusyError, St
 from recollect.ledger.commits import Branch
 from recollect.operations import Changes, OpenExport, Operation, ReadHead, Wait, check_key, check_label
 from recollect.wire import READ, Place, read_result, request_json, send_all
+from recollect.wire.client.commits import RemoteLog, RemoteWatch
+from recollect.wire.client.pages import read_whole
+from recollect.wire.client.transport import Channel, LostError, Patience, Transport
 
 #: Maximum number of items of a write that gets a key: what one commit of a bulk write stores.
 _BULK = 1000

@@ -10,11 +10,11 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from recollect.client.transport import LostError, Pool, RemoteExport
 from recollect.engine.results import record_from_json
 from recollect.errors import InvalidArgumentError, ProtocolError, RecollectError, ServerVersionError
 from recollect.records.record import Record
 from recollect.wire import PROTOCOL, Place, decode, encode, place_json, read_result
+from recollect.wire.client.transport import LostError, Pool, RemoteExport
 
 #: The header with the version of the messages.
 VERSION_HEADER = "Recollect-Protocol"

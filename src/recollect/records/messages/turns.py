@@ -15,8 +15,17 @@ from datetime import datetime, tzinfo
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from recollect.messages.parts import CALLS, NOTHING, THOUGHTS, described, listed, nonblank, split, without_base64
-from recollect.messages.values import UnreadableError, instant, kind_of, plain
+from recollect.records.messages.parts import (
+    CALLS,
+    NOTHING,
+    THOUGHTS,
+    described,
+    listed,
+    nonblank,
+    split,
+    without_base64,
+)
+from recollect.records.messages.values import UnreadableError, instant, kind_of, plain
 
 _NO_METADATA: Mapping[str, Any] = MappingProxyType({})
 _TIMES = ("created_at", "timestamp", "create_time")

@@ -12,8 +12,8 @@ import re
 from contextlib import suppress
 from typing import Any
 
-from recollect.messages.values import UnreadableError, kind_of
 from recollect.records.frozen import MAX_DEPTH
+from recollect.records.messages.values import UnreadableError, kind_of
 
 #: Maximum number of characters of base64 data that is stored.
 LONGEST_BASE64 = 1000

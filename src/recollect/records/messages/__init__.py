@@ -4,7 +4,7 @@
 dictionaries or as objects of their SDKs, and yields turns. The same text in another shape gives the same turn.
 """
 
-from recollect.messages.turns import Turn, read_turns
-from recollect.messages.values import UnreadableError
+from recollect.records.messages.turns import Turn, read_turns
+from recollect.records.messages.values import UnreadableError
 
 __all__ = ["Turn", "UnreadableError", "read_turns"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from recollect.arguments.signatures import named
-from recollect.client.executor import RemoteExecutor
-from recollect.client.transport import Patience, Transport
 from recollect.errors import InvalidArgumentError
 from recollect.ledger.commits import Branch
 from recollect.memory.memory import Memory, namespace_name
 from recollect.operations import Now, check_count, check_timeout
+from recollect.wire.client.executor import RemoteExecutor
+from recollect.wire.client.transport import Patience, Transport
 
 _UNIX = "unix://"
 
@@ -74,10 +74,10 @@ def _transport(address: str, token: str | None, timeout_s: float) -> Transport:
     if address.startswith(_UNIX):
         if token is not None:
             raise InvalidArgumentError("token", "...", "is for HTTP: a socket knows its users")
-        from recollect.client.unix import UnixTransport
+        from recollect.wire.client.unix import UnixTransport
 
         return UnixTransport(address.removeprefix(_UNIX) or _default_socket(), timeout_s)
-    from recollect.client.http import HttpTransport
+    from recollect.wire.client.http import HttpTransport
 
     return HttpTransport(address, token, timeout_s)
 
