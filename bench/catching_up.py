@@ -29,7 +29,7 @@ from recollect.ledger.merkle import Live
 from recollect.models.embedding.hashed import Hashed
 from recollect.stores.base import Transaction
 from recollect.stores.sqlite.view import SqliteView
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 ROUNDS = 100
 #: Number of commits that each follower catches up with.

@@ -17,7 +17,7 @@ from typing import Any
 
 import recollect
 from bench.measuring import ROOT, milliseconds, percentiles, versions
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 COMMITS, FOREIGN = 200, 50
 #: Another process: for each line that it reads it commits, and prints when the commit was durable.

@@ -16,7 +16,7 @@ from typing import Any
 import recollect
 from bench.measuring import versions
 from recollect.facets.glossary.glossary import Glossary
-from recollect.facets.glossary.index.occurrences import Names, tokens
+from recollect.facets.glossary.index.index import Names, tokens
 from recollect.facets.glossary.records import term_fields
 
 _VOCABULARY, _QUESTIONS, _REPEATS = 20_000, 500, 7

@@ -27,7 +27,7 @@ from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from recollect.records.record import Record
 from recollect.stores.sqlite.checkpoints import LONG_BYTES
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 from torture.linearizability import Call, linearizable
 from torture.trials import Trial
 

@@ -26,7 +26,7 @@ from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.faults import SteppedStore
-from recollect.testing.internals import beside, core_of
+from recollect.testing.loopback import beside, core_of
 from recollect.testing.machine import memory_on
 
 #: A thread of this name fails at the end of its transaction.

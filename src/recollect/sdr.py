@@ -15,11 +15,10 @@ import os
 from types import TracebackType
 from typing import Any, Self
 
-from recollect.facets.sdr.codes import encode, explain, hamming, overlap, rule_score
 from recollect.facets.sdr.index.encoding import normalised
 from recollect.facets.sdr.sdr import Sdr, SdrHit
 from recollect.facets.sdr.table import read_table, write_table
-from recollect.facets.sdr.texts import SdrText
+from recollect.facets.sdr.texts import SdrText, encode, explain, hamming, overlap, rule_score
 from recollect.memory.memory import Memory
 from recollect.memory.opening import open as open_memory
 

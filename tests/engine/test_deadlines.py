@@ -26,7 +26,7 @@ from recollect.engine.write.writer import Writer
 from recollect.errors import DeadlineError
 from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.scoring import scores
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 FAR_S = 3600.0
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import recollect
 from recollect.importers import import_path
 from recollect.memory import Memory
-from recollect.records.turns import OTHER_BRANCH
+from recollect.records.factories import OTHER_BRANCH
 
 OSLO = "My flight to Oslo is on Friday at 7:40, and I am allergic to nuts."
 BERGEN = "My flight to Bergen is on Saturday at 9:10, and I am allergic to nuts."

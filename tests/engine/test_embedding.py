@@ -39,7 +39,7 @@ from recollect.models.embedding.base import Floors, Supplied, text_digest
 from recollect.models.embedding.hashed import Hashed
 from recollect.operations import FindSimilar
 from recollect.stores.derived.vectors import VectorFile, VectorModel
-from recollect.testing.internals import core_of, index_of
+from recollect.testing.loopback import core_of, index_of
 
 Open = Callable[..., Memory]
 #: Words that mean nearly the same, as a model knows and letters do not.

@@ -36,7 +36,7 @@ from recollect.stores.sqlite import copies
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base.checksums import connect
 from recollect.testing.faults import FaultyStore
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 from recollect.testing.machine import memory_on
 
 SECRET = "zanzibarsecret"
@@ -505,7 +505,7 @@ class TestTheHistory:
 _OTHER = textwrap.dedent(
     """
     import sys, recollect
-    from recollect.testing.internals import core_of
+    from recollect.testing.loopback import core_of
     memory = recollect.open(sys.argv[1], embedder="none")
     assert memory.recall("zanzibarsecret") and memory.at(1).recall("zanzibarsecret")
     print("warm", flush=True)

@@ -26,7 +26,7 @@ from recollect.errors import ClosedError, InvalidArgumentError, ScopeError, Stor
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 #: How long to wait for what must happen, in seconds: far longer than it takes.
 LONG_S = 60
@@ -879,7 +879,7 @@ class TestAsyncStreams:
 
 FORK = """
 import os, recollect, threading
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 memory = recollect.open({path})
 begun, go = threading.Event(), threading.Event()
 def callback(commit):

@@ -23,7 +23,7 @@ from recollect.stores.derived import fulltext
 from recollect.stores.derived.fulltext import MOST_PHRASE_WORDS, MOST_WORDS, fts_query
 from recollect.stores.memory import MemoryStore
 from recollect.testing import memory_on
-from recollect.testing.internals import core_of, full_text_of
+from recollect.testing.loopback import core_of, full_text_of
 
 #: Longer than a test takes, so that one that waits for nothing fails.
 PATIENCE_S = 60

@@ -24,7 +24,7 @@ from recollect.errors import (
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import TickingClock, memory_on
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 

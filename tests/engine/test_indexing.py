@@ -27,7 +27,7 @@ from recollect.ledger.commits import Branch, Head
 from recollect.ledger.merkle import EMPTY
 from recollect.memory.memory import Memory
 from recollect.stores.sqlite.view import SqliteView
-from recollect.testing.internals import core_of, index_of
+from recollect.testing.loopback import core_of, index_of
 
 WORDS = "boat harbour lighthouse tea anchor rope tide gull net sail mast keel storm calm chart".split()
 QUESTIONS = ("which boat is in the harbour?", "lihgthouse tea", "rope", "gull storm 3")

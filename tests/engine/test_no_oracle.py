@@ -31,7 +31,7 @@ from recollect.models.embedding.hashed import Hashed
 from recollect.operations import AddMessages, Operation, Remember, RememberAll, Update
 from recollect.records.messages import Turn
 from recollect.records.record import Record
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 PIN = "Ana's PIN is 4821"
 PASSWORD = "the database password is hunter2 of Ana"

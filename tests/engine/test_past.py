@@ -43,7 +43,7 @@ from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import filters, memory_on, records
 from recollect.testing.commits import snapshot
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 from recollect.testing.strategies import START
 
 QUESTIONS = ("java", "what did ana say about new java lines on 2 January 2026?", "100% Straße", "javascrpt it's")

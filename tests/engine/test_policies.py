@@ -23,7 +23,7 @@ from recollect.errors import (
     Verdict,
 )
 from recollect.operations import ExecuteBatch, Remember, RememberAll, Supersede, Update
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 SECRET, CLEAN = "token=abcdef", "token=***REDACTED***"
 VERDICT = Verdict("redaction", "contains a key, token or password", ("secret",))

@@ -35,7 +35,7 @@ from recollect.stores.derived.usage import UsageFile
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import TickingClock, memory_on
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 STORES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda folder: MemoryStore(),

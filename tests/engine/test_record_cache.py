@@ -13,8 +13,8 @@ from tests.indexes import strategies as own
 
 from recollect.engine.index.caches import MOST_BYTES, MOST_OF_ONE, RecordCache
 from recollect.engine.read.record_loader import memory_bytes
+from recollect.records.frozen import unchecked
 from recollect.records.record import Record
-from recollect.records.unchecked import unchecked
 
 
 def taken(value: Any) -> int:

@@ -26,7 +26,7 @@ from recollect.ledger.commits import Branch
 from recollect.operations import Remember
 from recollect.records.record import Record
 from recollect.stores.base import Transaction
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 

@@ -31,7 +31,7 @@ from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.write_queue import MAX_SHARING, Ticket
 from recollect.testing import memory_on
 from recollect.testing.faults import SteppedStore
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 BRANCH = Branch("default")
 

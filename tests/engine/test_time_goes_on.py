@@ -16,7 +16,7 @@ import recollect
 from recollect import Memory
 from recollect.engine.housekeeping import Expiries
 from recollect.errors import StoreBusyError
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
 TTL = 10.0

@@ -35,7 +35,7 @@ from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteView
 from recollect.testing import TickingClock, memory_on
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 KERNELS = {"numpy": numpy_kernels.KERNELS, "native": native_kernels.NativeKernels()}
 QUESTIONS = (

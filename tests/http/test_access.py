@@ -24,7 +24,7 @@ from recollect.errors import AccessError, InvalidArgumentError, TokenError
 from recollect.operations.base import REGISTRY
 from recollect.server import limits
 from recollect.server.addresses import allowed_hosts
-from recollect.server.exports import ExportPages
+from recollect.server.lines import ExportPages
 from recollect.server.tokens import Tokens, add_entry, entry, hash_of, new_token
 from recollect.wire import READ, RIGHTS, WRITE
 

@@ -25,7 +25,7 @@ from recollect.errors import (
 from recollect.evaluation import DATASET_IMPORTERS
 from recollect.importers import IMPORTERS, Damage, Importer, ImportReport, Item, import_path
 from recollect.ledger.commits import Branch
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 Write = Callable[[str, Any], Path]
 Run = Callable[..., ImportReport]

@@ -19,7 +19,7 @@ from tests.examples import some
 from tests.text.conversations import document
 
 from recollect.indexes.documents.columns import COLUMNS, NONE, Document
-from recollect.indexes.kernels import blocks, search
+from recollect.indexes.kernels import blocks, choose
 from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.kernels.native import kernels as native_kernels
 from recollect.indexes.kernels.native import library
@@ -106,9 +106,9 @@ def test_arrays_that_pass_the_checks_lead_to_no_index_out_of_bounds(
     asked = read("the red boat and the tea", view, date(2026, 1, 1))
     about = About(data.draw(st.sampled_from([NONE, 0])), data.draw(st.sampled_from([(), (1, 2)])))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(search, "LEAST", 0)
-        patched.setattr(search, "CHANGED", 1)
-        patched.setattr(search, "FEW", 0)
+        patched.setattr(choose, "LEAST", 0)
+        patched.setattr(choose, "CHANGED", 1)
+        patched.setattr(choose, "FEW", 0)
         patched.setattr(blocks, "BITS", 2)
         for kernels in (native_kernels.NativeKernels(), numpy_kernels.KERNELS):
             with np.errstate(all="ignore"):

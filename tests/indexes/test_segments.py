@@ -24,7 +24,7 @@ from recollect.indexes.documents import string_table as strings
 from recollect.indexes.documents.columns import FIELDS, NEVER, NONE, Document, Ints
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
 from recollect.indexes.fixed_point import ONE
-from recollect.indexes.kernels import blocks, numpy_search, search
+from recollect.indexes.kernels import blocks, choose, numpy_search
 from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.kernels.interface import Kernels
 from recollect.indexes.kernels.native import kernels as native_kernels
@@ -380,13 +380,13 @@ def many_documents(turns: bool, seed: int) -> WordIndex:
 def _pruned(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even the smallest index is searched by blocks, or none."""
     if request.param is None:
-        monkeypatch.setattr(search, "LEAST", 10**9)
+        monkeypatch.setattr(choose, "LEAST", 10**9)
         return
     bits, first = request.param
-    monkeypatch.setattr(search, "LEAST", 0)
-    monkeypatch.setattr(search, "CHANGED", 1)
-    monkeypatch.setattr(search, "FEW", 0)
-    monkeypatch.setattr(search, "FEW_PLAIN", 0)
+    monkeypatch.setattr(choose, "LEAST", 0)
+    monkeypatch.setattr(choose, "CHANGED", 1)
+    monkeypatch.setattr(choose, "FEW", 0)
+    monkeypatch.setattr(choose, "FEW_PLAIN", 0)
     monkeypatch.setattr(numpy_search, "_FIRST", first)
     monkeypatch.setattr(blocks, "BITS", bits)
     monkeypatch.setattr(blocks, "_BASES", WeakKeyDictionary())

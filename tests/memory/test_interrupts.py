@@ -17,7 +17,7 @@ from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.write_queue import Ticket
 from recollect.testing import memory_on
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 #: Where Python itself closes what nobody uses any more, an interruption is swallowed and told of by a warning.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

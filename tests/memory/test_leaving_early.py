@@ -25,7 +25,7 @@ from recollect.ledger.commits import Branch
 from recollect.records.record import Record
 from recollect.stores.derived import fulltext
 from recollect.stores.sqlite import store
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 Way: TypeAlias = Callable[[Memory], object]
 #: More than one page of anything.

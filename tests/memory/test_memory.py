@@ -41,7 +41,7 @@ from recollect.records.record import Record
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.view import SqliteView
 from recollect.testing import TickingClock, memory_on
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 from recollect.testing.strategies import records
 
 

@@ -22,7 +22,7 @@ from recollect import filters as f
 from recollect.engine.write.alignment import align
 from recollect.errors import InvalidArgumentError, InvalidRecordError, ScopeError
 from recollect.records.messages import Turn, UnreadableError, read_turns
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 Message = dict[str, Any]
 

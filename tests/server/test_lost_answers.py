@@ -15,7 +15,7 @@ from tests.server.serving import Served
 import recollect
 from recollect.errors import CommitInDoubtError, RecollectError, StoreServerError
 from recollect.operations import Operation, Remember
-from recollect.server.exports import ExportPages
+from recollect.server.lines import ExportPages
 from recollect.wire import ClientBatch
 from recollect.wire.client import unix
 from recollect.wire.client.http import HttpTransport

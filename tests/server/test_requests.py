@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.server.serving import HttpClient, Served, many
 
-from recollect.server.http import app, protocol
+from recollect.server.http import app
 
 
 def post(path: str, data: Any, *headers: str) -> bytes:
@@ -57,7 +57,7 @@ def test_a_connection_too_many_is_refused_in_json(served: Served, monkeypatch: p
 def test_a_connection_whose_head_never_ends_is_closed(
     shared: Served, monkeypatch: pytest.MonkeyPatch, begun: bytes
 ) -> None:
-    monkeypatch.setattr(protocol, "HEAD_S", 0.05)
+    monkeypatch.setattr(app, "HEAD_S", 0.05)
     with HttpClient(shared.http) as client:
         client.socket.sendall(begun)
         assert client.closed()

@@ -33,7 +33,7 @@ from recollect.errors import (
     WrongKeyError,
 )
 from recollect.stores.sqlite_base.checksums import connect
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 WRITER = """
 import sys, recollect

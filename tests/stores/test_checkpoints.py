@@ -12,7 +12,7 @@ from recollect.memory import Memory
 from recollect.stores.sqlite import checkpoints as sqlite_checkpoints
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 PAGES, LONG = 60, 480
 PAGE_BYTES = 4096 + 24

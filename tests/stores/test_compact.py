@@ -21,7 +21,7 @@ from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.header import has_all_pages
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import TickingClock, memory_on
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 
 @pytest.fixture(autouse=True)
@@ -187,7 +187,7 @@ def test_it_is_refused_where_it_must_not_write(tmp_path: Path) -> None:
 
 _COMPACT = """
 import os, signal, sys, apsw, recollect
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 memory = recollect.open(sys.argv[1], durability="normal")
 for number in range(500):
     memory.update(str(number % 300), importance=number / 1000)

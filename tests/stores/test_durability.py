@@ -27,7 +27,7 @@ from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base.checksums import connect
 from recollect.testing import FaultyStore, TickingClock, memory_on
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 STORES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda folder: MemoryStore(),

@@ -45,7 +45,7 @@ from recollect.stores.sqlite.locks import SUPPORTED
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base.errors import ours
 from recollect.testing import memory_on
-from recollect.testing.internals import core_of, full_text_of
+from recollect.testing.loopback import core_of, full_text_of
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ from recollect.stores.sqlite.schema import APPLICATION_ID, TABLES
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base.checksums import connect
 from recollect.testing.commits import NOW
-from recollect.testing.internals import full_text_of
+from recollect.testing.loopback import full_text_of
 
 
 def test_a_new_file_is_for_its_owner_only_and_names_itself(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ from recollect.stores.sqlite.identity import FileIdentity
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.descriptors import FileBytes
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 
 RECORDS = 60
 

@@ -15,8 +15,8 @@ from recollect.arguments.checks import check_count
 from recollect.errors import InvalidArgumentError
 from recollect.memory import Memory
 from recollect.memory.context.validity import still_valid
+from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Record
-from recollect.records.turns import OTHER_BRANCH
 
 #: A message of a chat: {"role": ..., "content": ...}.
 Message = dict[str, str]

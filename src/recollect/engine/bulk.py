@@ -14,7 +14,7 @@ from recollect.engine.write.messages import Addition
 from recollect.engine.write.replay import KnownTurns
 from recollect.errors import ClosedError, DamagedStoreError, DeadlineError, RecollectError, StoreError
 from recollect.operations import AddMessages, RememberAll
-from recollect.stores.renewals import REPEATS
+from recollect.stores.write_queue import REPEATS
 
 #: Number of items per commit in bulk writes.
 BULK = 1000

@@ -26,7 +26,7 @@ from recollect.models.embedding.base import Embedder
 from recollect.operations import ExecuteBatch, Operation, check_key, check_label
 from recollect.records.codec import microseconds
 from recollect.stores.base import Store
-from recollect.stores.renewals import repeated
+from recollect.stores.write_queue import repeated
 
 
 class Engine:

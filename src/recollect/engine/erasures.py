@@ -30,7 +30,7 @@ from recollect.stores.base import Store, Transaction, View
 from recollect.stores.derived.fulltext import FullText
 from recollect.stores.derived.usage import UsageFile
 from recollect.stores.derived.vectors import VectorFile
-from recollect.stores.renewals import repeated
+from recollect.stores.write_queue import repeated
 
 _log = logging.getLogger("recollect")
 #: The setting with the note of what is left to do.

@@ -23,7 +23,7 @@ from recollect.errors import DamagedStoreError, InvalidArgumentError, RecollectE
 from recollect.ledger import receipts
 from recollect.ledger.commits import Branch, Snapshot
 from recollect.ledger.merkle import is_redacted
-from recollect.ledger.trie_walk import leaf_changes
+from recollect.ledger.proofs import leaf_changes
 from recollect.operations import Diff, DropSnapshot, History, Recall, Replay, Revert, Rollback, Snapshots, TakeSnapshot
 from recollect.operations import from_json as operation_from_json
 from recollect.records.codec import microseconds

@@ -6,17 +6,15 @@ module with an `Importer` (see `base`) and list it here. Importers of public dat
 
 from __future__ import annotations
 
-from recollect.importers.anthropic import AnthropicMessages
 from recollect.importers.base import Damage, ImportedDocument, Importer, Item
 from recollect.importers.chatgpt import ChatGPT
 from recollect.importers.jsonl import JsonLines, write_jsonl
 from recollect.importers.knowledge_graph import KnowledgeGraph, write_graph
-from recollect.importers.markdown import Markdown
+from recollect.importers.markdown import Markdown, Text
 from recollect.importers.mem0 import Mem0
-from recollect.importers.openai import OpenAI
+from recollect.importers.messages import AnthropicMessages, OpenAI
 from recollect.importers.run import ImportReport, import_path
 from recollect.importers.tables import Csv
-from recollect.importers.text import Text
 
 __all__ = [
     "IMPORTERS",

@@ -20,10 +20,10 @@ from typing import Any
 
 from recollect.importers.base import Damage, Item, SeenIds, format_error, load_json
 from recollect.importers.messages import can_name, untaken
+from recollect.records.factories import OTHER_BRANCH
 from recollect.records.messages import Turn, UnreadableError, read_turns
 from recollect.records.messages.parts import NOTHING, without_base64
 from recollect.records.messages.values import kind_of
-from recollect.records.turns import OTHER_BRANCH
 
 _NAMES = ("conversation_id", "id", "title")
 _STRUCTURE = ("mapping", "current_node")

@@ -33,7 +33,7 @@ from recollect.importers.base import (
     parse_json,
     why_unreadable,
 )
-from recollect.importers.rows import RowImporter
+from recollect.importers.tables import RowImporter
 from recollect.records.messages.values import UnreadableError, kind_of
 from recollect.records.record import Record, fields_from_json, record_id
 from recollect.records.redacted import redacted

@@ -15,7 +15,7 @@ from recollect.importers.base import Damage
 from recollect.importers.chunks import DocumentImporter, Piece
 from recollect.records.messages.values import UnreadableError
 from recollect.text.markdown import front_matter_end
-from recollect.text.pieces import LONGEST, TOP, Lines, divided, sections_of
+from recollect.text.pieces import LONGEST, TOP, Lines, divided, paragraphs, sections_of
 
 
 class Markdown(DocumentImporter):
@@ -62,3 +62,18 @@ def _read(values: dict[str, Any], zone: tzinfo, fields: dict[str, Any], common: 
         yield Damage("line 1", f"{error}; it is only in its metadata")
     if title := front_matter.title_of(values):
         common["title"] = title
+
+
+# Plain text files: each paragraph is a piece of knowledge.
+
+
+class Text(DocumentImporter):
+    """A text file, or the .txt files of a folder: paragraphs, separated by blank lines or form feeds."""
+
+    name = "text"
+    summary = "Text: a file, or the .txt files of a folder and its subfolders; paragraphs as knowledge"
+    suffixes = (".txt",)
+
+    def pieces(self, text: str, zone: tzinfo) -> Iterator[Piece]:
+        for each in paragraphs(text):
+            yield Piece(text[each.start : each.end], each.line + 1, each.name, each.part)

@@ -207,3 +207,29 @@ def _own_id(rest: dict[str, Any], conversation: str, ids: SeenIds) -> dict[str, 
         if isinstance(rest.get(key), str):
             return ids.own(before + rest.pop(key))
     return {}
+
+
+# Messages of OpenAI's chat API: files of requests, of logs, and for fine-tuning.
+
+
+class OpenAI(Messages):
+    """`{"role", "content", "name", "tool_calls", ...}`; content is text, null, or a list of parts."""
+
+    name = "openai"
+    summary = "OpenAI: chat messages as JSON or JSON lines, fine-tuning files included"
+
+
+# Messages of Anthropic's API, and the conversations.json of an export of claude.ai.
+#
+# The export has other names: `chat_messages` with a `sender`, "human" for the user, and a `uuid` for each conversation
+# and message.
+
+
+class AnthropicMessages(Messages):
+    """`{"role", "content"}`; content is text or a list of blocks; the value of "system" becomes the first turn."""
+
+    name = "anthropic"
+    summary = "Anthropic: messages as JSON or JSON lines, or the conversations.json of a claude.ai export"
+    lists = ("messages", "chat_messages")
+    names = ("uuid", "id", "conversation_id", "title")
+    system = "system"

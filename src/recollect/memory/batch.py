@@ -15,8 +15,7 @@ from recollect.errors import InvalidArgumentError
 from recollect.facets.entities.calls import EntityCalls
 from recollect.memory.contexts import Contexts
 from recollect.memory.manager.contradictions import Contradictions
-from recollect.memory.manager.duplicates import Duplicates
-from recollect.memory.manager.merging import Merges
+from recollect.memory.manager.duplicates import Duplicates, Merges
 from recollect.memory.recording import Recording
 from recollect.operations import Forget, Operation, Remember, RememberAll, Update
 

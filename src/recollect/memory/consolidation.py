@@ -18,11 +18,11 @@ from recollect.engine.results import Outcome, record_from_json, record_json
 from recollect.errors import ConflictError, InvalidArgumentError, RecollectError, SummaryError, UnknownRecordError
 from recollect.filters.text_form import Where, as_filter, check_filter
 from recollect.memory.batch import Batch
-from recollect.memory.manager.merging import merged_fields
+from recollect.memory.manager.duplicates import merged_fields
 from recollect.operations import Merge, Now, ReadHead, check_count
 from recollect.policies import redact
+from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Instant, Record, check_instant
-from recollect.records.turns import OTHER_BRANCH
 from recollect.text.manner import STANDING_TAGS
 from recollect.text.summaries import LONGEST, extractive
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from recollect.models.base import Model
 from recollect.models.environment import as_model, model_from, model_of_environment
-from recollect.models.extraction import ModelExtractor
-from recollect.models.summaries import ModelSummariser
+from recollect.models.extraction import ModelExtractor, ModelSummariser
 from recollect.text.facts import Extracted
 
 __all__ = ["Extracted", "Model", "ModelExtractor", "ModelSummariser", "as_model", "model_from", "model_of_environment"]

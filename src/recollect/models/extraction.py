@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from recollect.arguments.checks import is_number
-from recollect.errors import ModelReplyError
+from recollect.errors import ModelError, ModelReplyError
 from recollect.models.base import completed
 from recollect.models.environment import Prompted
 from recollect.models.prompts import filled
 from recollect.policies import redact
 from recollect.text.facts import Extracted, distinct
+from recollect.text.pieces import SENTENCE_END
+from recollect.text.summaries import LONGEST
 
 #: Maximum depth of arrays and objects in a reply, and of facts that are read from one.
 DEEPEST, _MOST = 512, 1000
@@ -107,3 +110,47 @@ def _number(value: Any) -> float | None:
     if not is_number(value) or not math.isfinite(value):
         return None
     return float(min(1, max(0, value)))
+
+
+# `ModelSummariser`: summaries by a language model, for `Memory.consolidate`.
+
+#: Tokens of the window that are kept for the prompt's own text and for the reply.
+RESERVE = 1536
+#: The share of the rest that texts may fill, and the characters of a token.
+_FILLED, _CHARACTERS = Fraction(92, 100), 4
+#: Characters around each text: its marks and line ends.
+_AROUND = 40
+_SUMMARY_TOKENS = 1024
+
+
+class ModelSummariser(Prompted):
+    """Summarises texts with a language model, for `Memory.consolidate`. It takes the arguments of `Prompted`."""
+
+    prompt = "summarise-1"
+
+    def fitting(self, texts: Sequence[str]) -> int:
+        """Return how many of the texts, from the first on, fit in the window of the model.
+
+        They may fill (window - reserve) x 0.92 tokens, at four characters a token.
+        """
+        room = int((self._model.window - RESERVE) * _FILLED) * _CHARACTERS
+        for count, text in enumerate(texts):
+            room -= len(text) + _AROUND
+            if room < 0:
+                return count
+        return len(texts)
+
+    def __call__(self, texts: Sequence[str]) -> str:
+        """Return a summary of at most 2,000 characters. A longer reply is cut after a sentence.
+
+        Raises:
+            ModelError: The model failed, or replied with something else than a text.
+        """
+        reply = completed(self._model, filled(self.prompt, texts), max_tokens=_SUMMARY_TOKENS).strip()
+        if len(reply) <= LONGEST:
+            return reply
+        ends = [found.end() for found in SENTENCE_END.finditer(reply[: LONGEST + 1]) if found.end() <= LONGEST]
+        cut = reply[: ends[-1]] if ends else reply[:LONGEST].rpartition(" ")[0]
+        if not cut.strip():
+            raise ModelError(self._model.name, f"its summary has {len(reply)} characters and no end of a sentence")
+        return cut

@@ -20,10 +20,9 @@ from recollect.errors import (
 from recollect.filters.tree import Filter
 from recollect.filters.tree import from_json as filter_from_json
 from recollect.records.codec import RawField
-from recollect.records.frozen import MAX_DEPTH
+from recollect.records.frozen import MAX_DEPTH, altered
 from recollect.records.messages import Turn
 from recollect.records.record import fields_from_json, located, record_id, unlocated
-from recollect.records.unchecked import altered
 
 #: What a client needs to be allowed, from the least to the greatest: each includes those before it. To administer is to
 #: change what everybody must obey, to remove for ever, or what concerns the server's machine.

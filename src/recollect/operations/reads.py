@@ -19,8 +19,8 @@ from recollect.errors import InvalidArgumentError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Everything, Filter
 from recollect.operations.base import READ, Operation, checked_ids
+from recollect.records.frozen import altered
 from recollect.records.record import check_instant, record_id
-from recollect.records.unchecked import altered
 from recollect.text.languages import check_tag
 
 #: Thirty days, in seconds.

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from recollect.errors import InvalidRecordError
-from recollect.records.record import EntityId
+from recollect.records.record import EntityId, Record
 
 #: The default importance of messages, facts and tasks; knowledge has none.
 DEFAULT_IMPORTANCE = 0.5
@@ -107,3 +107,17 @@ def clamped(importance: float | None) -> float | None:
     if not isinstance(importance, (int, float)) or importance != importance:
         raise InvalidRecordError("importance", importance, "must be a number")
     return float(min(1, max(0, importance)))  # clamped first: an integer may be too great for a float
+
+
+# Marks of turns: those of a branch that was abandoned, and the summary that stands for turns of its conversation.
+
+#: The tag of turns that an edited message or another answer has replaced. No text for a model has them.
+OTHER_BRANCH = "other-branch"
+#: The kind and the role of a summary that was passed in the place of turns. The role is that of a system prompt: it is
+#: nobody's word.
+SUMMARY, SUMMARY_ROLE = "summary", "system"
+
+
+def is_summary(record: Record) -> bool:
+    """Return whether a record is a summary of turns of its conversation."""
+    return record.kind == SUMMARY and record.role == SUMMARY_ROLE and record.conversation is not None

@@ -22,8 +22,7 @@ from recollect.arguments.signatures import check_known
 from recollect.common.reprs import ShownTable, as_html, line
 from recollect.errors import CodecError, InvalidArgumentError, InvalidRecordError, RecollectError, shown
 from recollect.records import codec
-from recollect.records.frozen import INT64, FrozenDict, freeze
-from recollect.records.unchecked import unchecked
+from recollect.records.frozen import INT64, FrozenDict, freeze, unchecked
 from recollect.text.unicode import fold, has_surrogate, nfc
 
 MAX_ID_BYTES = 255

@@ -13,7 +13,7 @@ from collections.abc import Set
 from recollect.errors import DamagedStoreError, StoreError
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import Pages, Root, check, root_of, update
-from recollect.ledger.trie_walk import Walk
+from recollect.ledger.proofs import Walk
 from recollect.stores.base import Store, Transaction, View
 from recollect.stores.values import BranchSummary, Trimmed
 

@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from types import GeneratorType
 from typing import Any, TypeAlias, TypeVar
 
-from recollect.errors import RecollectError
+from recollect.errors import RecollectError, StoreError
 
 #: Maximum number of threads that share a transaction.
 MAX_SHARING = 64
@@ -241,3 +241,30 @@ class WriteQueue:
             successor.shared = shared
         ticket.successor = successor
         self.holder = successor
+
+
+# Calls that are repeated after pages of a store were renewed (`Store.renew`).
+
+#: How many times a call is repeated: another SQLite may checkpoint again and again meanwhile.
+REPEATS = 10
+
+
+def repeated(call: Callable[[], T], error: StoreError, renew: Callable[[StoreError], bool]) -> T:
+    """Repeat a call that raised an error, as long as what it met could be renewed, and return its result.
+
+    Args:
+        call: The call. It must not be part of a transaction of the caller.
+        error: What it raised.
+        renew: Renews what raised an error, and returns whether that succeeded.
+
+    Raises:
+        StoreError: The last error, which could not be renewed.
+    """
+    for _ in range(REPEATS):
+        if not renew(error):
+            break
+        try:
+            return call()
+        except StoreError as another:
+            error = another
+    raise error

@@ -35,8 +35,8 @@ from recollect.ledger.merkle import is_redacted, root_of, version_hash
 from recollect.ledger.verifying import verify
 from recollect.memory.memory import Memory
 from recollect.operations import ORDERS, Order, Remember
+from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Record
-from recollect.records.turns import OTHER_BRANCH
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.testing.loopback import Loopback

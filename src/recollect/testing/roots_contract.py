@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recollect.ledger.merkle import EMPTY, Live, Root
-from recollect.ledger.trie_walk import Walk
+from recollect.ledger.proofs import Walk
 from recollect.stores import roots as stored_roots
 from recollect.stores.base import Store
 from recollect.stores.roots import pages_at

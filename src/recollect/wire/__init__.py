@@ -7,10 +7,9 @@ from recollect.engine.follower import Use
 from recollect.engine.results import record_from_json, record_json
 from recollect.engine.scope import Place
 from recollect.operations.base import ADMIN, READ, RIGHTS, WRITE, Right
-from recollect.wire.addresses import default_socket
 from recollect.wire.answers import ANSWER_BYTES, RECORDS, Page, check_size, commits, fitting, page
 from recollect.wire.desk import ClientBatch, Desk, Grant
-from recollect.wire.encoding import decode, encode
+from recollect.wire.encoding import decode, default_socket, encode
 from recollect.wire.messages import (
     PROTOCOL,
     Request,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -64,3 +66,15 @@ def decode(data: bytes | bytearray | memoryview) -> Any:
         return _with_surrogates(bytes(data))
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise ProtocolError(f"it is not JSON: {error}") from None
+
+
+# Where a server listens by default.
+
+
+def default_socket() -> Path:
+    """Return the path of the socket in the user's runtime folder."""
+    import platformdirs
+
+    with warnings.catch_warnings():  # without XDG_RUNTIME_DIR it is another folder of the user, which the server logs
+        warnings.simplefilter("ignore")
+        return Path(platformdirs.user_runtime_dir("recollect", appauthor=False)) / "recollect.sock"

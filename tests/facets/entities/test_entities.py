@@ -17,7 +17,7 @@ from recollect import Memory
 from recollect.errors import EmbedderError, InvalidArgumentError
 from recollect.facets.entities.operations import Edge, EntityGraph, EntityView
 from recollect.records.record import Record
-from recollect.testing.internals import core_of
+from recollect.testing.loopback import core_of
 from recollect.text.facts import Extracted, blended, facts_in, rule_importance
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import some
 
-from recollect.facets.glossary.index.index import DEPTH, EXACT, K1, B, NameTrie, TermIndex
-from recollect.facets.glossary.index.occurrences import Names, tokens
+from recollect.facets.glossary.index.index import DEPTH, EXACT, K1, B, Names, NameTrie, TermIndex, tokens
 from recollect.text.words import terms as words_of
 
 

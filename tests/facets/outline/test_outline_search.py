@@ -25,7 +25,7 @@ from recollect.models.embedding.similarity import cosine
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on
-from recollect.testing.internals import beside
+from recollect.testing.loopback import beside
 
 ORG = """* Boats
 ** TODO Sails :sea:

@@ -38,7 +38,7 @@ from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteView
 from recollect.testing import memory_on
-from recollect.testing.internals import beside
+from recollect.testing.loopback import beside
 
 ORG = """#+TITLE: House
 * Boats :sea:

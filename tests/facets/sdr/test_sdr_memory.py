@@ -42,7 +42,7 @@ from recollect.sdr import SDRMemory, SdrText, encode, explain, hamming, overlap,
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on
-from recollect.testing.internals import beside
+from recollect.testing.loopback import beside
 
 #: The example of the specification: by Hamming distance, the short text that shares nothing wins.
 TEXTS = ("Error 500", "DNS timeout was the root cause of the outage", "Database connection pool exhausted")

@@ -28,9 +28,8 @@ from recollect.errors import (
     MissingExtraError,
 )
 from recollect.models.embedding.base import Embedder, embedded
-from recollect.models.embedding.endpoint import Endpoint
+from recollect.models.embedding.endpoint import Endpoint, Voyage
 from recollect.models.embedding.hashed import hashed_vector
-from recollect.models.embedding.voyage import Voyage
 from recollect.models.remote import LONGEST_PAUSE_S, _Request
 
 KEY = "sk-very-secret-0123456789"

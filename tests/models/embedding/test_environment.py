@@ -11,10 +11,9 @@ from tests.models.embedding.stub import StubServer
 
 from recollect.errors import EmbedderUnavailableError, InvalidArgumentError, MissingExtraError
 from recollect.models.embedding.base import Embedder, embedded
-from recollect.models.embedding.endpoint import Endpoint
+from recollect.models.embedding.endpoint import Endpoint, Voyage
 from recollect.models.embedding.environment import LOCAL, embedder_from, embedder_of_environment, ignored_variable
 from recollect.models.embedding.hashed import Hashed
-from recollect.models.embedding.voyage import Voyage
 
 
 def of(text: str, **environment: str) -> Any:

@@ -11,8 +11,7 @@ import pytest
 
 from recollect.errors import EmbedderUnavailableError, InvalidArgumentError
 from recollect.models.embedding.base import Floors, embedded
-from recollect.models.embedding.model2vec import Model2Vec
-from recollect.models.embedding.sentence_transformers import SentenceTransformers
+from recollect.models.embedding.local import Model2Vec, SentenceTransformers
 
 
 class Library:

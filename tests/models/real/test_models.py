@@ -12,8 +12,7 @@ import recollect
 from recollect.errors import EmbedderError
 from recollect.models.embedding.base import embedded
 from recollect.models.embedding.environment import embedder_from
-from recollect.models.embedding.model2vec import Model2Vec
-from recollect.models.embedding.sentence_transformers import SentenceTransformers
+from recollect.models.embedding.local import Model2Vec, SentenceTransformers
 from recollect.models.embedding.similarity import cosine
 
 # What the libraries warn of is not ours to mend.

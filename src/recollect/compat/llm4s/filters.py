@@ -13,8 +13,7 @@ from typing import ClassVar
 
 from recollect import Record
 from recollect import filters as f
-from recollect.compat.llm4s.records import FIELD_OF, memory_of
-from recollect.compat.llm4s.types import Memory, MemoryType, as_text
+from recollect.compat.llm4s.types import FIELD_OF, Memory, MemoryType, as_text, memory_of
 from recollect.compat.llm4s.vectors import EMBEDDING
 from recollect.errors import InvalidFilterError
 from recollect.filters import Filter

@@ -13,9 +13,8 @@ from recollect.agents import Manager
 from recollect.compat.llm4s.config import MemoryManagerConfig
 from recollect.compat.llm4s.embedding import warn_caller
 from recollect.compat.llm4s.filters import MemoryFilter
-from recollect.compat.llm4s.records import fields_of, memory_of
 from recollect.compat.llm4s.store import MemoryStore
-from recollect.compat.llm4s.types import Memory, MemoryType
+from recollect.compat.llm4s.types import Memory, MemoryType, fields_of, memory_of
 from recollect.compat.llm4s.vectors import EMBEDDING
 from recollect.errors import InvalidArgumentError
 from recollect.filters import Filter

@@ -21,8 +21,7 @@ from recollect.compat.llm4s.config import MemoryStoreConfig
 from recollect.compat.llm4s.embedding import Embedding
 from recollect.compat.llm4s.filters import MemoryFilter
 from recollect.compat.llm4s.index import PAGE, RecordVectors, margin
-from recollect.compat.llm4s.records import changed, fields_of, memory_of
-from recollect.compat.llm4s.types import Memory, ScoredMemory
+from recollect.compat.llm4s.types import Memory, ScoredMemory, changed, fields_of, memory_of
 from recollect.compat.llm4s.vectors import EMBEDDING, Vector, VectorLike, as_vector, vector_of
 from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError, UnsupportedError
 from recollect.filters import Filter

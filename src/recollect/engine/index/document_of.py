@@ -15,8 +15,8 @@ from recollect.indexes.documents.columns import NEVER, NO_IMPORTANCE, NO_TIME, D
 from recollect.indexes.fixed_point import ONE
 from recollect.models.embedding.base import text_digest
 from recollect.records.codec import microseconds
+from recollect.records.factories import OTHER_BRANCH, is_summary
 from recollect.records.record import Record
-from recollect.records.turns import OTHER_BRANCH, is_summary
 from recollect.stores.derived.vectors import keyed
 from recollect.text.answers import ASKS, INSTRUCTION, offered
 from recollect.text.asking import only_asks

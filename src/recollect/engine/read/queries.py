@@ -14,9 +14,9 @@ from recollect.common.deadlines import check
 from recollect.engine.cursors import Cursors
 from recollect.engine.feed import PAGE
 from recollect.engine.index.vectors import QuestionVector
-from recollect.engine.read.below import Below
 from recollect.engine.read.filter_bounds import (
     MAX_IDS,
+    Below,
     as_ids,
     bounds,
     exact_count,
@@ -52,11 +52,11 @@ from recollect.operations import (
     ValidUntil,
 )
 from recollect.records.codec import datetime_of, microseconds
+from recollect.records.frozen import altered
 from recollect.records.record import Record, in_zone
-from recollect.records.unchecked import altered
 from recollect.stores.base import ReadView, Store
 from recollect.stores.ordering import expired, in_order, sort_key
-from recollect.stores.renewals import repeated
+from recollect.stores.write_queue import repeated
 
 #: The earliest end of a record that was never valid: every time zone can express it.
 _FIRST = microseconds(datetime.min.replace(tzinfo=UTC) + timedelta(days=2))

@@ -36,8 +36,8 @@ from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch
 from recollect.operations import AUTO_CONFIDENCE, Recall
 from recollect.records.codec import datetime_of, microseconds
+from recollect.records.frozen import unchecked, unchecked_tuple
 from recollect.records.record import Record, aware
-from recollect.records.unchecked import unchecked, unchecked_tuple
 from recollect.stores.base import ReadView
 from recollect.text.change import Holds
 

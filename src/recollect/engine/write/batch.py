@@ -12,8 +12,7 @@ from recollect.engine.follower import RecordFollower
 from recollect.engine.history_results import Restored
 from recollect.engine.index.keeper import IndexKeeper, apply_written, read_back
 from recollect.engine.index.vectors import IN_BATCH
-from recollect.engine.read.below import Below
-from recollect.engine.read.filter_bounds import as_ids, bounds, index_helps
+from recollect.engine.read.filter_bounds import Below, as_ids, bounds, index_helps
 from recollect.engine.read.queries import Reading
 from recollect.engine.read.targets import PastPoint
 from recollect.engine.results import Failed, Outcome, Report

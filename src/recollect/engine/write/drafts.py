@@ -16,9 +16,9 @@ from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError, InvalidQueryError, InvalidRecordError
 from recollect.operations import Remember
 from recollect.records.codec import encode_json
+from recollect.records.factories import OTHER_BRANCH
 from recollect.records.identity import derived_id, identified
 from recollect.records.record import FIELD_NAMES, Record, RecordId, checked, located_fields
-from recollect.records.turns import OTHER_BRANCH
 from recollect.text.manner import MACHINE_ROLES, SAID_TAGS, WISHES, standing_tags
 
 # Limits on the sizes of records, questions and queries. The defaults are far above normal use.

@@ -22,10 +22,10 @@ from recollect.engine.write.edits import align_with_branches, edits, is_summary_
 from recollect.engine.write.replay import SYSTEM, USER, Said, TurnSearch, ordinals_of, said_by
 from recollect.errors import RecollectError, RejectedError
 from recollect.operations import AddMessages, Remember
+from recollect.records.factories import SUMMARY, SUMMARY_ROLE
 from recollect.records.identity import derived_conversation, derived_id, identified, text_key
 from recollect.records.messages import Turn
 from recollect.records.record import Record, instant, located, located_fields
-from recollect.records.turns import SUMMARY, SUMMARY_ROLE
 
 _FORGOTTEN = Outcome(None, "unchanged")
 

@@ -22,9 +22,9 @@ from recollect.filters.tree import AllOf, Filter, Is
 from recollect.ledger.commits import ROLLED_BACK, Branch, Head
 from recollect.ledger.merkle import redacted_id
 from recollect.records.codec import microseconds
+from recollect.records.factories import OTHER_BRANCH, SUMMARY, is_summary
 from recollect.records.identity import fact_key, text_key
 from recollect.records.record import Record
-from recollect.records.turns import OTHER_BRANCH, SUMMARY, is_summary
 from recollect.stores.base import Transaction, View
 from recollect.stores.ordering import expired
 

@@ -13,7 +13,13 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from recollect.indexes.documents.table import Table
+from recollect.indexes.fixed_point import SHARE_BITS
+from recollect.indexes.kernels.blocks import Pruned, base_of, changes_of
 from recollect.indexes.kernels.interface import Kernels
+from recollect.indexes.kernels.types import RATIO_BITS, About, Reached, Wanted, Weights
+from recollect.indexes.parameters import TOP
+from recollect.indexes.words.postings import Postings
 
 _log = logging.getLogger("recollect")
 #: What to do without native kernels.
@@ -68,3 +74,71 @@ def chosen() -> Kernels:
     from recollect.indexes.kernels import with_numpy as numpy_kernels
 
     return numpy_kernels.KERNELS
+
+
+# The best documents of a question, without computing the shares of all that it reaches.
+#
+# From the summaries of the terms follows for each block of documents an upper bound of a document's shares (block-max,
+# as in S. Ding and T. Suel, Faster top-k document retrieval using block-max indexes, SIGIR 2011). The shares are
+# computed in the blocks with the greatest bounds first, and then in other blocks as long as a bound is not below the
+# worst of the best so far. All results are exact. Blocks with changes, and the tail, are always computed; if these are
+# many, all are.
+
+#: Below this many documents in the base, all shares are computed.
+LEAST = 2000
+#: With at most this many occurrences all shares are computed, and if no document is a turn, with at most this many.
+FEW, FEW_PLAIN = 200, 32_000
+#: At most this fraction of the blocks may have changes.
+CHANGED = 4
+
+
+def reach_best(
+    kernels: Kernels, postings: Postings, table: Table, weights: Weights, about: About, wanted: Wanted
+) -> Reached:
+    """Return at least the best documents that a question reaches, and all that tie with the last.
+
+    They are ranked by the totals of `Kernels.weigh` with the shares of the extras. The best documents with standing
+    tags (`Table.standing`) are included.
+
+    Args:
+        kernels: The kernels.
+        postings: The postings of the terms.
+        table: The documents.
+        weights: The weights of the terms.
+        about: The subject of the question.
+        wanted: What is wanted.
+    """
+    pruned = _pruned(kernels, postings, table, weights)
+    return kernels.search(postings, table, weights, about, wanted, pruned)
+
+
+def _pruned(kernels: Kernels, postings: Postings, table: Table, weights: Weights) -> Pruned | None:
+    """Return with what blocks are left out; None if computing all shares is as fast, or necessary."""
+    segment = postings.segment
+    if segment is None or segment.count < LEAST:
+        return None
+    spans = postings.spans
+    if int((spans[:, 1] - spans[:, 0]).sum()) <= (FEW if table.has_turns else FEW_PLAIN):
+        return None
+    base = base_of(segment, table)
+    changes = changes_of(table, base)
+    if len(changes.blocks) * CHANGED > base.blocks:
+        return None
+    titles = len(weights.terms) - len(weights.title_of)
+    summaries = tuple(base.summary(kernels, postings, term, term >= titles) for term in range(len(weights.terms)))
+    least = zip(weights.terms.tolist(), summaries, strict=True)
+    if any(
+        (weight * TOP[0] * each.least // (TOP[1] << RATIO_BITS)) << SHARE_BITS < weights.whole for weight, each in least
+    ):
+        return None  # a share that is rounded to 0 would leave unknown which documents are reached
+    return Pruned(base, changes, summaries)
+
+
+def session_counts(kernels: Kernels, postings: Postings, table: Table) -> list[int]:
+    """Return the number of sessions that contain each term; all documents must be live and in the segment."""
+    segment = postings.segment
+    if segment is None or segment.count < LEAST:
+        counts: list[int] = kernels.tally(postings, table)[:, 2].tolist()
+        return counts
+    base = base_of(segment, table)
+    return [len(base.summary(kernels, postings, term, False).sessions) for term in range(len(postings.terms))]

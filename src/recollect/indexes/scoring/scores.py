@@ -22,10 +22,9 @@ import numpy as np
 
 from recollect.indexes.documents.columns import NONE, Flags, Ints
 from recollect.indexes.fixed_point import BITS, SHARE_BITS, log_ratio
-from recollect.indexes.kernels.choose import chosen
+from recollect.indexes.kernels.choose import chosen, reach_best, session_counts
 from recollect.indexes.kernels.factors import factor_of
 from recollect.indexes.kernels.interface import Kernels
-from recollect.indexes.kernels.search import reach_best, session_counts
 from recollect.indexes.kernels.types import RAW, SHARES, About, Reached, Wanted, Weights
 from recollect.indexes.parameters import PAIR_SHARE, TOP
 from recollect.indexes.scoring.members import MemberShares

@@ -19,8 +19,8 @@ from recollect.filters.text_form import as_filter, check_filter
 from recollect.filters.tree import EVERYTHING, AllOf, AnyOf, Filter, Not, Tag, ValidAt
 from recollect.operations import Now
 from recollect.records.codec import microseconds
+from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Record
-from recollect.records.turns import OTHER_BRANCH
 from recollect.text.change import Holds, asks_what_holds
 from recollect.text.dates import named
 

@@ -22,8 +22,8 @@ from recollect.engine.results import record_json
 from recollect.errors import InvalidArgumentError
 from recollect.facets.entities.graph import entity_id
 from recollect.filters.text_form import Where, check_filter
+from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Record
-from recollect.records.turns import OTHER_BRANCH
 from recollect.text.attributes import Fact, same_value, stated
 
 #: The names in the metadata of a record that states an attribute.

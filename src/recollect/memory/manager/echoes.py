@@ -24,7 +24,7 @@ from recollect.engine.scope import Place, Scope
 from recollect.ledger.commits import Branch
 from recollect.operations import ExecuteBatch, Operation, Recall, Remember, RememberAll
 from recollect.records.record import Record
-from recollect.text.statements import Statement, shingles, statement
+from recollect.text.summaries import Statement, shingles, statement
 
 #: The kinds that are compared with what was returned. Turns of a conversation are always stored.
 KINDS = ("knowledge", "user_fact", "entity")

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 
 from recollect.errors import InvalidArgumentError, shown
 from recollect.models.embedding.base import Embedder, Unusable
-from recollect.models.servers import ALL, address_of
+from recollect.models.remote import ALL, address_of
 
 _log = logging.getLogger("recollect")
 #: Environment variable that names the embedder if no argument does.
@@ -97,7 +97,7 @@ def ignored_variable(environment: Mapping[str, str] | None = None) -> str:
 def _served(provider: str, model: str, environment: Mapping[str, str]) -> Embedder:
     url, key, needed = address_of(SERVERS[provider], environment)
     if provider == "voyage":
-        from recollect.models.embedding.voyage import Voyage
+        from recollect.models.embedding.endpoint import Voyage
 
         return Voyage(model, url=url, key=key, key_variable=needed)
     from recollect.models.embedding.endpoint import Endpoint
@@ -106,13 +106,13 @@ def _served(provider: str, model: str, environment: Mapping[str, str]) -> Embedd
 
 
 def _sentence_transformers(model: str) -> Embedder:
-    from recollect.models.embedding.sentence_transformers import SentenceTransformers
+    from recollect.models.embedding.local import SentenceTransformers
 
     return SentenceTransformers(model)
 
 
 def _model2vec(model: str) -> Embedder:
-    from recollect.models.embedding.model2vec import Model2Vec
+    from recollect.models.embedding.local import Model2Vec
 
     return Model2Vec(model)
 

@@ -11,6 +11,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -20,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from recollect.errors import InvalidArgumentError, ProtocolError, RecollectError, ServerBusyError
 from recollect.server.addresses import SAFE_HEADERS
@@ -27,9 +29,9 @@ from recollect.server.http.batches import undo_all
 from recollect.server.http.exchange import KEY_HEADER, SLASH, VERSION_HEADER, CheckedHandler, Exchange, Site
 from recollect.server.http.openapi import description
 from recollect.server.http.problems import problem
-from recollect.server.http.protocol import PatientProtocol
 from recollect.server.http.routes import ROUTES
 from recollect.server.metrics import CONTENT_TYPE, Metrics
+from recollect.server.unread import SlowReader
 from recollect.wire import READ, Grant
 
 if TYPE_CHECKING:
@@ -345,3 +347,65 @@ class _Server(uvicorn.Server):
 
     def capture_signals(self) -> Any:
         return nullcontext()
+
+
+# uvicorn's protocol, with a limit on how long a client may take for the head of a request, and with answers of JSON.
+#
+# uvicorn closes connections between requests, but waits for ever for a head that was begun, or never comes, and for a
+# client that does not read its answer. A client that opens many such connections would take the room of others. What is
+# not HTTP, it answers with plain text.
+
+#: Seconds that the head of a request may take.
+HEAD_S = 10.0
+
+
+class PatientProtocol(H11Protocol):
+    """A connection whose requests must begin in time."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._head_ends: asyncio.TimerHandle | None = self.loop.call_later(HEAD_S, self._give_up)
+        self._reader = SlowReader(transport)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._reader.begin()
+
+    def resume_writing(self) -> None:
+        self._reader.end()
+        super().resume_writing()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        answering = self.cycle is not None and not self.cycle.response_complete
+        if answering and self._head_ends is not None:
+            self._head_ends.cancel()
+            self._head_ends = None
+        elif not answering and self._head_ends is None:
+            self._head_ends = self.loop.call_later(HEAD_S, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._head_ends is not None:
+            self._head_ends.cancel()
+        self._reader.end()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not a request of HTTP, and close the connection. See `H11Protocol`."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # within an answer
+            self.transport.close()
+            return
+        answer = problem(ProtocolError("the request is not one of HTTP/1.1"), HTTPStatus.BAD_REQUEST)
+        headers = [*self.server_state.default_headers, *answer.raw_headers, (b"connection", b"close")]
+        events: tuple[Any, ...] = (
+            h11.Response(status_code=answer.status_code, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=bytes(answer.body)),
+            h11.EndOfMessage(),
+        )
+        self.transport.write(b"".join(self.conn.send(event) or b"" for event in events))
+        self.transport.close()
+
+    def _give_up(self) -> None:
+        self._head_ends = None
+        if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
+            self.transport.close()

@@ -16,10 +16,9 @@ from starlette.types import Receive, Scope, Send
 from recollect import Memory, Record
 from recollect.errors import ProtocolError, RecollectError
 from recollect.operations import SCOPED, Changes
-from recollect.server.exports import ExportPages
 from recollect.server.http.exchange import VERSION_HEADER, Exchange
 from recollect.server.http.guard import TooSlowError
-from recollect.server.lines import LineSplitter
+from recollect.server.lines import ExportPages, LineSplitter
 from recollect.wire import PROTOCOL, READ, WRITE, commits, decode, encode, record_from_json
 
 #: Seconds without a commit after which a comment shows that the stream is alive.

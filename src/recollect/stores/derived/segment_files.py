@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.common.locks import lock_now
 from recollect.indexes.words.segment import Segment, check_arrays
 from recollect.ledger.commits import Branch
 from recollect.stores import files
@@ -251,3 +250,17 @@ def _decoded(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, NDArray
         count = int(np.prod(shape, dtype=np.int64))
         arrays[name] = np.frombuffer(body.data, dtype=kind, count=count, offset=at).reshape(shape)
     return header, arrays
+
+
+# Locks on files that processes share. A lock ends with its descriptor, or with the process that has it.
+
+
+def lock_now(descriptor: int) -> bool:
+    """Lock an open file for this process, and return whether that was possible; it does not wait for another process.
+
+    Raises:
+        OSError: The file system has no locks.
+    """
+    from filelock import lock_descriptor
+
+    return lock_descriptor(descriptor, blocking=False)

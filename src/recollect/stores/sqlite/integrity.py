@@ -30,7 +30,7 @@ from recollect.ledger.merkle import (
     root_of,
     version_hash,
 )
-from recollect.ledger.trie_walk import Walk
+from recollect.ledger.proofs import Walk
 from recollect.records.record import Record
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.salvage import Salvage

@@ -43,7 +43,6 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.derived.files import DerivedFiles
-from recollect.stores.renewals import repeated
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
 from recollect.stores.sqlite.copies import copies_with
@@ -60,7 +59,7 @@ from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.connections import differing_table, few_steps, has_snapshot, structure
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours, translated
 from recollect.stores.values import Backup, Capabilities, CheckReport, Durability
-from recollect.stores.write_queue import POLL_S, Shared, Steps, Ticket, WriteQueue, ended, watched
+from recollect.stores.write_queue import POLL_S, Shared, Steps, Ticket, WriteQueue, ended, repeated, watched
 
 #: Maximum number of idle read connections that are kept open for later reads.
 _MAX_IDLE = 8

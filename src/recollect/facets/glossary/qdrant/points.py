@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from recollect.errors import DamagedStoreError, InvalidRecordError
-from recollect.facets.glossary.index.index import K1, B
-from recollect.facets.glossary.index.occurrences import tokens
+from recollect.facets.glossary.index.index import K1, B, tokens
 from recollect.facets.glossary.records import entry_of, term_fields
 from recollect.facets.glossary.values import StatedTerm
 from recollect.records.record import Record
