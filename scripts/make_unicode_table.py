@@ -1,4 +1,4 @@
-"""Write src/recollect/text/_unicode14.py: the code points of Unicode 14, those that are part of words, and those that
+"""Write src/recollect/text/unicode14.txt: the code points of Unicode 14, those that are part of words, and those that
 can combine with a preceding character in normalisation.
 
 Run it with a Python whose `unicodedata` has version 14.0.0 (CPython 3.11). Any other is refused, because the table must
@@ -8,11 +8,12 @@ never change.
 from __future__ import annotations
 
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-TARGET = Path(__file__).parent.parent / "src" / "recollect" / "text/_unicode14.py"
+TARGET = Path(__file__).parent.parent / "src" / "recollect" / "text/unicode14.txt"
 
 
 def ranges(wanted: Callable[[str], bool]) -> Iterator[tuple[int, int]]:
@@ -32,14 +33,7 @@ def packed(wanted: Callable[[str], bool]) -> str:
     for first, last in ranges(wanted):
         out.append(f"{base36(first - previous)}.{base36(last - first)}")
         previous = last
-    lines, line = [], ""
-    for item in out:
-        if len(line) + len(item) > 100:
-            lines.append(line)
-            line = ""
-        line += item + " "
-    lines.append(line)
-    return "\n".join(f'    "{line}"' for line in lines)
+    return textwrap.fill(" ".join(out), 110)
 
 
 def base36(number: int) -> str:
@@ -63,15 +57,12 @@ def joins() -> Callable[[str], bool]:
 def main() -> None:
     if unicodedata.unidata_version != "14.0.0":
         sys.exit(f"this Python has Unicode {unicodedata.unidata_version}; 14.0.0 is needed (CPython 3.11)")
-    TARGET.write_text(
-        '"""Unicode 14.0.0 in three tables, written by scripts/make_unicode_table.py: do not edit by hand.\n\n'
-        "Each table is a list of code point ranges, as pairs `gap.length` in base 36: the distance from the end of\n"
-        'the previous range, and the number of code points that follow the first one of the range.\n"""\n\n'
-        f"UNKNOWN = (\n{packed(lambda char: unicodedata.category(char) == 'Cn')}\n)\n\n"
-        f"WORD = (\n{packed(lambda char: unicodedata.category(char)[0] in 'LMN')}\n)\n\n"
-        f"JOINING = (\n{packed(joins())}\n)\n",
-        encoding="ascii",
-    )
+    tables = {
+        "UNKNOWN": packed(lambda char: unicodedata.category(char) == "Cn"),
+        "WORD": packed(lambda char: unicodedata.category(char)[0] in "LMN"),
+        "JOINING": packed(joins()),
+    }
+    TARGET.write_text("\n\n".join(f"{name}\n{table}" for name, table in tables.items()) + "\n", encoding="ascii")
 
 
 if __name__ == "__main__":
