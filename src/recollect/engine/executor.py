@@ -21,7 +21,6 @@ class BatchExecutor(Protocol):
         Raises:
             ClosedError: The batch has ended.
         """
-        ...
 
 
 class Executor(Protocol):
@@ -30,12 +29,10 @@ class Executor(Protocol):
     @property
     def location(self) -> str:
         """Where the store is, for messages: a path, ":memory:" or an address without secrets."""
-        ...
 
     @property
     def embedder(self) -> Embedder | None:
         """The embedding model, or None."""
-        ...
 
     def execute(self, operation: Operation, place: Place) -> Any:
         """Execute an operation and return its result.
@@ -48,27 +45,22 @@ class Executor(Protocol):
             UnsupportedError: The operation cannot be sent to where the store is, or can have no key.
             IdempotencyError: The key belongs to another write.
         """
-        ...
 
     def batch(self, place: Place, expect_head: int | None) -> AbstractContextManager[BatchExecutor]:
         """Open a batch: a transaction that is committed when the block ends, and undone if the block raises.
 
         The key of the place is not used: the calls of a batch are the caller's own.
         """
-        ...
 
     def log(self, branch: Branch, scope: Scope) -> CommitLog:
         """Return the log of a branch as a scope sees it. Listeners and commit streams read it."""
-        ...
 
     @property
     def feed(self) -> Feed:
         """Wakes the subscribers of a branch when it has new commits."""
-        ...
 
     def close(self) -> None:
         """Stop the listeners, wait for calls in progress and release the store."""
-        ...
 
 
 class WrappingExecutor:

@@ -45,11 +45,9 @@ class CommitLog(Protocol):
 
     def head(self) -> int:
         """Return the seq of the newest commit."""
-        ...
 
     def start(self, since: int | str | None) -> int:
         """Return the seq of a cursor, or that of the newest commit for None, if the store can be read."""
-        ...
 
     def seq(self, cursor: int | str) -> int:
         """Return the seq of a cursor.
@@ -58,11 +56,9 @@ class CommitLog(Protocol):
             InvalidArgumentError: It is not a cursor of this branch and scope.
             ScopeError: It is a seq, within a scope.
         """
-        ...
 
     def read(self, since: int) -> list[tuple[int, Commit | None]]:
         """Return up to `PAGE` commits after a seq, each with its seq; None for one that the scope does not see."""
-        ...
 
 
 class Subscriber(Protocol):
@@ -78,11 +74,9 @@ class Subscriber(Protocol):
 
     def notify(self) -> None:
         """Read the log soon. Called in any thread; does not block."""
-        ...
 
     def close(self) -> None:
         """End, because the memory is closed."""
-        ...
 
 
 class Watch(Protocol):
@@ -98,11 +92,9 @@ class Watch(Protocol):
 
     def version(self) -> int:
         """Return a number that changes with every commit of any process."""
-        ...
 
     def heads(self, branches: Collection[Branch]) -> dict[Branch, int]:
         """Return the seq of the newest commit of each branch."""
-        ...
 
 
 class StoreWatch:
@@ -128,7 +120,6 @@ class Job(Protocol):
 
     def run(self) -> None:
         """Do the work."""
-        ...
 
 
 class Feed:

@@ -32,7 +32,6 @@ class OfBranch(Hashable, Protocol):
     @property
     def branch(self) -> Branch:
         """Their branch."""
-        ...
 
 
 class OfRecords(Protocol):
@@ -51,7 +50,6 @@ class Sized(OfRecords, Protocol):
     @property
     def nbytes(self) -> int:
         """The approximate memory, in bytes."""
-        ...
 
 
 K = TypeVar("K", bound=Hashable)
@@ -320,7 +318,6 @@ class SizedValue(Protocol):
     @property
     def nbytes(self) -> int:
         """The memory that the value uses, in bytes."""
-        ...
 
 
 S = TypeVar("S", bound=SizedValue)

@@ -43,7 +43,6 @@ class Reader(Protocol):
 
     def on_view(self, read: Callable[[Reading], T]) -> T:
         """Call `read` with a view for reading commits, settings, or records by their ids."""
-        ...
 
     def on_records(self, read: Callable[[Reading], T], operation: Find | Count | None = None) -> T:
         """Call `read` with a view for looking for records.
@@ -52,15 +51,12 @@ class Reader(Protocol):
             read: What to call.
             operation: Use the index if the store would otherwise read all records for this operation.
         """
-        ...
 
     def on_index(self, read: Callable[[Reading], T]) -> T:
         """Call `read` with a view and the word index at it."""
-        ...
 
     def on_vectors(self, text: str, read: Callable[[Reading], T]) -> T:
         """Call `read` with a view, the word index and the vector of a text, if there is an embedder."""
-        ...
 
     def followed(self, index: str, key: Hashable, read: Callable[[Any, int], T]) -> T:
         """Call `read` with the index of a facet, and the time that decides which records have expired.
@@ -70,23 +66,18 @@ class Reader(Protocol):
             key: What decides which records the index has.
             read: What to call.
         """
-        ...
 
     def note_uses(self, reading: Reading, record_ids: list[str]) -> None:
         """Note that records were used, if the quota evicts by use."""
-        ...
 
     def embed_missing(self) -> tuple[str, ...]:
         """Embed the texts that have no vector. Return notes about those that could not be embedded."""
-        ...
 
     def embed_candidates(self, where: Filter) -> tuple[str, ...]:
         """Embed the texts without a vector of the records that match. Return notes if some still have none."""
-        ...
 
     def grep(self, operation: Grep) -> RecordList:
         """Return the records that match a full-text query."""
-        ...
 
 
 class CommittedReader(Reader, Protocol):
@@ -94,15 +85,12 @@ class CommittedReader(Reader, Protocol):
 
     def export(self) -> Export:
         """Open a snapshot of the live records."""
-        ...
 
     def prove(self, operation: Prove) -> Proof:
         """Return a proof that a record is stored or not."""
-        ...
 
     def receipt(self, operation: Receipt) -> ReceiptForm:
         """Return the receipt of an answer."""
-        ...
 
 
 def check_whole(scope: Scope, what: str) -> None:

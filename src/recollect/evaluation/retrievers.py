@@ -34,7 +34,6 @@ class Retriever(Protocol):
 
     def ask(self, question: str, k: int) -> Ranked:
         """Return the `k` best hits for a question."""
-        ...
 
 
 class Recollect:

@@ -116,7 +116,6 @@ class Importer(Protocol):
         Raises:
             ImportFormatError: The source does not have this format. Raised before anything is yielded.
         """
-        ...
 
 
 class TurnImporter:

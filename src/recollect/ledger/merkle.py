@@ -175,11 +175,9 @@ class Pages(Protocol):
 
     def node(self, page: int) -> bytes:
         """Return the page that `add_node` stored under the number `page`."""
-        ...
 
     def add_node(self, body: bytes) -> int:
         """Store a page and return its number, which is above 0."""
-        ...
 
 
 def encode_page(page: Page) -> bytes:

@@ -19,12 +19,10 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """Provider and model, such as "openai/gpt-4o-mini"."""
-        ...
 
     @property
     def window(self) -> int:
         """The number of tokens that a prompt and its reply may have together."""
-        ...
 
     def complete(self, prompt: str, *, system: str = "", max_tokens: int = 1024) -> str:
         """Return the reply to a prompt.
@@ -38,7 +36,6 @@ class Model(Protocol):
             ModelError: There is no reply. Any other exception is converted to this one.
             MissingExtraError: A library is not installed.
         """
-        ...
 
 
 def completed(model: Model, prompt: str, *, system: str = "", max_tokens: int = 1024) -> str:

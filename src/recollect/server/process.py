@@ -55,19 +55,15 @@ class Door(Protocol):
 
     async def open(self) -> str:
         """Begin to accept clients, and return the address for people."""
-        ...
 
     async def stop(self) -> None:
         """Accept no more clients, and let clients go when their calls have been answered."""
-        ...
 
     async def flushed(self) -> None:
         """Return when the clients have got their answers, and all connections are closed."""
-        ...
 
     def abort(self) -> None:
         """Close all connections at once."""
-        ...
 
 
 async def serve(

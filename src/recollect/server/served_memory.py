@@ -22,7 +22,6 @@ class Opener(Protocol):
         Raises:
             StoreMissingError: There is no store, and `create` is false.
         """
-        ...
 
 
 class ServedMemory:

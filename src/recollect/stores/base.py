@@ -34,7 +34,6 @@ class ReadView(Protocol):
 
     def branches(self) -> list[Branch]:
         """Return all branches that have a commit, by namespace and name."""
-        ...
 
     def head(self, branch: Branch) -> Head:
         """Return the newest commit.
@@ -42,7 +41,6 @@ class ReadView(Protocol):
         Cost:
             O(log n).
         """
-        ...
 
     def get(self, branch: Branch, record_id: str) -> Stored | None:
         """Return the live version of an id, whether expired or not.
@@ -50,7 +48,6 @@ class ReadView(Protocol):
         Cost:
             O(log n).
         """
-        ...
 
     def several(self, branch: Branch, record_ids: Sequence[str]) -> dict[str, Stored]:
         """Return the live versions of several ids, by id; ids that are not live are omitted.
@@ -58,7 +55,6 @@ class ReadView(Protocol):
         Cost:
             O(log n) for each id.
         """
-        ...
 
     def known(self, branch: Branch, record_id: str) -> bool:
         """Return whether the id was ever stored: it is live, or a commit names it.
@@ -66,7 +62,6 @@ class ReadView(Protocol):
         Cost:
             O(log n).
         """
-        ...
 
     def select(
         self,
@@ -94,22 +89,18 @@ class ReadView(Protocol):
         Cost:
             Proportional to the number of records that the indexed part of the filter selects.
         """
-        ...
 
     def count(self, branch: Branch, where: Filter, *, now: int) -> int:
         """Return the number of live records that match."""
-        ...
 
     def tally(self, branch: Branch, where: Filter, *, now: int) -> Tally:
         """Return the `Tally` of the live records that match."""
-        ...
 
     def payload(self, branch: Branch, version: bytes) -> bytes | None:
         """Return the canonical bytes of a version that any branch of the namespace has or had.
 
         None if it was never stored in the namespace or has been erased.
         """
-        ...
 
     def nbytes(self, branch: Branch) -> int:
         """Return the total size of the live payloads, including expired ones, in bytes.
@@ -117,7 +108,6 @@ class ReadView(Protocol):
         Cost:
             O(records), without reading the payloads.
         """
-        ...
 
     def commits(
         self,
@@ -142,7 +132,6 @@ class ReadView(Protocol):
         Cost:
             Proportional to the commits that are yielded.
         """
-        ...
 
     def root_at(self, branch: Branch, seq: int) -> bytes | None:
         """Return the root hash after a commit, without reading its changes; None if the branch has no such commit.
@@ -150,7 +139,6 @@ class ReadView(Protocol):
         Cost:
             O(log n).
         """
-        ...
 
     def setting(self, name: str) -> str | None:
         """Return a setting stored outside the ledger; None if it is not set.
@@ -158,7 +146,6 @@ class ReadView(Protocol):
         Cost:
             O(log n).
         """
-        ...
 
     def setting_names(self, first: str, before: str, limit: int | None = None) -> list[str]:
         """Return the names of settings from `first` on and before `before`, sorted.
@@ -166,7 +153,6 @@ class ReadView(Protocol):
         Cost:
             Proportional to the result. (A store in memory looks at all settings.)
         """
-        ...
 
 
 class View(ReadView, Protocol):
@@ -181,7 +167,6 @@ class View(ReadView, Protocol):
         Cost:
             O(log n) for each id.
         """
-        ...
 
     def any_id(self, branch: Branch, first: str) -> bool:
         """Return whether any live id begins with the character `first`.
@@ -189,15 +174,12 @@ class View(ReadView, Protocol):
         Cost:
             O(log n).
         """
-        ...
 
     def versions(self, branch: Branch) -> Iterator[tuple[str, Stored]]:
         """Yield every live id with its version, in no particular order."""
-        ...
 
     def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
         """Return the greatest position among the live records of a conversation that match a filter."""
-        ...
 
     def turns_at(self, branch: Branch, conversation: str, position: int) -> list[Stored]:
         """Return the live records of a conversation at a position.
@@ -205,7 +187,6 @@ class View(ReadView, Protocol):
         Cost:
             O(log n).
         """
-        ...
 
     def due(self, branch: Branch, now: int, limit: int) -> list[str]:
         """Return the ids that have expired at `now`, by expiry time, then by id.
@@ -213,7 +194,6 @@ class View(ReadView, Protocol):
         Cost:
             Proportional to the size of the result.
         """
-        ...
 
     def next_expiry(self, branch: Branch, after: int) -> int | None:
         """Return the time of the first expiry of a live record after a time; None if there is none.
@@ -223,7 +203,6 @@ class View(ReadView, Protocol):
         Cost:
             O(log n).
         """
-        ...
 
     def latest_time(self) -> int | None:
         """Return the time of the newest commit of all branches; None if no live record of any expires.
@@ -233,7 +212,6 @@ class View(ReadView, Protocol):
         Cost:
             Proportional to the number of branches, if a record expires.
         """
-        ...
 
     def changed(self, branch: Branch, since: int) -> list[str]:
         """Return the ids that the commits after `since` changed, each once.
@@ -241,7 +219,6 @@ class View(ReadView, Protocol):
         Cost:
             Proportional to those commits.
         """
-        ...
 
     def last_touched(self, branch: Branch, since: int) -> dict[str, int]:
         """Return the ids that the commits after `since` changed, each with the time of the last such commit.
@@ -249,11 +226,9 @@ class View(ReadView, Protocol):
         Cost:
             Proportional to those commits.
         """
-        ...
 
     def entries(self, branch: Branch, since: int) -> Iterator[bytes]:
         """Yield the entries of the commits after `since`, oldest first, without reading what they changed."""
-        ...
 
     def numbered(self, branch: Branch, numbers: Sequence[int]) -> dict[int, Version]:
         """Return the versions that have these numbers; those that the namespace does not have are omitted.
@@ -261,15 +236,12 @@ class View(ReadView, Protocol):
         Cost:
             O(log n) for each number.
         """
-        ...
 
     def node(self, page: int) -> bytes:
         """Return a page of the Merkle trie (`ledger.merkle.Pages`)."""
-        ...
 
     def trimmed(self, branch: Branch) -> Trimmed:
         """Return how far the pages of old roots have been dropped."""
-        ...
 
     def untrimmed(self, branch: Branch, first: int, last: int) -> list[Untrimmed]:
         """Return the commits from `first` to `last`, in ascending order. Their roots have stored pages.
@@ -277,7 +249,6 @@ class View(ReadView, Protocol):
         Cost:
             Proportional to the commits and their changes, without reading the changes.
         """
-        ...
 
     def stored_root(self, branch: Branch, seq: int, *, newer: bool = False) -> tuple[int, Root]:
         """Return the newest commit up to `seq` whose root has stored pages, and the root; (0, Root()) if there is none.
@@ -290,7 +261,6 @@ class View(ReadView, Protocol):
         Cost:
             Proportional to the number of commits in between.
         """
-        ...
 
     def count_changes(self, branch: Branch, after: int, upto: int, limit: int) -> int:
         """Return the number of changes in the commits after `after` up to `upto`, or `limit` if there are more.
@@ -298,11 +268,9 @@ class View(ReadView, Protocol):
         Cost:
             Proportional to the result.
         """
-        ...
 
     def snapshots(self, branch: Branch) -> list[Snapshot]:
         """Return the snapshots of the branch, newest first."""
-        ...
 
     def lives(self, branch: Branch, after: int, upto: int) -> dict[str, Live | None]:
         """Return the version after the commit `upto` of each id that the commits after `after` changed.
@@ -312,7 +280,6 @@ class View(ReadView, Protocol):
         Cost:
             Proportional to the changes of these commits.
         """
-        ...
 
     # The past: a branch as it was after one of its commits
 
@@ -322,7 +289,6 @@ class View(ReadView, Protocol):
         Cost:
             O(log n).
         """
-        ...
 
     def newest_with(self, branch: Branch, root: bytes) -> int | None:
         """Return the seq of the newest commit with a root; None if there is none.
@@ -330,7 +296,6 @@ class View(ReadView, Protocol):
         Cost:
             O(commits), without reading their changes.
         """
-        ...
 
     def versions_at(self, branch: Branch, record_ids: Sequence[str], seq: int) -> dict[str, bytes | None]:
         """Return the version of each id after a commit, None if it was not live; ids that were new later are omitted.
@@ -338,7 +303,6 @@ class View(ReadView, Protocol):
         Cost:
             O(log n) for each id.
         """
-        ...
 
     def net_changes(self, branch: Branch, since: int, until: int) -> dict[str, tuple[bytes | None, bytes | None]]:
         """Return the ids that differ between two commits, with the version of each after both of them.
@@ -351,7 +315,6 @@ class View(ReadView, Protocol):
         Cost:
             Proportional to the commits between.
         """
-        ...
 
     # Erasure
 
@@ -361,7 +324,6 @@ class View(ReadView, Protocol):
         Cost:
             Proportional to those commits.
         """
-        ...
 
     def versions_of(self, branch: Branch, record_id: str) -> list[Version]:
         """Return every version that an id has or had, each once, in no particular order and without verifying it.
@@ -369,7 +331,6 @@ class View(ReadView, Protocol):
         Cost:
             Proportional to the commits that changed the record.
         """
-        ...
 
     def all_versions(self, branch: Branch) -> Iterator[bytes]:
         """Yield the payload of every version that any branch of the namespace has or had, without verifying it.
@@ -377,11 +338,9 @@ class View(ReadView, Protocol):
         Cost:
             Reads all of them.
         """
-        ...
 
     def redactions(self, branch: Branch, seq: int) -> dict[str, bytes]:
         """Return what stands for the actor and the reason of a commit if they were redacted (`Transaction.redact`)."""
-        ...
 
 
 class Transaction(View, Protocol):
@@ -392,15 +351,12 @@ class Transaction(View, Protocol):
 
     def put(self, branch: Branch, record: Record, stored: Stored) -> int:
         """Make this version the live one of its id, and return the number of the version."""
-        ...
 
     def drop(self, branch: Branch, record_id: str) -> None:
         """Remove the head of an id, so that it is no longer live. Its versions and history stay."""
-        ...
 
     def add_node(self, body: bytes) -> int:
         """Store a page of the Merkle trie and return its number (`ledger.merkle.Pages`)."""
-        ...
 
     def append(self, commit: Commit, replaced: Sequence[int] = ()) -> None:
         """Append the commit to the log of its branch. Its seq must follow the head's.
@@ -409,15 +365,12 @@ class Transaction(View, Protocol):
             commit: The commit.
             replaced: The pages of the previous root that the new one does not have (`Trie.replaced`).
         """
-        ...
 
     def put_snapshot(self, branch: Branch, snapshot: Snapshot) -> None:
         """Store a snapshot under its number, which is not in use."""
-        ...
 
     def drop_snapshot(self, branch: Branch, number: int) -> None:
         """Remove a snapshot. Its commit stays."""
-        ...
 
     def drop_roots(self, branch: Branch, seqs: Sequence[int], pages: Sequence[int], trimmed: Trimmed) -> None:
         """Drop the pages of old roots.
@@ -428,7 +381,6 @@ class Transaction(View, Protocol):
             pages: The numbers of the pages to remove. No other root needs them.
             trimmed: The new value of `View.trimmed`.
         """
-        ...
 
     def erase(self, branch: Branch, record_id: str, versions: Sequence[bytes], *, redact: bool) -> None:
         """Remove payloads. The versions stay in the log and in the roots.
@@ -439,7 +391,6 @@ class Transaction(View, Protocol):
             versions: Those of its versions that lose their payload. None of them is live.
             redact: Replace the id wherever the log has it (`merkle.redacted_id`).
         """
-        ...
 
     def redact(self, branch: Branch, seq: int, commitments: Mapping[str, bytes]) -> None:
         """Remove the "actor" or the "reason" of a commit, and store what stands for it in the commit's entry.
@@ -449,11 +400,9 @@ class Transaction(View, Protocol):
             seq: The number of the commit.
             commitments: The commitment to each text (`entries.note_hash`), by its name.
         """
-        ...
 
     def set_setting(self, name: str, value: str | None) -> None:
         """Set a setting; None removes it."""
-        ...
 
 
 class Store(Protocol):
@@ -478,7 +427,6 @@ class Store(Protocol):
             ForkedError: The store was opened by the parent process.
             StoreError: The store cannot be read.
         """
-        ...
 
     def write(self, branch: Branch, *, shared: bool = False) -> AbstractContextManager[Transaction]:
         """Open the writer's transaction. It is durable once the block has ended, and rolled back if the block raises.
@@ -496,7 +444,6 @@ class Store(Protocol):
             ReadOnlyStoreError: The store must not be written.
             StoreError: Writing failed.
         """
-        ...
 
     def version(self) -> int:
         """Return a number that changes with every commit of any process, this one included.
@@ -512,26 +459,21 @@ class Store(Protocol):
         Cost:
             Microseconds, without opening a view.
         """
-        ...
 
     def derived(self) -> DerivedFiles:
         """Return the factory of what is derived from the store: in a folder of this machine, or in memory."""
-        ...
 
     def facts(self) -> dict[str, Any]:
         """Return what `doctor` and `stats` report: kind, uuid, zone, format, versions, sizes in bytes, durability."""
-        ...
 
     def check(self) -> CheckReport:
         """Return the problems that are found when everything is read and compared; [] if there are none.
 
         They include records that do not have the root of the newest commit.
         """
-        ...
 
     def owned_by_caller(self) -> bool:
         """Return whether the current thread is inside a transaction that it has opened."""
-        ...
 
     def renew(self, error: StoreError) -> bool:
         """Verify the store after an error that may mean no damage, and renew what was only not verifiable.
@@ -542,7 +484,6 @@ class Store(Protocol):
         Returns:
             Whether all of the store verifies, so that the call that raised the error can be repeated.
         """
-        ...
 
     def compact(self) -> bool:
         """Rewrite the contents, so that no file has deleted rows and pages, or unused parts of pages, any more.
@@ -555,7 +496,6 @@ class Store(Protocol):
             StoreBusyError: The timeout has passed; nothing was changed.
             StoreError: Writing failed; nothing was lost.
         """
-        ...
 
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
         """Copy a consistent snapshot of the store to `path` while writers continue.
@@ -573,7 +513,6 @@ class Store(Protocol):
             DamagedStoreError: The verified copy is corrupt.
             StoreError: Copying failed.
         """
-        ...
 
     def truncate(self) -> bool:
         """Remove the former states of the contents from all files of the store.
@@ -584,7 +523,6 @@ class Store(Protocol):
         Raises:
             StoreError: Writing failed.
         """
-        ...
 
     def copies_with(self, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
         """Return the paths of other stores in the folder of this one that have the payload of one of these versions.
@@ -595,7 +533,6 @@ class Store(Protocol):
             branch: The branch that the versions belong to.
             versions: The versions.
         """
-        ...
 
     def probe(self) -> None:
         """Write something outside the ledger, durably, and read it back.
@@ -603,8 +540,6 @@ class Store(Protocol):
         Raises:
             StoreError: That failed.
         """
-        ...
 
     def close(self) -> None:
         """Wait for calls in progress and release all resources. Closing twice is not an error."""
-        ...

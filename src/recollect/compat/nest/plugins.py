@@ -27,19 +27,15 @@ class MemoryPlugin(Protocol):
 
     async def read(self, key: str) -> bytes | None:
         """Return the value of a key; None if there is none."""
-        ...
 
     async def write(self, key: str, value: bytes) -> None:
         """Set the value of a key."""
-        ...
 
     def subscribe(self, key: str) -> AsyncIterator[bytes]:
         """Yield the values that are written to a key from now on."""
-        ...
 
     async def cas(self, key: str, expected: bytes, new: bytes) -> bool:
         """Set the value of a key if it has the expected one, and return whether it had."""
-        ...
 
 
 class RecallHit(NamedTuple):
@@ -299,15 +295,12 @@ class VectorIndex(Protocol):
 
     def put(self, key: str, vector: Sequence[float]) -> None:
         """Store the vector of a key, in place of the one that it has."""
-        ...
 
     def drop(self, key: str) -> None:
         """Remove a key, if it is there."""
-        ...
 
     def search(self, vector: Sequence[float], k: int) -> list[tuple[str, float]]:
         """Return up to `k` keys with their scores, best first."""
-        ...
 
 
 class VectorMemory(SemanticMemory):

@@ -56,15 +56,12 @@ class VectorSource(Protocol):
     @property
     def floors(self) -> Floors:
         """The floors of the model."""
-        ...
 
     def vectors_of(self, model: VectorModel, branch: Branch, table: Table) -> tuple[DenseView | None, str]:
         """Return the vectors of the documents of a table; None and the reason if there are none."""
-        ...
 
     def reached(self, view: ReadView, branch: Branch, model: VectorModel) -> int:
         """Return the seq up to which every text has a vector."""
-        ...
 
 
 class QuestionVector(NamedTuple):

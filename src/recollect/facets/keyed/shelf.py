@@ -43,15 +43,12 @@ class Scorer(Protocol):
 
     def put(self, key: str, value: bytes) -> None:
         """Score this value for a key from now on."""
-        ...
 
     def drop(self, key: str) -> None:
         """Score no value for a key any more."""
-        ...
 
     def find(self, query: str, k: int, min_score: float) -> list[tuple[str, float]]:
         """Return up to `k` keys with their scores of at least `min_score`, best first, and equal ones by key."""
-        ...
 
 
 class _Entry(NamedTuple):

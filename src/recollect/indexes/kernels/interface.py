@@ -18,11 +18,9 @@ class Kernels(Summarizing, Protocol):
 
     def tally(self, postings: Postings, table: Table) -> Ints:
         """Return a row for each term: its number of live documents, its count in them, and its number of sessions."""
-        ...
 
     def reach(self, postings: Postings, table: Table, weights: Weights, forced: Ints) -> Reached:
         """Return the documents in which a term has a share, and those of `forced` (distinct), each once."""
-        ...
 
     def search(
         self, postings: Postings, table: Table, weights: Weights, about: About, wanted: Wanted, pruned: Pruned | None
@@ -37,23 +35,18 @@ class Kernels(Summarizing, Protocol):
             wanted: What is wanted.
             pruned: With what blocks are left out; None to compute the shares of all documents.
         """
-        ...
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
         """Return the totals: all shares, including those of `dates`, multiplied by each document's factor."""
-        ...
 
     def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints) -> Matched:
         """Return the shares of the terms in these documents, with `factors` (16 bits of fraction)."""
-        ...
 
     def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
         """Return the indexes of the best `wanted` by total above 0, then by time, and of all that tie with the last."""
-        ...
 
     def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
         """Return `best` of the totals of `weigh`, and these totals.
 
         Documents that cannot be among the best are not weighed.
         """
-        ...

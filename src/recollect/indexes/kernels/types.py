@@ -217,4 +217,3 @@ class Summarizing(Protocol):
             layout: Their blocks.
             is_title: Whether it is a title term.
         """
-        ...

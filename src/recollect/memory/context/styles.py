@@ -86,11 +86,9 @@ class Layout(Protocol):
 
     def entry(self, record: Record, text: str, place: EntryHeading) -> StyledEntry:
         """Return a record as an entry, with `text` as its text."""
-        ...
 
     def whole(self, body: str) -> str:
         """Return the context that consists of `body`, the headings and blocks; "" for none."""
-        ...
 
 
 def layout(style: Style, texts: Iterable[str]) -> Layout:

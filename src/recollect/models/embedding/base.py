@@ -49,12 +49,10 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """Provider, model and revision. Vectors are stored under this name, so each model needs its own."""
-        ...
 
     @property
     def dimension(self) -> int | None:
         """Number of components of its vectors; None if it is not known before the first call."""
-        ...
 
     def embed(self, texts: Sequence[str], *, asking: bool = False) -> Sequence[VectorLike] | NDArray[np.floating[Any]]:
         """Return a vector for each text, in order.
@@ -68,7 +66,6 @@ class Embedder(Protocol):
             EmbedderError: No vectors can be returned. Any other exception is converted to this one.
             MissingExtraError: A library is not installed.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

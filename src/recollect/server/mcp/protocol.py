@@ -54,7 +54,6 @@ class Runner(Protocol_):
             ToolError: It was refused.
             Exception: What it raises.
         """
-        ...
 
 
 class Protocol:

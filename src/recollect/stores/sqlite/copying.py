@@ -38,7 +38,6 @@ class Copied(Store, Protocol):
 
     def reading(self) -> AbstractContextManager[apsw.Connection]:
         """Provide a read-only connection to the file."""
-        ...
 
 
 def back_up(store: Copied, path: str, *, verify: bool = False, force: bool = False) -> Backup:

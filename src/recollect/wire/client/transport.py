@@ -37,7 +37,6 @@ class Closable(Protocol):
 
     def close(self) -> None:
         """Close it."""
-        ...
 
 
 C = TypeVar("C", bound=Closable)
@@ -129,7 +128,6 @@ class Channel(Protocol):
 
     def exchange(self, message: dict[str, Any]) -> Any:
         """Send a message in the batch and return the JSON form of its answer."""
-        ...
 
 
 class Transport(Protocol):
@@ -147,7 +145,6 @@ class Transport(Protocol):
         Raises:
             LostError: The connection failed.
         """
-        ...
 
     def batch(self, place: Place, expect_head: int | None) -> AbstractContextManager[Channel]:
         """Open a batch on a connection of its own. It is committed when the block ends, and undone if the block raises.
@@ -155,7 +152,6 @@ class Transport(Protocol):
         Raises:
             LostError: The connection failed.
         """
-        ...
 
     def export(self, place: Place) -> AbstractContextManager[RemoteExport]:
         """Open a snapshot of all records.
@@ -163,11 +159,9 @@ class Transport(Protocol):
         Raises:
             LostError: The connection failed.
         """
-        ...
 
     def close(self) -> None:
         """Close all connections."""
-        ...
 
 
 class Patience(NamedTuple):

@@ -32,11 +32,9 @@ class State(Protocol):
         Raises:
             InvalidArgumentError: It is refused, or has another type.
         """
-        ...
 
     def to_bytes(self) -> bytes:
         """Return the one byte form."""
-        ...
 
     @classmethod
     def from_bytes(cls: type[Built], data: bytes) -> Built:
@@ -45,7 +43,6 @@ class State(Protocol):
         Raises:
             InvalidArgumentError: They are not the byte form of a state of this type.
         """
-        ...
 
 
 def encoded(kind: str, **fields: object) -> bytes:

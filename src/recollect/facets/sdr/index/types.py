@@ -108,4 +108,3 @@ class SdrKernels(Protocol):
 
     def best(self, base: SdrBase, tail: SdrRows, query: Query, wanted: int) -> BestRows:
         """Return the `wanted` live rows with the greatest values; of equal values, those with the lowest numbers."""
-        ...
