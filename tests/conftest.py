@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.examples import PROFILE, some
 
+import recollect
 from recollect.engine.engine import Engine
 from recollect.memory import opening
-from recollect.testing import Loopback, machine
+from recollect.stores.memory import MemoryStore
+from recollect.testing import Loopback, machine, memory_on
 
 # The same examples on every run of CI; the long form searches further and anew.
 settings.register_profile(
@@ -56,6 +59,32 @@ def _behind(engine: Engine) -> Any:
 if OVER_LOOPBACK:
     for module in (opening, machine):
         setattr(module, "Engine", lambda *args, **kwargs: _behind(Engine(*args, **kwargs)))  # noqa: B010 - for mypy
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what uses the fixture `memory` below on each of the stores that its marker names."""
+    defined = metafunc._arg2fixturedefs.get("memory", ())
+    if any(each.func.__module__ == __name__ for each in defined[-2:]):  # it, or one of a class that is made of it
+        marker = metafunc.definition.get_closest_marker("stores")
+        metafunc.parametrize("memory", (marker and marker.args) or ("memory",), indirect=True)
+
+
+@pytest.fixture
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[recollect.Memory]:
+    """A new memory. `@pytest.mark.stores("memory", "sqlite", "loopback", clock=...)` names its stores and its clock.
+
+    Without a marker it is in memory: a behaviour is tested on one store, unless the store can change it.
+    """
+    marker = request.node.get_closest_marker("stores")
+    options = dict(marker.kwargs) if marker else {}
+    if isinstance(options.get("clock"), type):
+        options["clock"] = options["clock"]()
+    if request.param == "loopback":
+        with memory_on(MemoryStore(), loopback=True, **options) as opened:
+            yield opened
+    else:
+        with recollect.open(tmp_path / "a.db" if request.param == "sqlite" else ":memory:", **options) as opened:
+            yield opened
 
 
 def pytest_sessionfinish() -> None:

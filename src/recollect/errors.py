@@ -104,9 +104,8 @@ class RecollectError(Exception):
             cls.__str__ = wraps(message)(lambda self: printable(message(self)))  # type: ignore[method-assign]
 
     def __str__(self) -> str:
-        if self.message:
-            return printable(_FORMATTER.format(self.message, *self.args, state=self._state))
-        return super().__str__()
+        stated = self.message and _FORMATTER.format(self.message, *self.args, state=self._state)
+        return printable(stated or super().__str__())
 
     def to_json(self) -> dict[str, Any]:
         """Return the error as `{"error": code, "message": ..., "args": [...]}`, with `unchanged` if it is true."""

@@ -8,18 +8,11 @@ from typing import Any
 
 import pytest
 
-import recollect
 from recollect import Memory
 from recollect.agents import MemoryAwareAgent
 from recollect.errors import InvalidArgumentError
 
 Messages = list[dict[str, str]]
-
-
-@pytest.fixture
-def memory() -> Iterator[Memory]:
-    with recollect.open(":memory:") as opened:
-        yield opened
 
 
 class Chat:

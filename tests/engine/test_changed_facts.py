@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -22,11 +21,7 @@ from recollect.text.answers import ASKS
 
 NOW = datetime(2026, 11, 20, 18, tzinfo=UTC)
 
-
-@pytest.fixture
-def memory() -> Iterator[Memory]:
-    with memory_on(MemoryStore(), clock=lambda: NOW) as opened:
-        yield opened
+pytestmark = pytest.mark.stores(clock=lambda: NOW)
 
 
 def ids(memory: Memory, question: str, **arguments: object) -> list[str]:

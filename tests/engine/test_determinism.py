@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.paths import GOLDEN
 
 import recollect
 from recollect.records.record import Record
@@ -35,7 +36,7 @@ def test_roots_ids_scores_and_reasons_are_the_same_under_any_hash_seed() -> None
 
 def test_roots_ids_scores_and_reasons_are_the_same_on_every_python() -> None:
     """golden/results.txt was written by CPython 3.11; `make test-all` compares 3.12 and 3.13 with it."""
-    golden = SCRIPT.parent / "golden" / "results.txt"
+    golden = GOLDEN / "results.txt"
     assert told_by(sys.executable, "7") == golden.read_text(encoding="utf-8")
 
 

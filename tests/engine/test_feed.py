@@ -31,11 +31,7 @@ from recollect.testing.loopback import core_of
 #: How long to wait for what must happen, in seconds: far longer than it takes.
 LONG_S = 60
 
-
-@pytest.fixture(params=["memory", "sqlite"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[recollect.Memory]:
-    with recollect.open(":memory:" if request.param == "memory" else tmp_path / "a.db") as memory:
-        yield memory
+pytestmark = pytest.mark.stores("memory", "sqlite")
 
 
 @pytest.fixture

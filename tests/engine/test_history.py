@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -28,13 +28,7 @@ from recollect.testing.loopback import core_of
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
-
-@pytest.fixture(params=["sqlite", "memory"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    store = SqliteStore(tmp_path / "a.db") if request.param == "sqlite" else MemoryStore()
-    memory = memory_on(store, clock=TickingClock())
-    yield memory
-    memory.close()
+pytestmark = pytest.mark.stores("memory", "sqlite", clock=TickingClock)
 
 
 def contents(memory: Memory) -> dict[str, Record]:

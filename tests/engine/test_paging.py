@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,12 +18,7 @@ from recollect.testing import TickingClock
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
-
-@pytest.fixture(params=["memory", "sqlite"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[recollect.Memory]:
-    path = ":memory:" if request.param == "memory" else tmp_path / "a.db"
-    with recollect.open(path, clock=TickingClock()) as opened:
-        yield opened
+pytestmark = pytest.mark.stores("memory", "sqlite", clock=TickingClock)
 
 
 def fields(number: int, user: str = "ana") -> dict[str, Any]:

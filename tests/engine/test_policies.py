@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,7 @@ from recollect.testing.loopback import core_of
 SECRET, CLEAN = "token=abcdef", "token=***REDACTED***"
 VERDICT = Verdict("redaction", "contains a key, token or password", ("secret",))
 
-
-@pytest.fixture(params=["memory", "sqlite"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    with recollect.open(":memory:" if request.param == "memory" else tmp_path / "m.db") as opened:
-        yield opened
+pytestmark = pytest.mark.stores("memory", "sqlite")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -21,12 +20,6 @@ from recollect.indexes.scoring import scores
 from recollect.indexes.scoring.order_and_summary import spread
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
-
-
-@pytest.fixture
-def memory() -> Iterator[Memory]:
-    with recollect.open(":memory:") as memory:
-        yield memory
 
 
 def add(memory: Memory, *texts: str, session: str = "1", role: str | None = "user", **fields: Any) -> None:

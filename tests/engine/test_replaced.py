@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from recollect import Memory
 from recollect.engine.read import replaced
 from recollect.memory.context.values import Style
 from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -23,11 +21,7 @@ def day(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-@pytest.fixture(params=["memory", "file"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    store = SqliteStore(tmp_path / "a.db") if request.param == "file" else MemoryStore()
-    with memory_on(store, clock=lambda: NOW) as opened:
-        yield opened
+pytestmark = pytest.mark.stores("memory", "sqlite", clock=lambda: NOW)
 
 
 def chain(memory: Memory, **fields: object) -> None:

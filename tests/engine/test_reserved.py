@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,16 +10,8 @@ import recollect
 from recollect import Memory
 from recollect.errors import InvalidArgumentError, QuotaError
 from recollect.ledger.commits import RESERVED, Branch
-from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite.store import SqliteStore
-from recollect.testing import memory_on
 
-
-@pytest.fixture(params=["sqlite", "memory"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    memory = memory_on(SqliteStore(tmp_path / "a.db") if request.param == "sqlite" else MemoryStore())
-    yield memory
-    memory.close()
+pytestmark = pytest.mark.stores("memory", "sqlite")
 
 
 def reserved(memory: Memory, what: str = "terms") -> Memory:

@@ -23,17 +23,11 @@ from recollect.errors import (
     ValidityError,
 )
 from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import TickingClock, memory_on
 
 JANUARY, FEBRUARY, MARCH = (datetime(2026, month, 1, tzinfo=UTC) for month in (1, 2, 3))
 
-
-@pytest.fixture(params=["memory", "file", "loopback"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    store = SqliteStore(tmp_path / "a.db") if request.param == "file" else MemoryStore()
-    with memory_on(store, clock=TickingClock(), loopback=request.param == "loopback") as opened:
-        yield opened
+pytestmark = pytest.mark.stores("memory", "sqlite", "loopback", clock=TickingClock)
 
 
 def test_both_records_are_written_in_one_commit_which_says_so(memory: recollect.Memory) -> None:

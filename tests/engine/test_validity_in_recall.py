@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -14,19 +12,11 @@ from recollect import filters as f
 from recollect.engine.read import recall as recalling
 from recollect.engine.read import validity
 from recollect.records.codec import microseconds
-from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite.store import SqliteStore
-from recollect.testing import memory_on
 from recollect.text.dates import named
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 
-
-@pytest.fixture(params=["memory", "file"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    store = SqliteStore(tmp_path / "a.db") if request.param == "file" else MemoryStore()
-    with memory_on(store, clock=lambda: NOW) as opened:
-        yield opened
+pytestmark = pytest.mark.stores("memory", "sqlite", clock=lambda: NOW)
 
 
 def replace(memory: Memory, old: str, new: str, text: str, at: str = "2026-03-01") -> None:

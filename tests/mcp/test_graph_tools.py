@@ -35,12 +35,6 @@ HINTS = {
 
 
 @pytest.fixture
-def memory() -> Iterator[recollect.Memory]:
-    with recollect.open(":memory:") as memory:
-        yield memory
-
-
-@pytest.fixture
 def server(memory: recollect.Memory) -> Iterator[Connected]:
     with in_process(memory, ["reference"]) as connected:
         yield connected

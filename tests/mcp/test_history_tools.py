@@ -11,11 +11,7 @@ import recollect
 from recollect.server.mcp.budget import tokens_of
 from recollect.testing import TickingClock
 
-
-@pytest.fixture
-def memory() -> Iterator[recollect.Memory]:
-    with recollect.open(":memory:", clock=TickingClock()) as memory:
-        yield memory
+pytestmark = pytest.mark.stores(clock=TickingClock)
 
 
 @pytest.fixture

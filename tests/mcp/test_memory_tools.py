@@ -15,12 +15,6 @@ from recollect.server.mcp.budget import tokens_of
 FACTS = ["Ana prefers window seats", "Bo is allergic to peanuts", "The boiler is serviced in May"]
 
 
-@pytest.fixture
-def memory() -> Iterator[recollect.Memory]:
-    with recollect.open(":memory:") as memory:
-        yield memory
-
-
 @pytest.fixture(params=["legacy", "auto"])
 def server(request: pytest.FixtureRequest, memory: recollect.Memory) -> Iterator[Connected]:
     with in_process(memory, ["recollect"], mode=request.param) as connected:

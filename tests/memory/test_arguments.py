@@ -7,7 +7,7 @@ import io
 import json
 import pickle
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,7 @@ from recollect.importers import IMPORTERS, import_path, write_jsonl
 from recollect.records.record import FIELD_NAMES, FieldChanges, Fields, located
 from recollect.testing import TickingClock
 
-
-@pytest.fixture(params=["memory", "sqlite"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[recollect.Memory]:
-    path = ":memory:" if request.param == "memory" else tmp_path / "a.db"
-    with recollect.open(path, clock=TickingClock()) as opened:
-        yield opened
+pytestmark = pytest.mark.stores("memory", "sqlite", clock=TickingClock)
 
 
 class TestFiltersAsText:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,12 +20,7 @@ from recollect.text.summaries import LONGEST, extractive
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
-
-@pytest.fixture(params=["memory", "sqlite"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    path = ":memory:" if request.param == "memory" else tmp_path / "m.db"
-    with recollect.open(path, clock=lambda: NOW) as opened:
-        yield opened
+pytestmark = pytest.mark.stores("memory", "sqlite", clock=lambda: NOW)
 
 
 def chat(memory: Memory, count: int, name: str = "chat", **fields: Any) -> list[str]:

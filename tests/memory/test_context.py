@@ -8,7 +8,7 @@ import math
 import pickle
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -32,12 +32,6 @@ from recollect.testing import Loopback
 from recollect.text import words
 
 START = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
-
-
-@pytest.fixture
-def memory() -> Iterator[Memory]:
-    with recollect.open(":memory:") as memory:
-        yield memory
 
 
 def tokens(text: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,11 +15,7 @@ from recollect.memory.manager.contradictions import Contradiction
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
-
-@pytest.fixture
-def memory() -> Iterator[Memory]:
-    with recollect.open(":memory:", clock=lambda: START + timedelta(days=100)) as opened:
-        yield opened
+pytestmark = pytest.mark.stores(clock=lambda: START + timedelta(days=100))
 
 
 def fact(memory: Memory, text: str, day: int, **fields: Any) -> recollect.Record:

@@ -44,12 +44,7 @@ from recollect.testing import TickingClock, memory_on
 from recollect.testing.loopback import core_of
 from recollect.testing.strategies import records
 
-
-@pytest.fixture(params=["memory", "sqlite"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[recollect.Memory]:
-    path = ":memory:" if request.param == "memory" else tmp_path / "a.db"
-    with recollect.open(path, clock=TickingClock()) as opened:
-        yield opened
+pytestmark = pytest.mark.stores("memory", "sqlite", clock=TickingClock)
 
 
 def turn(text: str, speaker: str = "ana", **fields: Any) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import asyncio
 import enum
 import random
 import warnings
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from typing import Any
@@ -25,12 +24,6 @@ from recollect.records.messages import Turn, UnreadableError, read_turns
 from recollect.testing.loopback import core_of
 
 Message = dict[str, Any]
-
-
-@pytest.fixture
-def memory() -> Iterator[Memory]:
-    with recollect.open(":memory:") as memory:
-        yield memory
 
 
 def user(text: str) -> Message:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -32,12 +31,6 @@ from recollect.records.record import EntityId
 
 TURN = {"role": "user", "content": "I moved to Oslo."}
 START = datetime(2026, 3, 1, tzinfo=UTC)
-
-
-@pytest.fixture
-def memory() -> Iterator[Memory]:
-    with recollect.open(":memory:") as memory:
-        yield memory
 
 
 def fields(record: recollect.Record) -> dict[str, Any]:

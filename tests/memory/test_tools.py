@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,12 +15,6 @@ import recollect
 from recollect import Memory
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnknownArgumentError
 from recollect.models.embedding.base import Supplied
-
-
-@pytest.fixture
-def memory() -> Iterator[Memory]:
-    with recollect.open(":memory:") as opened:
-        yield opened
 
 
 def test_the_forms_are_those_of_the_two_apis(memory: Memory) -> None:

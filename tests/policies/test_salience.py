@@ -121,10 +121,7 @@ def test_the_work_grows_linearly_with_a_hostile_text(part: str) -> None:
     assert judge(part * (300_000 // len(part)) + "\x00").score in SCORES.values()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    with recollect.open(":memory:" if request.param == "memory" else tmp_path / "m.db") as opened:
-        yield opened
+pytestmark = pytest.mark.stores("memory", "sqlite")
 
 
 def test_the_library_judges_nothing_until_a_policy_says_so(memory: Memory) -> None:

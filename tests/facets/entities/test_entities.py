@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,7 @@ from recollect.text.facts import Extracted, blended, facts_in, rule_importance
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
-
-@pytest.fixture(params=["memory", "sqlite"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    with recollect.open(":memory:" if request.param == "memory" else tmp_path / "m.db") as opened:
-        yield opened
+pytestmark = pytest.mark.stores("memory", "sqlite")
 
 
 @pytest.fixture

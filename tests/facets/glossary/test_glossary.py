@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -45,11 +44,7 @@ PII = {
 }
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
-
-@pytest.fixture(params=["memory", "sqlite"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    with recollect.open(":memory:" if request.param == "memory" else tmp_path / "m.db") as opened:
-        yield opened
+pytestmark = pytest.mark.stores("memory", "sqlite")
 
 
 @pytest.fixture

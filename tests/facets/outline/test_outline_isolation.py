@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +16,10 @@ from recollect import filters as f
 from recollect.errors import ConflictError, InvalidArgumentError, ScopeError, UnknownRecordError
 from recollect.facets.outline.outline import Outline
 from recollect.facets.outline.reading import OutlineReads
-from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite.store import SqliteStore
-from recollect.testing import memory_on
 
 SOURCE = "notes.org"
 
-
-@pytest.fixture(params=["memory", "sqlite", "loopback"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    store = SqliteStore(tmp_path / "a.db") if request.param == "sqlite" else MemoryStore()
-    with memory_on(store, loopback=request.param == "loopback") as opened:
-        yield opened
+pytestmark = pytest.mark.stores("memory", "sqlite", "loopback")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,6 @@ from recollect.compat.opencortex import find_headline_missing_id, memory_path
 from recollect.errors import ImportFormatError, InvalidArgumentError, UnknownRecordError
 from recollect.models.embedding.base import Supplied
 from recollect.models.embedding.similarity import cosine
-from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite.store import SqliteStore
-from recollect.testing import memory_on
 from recollect.testing.loopback import beside
 
 ORG = """* Boats
@@ -77,11 +74,7 @@ def nodes(*texts: str, **attributes: Any) -> dict[str, Any]:
     return {"type": "DOCUMENT", "properties": {"ID": "root"}, "contents": below}
 
 
-@pytest.fixture(params=["memory", "sqlite", "loopback"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    store = SqliteStore(tmp_path / "a.db") if request.param == "sqlite" else MemoryStore()
-    with memory_on(store, loopback=request.param == "loopback") as opened:
-        yield opened
+pytestmark = pytest.mark.stores("memory", "sqlite", "loopback")
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import threading
-from collections.abc import Iterator
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -34,10 +33,7 @@ from recollect.facets.outline.aligning import GAP, ranked
 from recollect.facets.outline.outline import Outline
 from recollect.facets.outline.text import org
 from recollect.facets.outline.text.nodes import MAX_DEPTH, Node, from_json, node_hash, said_digest
-from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteView
-from recollect.testing import memory_on
 from recollect.testing.loopback import beside
 
 ORG = """#+TITLE: House
@@ -54,12 +50,7 @@ of cotton
 * TODO Houses
 """
 
-
-@pytest.fixture(params=["memory", "sqlite", "loopback"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    store = SqliteStore(tmp_path / "a.db") if request.param == "sqlite" else MemoryStore()
-    with memory_on(store, loopback=request.param == "loopback") as opened:
-        yield opened
+pytestmark = pytest.mark.stores("memory", "sqlite", "loopback")
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,15 +15,8 @@ from recollect import filters as f
 from recollect.errors import InvalidFilterError, UnsupportedError
 from recollect.filters.tree import AllOf, Links, Under, from_json, resolved
 from recollect.records.record import Record
-from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite.store import SqliteStore
-from recollect.testing import memory_on
 
-
-@pytest.fixture(params=["memory", "sqlite"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    with memory_on(MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "a.db")) as opened:
-        yield opened
+pytestmark = pytest.mark.stores("memory", "sqlite")
 
 
 def grow(memory: Any, *edges: str, **fields: Any) -> None:

@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -39,21 +38,13 @@ from recollect.errors import (
 from recollect.facets.sdr.index.texts import LONGEST, split
 from recollect.facets.sdr.operations import RecallSdrs
 from recollect.sdr import SDRMemory, SdrText, encode, explain, hamming, overlap, read_table, rule_score, write_table
-from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite.store import SqliteStore
-from recollect.testing import memory_on
 from recollect.testing.loopback import beside
 
 #: The example of the specification: by Hamming distance, the short text that shares nothing wins.
 TEXTS = ("Error 500", "DNS timeout was the root cause of the outage", "Database connection pool exhausted")
 texts = st.text(st.sampled_from("abcd é鍵"), min_size=1, max_size=30).filter(str.strip)
 
-
-@pytest.fixture(params=["memory", "sqlite", "loopback"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    store = SqliteStore(tmp_path / "a.db") if request.param == "sqlite" else MemoryStore()
-    with memory_on(store, loopback=request.param == "loopback") as opened:
-        yield opened
+pytestmark = pytest.mark.stores("memory", "sqlite", "loopback")
 
 
 def ids(found: list[Any]) -> list[int]:
