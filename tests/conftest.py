@@ -63,8 +63,8 @@ if OVER_LOOPBACK:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run what uses the fixture `memory` below on each of the stores that its marker names."""
-    defined = metafunc._arg2fixturedefs.get("memory", ())
-    if any(each.func.__module__ == __name__ for each in defined[-2:]):  # it, or one of a class that is made of it
+    defined = metafunc._arg2fixturedefs.get("memory")
+    if defined and (defined[-1].func.__module__ == __name__ or "memory" in defined[-1].argnames):
         marker = metafunc.definition.get_closest_marker("stores")
         metafunc.parametrize("memory", (marker and marker.args) or ("memory",), indirect=True)
 
