@@ -14,6 +14,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 import recollect
+from recollect.agents import Manager
 
 LENGTHS = (10, 100, 1000, 10_000)
 _CALLS = 40
@@ -50,12 +51,13 @@ def measured(memory: recollect.Memory, length: int) -> tuple[float, float, float
 
 
 def recording(memory: recollect.Memory) -> tuple[float, float, float]:
-    """Return the median of `record_message`, and what it is as a multiple of `remember` of a record and of a turn."""
+    """Return the median of `Manager.record_message`, and its multiple of `remember` of a record and of a turn."""
     times: tuple[list[float], list[float], list[float]] = [], [], []
+    manager = Manager(memory=memory, rate=False, contradictions="ignore")
     for number in range(_RECORDED):
         text = f"message {number} about the house by the harbour"
         calls: tuple[Callable[[], object], ...] = (
-            lambda text=text: memory.record_message({"role": "user", "content": text}, "recorded", user="ana"),  # type: ignore[misc]
+            lambda text=text: manager.record_message({"role": "user", "content": text}, "recorded", user="ana"),  # type: ignore[misc]
             lambda text=text: memory.remember(text, user="ana"),  # type: ignore[misc]
             lambda text=text: memory.remember(  # type: ignore[misc]
                 text, kind="conversation", role="user", user="ana", conversation="remembered"
@@ -74,7 +76,8 @@ def main() -> None:
         for length in LENGTHS:
             print("{:8}  {:8.2f}  {:10.2f}  {:7.2f}".format(length, *measured(memory, length)))
     with TemporaryDirectory() as folder, recollect.open(Path(folder) / "bench.db") as memory:
-        print("record_message {:.2f} ms: {:.2f} x remember, {:.2f} x remember of a turn".format(*recording(memory)))
+        line = "Manager.record_message {:.2f} ms: {:.2f} x remember, {:.2f} x remember of a turn"
+        print(line.format(*recording(memory)))
 
 
 if __name__ == "__main__":

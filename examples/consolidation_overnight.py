@@ -27,7 +27,7 @@ def main() -> None:
         messages = [
             {"role": "user", "content": f"On day {n} the boat needed {n + 5} liters of paint."} for n in range(12)
         ]
-        memory.record_conversation(messages, "monday", user="ana", time=OLD)
+        memory.add_messages(messages, user="ana", conversation="monday", time=OLD)
         for days, text in enumerate(
             (
                 "Ana drinks green tea",

@@ -41,14 +41,14 @@ def main() -> None:
             {"role": "user", "content": "The mason for the chimney is a tall Breton called Benoît."},
             {"role": "assistant", "content": "When does he come?"},
         ]
-        report = memory.record_conversation(messages, "cottage", user="mara", time="2026-03-02T09:00")
+        report = memory.add_messages(messages, user="mara", conversation="cottage", time="2026-03-02T09:00")
         print("new turns:", report.count("created"))
         messages.append({"role": "user", "content": "On Thursday."})
-        report = memory.record_conversation(messages, "cottage", user="mara", time="2026-03-02T09:05")
+        report = memory.add_messages(messages, user="mara", conversation="cottage", time="2026-03-02T09:05")
         print("new turns:", report.count("created"))
 
         memory.record_user_fact("owns a cottage by the sea", user="mara", time="2026-02-20")
-        memory.record_message("Good morning!", "monday", role="user", user="mara")
+        memory.add_messages([{"role": "user", "content": "Good morning!"}], user="mara", conversation="monday")
 
         # What a prompt gets for a question: what answers it best, within a budget of tokens.
         print(memory.context("Who is the mason, and who owns the cottage?", max_tokens=200, user="mara"), end="")

@@ -21,6 +21,8 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.exports import exported
+
 from recollect import filters as f
 from recollect.errors import RecollectError, StoreError
 from recollect.ledger.merkle import version_hash
@@ -157,7 +159,7 @@ QUESTIONS: dict[str, Callable[[Memory], Any]] = {
     "grep": lambda memory: [record.hash for record in memory.grep("violin and winter", 50)],
     "log": lambda memory: [commit.to_json() for commit in memory.changes()],
     "history": lambda memory: [commit.seq for commit in memory.changes(id="r3")],
-    "export": lambda memory: memory.export_records()[0],
+    "export": lambda memory: exported(memory)[0],
     "namespaces": lambda memory: memory.namespaces(),
     "other": lambda memory: [record.hash for record in memory.namespace(OTHER).find(order="id")],
     "root": lambda memory: (memory.root, memory.seq, memory.namespace(OTHER).root),

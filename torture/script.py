@@ -133,9 +133,11 @@ def _step(rng: random.Random, number: int) -> Step:
         case 3:
             return Step("batch given up", lambda memory: _given_up(memory, text))
         case 4:
-            return Step("update", lambda memory: [memory.update(each.id, content=text) for each in memory.recent(1)])
+            return Step(
+                "update", lambda memory: [memory.update(each.id, content=text) for each in memory.find(limit=1)]
+            )
         case 5:
-            return Step("forget", lambda memory: [memory.forget(each.id) for each in memory.recent(1)])
+            return Step("forget", lambda memory: [memory.forget(each.id) for each in memory.find(limit=1)])
         case 6:
             part = f.contains(f"part {rng.randrange(4)} ")
             return Step("forget where", lambda memory: memory.forget_where(part))
@@ -180,7 +182,7 @@ def _step(rng: random.Random, number: int) -> Step:
             return Step("term", lambda memory: memory.glossary.memorize(key, text, "place", AGENT, aliases=[alias]))
         case 23:
             keys = [f"PIER {rng.randrange(6)}" for _ in range(3)]
-            return Step("forget terms", lambda memory: memory.glossary.forget_many(keys, AGENT))
+            return Step("forget terms", lambda memory: memory.glossary.forget(keys, AGENT))
         case 24 | 25:
             lines = [f"{'*' * rng.randrange(1, 4)} quay {rng.randrange(5)}\n{text}\n" for _ in range(rng.randrange(6))]
             org = "".join(lines)
@@ -219,7 +221,7 @@ def _revert(memory: Memory) -> None:
 
 def _supersede(memory: Memory, text: str) -> None:
     """Replace the newest record, unless another has replaced it."""
-    for record in memory.recent(1):
+    for record in memory.find(limit=1):
         if record.valid_to is None:
             memory.supersede(record.id, text)
 

@@ -26,7 +26,7 @@ _HOMES = {
     "memory.context.values": ("Context", "ContextItem"),
     "wire.client": ("connect",),
     "engine.call_log": ("Call",),
-    "engine.listeners": ("AsyncSubscription", "Subscription"),
+    "engine.listeners": ("Subscription",),
     "engine.streams": ("CommitStream",),
     "engine.write.drafts": ("Limits",),
     "engine.settings": ("Policies", "Quota"),

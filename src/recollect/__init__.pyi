@@ -12,7 +12,6 @@ from recollect.engine.history_results import Erased as Erased
 from recollect.engine.history_results import RecordVersion as RecordVersion
 from recollect.engine.history_results import Replayed as Replayed
 from recollect.engine.history_results import Restored as Restored
-from recollect.engine.listeners import AsyncSubscription as AsyncSubscription
 from recollect.engine.listeners import Subscription as Subscription
 from recollect.engine.results import Export as Export
 from recollect.engine.results import Failed as Failed

@@ -47,7 +47,7 @@ def test_both_sides_are_recorded_and_the_conversation_goes_on(memory: Memory) ->
 def test_what_is_known_of_other_conversations_is_put_into_the_prompt(memory: Memory) -> None:
     memory.record_user_fact("prefers window seats", user="ana")
     memory.record_user_fact("prefers aisle seats", user="bob")
-    memory.record_message({"role": "user", "content": "seats are hard"}, "c", user="ana")
+    memory.add_messages([{"role": "user", "content": "seats are hard"}], user="ana", conversation="c")
     chat = Chat()
     MemoryAwareAgent(chat, memory, conversation="c", user="ana").ask("which seats do I like?")
     system = chat.seen[0][0]

@@ -11,8 +11,8 @@ import pytest
 import recollect
 from recollect import Memory
 from recollect import filters as f
-from recollect.agents import Manager
-from recollect.errors import InvalidArgumentError, RejectedError
+from recollect.agents import Manager, without_echoes
+from recollect.errors import InvalidArgumentError, InvalidRecordError, QuotaError, RejectedError
 from recollect.text.facts import Extracted
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -113,7 +113,7 @@ def test_the_same_fact_again_changes_nothing(memory: Memory) -> None:
 
 def test_an_echo_is_not_stored_and_changes_nothing(memory: Memory) -> None:
     memory.add_messages([said("I live in Oslo near the harbour")], user="ana", conversation="c")
-    guarded = memory.without_echoes()
+    guarded = without_echoes(memory)
     assert len(guarded.recall("where near the harbour?"))
     seq = memory.seq
     recorded = Manager(memory=guarded).record_user_fact("lives in Oslo near the harbour", user="ana")
@@ -161,3 +161,102 @@ def test_a_message_that_a_policy_refuses_leaves_no_facts_behind(memory: Memory) 
     fine = manager.record_message(said("Ada Lovelace likes tea. She writes."), "c").facts
     assert fine is not None
     assert fine.count("created") == 1
+
+
+# Messages
+
+
+def unrated(memory: Memory) -> Manager:
+    """Return a manager that rates nothing and looks for no contradictions."""
+    return Manager(memory=memory, rate=False, contradictions="ignore")
+
+
+TURN = said("The ferry to Oslo was late.")
+RESULTS = {
+    "role": "user",
+    "content": [{"type": "tool_result", "tool_use_id": f"t{number}", "content": "done"} for number in (1, 2)],
+}
+
+
+def test_a_message_has_the_metadata_and_importance_of_the_specification(memory: Memory) -> None:
+    for record in (
+        unrated(memory).record_message(TURN, "c", user="ana").record,
+        unrated(memory).record_message(TURN["content"], "c", role="user", user="ana").record,
+    ):
+        assert (record.content, record.kind, record.role) == (TURN["content"], "conversation", "user")
+        assert (record.user, record.conversation, record.importance) == ("ana", "c", 0.5)
+        assert record.metadata == {"role": "user", "conversation_id": "c"}
+    assert [turn.position for turn in memory.find(order="position")] == [0, 1]
+
+
+def test_a_message_in_the_form_of_another_api_is_read_as_add_messages_reads_it(memory: Memory) -> None:
+    call = {"id": "t1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    message = {"role": "assistant", "name": "Max", "content": "Let me look", "tool_calls": [call]}
+    record = unrated(memory).record_message(message, "c").record
+    memory.add_messages([message], conversation="d")
+    (other,) = memory.find("conversation=d")
+    assert (record.text, record.speaker) == (other.text, "Max")
+    assert record.metadata == {"role": "assistant", "conversation_id": "c", **other.metadata}
+
+
+def test_results_of_several_tools_are_one_commit_and_are_appended_even_if_they_repeat(memory: Memory) -> None:
+    for _ in range(2):
+        seq = memory.seq
+        last = unrated(memory).record_message(RESULTS, "c", tags=iter(["x", "y"])).record
+        assert memory.seq == seq + 1
+    assert (memory.count(), last.position, last.metadata["tool_use_id"]) == (4, 3, "t2")
+    assert [record.tags for record in memory.find()] == [("x", "y")] * 4
+
+
+def test_a_message_with_several_turns_is_stored_completely_or_not(memory: Memory) -> None:
+    memory.set_quota(records=1)
+    with pytest.raises(QuotaError):
+        unrated(memory).record_message(RESULTS, "c")
+    assert memory.count() == 0
+
+
+def test_a_message_that_was_recorded_is_known_to_add_messages(memory: Memory) -> None:
+    unrated(memory).record_message(TURN, "c", user="ana")
+    report = memory.add_messages([TURN, said("Congratulations!", "assistant")], conversation="c", user="ana")
+    assert [each.status for each in report.results] == ["unchanged", "created"]
+
+
+def test_a_message_keeps_its_own_time_and_gets_the_passed_one_otherwise(memory: Memory) -> None:
+    stated = unrated(memory).record_message({**TURN, "created_at": "2026-03-02T00:00:00Z"}, "c", time=START).record
+    assert stated.time == datetime(2026, 3, 2, tzinfo=UTC)
+    assert unrated(memory).record_message(TURN, "c", time=START).record.time == START
+
+
+@pytest.mark.parametrize(
+    ("message", "role", "why"),
+    [
+        ("text", None, "role must be passed with a text"),
+        (TURN, "user", "can only be passed with a text"),
+        ({"role": "user", "content": ""}, None, "message .* has no content"),
+        (5, None, "message 5 is a number, not an object"),
+        ([TURN], None, "message .* is a list, not an object"),
+    ],
+)
+def test_a_message_that_cannot_be_read_stores_nothing(memory: Memory, message: Any, role: str | None, why: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=why):
+        unrated(memory).record_message(message, "c", role=role)
+    assert memory.count() == 0
+
+
+@pytest.mark.parametrize("wrong", [{"tags": "abc"}, {"importance": float("nan")}, {"conversation": None}])
+def test_a_wrong_argument_of_a_message_stores_nothing(memory: Memory, wrong: dict[str, Any]) -> None:
+    with pytest.raises((InvalidArgumentError, InvalidRecordError)):
+        unrated(memory).record_message(TURN, **{"conversation": "c", **wrong})
+    assert memory.count() == 0
+
+
+def test_importance_and_metadata_of_a_message_change_no_score(memory: Memory) -> None:
+    messages = [TURN, said("Oslo is cold in winter.", "assistant")]
+    recorded, added = memory.scoped(user="ana"), memory.scoped(user="bob")
+    for message in messages:
+        unrated(recorded).record_message(message, "c", time=START)
+    added.add_messages(messages, conversation="c", time=START)
+    asked = "was the ferry to Oslo late?"
+    found = [[(hit.record.content, hit.score) for hit in m.recall(asked)] for m in (recorded, added)]
+    assert found[0] == found[1]
+    assert found[0]

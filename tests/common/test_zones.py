@@ -25,7 +25,7 @@ from recollect.engine.read.rules import digest
 from recollect.errors import InvalidArgumentError, InvalidFilterError, InvalidRecordError, UnsupportedError
 from recollect.importers.run import import_path
 from recollect.memory import opening
-from recollect.operations import Recall
+from recollect.operations import Now, Recall, Zone
 from recollect.stores.maintenance.rescue import rescue
 
 WEST = "America/Los_Angeles"
@@ -84,16 +84,21 @@ class TestNames:
 class TestStores:
     def test_it_is_written_when_the_store_is_made(self, tmp_path: Path) -> None:
         with recollect.open(tmp_path / "a.db", zone=WEST) as memory:
-            assert memory.zone == memory.namespace("b").zone == memory.stats()["store"]["zone"] == WEST
+            assert (
+                memory.execute(Zone())
+                == memory.namespace("b").execute(Zone())
+                == memory.stats()["store"]["zone"]
+                == WEST
+            )
         with recollect.open(tmp_path / "a.db") as memory, recollect.open(tmp_path / "a.db", zone=WEST) as again:
-            assert memory.zone == again.zone == WEST
+            assert memory.execute(Zone()) == again.execute(Zone()) == WEST
 
     def test_another_one_is_refused_and_changes_nothing(self, tmp_path: Path) -> None:
         recollect.open(tmp_path / "a.db", zone=WEST).close()
         with pytest.raises(InvalidArgumentError, match=f"created with the time zone {WEST}"):
             recollect.open(tmp_path / "a.db", zone=EAST)
         with recollect.open(tmp_path / "a.db") as memory:
-            assert memory.zone == WEST
+            assert memory.execute(Zone()) == WEST
 
     def test_a_wrong_one_makes_no_store(self, tmp_path: Path) -> None:
         with pytest.raises(InvalidArgumentError, match="time zone"):
@@ -105,7 +110,7 @@ class TestStores:
     ) -> None:
         monkeypatch.setenv("RECOLLECT_ZONE", EAST)
         with recollect.open(tmp_path / "a.db") as memory:
-            assert memory.zone == EAST
+            assert memory.execute(Zone()) == EAST
         monkeypatch.setenv("RECOLLECT_ZONE", "Mars/Olympus")
         with pytest.raises(InvalidArgumentError, match="RECOLLECT_ZONE"):
             recollect.open(tmp_path / "b.db")
@@ -113,7 +118,7 @@ class TestStores:
         monkeypatch.delenv("RECOLLECT_ZONE")
         monkeypatch.setattr(opening, "zone_of_machine", lambda: WEST)
         with recollect.open(tmp_path / "b.db") as memory, recollect.open(":memory:") as other:
-            assert (memory.zone, other.zone) == (WEST, "UTC")
+            assert (memory.execute(Zone()), other.execute(Zone())) == (WEST, "UTC")
 
     def test_a_store_of_the_variable_is_no_mistake_elsewhere(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -121,7 +126,7 @@ class TestStores:
         recollect.open(tmp_path / "a.db", zone=WEST).close()
         monkeypatch.setenv("RECOLLECT_ZONE", EAST)
         with recollect.open(tmp_path / "a.db") as memory:
-            assert memory.zone == WEST
+            assert memory.execute(Zone()) == WEST
 
     @pytest.mark.parametrize(
         ("variable", "shown"),
@@ -146,7 +151,7 @@ class TestStores:
         recollect.open(tmp_path / "a.db", zone=WEST).close()
         changed(tmp_path / "a.db", "DELETE FROM meta WHERE name = 'zone'")
         with recollect.open(tmp_path / "a.db") as memory:
-            assert memory.zone == "UTC"
+            assert memory.execute(Zone()) == "UTC"
             assert memory.check() == []
 
     def test_a_zone_that_this_machine_does_not_know_is_said(self, tmp_path: Path) -> None:
@@ -162,7 +167,7 @@ class TestStores:
         rescue(tmp_path / "a.db", tmp_path / "c.db")
         for name in ("b.db", "c.db"):
             with recollect.open(tmp_path / name, read_only=True) as copy:
-                assert copy.zone == WEST
+                assert copy.execute(Zone()) == WEST
 
     def test_a_checked_store_has_no_strange_entry(self, tmp_path: Path) -> None:
         with recollect.open(tmp_path / "a.db", zone=EAST) as memory:
@@ -245,9 +250,9 @@ class TestDays:
             memory.remember("I ironed shirts", time="2026-10-05T19:00:00-07:00")
             memory.remember("marker", time="2026-10-01")
             past = memory.at(memory.seq)
-            assert past.zone == WEST
+            assert past.execute(Zone()) == WEST
             assert found(past, "What did I do yesterday?", k=1) == ["I paid the plumber"]
-            assert past.now().utcoffset() == timedelta(hours=-7)
+            assert past.execute(Now()).utcoffset() == timedelta(hours=-7)
 
 
 class TestTimesWithoutAnOffset:
@@ -378,7 +383,7 @@ class TestWhatIsShown:
 
     def test_now_and_new_records_are_in_it(self) -> None:
         with recollect.open(":memory:", zone=EAST, clock=clock("2026-10-07T20:00:00+00:00")) as memory:
-            assert memory.now().isoformat() == "2026-10-08T05:00:00+09:00"
+            assert memory.execute(Now()).isoformat() == "2026-10-08T05:00:00+09:00"
             record = memory.remember("tea")
             assert record.time is not None
             assert record.time.isoformat() == "2026-10-08T05:00:00+09:00"

@@ -20,6 +20,7 @@ from recollect.compat.llm4s import (
 )
 from recollect.errors import InvalidArgumentError, QuotaError, ScopeError
 from recollect.models.embedding.base import VectorLike
+from recollect.operations import GetQuota
 
 
 def store_many(store: MemoryStore, count: int) -> None:
@@ -75,8 +76,8 @@ class TestStore:
 
     def test_a_config_without_a_maximum_removes_it_and_no_config_leaves_it(self, open_store: Open) -> None:
         store = open_store(MemoryStoreConfig(max_memories=5))
-        assert MemoryStore(store.memory).memory.quota() == Quota(records=5)
-        assert MemoryStore(store.memory, MemoryStoreConfig()).memory.quota() is None
+        assert MemoryStore(store.memory).memory.execute(GetQuota()) == Quota(records=5)
+        assert MemoryStore(store.memory, MemoryStoreConfig()).memory.execute(GetQuota()) is None
 
     def test_vectors_must_have_the_configured_size(self, open_store: Open) -> None:
         store = open_store(MemoryStoreConfig(default_embedding_dimensions=3))
@@ -111,7 +112,7 @@ class TestStore:
         assert MemoryStoreConfig.production(50).max_memories == 50
         assert MemoryStoreConfig(100, None, True, 80).low_water == 0.8
         with MemoryStore.for_testing(2) as store:
-            assert store.memory.quota() == Quota(records=2)
+            assert store.memory.execute(GetQuota()) == Quota(records=2)
 
     def test_a_scope_cannot_have_a_quota_of_its_own(self, open_store: Open) -> None:
         scoped = open_store().memory.scoped(user="ana")
@@ -216,4 +217,4 @@ class TestManager:
         assert MemoryManagerConfig.testing() == MemoryManagerConfig(auto_record_messages=False)
         with MemoryManager.for_testing() as manager:
             assert manager.config == MemoryManagerConfig.testing()
-            assert manager.store.memory.quota() == Quota(records=1000)
+            assert manager.store.memory.execute(GetQuota()) == Quota(records=1000)

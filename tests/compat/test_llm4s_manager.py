@@ -74,6 +74,10 @@ class TestRecording:
         messages.append({"role": "user", "content": "bye"})
         assert [each.content for each in manager.record_conversation(messages, "c")] == ["hi", "hello", "bye"]
         assert [each.content for each in manager.store.conversation("c")] == ["hi", "hello", "bye"]
+        first, *_, last = manager.store.memory.find(order="position")
+        assert (first.importance, last.importance) == (0.5, 0.5)
+        assert last.metadata == {"role": "user", "conversation_id": "c"}
+        assert manager.store.memory.seq == 2  # one commit for each call that stored something
 
     def test_a_message_may_repeat_an_earlier_one(self, manager: MemoryManager) -> None:
         for _ in range(2):

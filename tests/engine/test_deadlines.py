@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.exports import exported
 
 import recollect
 from recollect import filters as f
@@ -88,7 +89,7 @@ READS: dict[str, Callable[[recollect.Memory], object]] = {
     "find": lambda memory: memory.find(order="id"),
     "count": lambda memory: memory.count(f.contains("mole")),
     "grep": lambda memory: memory.grep("harbour"),
-    "export": lambda memory: memory.export_records(),
+    "export": lambda memory: exported(memory),
     "changes": lambda memory: memory.changes(),
     "duplicates": lambda memory: memory.duplicates(),
     "contradictions": lambda memory: memory.contradictions(),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import recollect
 from recollect.importers import import_path
 from recollect.memory import Memory
+from recollect.operations import ValidUntil
 from recollect.records.factories import OTHER_BRANCH
 
 OSLO = "My flight to Oslo is on Friday at 7:40, and I am allergic to nuts."
@@ -392,7 +393,8 @@ class TestSummaries:
             ("system", f"Summary {version}: they talked.") for version in range(3)
         ]
         assert [each.supersedes for each in summaries] == [(), (summaries[0].id,), (summaries[1].id,)]
-        assert set(memory.valid_until(each.id for each in summaries)) == {summaries[0].id, summaries[1].id}
+        ends = memory.execute(ValidUntil(ids=tuple(each.id for each in summaries)))
+        assert set(ends) == {summaries[0].id, summaries[1].id}
         turns = memory.find("kind=conversation", order="position")
         assert [each.content for each in turns] == [each["content"] for each in pairs(0, 9)]
         assert not any("Summary" in str(each.content) for each in turns)
@@ -474,7 +476,7 @@ class TestSummaries:
         passed(memory, *pairs(0, 6))
         passed(memory, user("Summary 1: they talked."), *pairs(3, 7))
         assert memory.find("kind=summary", order="newest")[0].supersedes == ()
-        assert memory.valid_until([mine.id]) == {}
+        assert memory.execute(ValidUntil(ids=(mine.id,))) == {}
 
     @pytest.mark.parametrize("erases", [False, True])
     @pytest.mark.parametrize("user_name", [None, "ana"])
@@ -570,7 +572,8 @@ class TestStanding:
         ]  # it weighs as much, and governs nothing
         assert memory.recall("language").standing == ()
         passed(memory, *pairs(0, 1))
-        memory.remember_all([{"content": "Never use emojis.", "conversation": "c", "role": "user", "standing": False}])
+        turn = {"content": "Never use emojis.", "kind": "conversation", "conversation": "c", "role": "user"}
+        memory.remember_all([{**turn, "standing": False}])
         passed(memory, *pairs(0, 1), user("And now?"))  # leaves it
         assert abandoned(memory) == ["Never use emojis."]
         passed(memory, *pairs(0, 1), user("Never use emojis."), assistant("Fine."))  # comes back to it

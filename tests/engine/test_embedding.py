@@ -425,7 +425,7 @@ class TestWorker:
         memory.remember_all([f"text {number}" for number in range(30)])
         memory.embed_all()
         memory.remember("one more", id="new")
-        memory.forget(memory.recent(2)[1].id)
+        memory.forget(memory.find(limit=2)[1].id)
         told: list[tuple[int, int]] = []
         assert memory.embed_all(progress=lambda done, total: told.append((done, total))) == 1
         assert told[-1] == (2, 2)
@@ -567,7 +567,7 @@ class TestWorker:
     def test_without_an_embedder_there_is_nothing_to_embed_with(self, open_: Open) -> None:
         memory = open_()
         memory.remember("kitten")
-        assert memory.embedder is None
+        assert memory._executor.embedder is None
         with pytest.raises(UnsupportedError, match="RECOLLECT_EMBEDDER"):
             memory.embed_all()
         stats = memory.vector_stats()
@@ -650,7 +650,7 @@ class TestModels:
         monkeypatch.setenv("RECOLLECT_EMBEDDER", "hashed")
         for wanted, name in ((None, "hashed/1"), ("hashed/1", "hashed/1"), ("ollama/m", "ollama/m"), ("none", None)):
             with recollect.open(tmp_path / "a.db", embedder=wanted) as memory:
-                assert (memory.embedder and memory.embedder.name) == name
+                assert (memory._executor.embedder and memory._executor.embedder.name) == name
 
     def test_a_misspelt_variable_leaves_recall_by_words_and_is_named(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

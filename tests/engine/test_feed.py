@@ -23,6 +23,7 @@ from tests.examples import some
 import recollect
 from recollect.engine import feed
 from recollect.errors import ClosedError, InvalidArgumentError, ScopeError, StoreBusyError
+from recollect.operations import Wait
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on
@@ -564,15 +565,15 @@ class TestStreams:
         assert len(heard.ids) == len(set(heard.ids)) == 100
 
     def test_waiting_for_a_commit_after_a_cursor_returns_whether_there_is_one(self, memory: recollect.Memory) -> None:
-        assert not memory.wait(0, 0)
-        assert not memory.wait(0, 0.001)
+        assert not memory.execute(Wait(since=0, timeout=0))
+        assert not memory.execute(Wait(since=0, timeout=0.001))
         memory.remember("a")
-        assert memory.wait(0, 0)
-        assert not memory.wait(memory.seq, 0)
+        assert memory.execute(Wait(since=0, timeout=0))
+        assert not memory.execute(Wait(since=memory.seq, timeout=0))
         writer = threading.Timer(0.0, memory.remember, ("b",))
         seq = memory.seq
         writer.start()
-        assert memory.wait(seq, LONG_S)
+        assert memory.execute(Wait(since=seq, timeout=LONG_S))
         writer.join()
         assert core_of(memory).feed._all() == ()
 
@@ -751,14 +752,19 @@ class TestAsyncStreams:
     def test_waiting_occupies_no_thread_and_ends_when_the_memory_is_closed(self) -> None:
         async def run() -> None:
             awaited = recollect.AsyncMemory(memory_on(MemoryStore()), workers=1)
-            waits = [asyncio.ensure_future(awaited.wait(0, LONG_S)) for _ in range(20)]
+
+            async def wait(since: int, timeout: float) -> bool:
+                async with awaited.subscribe(since=since) as commits:
+                    return await commits.awaited(timeout) is not None
+
+            waits = [asyncio.ensure_future(wait(0, LONG_S)) for _ in range(20)]
             while len(core_of(awaited._wrapped).feed._all()) < len(waits):
                 await asyncio.sleep(0)
             await awaited.remember("a")
             assert await asyncio.gather(*waits) == [True] * 20
-            assert await awaited.wait(0, 0)
-            assert not await awaited.wait(1, 0)
-            late = asyncio.ensure_future(awaited.wait(1, LONG_S))
+            assert await wait(0, 0)
+            assert not await wait(1, 0)
+            late = asyncio.ensure_future(wait(1, LONG_S))
             while not core_of(awaited._wrapped).feed._all():
                 await asyncio.sleep(0)
             await awaited.close()
@@ -783,7 +789,7 @@ class TestAsyncStreams:
         memory.remember("a")
         calls: list[Callable[[], Any]] = [
             lambda: memory.changes(2),
-            lambda: memory.wait(2, 0),
+            lambda: memory.execute(Wait(since=2, timeout=0)),
             lambda: memory.subscribe(since="2"),
             lambda: memory.listen(print, since=2),
         ]

@@ -227,7 +227,7 @@ class TestRollback:
         states = [(memory.root, contents(memory))]
         for number in range(60):
             record_id = f"r{rng.randrange(8)}"
-            if rng.random() < 0.25 and memory.exists(record_id):
+            if rng.random() < 0.25 and memory.get(record_id) is not None:
                 memory.forget(record_id)
             elif rng.random() < 0.2:
                 target = rng.randrange(len(states))
@@ -337,7 +337,7 @@ class TestDiff:
         memory.remember_all([{"content": f"text {number}", "id": f"r{number}"} for number in range(40)])
         for _ in range(60):
             record_id = f"r{rng.randrange(50)}"
-            if rng.random() < 0.3 and memory.exists(record_id):
+            if rng.random() < 0.3 and memory.get(record_id) is not None:
                 memory.forget(record_id)
             else:
                 memory.remember(f"text {rng.randrange(3)}", id=record_id, if_exists="update")

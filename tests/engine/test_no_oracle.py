@@ -116,7 +116,7 @@ def execute(memory: Memory, operations: Sequence[Operation]) -> None:
 
 def opened(folder: Path, key: bytes | None) -> Memory:
     memory = recollect.open(folder / "a.db", key=key, embedder=Hashed())
-    if not memory.exists("seed"):
+    if memory.get("seed") is None:
         memory.remember("the seed", id="seed", user="ana")
     return memory
 

@@ -98,7 +98,7 @@ def test_what_is_written_between_pages_neither_repeats_nor_hides_the_rest(order:
                 break
             # Also the last record of the page, which the cursor names.
             for forgotten in data.draw(st.lists(st.sampled_from(sorted(stay | set(seen[-1:]))), max_size=2)):
-                if memory.exists(forgotten):
+                if memory.get(forgotten) is not None:
                     memory.forget(forgotten)
                 stay.discard(forgotten)
             if step < 5:
@@ -147,7 +147,7 @@ def test_a_page_has_a_cursor_only_if_it_is_full(memory: recollect.Memory) -> Non
     empty = memory.find(limit=4, after=last)
     assert (empty, empty.cursor) == ([], None)
     assert memory.grep("note").cursor is None
-    assert memory.recent(2).cursor is not None
+    assert memory.find(limit=2).cursor is not None
 
 
 def test_a_find_with_a_cursor_has_a_json_form() -> None:

@@ -38,7 +38,7 @@ from recollect.filters import Filter
 from recollect.ledger.commits import Branch, Head
 from recollect.memory.awaited import AsyncMemory
 from recollect.models.embedding.hashed import Hashed
-from recollect.operations import ORDERS
+from recollect.operations import ORDERS, Now, Probe, Wait
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import filters, memory_on, records
@@ -125,7 +125,7 @@ def apply(memory: recollect.Memory, clock: Clock, kind: str, value: Any) -> None
         for record in value if kind == "batch" else [value] if kind == "put" else []:
             current = batch.get(record.id)
             batch.execute(replace(remember_operation(record), expect=current.hash if current else "absent"))
-        if kind == "forget" and batch.exists(value):
+        if kind == "forget" and batch.get(value) is not None:
             batch.forget(value)
         if kind == "sweep":
             batch.execute(ops.Sweep())
@@ -215,7 +215,7 @@ class TestTargets:
         memory.namespace("later").remember("tea")
         clock_of(memory).time += timedelta(days=1)
         past = memory.namespace("later").at(0)
-        assert past.now() == START + timedelta(days=1) - timedelta(microseconds=1)
+        assert past.execute(Now()) == START + timedelta(days=1) - timedelta(microseconds=1)
         assert past.namespaces() == ["earlier"]
         assert past.namespace("earlier").count() == 1
 
@@ -227,11 +227,13 @@ class TestTargets:
     def test_a_time_in_the_future_is_the_present(self, memory: recollect.Memory) -> None:
         memory.remember("soon over", id="a", expires=START + timedelta(days=2))
         past = memory.at(START + timedelta(days=5))
-        assert past.now() == START
-        assert past.exists("a")
+        assert past.execute(Now()) == START
+        assert past.get("a") is not None
         clock_of(memory).time += timedelta(days=3)
-        assert memory.at(START + timedelta(days=1)).exists("a")
-        assert not memory.at(START + timedelta(days=2)).exists("a"), "the time that was passed decides what had expired"
+        assert memory.at(START + timedelta(days=1)).get("a") is not None
+        assert memory.at(START + timedelta(days=2)).get("a") is None, (
+            "the time that was passed decides what had expired"
+        )
 
     def test_of_equal_roots_the_newest_commit_counts(self, memory: recollect.Memory) -> None:
         memory.remember("tea", id="a", time=START)
@@ -340,12 +342,12 @@ class TestReadOnly:
             "a batch operation": lambda m: m.execute(ops.ExecuteBatch(operations=())),
             "listen": lambda m: m.listen(print),
             "subscribe": lambda m: m.subscribe(),
-            "wait": lambda m: m.wait(0, 0),
+            "wait": lambda m: m.execute(Wait(since=0, timeout=0)),
             "backup": lambda m: m.backup("x"),
             "check": lambda m: m.check(),
             "embed_all": lambda m: m.embed_all(),
             "vector_stats": lambda m: m.vector_stats(),
-            "probe": lambda m: m.probe(),
+            "probe": lambda m: m.execute(Probe()),
             "wait_for_vectors": lambda m: m.recall("seats", wait_for_vectors=True),
             "close": lambda m: m.close(),
         }
@@ -391,7 +393,7 @@ class TestReadOnly:
         assert past.get("b") is not None
         assert past.recall("stamps")
         memory.remember("a third", id="c")
-        assert [memory.exists(each) for each in "abc"] == [True, False, True]
+        assert [memory.get(each) is not None for each in "abc"] == [True, False, True]
 
 
 class TestScopes:
@@ -431,7 +433,7 @@ class TestScopes:
         clock_of(memory).time += timedelta(days=1)
         memory.remember("Bob likes trains", user="bob")
         past = ana.at(ana.recall("seats").cursor)
-        assert past.now() == second.time, "the time of a commit of others is not shown"
+        assert past.execute(Now()) == second.time, "the time of a commit of others is not shown"
         assert [record.text for record in past.find()] == ["Ana prefers aisle seats"]
         assert memory.scoped(user="cleo").at(memory.scoped(user="cleo").recall("x").cursor).count() == 0
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.exports import exported
 
 import recollect
 from recollect import Memory
@@ -22,7 +23,7 @@ from recollect.errors import (
     ScopeError,
     Verdict,
 )
-from recollect.operations import ExecuteBatch, Remember, RememberAll, Supersede, Update
+from recollect.operations import ExecuteBatch, GetPolicies, Remember, RememberAll, Supersede, Update
 from recollect.testing.loopback import core_of
 
 SECRET, CLEAN = "token=abcdef", "token=***REDACTED***"
@@ -54,7 +55,6 @@ WRITES: dict[str, Callable[[Any], object]] = {
     "update": lambda calls: calls.update("first", content=SECRET),
     "update by a function": lambda calls: calls.update("first", lambda record: record.changed(content=SECRET)),
     "supersede": lambda calls: calls.supersede("first", SECRET),
-    "record_message": lambda calls: calls.record_message({"role": "user", "content": SECRET}, "chat"),
     "record_user_fact": lambda calls: calls.record_user_fact(SECRET, user="ana"),
     "record_entity_fact": lambda calls: calls.record_entity_fact("db", "Database", SECRET),
     "record_task": lambda calls: calls.record_task("log in", SECRET, True),
@@ -66,12 +66,12 @@ WRITES: dict[str, Callable[[Any], object]] = {
 @pytest.mark.promise("policy.refused")
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_a_refused_text_raises_the_verdict_and_stores_nothing(write: Callable[[Any], object], refusing: Memory) -> None:
-    before = refusing.export_records()
+    before = exported(refusing)
     with pytest.raises(RejectedError) as raised:
         write(refusing)
     assert raised.value.verdict == VERDICT
     assert raised.value.code == "rejected"
-    assert refusing.export_records() == before
+    assert exported(refusing) == before
     assert "abcdef" not in str(raised.value)
 
 
@@ -158,10 +158,10 @@ def test_a_conversation_that_is_passed_again_is_recognised_in_its_redacted_form(
 
 def test_the_name_of_a_conversation_is_derived_from_the_redacted_text_by_every_call(redacting: Memory) -> None:
     messages = [{"role": "user", "content": SECRET}, {"role": "assistant", "content": "noted"}]
-    first = redacting.remember_all(messages)
+    first = redacting.add_messages(messages)
     assert redacting.add_messages(messages).count("unchanged") == 2
     with redacting.batch() as batch:
-        assert batch.remember_all(messages).count("unchanged") == 2
+        assert batch.add_messages(messages).count("unchanged") == 2
     assert first.count("created") == redacting.count() == 2
 
 
@@ -203,7 +203,11 @@ def test_bytes_have_no_text_to_redact(redacting: Memory) -> None:
 def test_policies_apply_to_scopes_reserved_namespaces_and_other_handles(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "m.db") as one, recollect.open(tmp_path / "m.db") as other:
         one.set_policies(redaction="refuse")
-        assert other.policies().redaction == other.scoped(user="ana").policies().redaction == "refuse"
+        assert (
+            other.execute(GetPolicies()).redaction
+            == other.scoped(user="ana").execute(GetPolicies()).redaction
+            == "refuse"
+        )
         for handle in (other, other.scoped(user="ana")):
             with pytest.raises(RejectedError):
                 handle.remember(SECRET)

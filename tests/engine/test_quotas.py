@@ -12,6 +12,7 @@ from typing import Any
 import apsw
 import pytest
 from tests.examples import FULL, spread
+from tests.exports import exported
 
 import recollect
 from recollect.engine.settings import Quota
@@ -28,7 +29,7 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import root_of, version_hash
 from recollect.memory import Memory
-from recollect.operations import Per, Remember, WhenFull
+from recollect.operations import GetQuota, Per, Remember, WhenFull
 from recollect.records.codec import encode_json
 from recollect.stores.base import Store
 from recollect.stores.derived.usage import UsageFile
@@ -457,23 +458,23 @@ class TestLowWater:
             memory.set_quota(records=10, when_full="least recent", low_water=wrong)
         with pytest.raises(InvalidArgumentError, match="low_water"):
             Quota(records=10, when_full="least recent", low_water=wrong)
-        assert memory.quota() is None
+        assert memory.execute(GetQuota()) is None
 
     def test_a_mark_where_nothing_is_evicted_is_refused(self, memory: Memory) -> None:
         with pytest.raises(InvalidArgumentError, match=r"low_water 0\.9 requires a quota that evicts"):
             memory.set_quota(records=10, low_water=0.9)
         with pytest.raises(InvalidArgumentError, match="low_water"):
             memory.set_quota(low_water=0.9)
-        assert memory.quota() is None
+        assert memory.execute(GetQuota()) is None
 
     def test_the_mark_is_shown_and_stored_with_the_quota(self, tmp_path: Path) -> None:
         path = tmp_path / "quota.db"
         with recollect.open(path) as memory:
             memory.set_quota(records=10, when_full="least recent", low_water=0.9)
             quota = Quota(records=10, when_full="least recent", low_water=0.9)
-            assert memory.quota() == quota == Quota.from_json(quota.to_json())
+            assert memory.execute(GetQuota()) == quota == Quota.from_json(quota.to_json())
         with recollect.open(path) as memory:
-            assert memory.quota() == quota
+            assert memory.execute(GetQuota()) == quota
             assert memory.stats()["quota"]["low_water"] == 0.9
 
     def test_a_quota_of_an_earlier_release_is_read_and_one_of_a_later_release_refused(self, memory: Memory) -> None:
@@ -484,10 +485,10 @@ class TestLowWater:
             assert view.setting(name) == earlier  # without a mark, it is still written so
         with store.write(memory._branch) as transaction:
             transaction.set_setting(name, earlier)
-        assert memory.quota() == Quota(records=10, when_full="least recent")
+        assert memory.execute(GetQuota()) == Quota(records=10, when_full="least recent")
         with store.write(memory._branch) as transaction:
             transaction.set_setting(name, earlier.replace("}", ', "grace": 5}'))
-        for call in (memory.quota, lambda: memory.remember("text")):
+        for call in (lambda: memory.execute(GetQuota()), lambda: memory.remember("text")):
             with pytest.raises(DamagedStoreError, match="grace"):
                 call()
 
@@ -612,12 +613,12 @@ def test_a_ttl_counts_from_the_moment_of_telling_and_every_read_honours_it(memor
     clock: Any = core_of(memory).clock
     clock.time += timedelta(hours=2)
     assert memory.get("short") is None
-    assert not memory.exists("bulk")
+    assert memory.get("bulk") is None
     assert ids(memory) == {"stays"}
     assert memory.count() == 1
     assert [hit.record.id for hit in memory.recall("short bulk stays")] == ["stays"]
     assert [record.id for record in memory.grep("short OR bulk OR stays")] == ["stays"]
-    assert memory.recent() == memory.find()
+    assert memory.find(limit=10) == memory.find()
     assert memory.stats()["records"] == 1
 
 
@@ -643,7 +644,7 @@ def test_a_sweep_lets_go_of_what_is_due_in_bounded_steps(memory: Memory) -> None
     clock.time += timedelta(hours=1)
     assert [memory.sweep(limit=20), memory.sweep(limit=20), memory.sweep(limit=20)] == [20, 10, 0]
     assert {cause for _, cause in causes(memory)} == {"expired"}
-    assert memory.export_records()[0] == memory.root
+    assert exported(memory)[0] == memory.root
 
 
 @pytest.mark.parametrize("ttl", [0, -1, float("nan"), float("inf"), True, "3600", 10**12])

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 import recollect
-from recollect import Memory
+from recollect import Batch, Memory
 from recollect.engine.read import replaced
 from recollect.memory.context.values import Style
+from recollect.operations import ValidUntil
 from recollect.stores.memory import MemoryStore
 from recollect.testing import memory_on
 
@@ -22,6 +23,12 @@ def day(text: str) -> datetime:
 
 
 pytestmark = pytest.mark.stores("memory", "sqlite", clock=lambda: NOW)
+
+
+def ends(calls: Memory | Batch, ids: list[str]) -> dict[str, datetime]:
+    """Return when records stop being valid."""
+    found: dict[str, datetime] = calls.execute(ValidUntil(ids=tuple(ids)))
+    return found
 
 
 def chain(memory: Memory, **fields: object) -> None:
@@ -37,7 +44,7 @@ def ids(memory: Memory, question: str, **arguments: object) -> list[str]:
 
 def test_a_link_alone_ends_what_it_names_when_its_own_record_begins(memory: Memory) -> None:
     chain(memory)
-    assert memory.valid_until(["Rome", "Oslo", "Bergen", "none"]) == {
+    assert ends(memory, ["Rome", "Oslo", "Bergen", "none"]) == {
         "Rome": day("2026-03-01"),
         "Oslo": day("2026-06-01"),
     }
@@ -45,7 +52,7 @@ def test_a_link_alone_ends_what_it_names_when_its_own_record_begins(memory: Memo
     first, second, _ = memory.recall("Where is Ana's flat?")
     assert second.score < 0.6 * first.score
     memory.remember("a", id="dated", valid_from="2025-05-05", time="2026-02-02", supersedes=["Bergen"], user="ana")
-    assert memory.valid_until(["Bergen"]) == {"Bergen": day("2025-05-05")}
+    assert ends(memory, ["Bergen"]) == {"Bergen": day("2025-05-05")}
 
 
 def test_what_was_valid_at_the_time_in_question_comes_first(memory: Memory) -> None:
@@ -57,7 +64,7 @@ def test_what_was_valid_at_the_time_in_question_comes_first(memory: Memory) -> N
 def test_forgetting_what_replaces_a_record_makes_it_valid_again(memory: Memory) -> None:
     chain(memory)
     memory.forget("Bergen")
-    assert memory.valid_until(["Oslo"]) == {}
+    assert ends(memory, ["Oslo"]) == {}
     assert ids(memory, "Where is Ana's flat?")[0] == "Oslo"
 
 
@@ -72,7 +79,7 @@ def test_a_chain_gives_its_end_where_the_middle_was_forgotten(tmp_path: Path, re
         memory.close()
         memory = recollect.open(path, clock=lambda: NOW)
     with memory:
-        assert memory.valid_until(["Rome", "Bergen"]) == {"Rome": day("2026-06-01")}
+        assert ends(memory, ["Rome", "Bergen"]) == {"Rome": day("2026-06-01")}
         assert ids(memory, "Where is Ana's flat?") == ["Bergen", "Rome"]
         assert "Rome" not in memory.context("Where is Ana's flat?", user="ana")
         memory.remember("She has a houseboat", id="boat", time="2026-07-01", supersedes=["Bergen"], user="ana")
@@ -83,33 +90,33 @@ def test_a_chain_gives_its_end_where_the_middle_was_forgotten(tmp_path: Path, re
 def test_an_erased_middle_says_nothing_any_more(memory: Memory) -> None:
     chain(memory)
     memory.forget("Oslo")
-    assert memory.valid_until(["Rome"])
+    assert ends(memory, ["Rome"])
     memory.erase("Oslo")
-    assert memory.valid_until(["Rome"]) == {}
+    assert ends(memory, ["Rome"]) == {}
 
 
 def test_a_record_without_a_time_replaces_always(memory: Memory) -> None:
     memory.remember("red", id="old")
     memory.remember("blue", id="new", supersedes=["old"])
     memory.update("new", time=None)
-    assert memory.valid_until(["old"])["old"].year == 1
+    assert ends(memory, ["old"])["old"].year == 1
 
 
 def test_links_in_a_circle_replace_nothing_and_others_do(memory: Memory) -> None:
     for name, other in (("a", "b"), ("b", "c"), ("c", "a")):
         memory.remember(f"kettle {name}", id=name, supersedes=[other])
-    assert memory.valid_until(["a", "b", "c"]) == {}
+    assert ends(memory, ["a", "b", "c"]) == {}
     memory.remember("kettle d", id="d", supersedes=["a"])
     memory.remember("kettle e", id="e", supersedes=["e"])
-    assert memory.valid_until(["a", "b", "c", "d", "e"]).keys() == {"a"}
+    assert ends(memory, ["a", "b", "c", "d", "e"]).keys() == {"a"}
 
 
 def test_a_record_of_another_user_replaces_nothing(memory: Memory) -> None:
     chain(memory)
     memory.remember("Bob says Ana has a tent", id="tent", user="bob", supersedes=["Bergen"])
-    assert memory.valid_until(["Bergen"]) == {}
+    assert ends(memory, ["Bergen"]) == {}
     memory.remember("Everybody knows: a tent", id="shared", supersedes=["Bergen"])
-    assert memory.valid_until(["Bergen"]).keys() == {"Bergen"}
+    assert ends(memory, ["Bergen"]).keys() == {"Bergen"}
 
 
 def test_a_scope_sees_its_own_links_under_its_own_names(memory: Memory) -> None:
@@ -117,10 +124,10 @@ def test_a_scope_sees_its_own_links_under_its_own_names(memory: Memory) -> None:
         scope = memory.scoped(user=user)
         scope.remember(f"{user}: pier 3", id="pier", time="2026-01-01")
         scope.remember(f"{user}: pier 7", time="2026-05-01" if user == "ana" else "2026-06-01", supersedes=["pier"])
-    assert memory.scoped(user="ana").valid_until(["pier"]) == {"pier": day("2026-05-01")}
-    assert memory.scoped(user="bob").valid_until(["pier"]) == {"pier": day("2026-06-01")}
+    assert ends(memory.scoped(user="ana"), ["pier"]) == {"pier": day("2026-05-01")}
+    assert ends(memory.scoped(user="bob"), ["pier"]) == {"pier": day("2026-06-01")}
     stored = [record.id for record in memory.find("user=ana") if record.text.endswith("3")]
-    assert memory.valid_until(stored) == {stored[0]: day("2026-05-01")}
+    assert ends(memory, stored) == {stored[0]: day("2026-05-01")}
 
 
 @pytest.mark.parametrize("link", ["i" * 255, "@user=ana/pier"])
@@ -128,7 +135,7 @@ def test_a_link_that_no_scope_can_have_chosen_harms_no_question(memory: Memory, 
     memory.remember("pier 3", id="i" * 255)
     memory.remember("pier 7", user="ana", supersedes=[link])
     assert len(memory.recall("pier")) == 2
-    assert memory.valid_until(["i" * 255]) == {}  # it has no user, so no record of a user replaces it
+    assert ends(memory, ["i" * 255]) == {}  # it has no user, so no record of a user replaces it
 
 
 def test_the_past_has_the_links_of_then_and_a_batch_its_own(memory: Memory) -> None:
@@ -136,10 +143,10 @@ def test_the_past_has_the_links_of_then_and_a_batch_its_own(memory: Memory) -> N
     before = memory.seq
     with memory.batch() as batch:
         batch.remember("pier 7", id="new", time="2026-05-01", supersedes=["old"])
-        assert batch.valid_until(["old"]) == {"old": day("2026-05-01")}
+        assert ends(batch, ["old"]) == {"old": day("2026-05-01")}
         assert "pier 3" not in batch.context("pier")
-    assert memory.at(before).valid_until(["old"]) == {}
-    assert memory.at(memory.seq).valid_until(["old"]) == {"old": day("2026-05-01")}
+    assert ends(memory.at(before), ["old"]) == {}
+    assert ends(memory.at(memory.seq), ["old"]) == {"old": day("2026-05-01")}
 
 
 def test_changed_and_expired_records_change_what_is_replaced() -> None:
@@ -147,11 +154,11 @@ def test_changed_and_expired_records_change_what_is_replaced() -> None:
     with memory_on(MemoryStore(), clock=lambda: now[0]) as memory:
         memory.remember("pier 3", id="old", time="2026-01-01")
         memory.remember("pier 7", id="new", time="2026-05-01", supersedes=["old"], expires=NOW + timedelta(hours=1))
-        assert memory.valid_until(["old"])
+        assert ends(memory, ["old"])
         memory.update("old", importance=0.5)  # is another document now
-        assert memory.valid_until(["old"]) == {"old": day("2026-05-01")}
+        assert ends(memory, ["old"]) == {"old": day("2026-05-01")}
         now[0] += timedelta(hours=2)
-        assert memory.valid_until(["old"]) == {}
+        assert ends(memory, ["old"]) == {}
 
 
 def test_a_reader_that_ignores_links_gives_the_old_fact(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

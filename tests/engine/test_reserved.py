@@ -10,6 +10,7 @@ import recollect
 from recollect import Memory
 from recollect.errors import InvalidArgumentError, QuotaError
 from recollect.ledger.commits import RESERVED, Branch
+from recollect.operations import GetQuota
 
 pytestmark = pytest.mark.stores("memory", "sqlite")
 
@@ -61,7 +62,7 @@ def test_what_they_store_counts_towards_the_quota_of_their_owner(memory: Memory)
     memory.remember("two")
     memory.set_quota()
     reserved(memory).remember("another term")
-    assert memory.namespace("other").quota() is None
+    assert memory.namespace("other").execute(GetQuota()) is None
 
 
 def test_a_write_evicts_records_of_its_own_namespace_only(memory: Memory) -> None:

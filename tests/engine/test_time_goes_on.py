@@ -16,6 +16,7 @@ import recollect
 from recollect import Memory
 from recollect.engine.housekeeping import Expiries
 from recollect.errors import StoreBusyError
+from recollect.operations import Now
 from recollect.testing.loopback import core_of
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
@@ -36,7 +37,7 @@ PARTS: dict[str, tuple[Callable[[Memory], object], Callable[[Memory], Any]]] = {
 TELLING: dict[str, Callable[[Memory, Callable[[Memory], Any]], object]] = {
     "a read of it": lambda memory, read: read(memory),
     "a commit elsewhere": lambda memory, read: memory.namespace("another").remember("late"),
-    "the end of the process alone": lambda memory, read: memory.now(),
+    "the end of the process alone": lambda memory, read: memory.execute(Now()),
 }
 
 

@@ -21,6 +21,7 @@ from tests.paths import ROOT
 import recollect
 from recollect import operations as op
 from recollect.errors import AccessError, InvalidArgumentError, TokenError
+from recollect.operations import Probe
 from recollect.operations.base import REGISTRY
 from recollect.server import limits
 from recollect.server.addresses import allowed_hosts
@@ -115,7 +116,12 @@ class TestTokens:
         for name in ("one", "two"):
             server.memory(name, admin).remember("x")
         of_one = server.memory("one", server.token("admin of one", "admin", ("one",)))
-        for call in (of_one.check, of_one.compact, of_one.probe, lambda: of_one.backup("/nowhere/a.backup")):
+        for call in (
+            of_one.check,
+            of_one.compact,
+            lambda: of_one.execute(Probe()),
+            lambda: of_one.backup("/nowhere/a.backup"),
+        ):
             with pytest.raises(AccessError, match="whole store"):
                 call()
         assert "store" not in of_one.stats()
@@ -149,7 +155,12 @@ class TestTokens:
 
     def test_a_token_of_a_scope_does_nothing_that_concerns_the_whole_store(self, server: Server) -> None:
         of_ana = server.memory("team", server.token("ana", "admin", user="ana"))
-        for call in (of_ana.check, of_ana.compact, of_ana.probe, lambda: of_ana.backup("/nowhere/a.backup")):
+        for call in (
+            of_ana.check,
+            of_ana.compact,
+            lambda: of_ana.execute(Probe()),
+            lambda: of_ana.backup("/nowhere/a.backup"),
+        ):
             with pytest.raises(AccessError, match="whole store"):
                 call()
 

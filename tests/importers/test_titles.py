@@ -159,7 +159,7 @@ def asked(write: Write, run: Run, memory: Memory, tmp_path: Path) -> Callable[[]
     def asked() -> dict[str, int]:
         out = {}
         for question, answer in QUESTIONS.items():
-            assert memory.exists(answer)
+            assert memory.get(answer) is not None
             ids = [hit.record.id for hit in memory.recall(question)]
             out[question] = ids.index(answer) + 1 if answer in ids else 99
         return out

@@ -48,7 +48,7 @@ class TestFiltersAsText:
                 assert [hit.record.id for hit in calls.recall("seats", where=where)] == ["b"]
                 assert [record.id for record in calls.grep("seats", where=where)] == ["b"]
                 assert [record.id for record in calls.find(where)] == ["b"]
-                assert [record.id for record in calls.recent(5, where)] == ["b"]
+                assert [record.id for record in calls.find(where, limit=5)] == ["b"]
                 assert calls.count(where) == 1
             assert batch.forget_where("content~'window'") == 1
         assert memory.forget_where(where) == 1
@@ -176,7 +176,7 @@ class TestWrongCalls:
             ("recall", "limit", "k"),
             ("recall", "top_k", "k"),
             ("recall", "filters", "where"),
-            ("recent", "limit", "n"),
+            ("find", "n", "limit"),
         ],
     )
     def test_a_name_from_another_call_is_answered_with_the_name_here(

@@ -122,7 +122,7 @@ def test_a_text_above_the_cap_is_refused_and_one_at_the_cap_is_stored() -> None:
     with pytest.raises(RecollectError, match="the cap of 100 bytes"):
         memory.remember("é" * 50 + "x")
     with pytest.raises(RecollectError, match="cap"):
-        memory.update(memory.recent(1)[0].id, content="x" * 101)
+        memory.update(memory.find(limit=1)[0].id, content="x" * 101)
     with pytest.raises(RecollectError, match="1048576"):
         recollect.open(":memory:").remember("x" * (2**20 + 1))
     with pytest.raises(RecollectError, match="10485760"):

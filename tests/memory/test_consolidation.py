@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import some
+from tests.exports import exported
 
 import recollect
 from recollect import Memory
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.stores("memory", "sqlite", clock=lambda: NOW)
 
 def chat(memory: Memory, count: int, name: str = "chat", **fields: Any) -> list[str]:
     messages = [{"role": ("user", "assistant")[n % 2], "content": f"{name} says item {n}."} for n in range(count)]
-    report = memory.record_conversation(messages, name, time=START, **fields)
+    report = memory.add_messages(messages, conversation=name, time=START, **fields)
     return [outcome.record.id for outcome in report.results if outcome.record]
 
 
@@ -154,9 +155,9 @@ def test_it_is_one_commit_with_the_cause_superseded_that_revert_takes_back(memor
 
 def test_a_dry_run_changes_nothing_and_shows_the_summaries_of_the_built_in_method(memory: Memory) -> None:
     chat(memory, 12)
-    before = memory.export_records()
+    before = exported(memory)
     dry = memory.consolidate(dry_run=True)
-    assert memory.export_records() == before
+    assert exported(memory) == before
     done = memory.consolidate()
     assert [each.text for each in dry.groups] == [each.text for each in done.groups]
     assert dry.seq is None
@@ -183,7 +184,7 @@ def test_a_record_that_another_writer_changed_meanwhile_stays_with_its_group(mem
     assert second.sources == tuple(two)
     assert second.record is not None
     assert done.failed == (first,)
-    assert all(memory.exists(each) for each in one)
+    assert all(memory.get(each) is not None for each in one)
 
 
 def test_a_forgotten_record_is_not_brought_back(memory: Memory) -> None:
@@ -248,12 +249,12 @@ def test_a_failed_summary_leaves_the_originals_or_raises_if_strict(
     summariser: Any, reason: str, memory: Memory
 ) -> None:
     chat(memory, 10)
-    before = memory.export_records()
+    before = exported(memory)
     (group,) = memory.consolidate(summariser=summariser).failed
     assert reason in group.reason
     with pytest.raises(SummaryError, match=reason):
         memory.consolidate(summariser=summariser, strict=True)
-    assert memory.export_records() == before
+    assert exported(memory) == before
 
 
 def test_one_failed_group_does_not_keep_the_others(memory: Memory) -> None:

@@ -362,7 +362,9 @@ class TestRoles:
 
     def test_entries_name_their_user_in_a_context_of_several(self, memory: Memory) -> None:
         memory.record_user_fact("prefers window seats", user="ana", time=START)
-        memory.record_message("The seat was cold.", "c", role="user", user="ana", time=START)
+        memory.add_messages(
+            [{"role": "user", "content": "The seat was cold."}], user="ana", conversation="c", time=START
+        )
         assert "- 2026-03-01 09:30, user ana: prefers window seats" in memory.context("seat")
         assert "- user ana: The seat was cold." in memory.context("seat")
         assert "user ana" not in memory.context("seat", user="ana")

@@ -137,7 +137,7 @@ def test_only_a_contradiction_can_be_resolved(wrong: Any, memory: Memory) -> Non
     with pytest.raises(InvalidArgumentError):
         memory.resolve(wrong)
     with pytest.raises(InvalidArgumentError):
-        memory.contradicting(wrong)
+        memory.contradictions(record="x" if wrong is None else wrong)  # type: ignore[arg-type]
 
 
 def test_of_facts_that_begin_together_the_older_record_was_never_valid(memory: Memory) -> None:
@@ -152,5 +152,5 @@ def test_the_check_at_recording_reads_only_facts_with_the_attribute(memory: Memo
     fact(memory, "I live in Rome", 1, metadata={"attribute": "home", "value": "Rome"})
     fact(memory, "I live in Lima", 1)
     new = fact(memory, "I live in Oslo", 2, metadata={"attribute": "home", "value": "Oslo"})
-    assert [each.values for each in memory.contradicting(new)] == [("Rome", "Oslo")]
-    assert memory.contradicting(fact(memory, "I like tea", 3)) == []
+    assert [each.values for each in memory.contradictions(record=new)] == [("Rome", "Oslo")]
+    assert memory.contradictions(record=fact(memory, "I like tea", 3)) == []

@@ -537,7 +537,7 @@ def test_alignment_leaves_forgotten_turns_out() -> None:
     assert align([], list("ab"), forgotten("ab", "ab")) == {}
 
 
-# Reading, and message dictionaries in `remember_all`
+# Reading
 
 _KEYS = st.sampled_from(["role", "content", "type", "text", "name", "output", "parts", "tool_calls", "call"])
 
@@ -565,39 +565,13 @@ def test_any_json_is_a_turn_or_an_error_with_its_index(messages: list[Any]) -> N
         assert isinstance(turn, UnreadableError) or (isinstance(turn, Turn) and turn.content.strip())
 
 
-def test_message_dictionaries_are_turns_in_remember_all(memory: Memory) -> None:
-    messages: list[Message] = [
-        {"role": "user", "content": [{"type": "text", "text": "hi"}]},
-        {"role": "user", "content": "x", "name": "ana"},
-    ]
-    report = memory.remember_all(messages)
-    first, second = (each.record for each in report.results)
-    assert first is not None
-    assert second is not None
-    assert [(each.kind, each.role) for each in (first, second)] == [("conversation", "user")] * 2
-    assert (first.position, second.position) == (0, 1)
-    assert (first.content, second.speaker) == ("hi", "ana")
-    assert first.conversation == second.conversation
-    assert memory.remember_all([*messages, assistant("hello")]).count("created") == 1
-    assert statuses(memory.add_messages([*messages, assistant("hello")])) == ["unchanged"] * 3
-
-
-def test_remember_all_and_add_messages_name_a_conversation_alike(memory: Memory) -> None:
-    messages = [{"role": "system", "content": "Be brief."}, *chat(2)]
-    memory.remember_all(messages)
-    assert statuses(memory.add_messages([{"role": "system", "content": "Be kind."}, *chat(2)])) == [
-        "created",
-        "unchanged",
-        "unchanged",
-    ]
-    assert len({each.conversation for each in memory.find()}) == 1
-
-
-def test_message_dictionaries_may_have_fields_of_a_record(memory: Memory) -> None:
-    memory.remember_all([{**user("hi"), "user": "ana", "conversation": "c", "importance": 0.5, "id": "m1"}])
-    record = memory.get("m1")
-    assert record is not None
-    assert (record.kind, record.user, record.conversation, record.importance) == ("conversation", "ana", "c", 0.5)
+def test_a_message_is_no_item_of_remember_all(memory: Memory) -> None:
+    report = memory.remember_all(
+        [user("hi"), {**user("x"), "kind": "conversation"}, {**user("y"), "conversation": "c"}]
+    )
+    assert [each.place for each in report.failed] == [0]
+    assert "pass messages to add_messages" in str(report.failed[0].reason)
+    assert [each.record.kind for each in report.results if each.record] == ["conversation"] * 2
 
 
 def test_a_text_with_a_conversation_is_a_turn_of_it(memory: Memory) -> None:
@@ -694,11 +668,3 @@ def test_times_and_enumerations_of_other_types_are_read(memory: Memory) -> None:
     first, second = memory.find(order="position")
     assert (first.role, first.time) == ("user", datetime(2026, 1, 1, tzinfo=UTC))
     assert second.content == '[calls at {"day": "2026-01-02T00:00:00+00:00"}]'
-
-
-def test_an_id_is_that_of_the_first_turn_of_a_message(memory: Memory) -> None:
-    results = [{"type": "tool_result", "tool_use_id": str(n), "content": f"result {n}"} for n in range(2)]
-    memory.remember_all([{"role": "user", "id": "m1", "if_exists": "update", "conversation": "c", "content": results}])
-    assert contents(memory) == ["result 0", "result 1"]
-    memory.remember_all([{**user("x"), "conversation": "c", "metadata": {"a": 1}}])
-    assert memory.find("content~x")[0].metadata == {"a": 1}

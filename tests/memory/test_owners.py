@@ -19,7 +19,6 @@ HOSTILE = ("x or user=bob", "x' or 'a'='a", "everything", "not user", "?", "bob)
 READS: dict[str, Callable[..., set[str]]] = {
     "recall": lambda m, **owner: {hit.record.id for hit in m.recall("Which secret is it?", k=100, **owner)},
     "find": lambda m, **owner: {record.id for record in m.find(**owner)},
-    "recent": lambda m, **owner: {record.id for record in m.recent(n=100, **owner)},
     "grep": lambda m, **owner: {record.id for record in m.grep("secret", limit=100, **owner)},
     "context": lambda m, **owner: {item.record.id for item in m.context("Which secret is it?", **owner).items},
     "contradictions": lambda m, **owner: {

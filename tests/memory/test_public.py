@@ -24,7 +24,7 @@ from recollect.memory.awaited import AsyncBatch, coroutines_of
 from recollect.records.record import FieldChanges, Fields
 
 PUBLIC = {
-    "ABSENT AsyncMemory AsyncSubscription Backup Batch Call Change ChangedRecord CheckReport "
+    "ABSENT AsyncMemory Backup Batch Call Change ChangedRecord CheckReport "
     "Commit CommitStream Compacted Consolidated Context ContextItem Deviation Difference DuplicateGroup "
     "EntityId Erased Export Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome Policies Quota Record "
     "RecordId RecordList RecordVersion RecollectError RecollectWarning Report RescueReport Replayed Restored Snapshot "
@@ -51,6 +51,11 @@ def test_the_public_names_are_these_and_each_is_there() -> None:
     assert set(dir(recollect)) == set(recollect.__all__)
 
 
+def test_a_memory_has_few_public_members() -> None:
+    """What is another call with an argument, or one operation, has no name of its own: see docs/decisions.md."""
+    assert len([name for name in dir(recollect.Memory) if not name.startswith("_")]) <= 76
+
+
 def test_every_public_call_is_documented() -> None:
     owners: tuple[Any, ...] = (
         recollect.Memory,
@@ -62,7 +67,6 @@ def test_every_public_call_is_documented() -> None:
         recollect.Record,
         recollect.Subscription,
         recollect.CommitStream,
-        recollect.AsyncSubscription,
     )
     members: list[tuple[Any, str, Any]] = [(owner, *member) for owner in owners for member in inspect.getmembers(owner)]
     members += [(recollect.filters, name, getattr(recollect.filters, name)) for name in recollect.filters.__all__]
@@ -99,7 +103,7 @@ def test_the_awaited_calls_have_the_first_line_of_the_docstring_where_an_editor_
             assert isinstance(call, ast.AsyncFunctionDef)
             assert ast.get_docstring(call) == (inspect.getdoc(getattr(twin, call.name)) or "").splitlines()[0]
             found += 1
-    assert found > 160
+    assert found > 140
 
 
 def test_help_and_notebooks_list_the_fields() -> None:

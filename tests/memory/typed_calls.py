@@ -53,7 +53,7 @@ async def awaited(memory: recollect.AsyncMemory) -> Record:
     await memory.recall("a", where="user=ana", reference=date(2026, 3, 1))
     await memory.find(order="time")  # type: ignore[arg-type]
     await memory.update("a", importence=0.5)  # type: ignore[call-arg]
-    await memory.glossary.forget_many("a", "b", "c")  # type: ignore[call-arg]
+    await memory.glossary.forget("a", "b", "c")  # type: ignore[call-arg]
     assert_type(await memory.recall("a"), recollect.Hits)
     assert_type(await (await memory.at(1)).keyed.read("a"), bytes | None)
     async with memory.batch() as batch:

@@ -13,11 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import in_full, some
+from tests.exports import exported
 
 import recollect
 from recollect import Memory
 from recollect.errors import InvalidArgumentError, RejectedError
 from recollect.ledger.commits import RESERVED
+from recollect.operations import GetPolicies
 from recollect.policies import LEVELS, Judgement, judge
 from recollect.policies.salience import SCORES, _narrates
 
@@ -125,7 +127,7 @@ pytestmark = pytest.mark.stores("memory", "sqlite")
 
 
 def test_the_library_judges_nothing_until_a_policy_says_so(memory: Memory) -> None:
-    assert memory.policies().salience == "off"
+    assert memory.execute(GetPolicies()).salience == "off"
     assert memory.remember(NARRATION).content == NARRATION
     memory.set_policies(salience="normal")
     with pytest.raises(RejectedError, match="the text narrates a step of the work") as raised:
@@ -142,11 +144,10 @@ def test_the_library_judges_nothing_until_a_policy_says_so(memory: Memory) -> No
 def test_a_rejection_says_why_in_every_call(text: str, why: str, memory: Memory) -> None:
     memory.remember("The first text.", id="first")
     memory.set_policies(salience="strict")
-    before = memory.export_records()
+    before = exported(memory)
     message = {"role": "user", "content": text}
     writes: tuple[Callable[[], object], ...] = (
         lambda: memory.remember(text),
-        lambda: memory.record_message(message, "chat"),
         lambda: memory.record_user_fact(text, user="ana"),
         lambda: memory.update("first", content=text),
         lambda: memory.supersede("first", text),
@@ -158,18 +159,18 @@ def test_a_rejection_says_why_in_every_call(text: str, why: str, memory: Memory)
     with pytest.warns(recollect.RecollectWarning):
         failed = memory.remember_all([text]).failed + memory.add_messages([message], conversation="chat").failed
     assert [each.reason.args[-1] for each in failed] == [why, why]
-    assert memory.export_records() == before
+    assert exported(memory) == before
     assert memory.update("first", importance=0.9).importance == 0.9  # the text, which is short, is not touched
 
 
 def test_both_policies_apply_and_each_is_set_beside_the_other(memory: Memory) -> None:
     memory.set_policies(redaction="redact", salience="normal")
-    assert memory.policies() == recollect.Policies(redaction="redact", salience="normal")
+    assert memory.execute(GetPolicies()) == recollect.Policies(redaction="redact", salience="normal")
     with pytest.raises(RejectedError):
         memory.remember(NARRATION)
     assert memory.remember("the password is hunter2").content == "the password is ***REDACTED***"
     memory.set_policies()
-    assert memory.policies() == recollect.Policies()
+    assert memory.execute(GetPolicies()) == recollect.Policies()
 
 
 def test_relations_and_what_facets_store_are_not_judged(memory: Memory) -> None:

@@ -16,6 +16,7 @@ import apsw
 import pytest
 from click.testing import CliRunner
 from tests.examples import FULL, some, spread
+from tests.exports import exported
 from tests.stores.rescues import records_by_namespace, roots_are_same
 from torture import damage
 
@@ -33,6 +34,7 @@ from recollect.errors import (
 )
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import EMPTY
+from recollect.operations import GetQuota
 from recollect.stores.sqlite.header import check_size
 from recollect.stores.sqlite.identity import FileIdentity
 from recollect.stores.sqlite.pages import TABLE_LEAF, FilePages
@@ -354,7 +356,12 @@ def test_without_checksums_payloads_are_hashed_when_they_are_read(
     data = path.read_bytes()
     path.write_bytes(data.replace(b"stripes", b"strides"))
     with recollect.open(path) as memory:
-        for call in (lambda: memory.get("zebra"), memory.find, lambda: memory.recall("stripes"), memory.export_records):
+        for call in (
+            lambda: memory.get("zebra"),
+            memory.find,
+            lambda: memory.recall("stripes"),
+            lambda: exported(memory),
+        ):
             with pytest.raises(DamagedStoreError, match="does not match its hash"):
                 call()
         assert "does not match its hash" in memory.check()[0]
@@ -429,10 +436,10 @@ def test_the_rescue_copies_quotas_and_says_which_history_it_cannot_keep(store: P
     assert [each.what for each in report.lost] == ["record"]
     with recollect.open(tmp_path / "new.db") as memory:
         assert memory.seq == commits + 1
-        quota = memory.quota()
+        quota = memory.execute(GetQuota())
         assert quota is not None
         assert (quota.records, quota.when_full) == (100, "least recent")
-        other = memory.namespace("other").quota()
+        other = memory.namespace("other").execute(GetQuota())
         assert other is not None
         assert other.bytes == 5_000
 
@@ -457,7 +464,7 @@ def test_the_rescue_names_settings_that_may_be_lost(store: Path, tmp_path: Path)
     report = recollect.rescue(store, tmp_path / "new.db")
     assert [each.what for each in report.lost] == ["settings"]
     with recollect.open(tmp_path / "new.db") as memory:
-        assert memory.quota() is None
+        assert memory.execute(GetQuota()) is None
         assert memory.count() == report.branches[Branch("default")].records
 
 
@@ -640,7 +647,7 @@ READS_ALL: dict[str, Callable[[recollect.Memory], Any]] = {
     "get": lambda memory: [memory.get(f"r{number}") for number in range(120)],
     "grep": lambda memory: sorted(memory.grep("fact", 200), key=lambda record: record.id),
     "recall": lambda memory: sorted((hit.record for hit in memory.recall("fact", 200)), key=lambda record: record.id),
-    "held": lambda memory: memory.export_records()[1],
+    "held": lambda memory: exported(memory)[1],
 }
 
 

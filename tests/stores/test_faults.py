@@ -17,6 +17,7 @@ from pathlib import Path
 import apsw
 import pytest
 from tests.examples import FULL
+from tests.exports import exported
 from tests.stores.rescues import records_by_namespace
 from torture import io_faults
 from torture.io_faults import Fault
@@ -41,6 +42,7 @@ from recollect.errors import (
 from recollect.indexes.kernels.choose import missing
 from recollect.ledger.commits import Branch
 from recollect.memory import Memory
+from recollect.operations import Now
 from recollect.stores.sqlite.locks import SUPPORTED
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base.errors import ours
@@ -355,16 +357,16 @@ def test_a_clock_that_goes_backwards_leaves_the_log_in_order_and_brings_nothing_
 
 READS: dict[str, Callable[[Memory], object]] = {
     "get": lambda memory: memory.get("due"),
-    "exists": lambda memory: memory.exists("due"),
+    "exists": lambda memory: memory.get("due") is not None,
     "find": lambda memory: memory.find(f.id("due", "tagged")),
     "find by tag": lambda memory: memory.find(f.tag("x")),
     "most important": lambda memory: memory.find(f.tag("x"), order="importance", limit=1),
-    "recent": lambda memory: [each for each in memory.recent(9) if each.id != "stays"],
+    "recent": lambda memory: [each for each in memory.find(limit=9) if each.id != "stays"],
     "count": lambda memory: memory.count(f.user("ana")),
     "count by tag": lambda memory: memory.count(f.tag("x")),
     "recall": lambda memory: [hit for hit in memory.recall("a boat") if hit.record.id != "stays"],
     "grep": lambda memory: memory.grep("boat"),
-    "held": lambda memory: [each for each in memory.export_records()[1] if each.id != "stays"],
+    "held": lambda memory: [each for each in exported(memory)[1] if each.id != "stays"],
     "stats": lambda memory: memory.stats()["records"] - 1,
     "vectors": lambda memory: memory.vector_stats()["total"] - 1,
     "in a scope": lambda memory: memory.scoped(user="ana").find(),
@@ -407,7 +409,7 @@ def test_what_had_expired_stays_so_for_every_read_when_the_clock_goes_back(
         memory = recollect.open(path, clock=lambda: now)
     with memory.batch() if batch and hasattr(recollect.memory.Batch, name.split()[0]) else nullcontext(memory) as calls:
         assert not read(calls)  # type: ignore[arg-type]
-    assert memory.now() == now, "what the clock says is still what it says"
+    assert memory.execute(Now()) == now, "what the clock says is still what it says"
     told = memory.remember("later", id="later")
     assert told.time == now
     assert memory.check() == []
@@ -418,11 +420,11 @@ def test_the_time_that_reads_go_by_is_the_clocks_where_it_does_not_go_back() -> 
     now = datetime(2026, 5, 1, tzinfo=UTC)
     memory = recollect.open(":memory:", clock=lambda: now)
     memory.remember("due", id="due", expires=now + timedelta(microseconds=2))
-    assert memory.exists("due")
+    assert memory.get("due") is not None
     now += timedelta(microseconds=1)
-    assert memory.exists("due")
+    assert memory.get("due") is not None
     now += timedelta(microseconds=1)
-    assert not memory.exists("due")
+    assert memory.get("due") is None
 
 
 # The memory of the process

@@ -21,6 +21,7 @@ from typing import Any
 import apsw
 import pytest
 from tests.examples import some
+from tests.exports import exported
 
 import recollect
 from recollect import Memory, RecollectWarning
@@ -36,6 +37,7 @@ from recollect.errors import (
     WrongKeyError,
 )
 from recollect.models.embedding.hashed import Hashed
+from recollect.operations import GetQuota
 from recollect.stores.maintenance.rescue import rescue
 from recollect.stores.sqlite import integrity, locks, renewing
 from recollect.stores.sqlite.identity import FileIdentity
@@ -110,7 +112,14 @@ def killed(tmp_path: Path) -> Path:
 def state(memory: Memory) -> tuple[object, ...]:
     other = memory.namespace("other")
     records = [each.to_bytes() for each in memory.find(order="position")]
-    return memory.seq, memory.root, records, [each.name for each in memory.snapshots()], other.root, other.quota()
+    return (
+        memory.seq,
+        memory.root,
+        records,
+        [each.name for each in memory.snapshots()],
+        other.root,
+        other.execute(GetQuota()),
+    )
 
 
 @pytest.fixture
@@ -250,7 +259,7 @@ def test_a_running_process_goes_on_after_another_sqlite_has_checkpointed(
         lambda memory: memory.find(f.user("ana")),
         lambda memory: memory.grep("sentence"),
         lambda memory: memory.log(),
-        lambda memory: list(memory.export_records()),
+        lambda memory: list(exported(memory)),
         lambda memory: memory.check() == [] or pytest.fail("damage was reported"),
         lambda memory: memory.backup(killed.with_name("own.backup"), verify=True),
         lambda memory: list(memory.changes(since=0)),
@@ -281,7 +290,7 @@ def test_a_batch_or_an_export_that_meets_such_a_page_says_to_try_again(killed: P
         without_checksums(killed)
         with pytest.raises(StoreBusyError, match="export again"):
             list(export.records)
-        assert len(memory.export_records()[1]) == memory.count()
+        assert len(exported(memory)[1]) == memory.count()
     with recollect.open(killed) as memory:
         without_checksums(killed)
         with pytest.raises(StoreBusyError, match="undone"), memory.batch() as batch:

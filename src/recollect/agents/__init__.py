@@ -7,9 +7,20 @@ hold at the time in question, and what to say of quoted text, so that all say th
 from __future__ import annotations
 
 from recollect.agents.agent import MemoryAwareAgent
+from recollect.agents.echoes import without_echoes
 from recollect.agents.manager import Manager, Recorded
 from recollect.memory.context.styles import TRUST
 from recollect.memory.context.validity import ValidHits, Validity, valid_hits
 from recollect.memory.context.values import PARTS
 
-__all__ = ["PARTS", "TRUST", "Manager", "MemoryAwareAgent", "Recorded", "ValidHits", "Validity", "valid_hits"]
+__all__ = [
+    "PARTS",
+    "TRUST",
+    "Manager",
+    "MemoryAwareAgent",
+    "Recorded",
+    "ValidHits",
+    "Validity",
+    "valid_hits",
+    "without_echoes",
+]

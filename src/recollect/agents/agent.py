@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Itera
 from typing import Any
 
 from recollect import filters as f
+from recollect.agents.echoes import without_echoes
 from recollect.agents.manager import Manager, Recorded
 from recollect.arguments.checks import check_count
 from recollect.errors import InvalidArgumentError
@@ -34,7 +35,7 @@ class MemoryAwareAgent:
     Args:
         chat: A function from a list of messages ({"role", "content"}, the last one of the user) to the reply: a text,
             an iterator over parts of it, or a coroutine or async iterator of these.
-        memory: The memory. Facts that only repeat what it answered are not stored again (`Memory.without_echoes`).
+        memory: The memory. Facts that only repeat what it answered are not stored again (`without_echoes`).
         conversation: The name of the conversation.
         user: The user; the agent reads and writes only what belongs to this user.
         agent: The name of the agent, stored with the records.
@@ -71,7 +72,7 @@ class MemoryAwareAgent:
         unknown = settings.keys() - known
         if unknown:
             raise InvalidArgumentError("settings", sorted(unknown)[0], "is no setting of a Manager")
-        guarded = memory.without_echoes()
+        guarded = without_echoes(memory)
         self.memory = guarded if user is None else guarded.scoped(user=user)
         self.manager = Manager(memory=self.memory, **settings)
         self._chat = chat

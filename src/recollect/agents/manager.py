@@ -7,6 +7,7 @@ memory, so it works in a scope, and what it does has a history.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, get_args
@@ -28,10 +29,10 @@ from recollect.memory.manager.contradictions import (
     facts_of,
     statements,
 )
-from recollect.memory.recording import message_operations
-from recollect.operations import Remember, RememberAll
+from recollect.operations import Now, Remember, RememberAll, check_text
 from recollect.records import factories
-from recollect.records.record import Record
+from recollect.records.messages import UnreadableError, read_turns
+from recollect.records.record import Instant, Record
 from recollect.text.facts import rule_importance
 
 
@@ -61,7 +62,7 @@ class KnownAttributes:
         with self._lock:
             self._catch_up()
             out: list[Contradiction] = []
-            now = self._memory.now()
+            now = self._memory.execute(Now())
             for new in statements(record):
                 ids = self._of.get(new.attribute, {})
                 known = (each for id_ in ids if id_ != record.id for each in self._stated[id_])
@@ -177,11 +178,31 @@ class Manager:
         object.__setattr__(self, "_known", KnownAttributes(self.memory))
 
     def record_message(self, message: Any, conversation: str, **fields: Any) -> Recorded:
-        """Record a message of a conversation. See `Memory.record_message` for the arguments."""
+        """Append one message to a conversation, even if it repeats an earlier one.
+
+            manager.record_message("I moved to Oslo.", "chat-1", role="user", user="ana")
+            manager.record_message(response.choices[0].message, "chat-1", user="ana")
+
+        `Memory.add_messages` instead takes the list of all messages and stores the new ones.
+
+        Args:
+            message: A message in a form that `add_messages` reads, or a text with a `role`.
+            conversation: The name of the conversation.
+            **fields: role, the author of a text ("user", "assistant", "system", "tool"); user, agent, session, tags;
+                time, if the message does not state it (default: now); and importance, clamped to [0, 1].
+
+        Returns:
+            What was recorded. The results of several tools in one message of Anthropic's API are a turn each, stored
+            in one commit; the record is that of the last turn.
+
+        Raises:
+            InvalidArgumentError: The message cannot be read, a text has no role, or a message has one already.
+            InvalidRecordError: A field is invalid.
+            ScopeError: A field lies outside the scope.
+            QuotaError: The message does not fit in the quota.
+        """
         rated = fields.get("importance") is not None
-        turns = [
-            self._with_additions(turn, rated=rated) for turn in message_operations(message, conversation, **fields)
-        ]
+        turns = [self._with_additions(turn, rated=rated) for turn in _turns_of(message, conversation, **fields)]
         outcomes, report = self._stored(turns, [self._facts(turn) for turn in turns])
         record = outcomes[-1].record
         assert record is not None
@@ -286,3 +307,51 @@ class Manager:
         assert until is not None
         older = where & f.before(until)
         return self.memory.consolidate(min_count=_FEWEST, where=older, summariser=self.summariser, actor="manager")
+
+
+def _turns_of(
+    message: Any,
+    conversation: str,
+    *,
+    role: str | None = None,
+    user: str | None = None,
+    agent: str | None = None,
+    session: str | None = None,
+    time: Instant | None = None,
+    tags: Iterable[str] = (),
+    importance: float | None = factories.DEFAULT_IMPORTANCE,
+) -> list[Remember]:
+    """Return the operations that append a message to a conversation: one for each turn that it has.
+
+    Args and errors: those of `Manager.record_message`.
+    """
+    check_text("conversation", conversation)
+    if isinstance(message, str):
+        if role is None:
+            raise InvalidArgumentError("role", role, 'must be passed with a text, such as "user" or "assistant"')
+        message = {"role": role, "content": message}
+    elif role is not None:
+        if message is None:
+            raise InvalidArgumentError("message", message, "must be a text or a message")
+        raise InvalidArgumentError("role", role, "can only be passed with a text: a message states its own")
+    # Read once, for all turns: it may be an iterator.
+    tags = Record(id="any", content="any", tags=tags or ()).tags  # type: ignore[arg-type]
+    turns = []
+    for _, turn in read_turns([message]):
+        if isinstance(turn, UnreadableError):
+            raise InvalidArgumentError("message", message, str(turn))
+        fields = factories.conversation(
+            turn.content,
+            role=turn.role,
+            conversation=conversation,
+            importance=importance,
+            speaker=turn.speaker,
+            metadata=turn.metadata,
+            time=time if turn.time is None else turn.time,
+            user=user,
+            agent=agent,
+            session=session,
+            tags=tags or None,
+        )
+        turns.append(Remember(content=fields.pop("content"), fields=fields))
+    return turns

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta, tzinfo
 from typing import Any, Unpack
 
 from recollect.arguments.signatures import all_named
-from recollect.calls.messages import ARGUMENTS, MessageList, is_message_item, turn_operations
+from recollect.calls.messages import MessageList
 from recollect.calls.owners import Owners
+from recollect.common.zones import zone_of
 from recollect.engine.results import Failed, Hits, MemoryStats, Outcome, RecordList, Report
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.filters import all_of
@@ -36,12 +37,13 @@ from recollect.operations import (
     Supersede,
     Touch,
     Update,
-    ValidUntil,
     Zone,
 )
 from recollect.records.codec import RawField
 from recollect.records.record import FieldChanges, Fields, Instant, Record
 
+#: Keys of a mapping that are arguments of `Remember`, not fields of the record.
+_ARGUMENTS = ("content", "id", "expect", "if_exists", "ttl", "standing")
 #: What `remember_all` accepts: a text, a mapping of fields with a "content", a record, or a `Remember` operation.
 Item = str | Mapping[str, Any] | Record | Remember
 
@@ -80,12 +82,6 @@ class Calls:
             return condition
         check_filter(condition)
         return all_of(condition, *self._owners(user, agent, conversation).readable)
-
-    @property
-    def zone(self) -> str:
-        """The name of the time zone of the store (see `recollect.open`)."""
-        name: str = self.execute(Zone())
-        return name
 
     def remember(
         self,
@@ -155,9 +151,6 @@ class Calls:
 
         Turns without ids and positions are recognised if the conversation is passed again: of a longer list, only the
         new turns are added.
-
-        A mapping with a "role" and no "kind" is a message of a chat API and becomes a turn, as by `add_messages`; it
-        may also have fields of a record. Messages without a conversation share one, derived as by `add_messages`.
 
         If items fail, a RecollectWarning is issued. If the store fails, earlier commits remain and all later items are
         listed as failed. (A batch raises the StoreError instead.)
@@ -356,10 +349,6 @@ class Calls:
         record: Record | None = self.execute(Get(id=id))
         return record
 
-    def exists(self, id: str) -> bool:  # noqa: A002 - the field's name
-        """Return whether there is a live record with this id."""
-        return self.get(id) is not None
-
     def find(
         self,
         where: Where | None = None,
@@ -404,18 +393,6 @@ class Calls:
         found: RecordList = self.execute(Find(where=condition, limit=limit, order=order, after=after))
         return found
 
-    def recent(
-        self,
-        n: int = 10,
-        where: Where | None = None,
-        *,
-        user: str | None = None,
-        agent: str | None = None,
-        conversation: str | None = None,
-    ) -> RecordList:
-        """Return the `n` newest records of `find`, by their time, newest first."""
-        return self.find(where, limit=n, user=user, agent=agent, conversation=conversation)
-
     def count(
         self,
         where: Where | None = None,
@@ -427,26 +404,6 @@ class Calls:
         """Return how many records `find` returns; without arguments, how many there are."""
         found: int = self.execute(Count(where=self._read(where, user, agent, conversation)))
         return found
-
-    def valid_until(self, ids: Iterable[str]) -> dict[str, datetime]:
-        """Return when records stop, or stopped, being valid, by id. Those without an end are left out.
-
-            ends = memory.valid_until(hit.record.id for hit in hits)
-
-        A record ends at its `valid_to`, or when a live record that replaces it (`supersedes`) begins: at its
-        `valid_from`, or else its time. If that has neither, the record was never valid, and its end is in the year 1.
-
-        Args:
-            ids: The ids of the records. Those that are not live are left out.
-
-        Raises:
-            InvalidArgumentError: `ids` are not several ids.
-
-        Cost:
-            O(log n) for each id. The first call loads or builds the index.
-        """
-        ends: dict[str, datetime] = self.execute(ValidUntil(ids=ids))  # type: ignore[arg-type]
-        return ends
 
     def update(
         self,
@@ -638,6 +595,11 @@ class Calls:
         return stats
 
 
+def zone_of_store(calls: Calls) -> tzinfo:
+    """Return the time zone of the store (see `recollect.open`)."""
+    return zone_of(calls.execute(Zone()))
+
+
 #: The frames between a warning and the caller of a call: the function that warns, the call, and its check (`named`).
 _DEPTH = 4
 
@@ -699,30 +661,18 @@ def store_all(calls: Calls, items: Iterable[Item], on_error: OnError = "report")
     failed: list[Failed] = []
     for position, item in enumerate(all_items):
         try:
-            found = operations_of(item)
+            operations.append(remember_operation(item))
         except RecollectError as error:
             if on_error == "raise":
                 raise
             failed.append(Failed(item, position, error))
         else:
-            operations += found
-            positions += [position] * len(found)
+            positions.append(position)
     report: Report = calls.execute(RememberAll(items=tuple(operations), on_error=on_error))
     failed.extend(
         Failed(all_items[positions[each.place]], positions[each.place], each.reason) for each in report.failed
     )
     return Report(report.results, tuple(sorted(failed, key=lambda each: each.place)))
-
-
-def operations_of(item: object) -> list[Remember]:
-    """Convert an item of `remember_all` to operations: one, or those of the turns of a message.
-
-    Raises:
-        RecollectError: The item is invalid, such as InvalidArgumentError or InvalidRecordError.
-    """
-    if isinstance(item, Mapping) and is_message_item(item):
-        return turn_operations(item)
-    return [remember_operation(item)]
 
 
 def remember_operation(item: object) -> Remember:
@@ -741,7 +691,9 @@ def remember_operation(item: object) -> Remember:
         fields = dict(item)
         if "content" not in fields:
             raise InvalidArgumentError("item", item, 'a mapping needs a "content"')
-        arguments = {name: fields.pop(name) for name in ARGUMENTS if name in fields}
+        if "role" in fields and not fields.keys() & {"kind", "conversation"}:
+            raise InvalidArgumentError("item", item, "has a role and no conversation: pass messages to add_messages")
+        arguments = {name: fields.pop(name) for name in _ARGUMENTS if name in fields}
         return Remember(**arguments, fields=fields)
     raise InvalidArgumentError("item", item, "must be a text, a mapping with a content, or a record")
 

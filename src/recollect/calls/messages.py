@@ -1,4 +1,4 @@
-"""Message dictionaries in the calls of a memory: as turns for `add_messages`, and as items of `remember_all`."""
+"""`MessageList`: the messages of a chat API that `add_messages` takes, read as turns."""
 
 from __future__ import annotations
 
@@ -8,14 +8,8 @@ from typing import Any
 
 from recollect.engine.results import Failed, Report
 from recollect.errors import InvalidArgumentError
-from recollect.operations import AddMessages, Remember
+from recollect.operations import AddMessages
 from recollect.records.messages import Turn, UnreadableError, read_turns
-from recollect.records.record import Fields
-
-#: Keys of a mapping that are arguments of `Remember`, not fields of the record.
-ARGUMENTS = ("content", "id", "expect", "if_exists", "ttl", "standing")
-#: Keys of a message that are also fields of a record; the others of a record's fields are not part of a message.
-_SHARED = ("role", "metadata")
 
 
 class MessageList:
@@ -57,34 +51,6 @@ class MessageList:
         places = [self._indexes[each.place] for each in stored.failed]
         failed = [Failed(self._messages[at], at, each.reason) for at, each in zip(places, stored.failed, strict=True)]
         return replace(stored, failed=tuple(sorted([*self.failed, *failed], key=lambda each: each.place)))
-
-
-def is_message_item(item: Mapping[str, Any]) -> bool:
-    """Return whether a mapping is a message of a chat API, and not the fields of a record with a kind."""
-    return "role" in item and "kind" not in item and not isinstance(item.get("content"), (bytes, bytearray))
-
-
-def turn_operations(item: Mapping[str, Any]) -> list[Remember]:
-    """Return the operations that store the turns of a message; it may also have fields of a record.
-
-    Raises:
-        InvalidArgumentError: The message cannot be read.
-    """
-    own = {key: value for key, value in item.items() if key in Fields.__annotations__ and key not in _SHARED}
-    own |= _rereadable(own)
-    arguments = {key: item[key] for key in ARGUMENTS if key in item and key != "content"}
-    message = {key: value for key, value in item.items() if key not in own and key not in (*arguments, "metadata")}
-    out: list[Remember] = []
-    for _, turn in read_turns([message]):
-        if isinstance(turn, UnreadableError):
-            raise InvalidArgumentError("item", item, str(turn))
-        fields = {"kind": "conversation", **{key: value for key, value in turn._asdict().items() if value}, **own}
-        if "metadata" in item:
-            stated = item["metadata"]
-            fields["metadata"] = {**turn.metadata, **stated} if isinstance(stated, Mapping) else stated
-        # An id and what applies to it are those of the first turn.
-        out.append(Remember(content=fields.pop("content"), fields=fields, **({} if out else arguments)))
-    return out
 
 
 def _rereadable(fields: Mapping[str, Any]) -> dict[str, Any]:

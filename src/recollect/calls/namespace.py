@@ -20,7 +20,7 @@ from recollect.errors import InvalidArgumentError, ScopeError
 from recollect.filters.text_form import Where, as_filter
 from recollect.ledger.commits import Branch, Commit
 from recollect.ledger.receipts import Receipt as ReceiptForm
-from recollect.operations import Changes, Operation, ReadHead, Recall, Receipt, Wait
+from recollect.operations import Changes, Operation, ReadHead, Recall, Receipt
 
 
 @all_named
@@ -212,20 +212,6 @@ class NamespaceCalls(Histories):
             Changes(since=since)  # checks it
         log = self._executor.log(self._branch, self._scope)
         return CommitStream(log, since, self._executor.feed).start()
-
-    def wait(self, since: int | str, timeout: float = 60.0) -> bool:
-        """Wait until there is a commit after a cursor, and return whether there is one.
-
-        Args:
-            since: The cursor of a commit or of hits, or, outside of scopes, a seq.
-            timeout: Maximum number of seconds to wait, 0 to 86,400.
-
-        Raises:
-            InvalidArgumentError: `since` is not a cursor of this memory, or `timeout` is invalid.
-            ScopeError: `since` is a seq and this memory is scoped.
-        """
-        found: bool = self.execute(Wait(since=since, timeout=timeout))
-        return found
 
     def at(self, target: Target | None = None, *, index: int | None = None) -> Self:
         """Return this memory as it was at a past moment: a read-only memory, which later commits do not change.

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import click
 
 from recollect._version import __version__
+from recollect.calls.calls import zone_of_store
 from recollect.calls.owners import Owners
 from recollect.common.zones import zone_of
 from recollect.errors import InvalidArgumentError, RecollectError, StoreMissingError
@@ -131,7 +132,7 @@ class Settings:
             zone: The time zone of a time without one; None: that of the store.
         """
         with self.open() as memory:
-            yield memory if at is None else memory.at(target_of(at, zone or zone_of(memory.zone)))
+            yield memory if at is None else memory.at(target_of(at, zone or zone_of_store(memory)))
 
 
 class NumberRange(click.FloatRange):

@@ -9,12 +9,13 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recollect.calls.calls import zone_of_store
 from recollect.engine.results import Hits
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
@@ -85,9 +86,9 @@ class Demo:
                 position += 1
 
     @property
-    def zone(self) -> str:
-        """The name of the time zone of the store."""
-        return self._memory.zone
+    def zone(self) -> tzinfo:
+        """The time zone of the store."""
+        return zone_of_store(self._memory)
 
     @property
     def root(self) -> str:

@@ -10,7 +10,6 @@ from recollect.cli import demo as demonstration
 from recollect.cli import render
 from recollect.cli.app import SERVERS, Settings, app, common, print_json
 from recollect.cli.doctor import Finding, examine, examine_closed, examine_installation
-from recollect.common.zones import zone_of
 from recollect.errors import DamagedStoreError, NotAStoreError, StoreMissingError, UnsupportedError
 from recollect.memory.opening import store_file
 
@@ -61,6 +60,6 @@ def demo(settings: Settings) -> None:
             click.echo()
             click.secho(f"{answer.question}", bold=True, nl=False)
             click.echo(f"   [{answer.kind}: {answer.note}; {answer.milliseconds:.2f} ms]")
-            render.show_hits(answer.hits, zone_of(shown.zone))
+            render.show_hits(answer.hits, shown.zone)
         click.echo()
         click.echo(shown.farewell)

@@ -21,7 +21,7 @@ from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from recollect.models.embedding.base import Unusable, embedded
 from recollect.models.embedding.environment import embedder_of_environment, ignored_variable
-from recollect.operations import Recall
+from recollect.operations import Probe, Recall
 from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.schema import FORMAT
 from recollect.stores.values import CheckReport
@@ -173,16 +173,16 @@ def _kernels(active: str) -> Finding:
 
 def _dense(memory: Memory) -> Finding:
     """Test the embedder with one text, and count the records that have a vector."""
-    what = "signal dense"
-    if memory.embedder is None:
+    what, embedder = "signal dense", memory._executor.embedder
+    if embedder is None:
         return Finding(what, "off: no embedder is set up; the other signals do not need one")
     try:
-        out = embedded(memory.embedder, ["a trial"])
+        out = embedded(embedder, ["a trial"])
         stats = memory.vector_stats()
     except RecollectError as error:
         return Finding(what, f"inactive: {error}; the other signals do not need it", False)
     if out.refused:
-        return Finding(what, f"inactive: {memory.embedder.name}: {out.refused[0]}", False)
+        return Finding(what, f"inactive: {embedder.name}: {out.refused[0]}", False)
     coverage = (
         f"{stats['model']}, {len(out.vectors[0])} dimensions, {stats['embedded']} of {stats['total']} records have a "
         f"vector ({stats['coverage']:g}%)"
@@ -194,7 +194,7 @@ def _dense(memory: Memory) -> Finding:
 
 def _write(memory: Memory) -> Finding:
     try:
-        memory.probe()
+        memory.execute(Probe())
     except ReadOnlyStoreError as error:
         return Finding("write and read-back", f"not tested: {error}")
     except RecollectError as error:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
+from recollect.calls.calls import zone_of_store
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.cli.files import text_of, write_file
-from recollect.common.zones import zone_of
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.facets.glossary.files import from_csv, from_json
 
@@ -181,7 +181,7 @@ def _form(path: Path, form: str | None) -> str:
 def forget(settings: Settings, keys: tuple[str, ...], agent: str) -> None:
     """Forget terms of an agent, in one commit. Their history stays."""
     with settings.open() as memory:
-        count = memory.glossary.forget_many(keys, agent)
+        count = memory.glossary.forget(keys, agent)
     if settings.as_json:
         print_json({"forgotten": count})
     else:
@@ -195,7 +195,7 @@ def forget(settings: Settings, keys: tuple[str, ...], agent: str) -> None:
 def history(settings: Settings, key: str, agent: str) -> None:
     """List every version of the term KEY, oldest first."""
     with settings.open() as memory:
-        versions, zone = memory.glossary.history(key, agent), zone_of(memory.zone)
+        versions, zone = memory.glossary.history(key, agent), zone_of_store(memory)
     if settings.as_json:
         print_json(
             [

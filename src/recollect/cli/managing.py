@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
+from recollect.calls.calls import zone_of_store
 from recollect.calls.owners import Owners
 from recollect.cli import render
 from recollect.cli.app import Settings, app, at_option, common, filter_options, owner_options, print_json
-from recollect.common.zones import zone_of
 from recollect.filters import all_of, everything
 from recollect.filters.tree import Filter
 from recollect.memory.manager.duplicates import LIKENESSES, Likeness
@@ -185,7 +185,7 @@ def entity(
         records: dict[str, Any] = {}
         if view is not None:
             records = {each.id: memory.get(each.id) for each in view.timeline}
-        zone = zone_of(memory.zone)
+        zone = zone_of_store(memory)
     if view is None:
         click.echo(f"no record mentions {render.plain(name)}", err=True)
         sys.exit(1)

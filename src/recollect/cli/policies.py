@@ -11,6 +11,7 @@ import click
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.cli.files import text_of
+from recollect.operations import GetPolicies
 from recollect.operations.upkeep import REDACTIONS, Redaction
 from recollect.policies import CATEGORIES, LEVELS, Level, judge
 from recollect.policies import redact as redact_text
@@ -79,14 +80,14 @@ def policies(
         raise click.UsageError("--only requires --redaction redact or refuse")
     sets = redaction is not None or salience is not None
     with settings.open(create=sets) as memory:
-        current = memory.policies()
+        current = memory.execute(GetPolicies())
         if sets:
             memory.set_policies(
                 redaction=redaction or current.redaction,
                 categories=current.categories if redaction is None else categories or CATEGORIES,
                 salience=salience or current.salience,
             )
-            current = memory.policies()
+            current = memory.execute(GetPolicies())
     if settings.as_json:
         print_json(current.to_json())
         return

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from recollect.calls.calls import zone_of_store
 from recollect.calls.owners import Owners
 from recollect.cli import render
 from recollect.cli.app import (
@@ -26,7 +27,6 @@ from recollect.cli.app import (
 )
 from recollect.cli.files import write_file
 from recollect.cli.ids import short_ids, whole_id
-from recollect.common.zones import zone_of
 from recollect.engine.results import Hits, record_json
 from recollect.errors import UnknownRecordError
 from recollect.filters import all_of, everything
@@ -50,9 +50,9 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
     if settings.as_json:
         print_json(found.to_json() if isinstance(found, Hits) else [record_json(record) for record in found])
     elif isinstance(found, Hits) and found:
-        render.show_hits(found, zone_of(memory.zone))
+        render.show_hits(found, zone_of_store(memory))
     elif isinstance(found, list) and found:
-        render.show_records(found, zone_of(memory.zone))
+        render.show_records(found, zone_of_store(memory))
     else:
         click.echo("nothing found", err=True)
         names = memory.namespaces()
@@ -241,7 +241,7 @@ def show(settings: Settings, id: str, at: str | None) -> None:  # noqa: A002 - t
             ]
             print_json({**record_json(record), "history": history})
             return
-        zone = zone_of(memory.zone)
+        zone = zone_of_store(memory)
         shown = record_json(record) | {
             name: time.astimezone(zone).isoformat() for name in _TIMES if (time := getattr(record, name)) is not None
         }
@@ -285,7 +285,7 @@ def log(
         commits = memory.changes(since, k, id, newest_first=True, where=condition)
         if id is not None and not commits and not since and condition is None:
             raise UnknownRecordError(id, memory.name)
-        zone = zone_of(memory.zone)
+        zone = zone_of_store(memory)
     if settings.as_json:
         print_json([commit.to_json() for commit in commits])
         return

@@ -7,11 +7,11 @@ from datetime import tzinfo
 
 import click
 
+from recollect.calls.calls import zone_of_store
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.cli.ids import whole_id
 from recollect.common.reprs import line
-from recollect.common.zones import zone_of
 from recollect.engine.history_results import Difference, Restored
 from recollect.errors import UnknownRecordError
 from recollect.ledger.commits import Snapshot
@@ -39,7 +39,7 @@ def snapshot(settings: Settings, name: str | None, drop: bool) -> None:
         raise click.UsageError("--drop needs the NAME of a snapshot")
     with settings.open() as memory:
         made = memory.drop_snapshot(name) if drop and name is not None else memory.snapshot(name)
-        print_json(made.to_json()) if settings.as_json else _print_snapshots([made], zone_of(memory.zone))
+        print_json(made.to_json()) if settings.as_json else _print_snapshots([made], zone_of_store(memory))
 
 
 @app.command()
@@ -49,7 +49,7 @@ def snapshots(settings: Settings) -> None:
     with settings.open() as memory:
         found = memory.snapshots()
         print_json([each.to_json() for each in found]) if settings.as_json else _print_snapshots(
-            found, zone_of(memory.zone)
+            found, zone_of_store(memory)
         )
 
 
@@ -66,10 +66,10 @@ def rollback(settings: Settings, to: str, reason: str | None, dry_run: bool) -> 
     """
     with settings.open() as memory:
         if dry_run:
-            found = memory.diff(memory.seq, target_of(to, zone_of(memory.zone)))
+            found = memory.diff(memory.seq, target_of(to, zone_of_store(memory)))
             print_json(found.to_json()) if settings.as_json else _print_diff(found)
             return
-        restored = memory.rollback(target_of(to, zone_of(memory.zone)), actor="recollect rollback", reason=reason)
+        restored = memory.rollback(target_of(to, zone_of_store(memory)), actor="recollect rollback", reason=reason)
     _print_restored(settings, restored)
 
 
@@ -117,7 +117,7 @@ def diff(settings: Settings, old: str, new: str | None) -> None:
     A moment is the number of a commit, an ISO 8601 time, a root, or the name of a snapshot.
     """
     with settings.open() as memory:
-        zone = zone_of(memory.zone)
+        zone = zone_of_store(memory)
         found = memory.diff(target_of(old, zone), None if new is None else target_of(new, zone))
     print_json(found.to_json()) if settings.as_json else _print_diff(found)
 
@@ -155,7 +155,7 @@ def history(settings: Settings, id: str) -> None:  # noqa: A002 - the field's na
     """Show every version of the record ID, oldest first."""
     with settings.open() as memory:
         whole = whole_id(memory, id, in_log=True)
-        versions, zone = memory.history(whole), zone_of(memory.zone)
+        versions, zone = memory.history(whole), zone_of_store(memory)
         if not versions:
             raise UnknownRecordError(whole, memory.name)
     if settings.as_json:

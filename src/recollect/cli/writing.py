@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
+from recollect.calls.calls import zone_of_store
 from recollect.calls.owners import Owners
 from recollect.cli import render
 from recollect.cli.app import (
@@ -24,7 +25,6 @@ from recollect.cli.app import (
     zone_option,
 )
 from recollect.cli.ids import whole_id
-from recollect.common.zones import zone_of
 from recollect.engine.history_results import Erased
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
@@ -302,7 +302,7 @@ def _forget_where(settings: Settings, memory: Any, where: Filter, yes: bool) -> 
     if found and not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("this forgets all records that match: confirm with --yes")
-        render.show_records(found, zone_of(memory.zone))
+        render.show_records(found, zone_of_store(memory))
         click.confirm(f"Forget {memory.count(where)} matching records, including these?", abort=True)
     count = memory.forget_where(where)
     if settings.as_json:
@@ -364,7 +364,7 @@ def _confirm(memory: Memory, what: Filter | str) -> None:
         click.confirm(f"Erase every version of {render.plain(what)}? It cannot be restored.", abort=True)
         return
     found = memory.find(what, limit=5)
-    render.show_records(found, zone_of(memory.zone))
+    render.show_records(found, zone_of_store(memory))
     count = memory.count(what)
     question = f"Erase every version of {count} records, and of former ones that match? They cannot be restored."
     click.confirm(question, abort=True)

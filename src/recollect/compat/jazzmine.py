@@ -43,9 +43,8 @@ class _Terms(Protocol):
         self, key: str, value: str, category: str, agent_id: str, aliases: list[str] | None, description: str | None
     ) -> None: ...
     def recall(self, query: str, agent_id: str, top_k: int, score_threshold: float | None) -> list[Any]: ...
-    def forget_many(self, keys: list[str], agent_id: str) -> int: ...
+    def forget(self, key: list[str], agent_id: str) -> int: ...
     def list_all(self, agent_id: str, category: str | None) -> list[Any]: ...
-    def entry_count(self, agent_id: str) -> int: ...
 
 
 class _Embedded:
@@ -55,9 +54,8 @@ class _Embedded:
         self._glossary = memory.glossary
         self._tokenizer = tokenizer
         self.memorize = self._glossary.memorize
-        self.forget_many = self._glossary.forget_many
+        self.forget = self._glossary.forget
         self.list_all = self._glossary.list_all
-        self.entry_count = self._glossary.entry_count
 
     def recall(self, query: str, agent_id: str, top_k: int, score_threshold: float | None) -> list[Any]:
         return self._glossary.recall(query, agent_id, top_k, score_threshold, tokenizer=self._tokenizer)
@@ -242,7 +240,7 @@ class SemanticMemory:
         """Remove terms, and return how many there were."""
         _check_texts(agent_id=agent_id)
         names = _texts("keys", keys)
-        return await self._call("forgetting", lambda terms: terms.forget_many(names, agent_id))
+        return await self._call("forgetting", lambda terms: terms.forget(names, agent_id))
 
     async def list_all(self, agent_id: str, category: str | None = None) -> list[dict[str, Any]]:
         """Return all terms of an agent, or those of a category, sorted by key, case-insensitively."""
@@ -253,7 +251,7 @@ class SemanticMemory:
     async def entry_count(self, agent_id: str) -> int:
         """Return the exact number of terms of an agent."""
         _check_texts(agent_id=agent_id)
-        return await self._call("counting", lambda terms: terms.entry_count(agent_id))
+        return await self._call("counting", lambda terms: len(terms.list_all(agent_id, None)))
 
     async def _call(self, what: str, call: Callable[[_Terms], _R]) -> _R:
         return await _raising(what, lambda: call(self._manager._terms(self._path)))

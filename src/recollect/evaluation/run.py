@@ -139,7 +139,7 @@ def evaluate(
     if not 0 <= typos <= 1:
         raise InvalidArgumentError("typos", typos, "must be a probability, 0 to 1")
     data.fill(memory)
-    if memory.embedder is not None:
+    if memory.vector_stats()["model"] is not None:
         for namespace in memory.namespaces():
             memory.namespace(namespace).embed_all()
     asked = list(answerable(data, memory))
@@ -164,8 +164,9 @@ def evaluate(
                 answers[name].append(QuestionResult(each, question, tuple(ids), confidence, metrics, millis))
             progress(len(answers["recollect"]), len(asked))
     config = {"typos": typos, "seed": seed, "depth": DEPTH, "peers": list(peers)}
-    if memory.embedder is not None:
-        config["embedder"] = memory.embedder.name
+    model = memory.vector_stats()["model"]
+    if model is not None:
+        config["embedder"] = model
     return Evaluation(data, answers, len(data.asked) - len(asked), config)
 
 
@@ -174,7 +175,7 @@ def answerable(data: DataSet, memory: Memory) -> Iterable[EvaluationQuestion]:
     order = {name: at for at, name in enumerate(dict.fromkeys(each.namespace for each in data.asked))}
     for each in sorted(data.asked, key=lambda each: order[each.namespace]):
         here = memory.namespace(each.namespace)
-        evidence = tuple(record_id for record_id in each.evidence if here.exists(record_id))
+        evidence = tuple(record_id for record_id in each.evidence if here.get(record_id) is not None)
         if evidence:
             yield EvaluationQuestion(each.namespace, each.text, each.category, evidence, each.speakers, each.answer)
 

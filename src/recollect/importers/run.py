@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.arguments.signatures import check_known
-from recollect.common.zones import zone_of
 from recollect.errors import InvalidArgumentError, InvalidRecordError, RecollectError, ScopeError, StoreError
 from recollect.importers import replacing
 from recollect.importers.base import (
@@ -32,6 +31,7 @@ from recollect.importers.base import (
     check_memory,
 )
 from recollect.importers.chunks import DocumentImporter
+from recollect.operations import Now
 from recollect.records.record import Fields, Record
 
 if TYPE_CHECKING:
@@ -225,7 +225,9 @@ def import_source(memory: Memory, source: Source, *, progress: Callable[[int], o
     Raises:
         StoreError: The store failed. What was committed stays; run the import again to continue.
     """
-    source.zone.settle(zone_of(memory.zone))
+    from recollect.calls.calls import zone_of_store
+
+    source.zone.settle(zone_of_store(memory))
     run = _Run(memory, progress, source.owner)
     for each in source.items():
         run.take(each)
@@ -411,7 +413,7 @@ def _store_exactly(memory: Memory, items: Iterable[Item]) -> list[Outcome | Reco
     """Store complete records as they are; return the outcome or the error of each, None if it has expired."""
     results: list[Outcome | RecollectError | None] = []
     with memory.batch() as batch:
-        now = memory.now()
+        now = memory.execute(Now())
         for item in items:
             try:
                 record = Record(**item.fields)

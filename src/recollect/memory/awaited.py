@@ -17,7 +17,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iter
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
@@ -46,8 +45,7 @@ from recollect.memory.coroutines import (
 )
 from recollect.memory.memory import Memory
 from recollect.memory.tools import ToolSet
-from recollect.models.embedding.base import Embedder
-from recollect.operations import Changes, ReadHead, Wait, check_count
+from recollect.operations import Changes, ReadHead, check_count
 from recollect.records.record import Record
 
 P = ParamSpec("P")
@@ -135,11 +133,6 @@ class _CallsWrapper(_Wrapper[C]):
         """The values of user, agent and conversation that all its records have; empty if it is not scoped."""
         return self._wrapped.scope
 
-    @property
-    def zone(self) -> str:
-        """The name of the time zone of the store (see `recollect.open`)."""
-        return self._wrapped.zone
-
 
 @coroutines_of(Batch)
 class AsyncBatch(_CallsWrapper[Batch], BatchCoroutines):
@@ -194,15 +187,6 @@ class AsyncMemory(_CallsWrapper[Memory], MemoryCoroutines):
             log.seq(since)  # raises if it is not a cursor of this memory
         return CommitStream(log, since, memory._executor.feed, self._pool)
 
-    async def wait(self, since: int | str, timeout: float = 60.0) -> bool:
-        """Wait until there is a commit after a cursor, and return whether there is one. See `Memory.wait`.
-
-        A call that waits occupies no thread.
-        """
-        Wait(since=since, timeout=timeout)  # checks the arguments
-        async with self.subscribe(since=since) as commits:
-            return await commits.awaited(timeout) is not None
-
     async def root(self) -> str:
         """Return the root hash of all records in the namespace. See `Memory.root`."""
         head: NamespaceHead = await self.execute(ReadHead())
@@ -214,18 +198,9 @@ class AsyncMemory(_CallsWrapper[Memory], MemoryCoroutines):
         return head.seq
 
     @property
-    def embedder(self) -> Embedder | None:
-        """The embedding model, or None."""
-        return self._wrapped.embedder
-
-    @property
     def name(self) -> str:
         """The name of the namespace."""
         return self._wrapped.name
-
-    def now(self) -> datetime:
-        """Return the current time of the memory's clock, in its time zone."""
-        return self._wrapped.now()
 
     @asynccontextmanager
     async def batch(
@@ -281,10 +256,6 @@ class AsyncMemory(_CallsWrapper[Memory], MemoryCoroutines):
     def glossary(self) -> AsyncGlossary:
         """The terms that agents know, with their aliases. See `Memory.glossary`."""
         return AsyncGlossary(self._wrapped.glossary, self._pool)
-
-    def without_echoes(self) -> AsyncMemory:
-        """Return this memory with a guard against feedback loops. See `Memory.without_echoes`."""
-        return AsyncMemory(self._wrapped.without_echoes(), _pool=self._pool)
 
     async def at(self, target: Target | None = None, *, index: int | None = None) -> AsyncMemory:
         """Return this memory as it was at a past moment. See `Memory.at`."""

@@ -35,9 +35,8 @@ class Batch(Facets, Uncopied):
     Reads see the uncommitted writes of the batch. A call that is refused changes nothing, and the batch can continue
     if the caller catches the error. After a StoreError, an interrupted call or a failed
     `remember_all(on_error="raise")`, the batch cannot be committed: leaving its `with` block raises the error. The same
-    applies to a call that consists of several writes (`record_message` with the results of several tools,
-    `record_knowledge` with a source) if it fails after the first of them. After the block, every call raises
-    ClosedError.
+    applies to a call that consists of several writes (such as `record_knowledge` with a source) if it fails after the
+    first of them. After the block, every call raises ClosedError.
     """
 
     def __init__(self, executor: BatchExecutor, scope: Scope) -> None:

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from recollect import filters as f
 from recollect.arguments.checks import check_choice, check_count, check_text
 from recollect.arguments.signatures import all_named
-from recollect.calls.calls import Calls
+from recollect.calls.calls import Calls, zone_of_store
 from recollect.calls.namespace import NamespaceCalls
 from recollect.calls.tokens import Tokenizer, counter
-from recollect.common.zones import zone_of
 from recollect.errors import InvalidArgumentError, UnsupportedError
 from recollect.facets.entities.graph import of_entity
 from recollect.filters.text_form import Where, as_filter, check_filter
@@ -98,7 +97,7 @@ class Contexts(Calls):
         reference = None if time is None else check_instant("time", time)
         count = counter(tokenizer)
         owners = self._owners(user, agent, conversation)
-        zone = zone_of(self.zone)
+        zone = zone_of_store(self)
         condition = as_filter(where)
         check_filter(condition)
         condition = condition.located(zone)

@@ -12,7 +12,6 @@ from recollect.calls.history import Target
 from recollect.calls.tokens import Tokenizer
 from recollect.engine.history_results import Difference, Erased, RecordVersion, Replayed, Restored
 from recollect.engine.results import Hits, MemoryStats, NamespaceHead, RecordList, Report, VectorCounts
-from recollect.engine.settings import Policies, Quota
 from recollect.facets.entities.calls import Extractor
 from recollect.facets.entities.operations import EntityGraph, EntitySummary, EntityView
 from recollect.facets.glossary.operations import SharedName
@@ -102,12 +101,11 @@ class MemoryCoroutines:
         time: Instant | None = None,
     ) -> Context:
         """Return what helps to answer a question, as a text for a prompt that has at most `max_tokens` tokens."""
-    async def contradicting(self, record: Record) -> list[Contradiction]:
-        """Return the earlier facts that disagree with one record: the check that is made when a fact is recorded."""
     async def contradictions(
         self,
         where: Where | None = None,
         *,
+        record: Record | None = None,
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
@@ -174,10 +172,6 @@ class MemoryCoroutines:
         idempotency_key: str | None = None,
     ) -> Any:
         """Execute an operation (`recollect.operations`) and return its result. All other calls are built on this one."""
-    async def exists(self, id: str) -> bool:
-        """Return whether there is a live record with this id."""
-    async def export_records(self) -> tuple[str, list[Record]]:
-        """Return the root hash and the records of `open_export`, all in memory."""
     async def extract_entities(
         self,
         text: str,
@@ -239,16 +233,10 @@ class MemoryCoroutines:
         """Return the entities within some steps of one, as a graph: nodes nearest first, and what connects them."""
     async def paths(self, source: str, target: str, longest: int = 3, limit: int = 10) -> list[list[str]]:
         """Return the paths between two entities as lists of ids, shortest first."""
-    async def policies(self) -> Policies:
-        """Return the policies of this namespace, which every text must obey."""
-    async def probe(self) -> None:
-        """Test the store: durably write a value outside the ledger and read it back."""
     async def prove(self, id: str, *, at: int | None = None) -> Proof:
         """Return a proof that the record with an id is present, or that the id is absent, as plain JSON."""
     async def prove_log(self, old: int, new: int | None = None) -> Proof:
         """Return a proof that the log after one commit begins with the log after an earlier one, as plain JSON."""
-    async def quota(self) -> Quota | None:
-        """Return the quota of this namespace, or None."""
     async def recall(
         self,
         question: str,
@@ -268,29 +256,6 @@ class MemoryCoroutines:
         importance_half_life: float | timedelta | None = None,
     ) -> Hits:
         """Return the records that best answer a question, best first, each with its score and an explanation."""
-    async def recent(
-        self,
-        n: int = 10,
-        where: Where | None = None,
-        *,
-        user: str | None = None,
-        agent: str | None = None,
-        conversation: str | None = None,
-    ) -> RecordList:
-        """Return the `n` newest records of `find`, by their time, newest first."""
-    async def record_conversation(
-        self,
-        messages: Iterable[Any],
-        conversation: str,
-        *,
-        user: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-        time: Instant | None = None,
-        tags: Iterable[str] = (),
-        importance: float | None = DEFAULT_IMPORTANCE,
-    ) -> Report:
-        """Store the messages of a conversation that are not stored yet: pass the same growing list each time."""
     async def record_entity_fact(
         self,
         entity: str,
@@ -306,20 +271,6 @@ class MemoryCoroutines:
         self, text: str, *, format: Format = "text", importance: float | None = None, **fields: Unpack[RecordingFields]
     ) -> Report:
         """Store a document in pieces: the paragraphs of plain text, or the sections of Markdown."""
-    async def record_message(
-        self,
-        message: Any,
-        conversation: str,
-        *,
-        role: str | None = None,
-        user: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-        time: Instant | None = None,
-        tags: Iterable[str] = (),
-        importance: float | None = DEFAULT_IMPORTANCE,
-    ) -> Record:
-        """Append one message to a conversation and return its record, even if it repeats an earlier one."""
     async def record_task(
         self,
         description: str,
@@ -399,8 +350,6 @@ class MemoryCoroutines:
         """Change fields of a record and return the changed record."""
     async def user_context(self, user: str) -> str:
         """Return the facts about a user (kind "user_fact") as text for a prompt, newest first; "" if there are none."""
-    async def valid_until(self, ids: Iterable[str]) -> dict[str, datetime]:
-        """Return when records stop, or stopped, being valid, by id. Those without an end are left out."""
     async def vector_stats(self) -> VectorCounts:
         """Return how many records have a vector, as a dictionary."""
 
@@ -437,12 +386,11 @@ class BatchCoroutines:
         time: Instant | None = None,
     ) -> Context:
         """Return what helps to answer a question, as a text for a prompt that has at most `max_tokens` tokens."""
-    async def contradicting(self, record: Record) -> list[Contradiction]:
-        """Return the earlier facts that disagree with one record: the check that is made when a fact is recorded."""
     async def contradictions(
         self,
         where: Where | None = None,
         *,
+        record: Record | None = None,
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
@@ -486,8 +434,6 @@ class BatchCoroutines:
         """Return what is known about an entity as text for a prompt, newest first; "" if nothing is."""
     async def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
         """Execute an operation (`recollect.operations`) as part of the batch and return its result."""
-    async def exists(self, id: str) -> bool:
-        """Return whether there is a live record with this id."""
     async def extract_entities(
         self,
         text: str,
@@ -560,29 +506,6 @@ class BatchCoroutines:
         importance_half_life: float | timedelta | None = None,
     ) -> Hits:
         """Return the records that best answer a question, best first, each with its score and an explanation."""
-    async def recent(
-        self,
-        n: int = 10,
-        where: Where | None = None,
-        *,
-        user: str | None = None,
-        agent: str | None = None,
-        conversation: str | None = None,
-    ) -> RecordList:
-        """Return the `n` newest records of `find`, by their time, newest first."""
-    async def record_conversation(
-        self,
-        messages: Iterable[Any],
-        conversation: str,
-        *,
-        user: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-        time: Instant | None = None,
-        tags: Iterable[str] = (),
-        importance: float | None = DEFAULT_IMPORTANCE,
-    ) -> Report:
-        """Store the messages of a conversation that are not stored yet: pass the same growing list each time."""
     async def record_entity_fact(
         self,
         entity: str,
@@ -598,20 +521,6 @@ class BatchCoroutines:
         self, text: str, *, format: Format = "text", importance: float | None = None, **fields: Unpack[RecordingFields]
     ) -> Report:
         """Store a document in pieces: the paragraphs of plain text, or the sections of Markdown."""
-    async def record_message(
-        self,
-        message: Any,
-        conversation: str,
-        *,
-        role: str | None = None,
-        user: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-        time: Instant | None = None,
-        tags: Iterable[str] = (),
-        importance: float | None = DEFAULT_IMPORTANCE,
-    ) -> Record:
-        """Append one message to a conversation and return its record, even if it repeats an earlier one."""
     async def record_task(
         self,
         description: str,
@@ -663,8 +572,6 @@ class BatchCoroutines:
         """Change fields of a record and return the changed record."""
     async def user_context(self, user: str) -> str:
         """Return the facts about a user (kind "user_fact") as text for a prompt, newest first; "" if there are none."""
-    async def valid_until(self, ids: Iterable[str]) -> dict[str, datetime]:
-        """Return when records stop, or stopped, being valid, by id. Those without an end are left out."""
 
 class GlossaryCoroutines:
     """The calls of `Glossary`, as coroutines."""
@@ -673,14 +580,10 @@ class GlossaryCoroutines:
         """Return every place in a text where a key or an alias occurs, in order, without overlaps."""
     async def categories(self, agent_id: str) -> dict[str, int]:
         """Return the categories of the terms of an agent, sorted, each with the number of its terms."""
-    async def entry_count(self, agent_id: str) -> int:
-        """Return the number of terms of an agent."""
     async def expiry(self, key: str, agent_id: str) -> datetime | None:
         """Return when a term expires; None if it never does, or if the agent knows no such term."""
-    async def forget(self, key: str, agent_id: str) -> bool:
-        """Remove a term, and return whether there was one. Its history stays."""
-    async def forget_many(self, keys: Iterable[str], agent_id: str) -> int:
-        """Remove terms in one commit, and return how many there were."""
+    async def forget(self, key: str | Iterable[str], agent_id: str) -> int:
+        """Remove a term, or several in one commit, and return how many there were. Their history stays."""
     async def from_csv(self, text: str, agent_id: str) -> int:
         """Store the terms of CSV as `to_csv` writes it, and return how many there are."""
     async def from_json(self, text: str, agent_id: str) -> int:

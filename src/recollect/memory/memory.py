@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from datetime import datetime
 from types import TracebackType
 from typing import Any
 
@@ -27,20 +26,17 @@ from recollect.ledger.commits import Branch
 from recollect.ledger.proofs import Proof
 from recollect.memory.batch import Batch, Facets
 from recollect.memory.consolidation import Consolidation
-from recollect.memory.manager.echoes import EchoExecutor
 from recollect.memory.tools import ToolSet
 from recollect.memory.upkeep import Upkeep
-from recollect.models.embedding.base import Embedder
 from recollect.operations import (
     ExecuteBatch,
     Namespaces,
-    Now,
     OpenExport,
     Prove,
     ProveLog,
     Replay,
 )
-from recollect.records.record import Record, record_id
+from recollect.records.record import record_id
 
 
 @all_named
@@ -169,7 +165,7 @@ class Memory(NamespaceCalls, Upkeep, Consolidation, Facets, Uncopied):
 
         Only records with these field values can be read or written through it, and it behaves as if no others existed.
         An id chosen here is stored in a qualified form ("@user=ana/note") and returned as it was chosen. Calls that
-        concern the whole namespace (head, root, seq, prove, prove_log, check, backup, sweep, quota, set_quota,
+        concern the whole namespace (head, root, seq, prove, prove_log, check, backup, sweep, set_quota,
         namespace) raise ScopeError, and so does `close`: close the memory that the view was created from.
 
         Args:
@@ -245,23 +241,6 @@ class Memory(NamespaceCalls, Upkeep, Consolidation, Facets, Uncopied):
         """
         return Keyed(self._beside("keys"))
 
-    def without_echoes(self) -> Memory:
-        """Return this memory with a guard against feedback loops: what it answered is not stored again as a new fact.
-
-        A model that is shown a memory states it again, and a program that stores what the model states would count its
-        own answers as evidence. Through the memory that this returns, a fact about a user or an entity or a piece of
-        knowledge is not stored if it only repeats what `recall` or `context` of the same memory returned: four fifths
-        of its pairs of words, and all of its numbers and names. Turns of conversations are always stored.
-
-        `execute` then returns an outcome with the status "echo" and the ids of the sources; `remember` and the
-        `record_*` calls return the first source, with a RecollectWarning. Facts with an id, `expect` or another
-        `if_exists` than "keep" are stored, since the caller knows which record they mean.
-
-        It compares with the last 2,000 records that were returned, in this process. That survives neither the memory
-        that this returns nor a restart. Each scope and namespace that is opened from it has a guard of its own.
-        """
-        return Memory(EchoExecutor(self._executor), self._branch, self._scope)
-
     def namespace(self, name: str) -> Memory:
         """Return another namespace of the same store, as a memory that shares the store with this one.
 
@@ -298,21 +277,6 @@ class Memory(NamespaceCalls, Upkeep, Consolidation, Facets, Uncopied):
         """
         export: Export = self.execute(OpenExport())
         return export
-
-    def export_records(self) -> tuple[str, list[Record]]:
-        """Return the root hash and the records of `open_export`, all in memory."""
-        with self.open_export() as export:
-            return export.root, list(export.records)
-
-    @property
-    def embedder(self) -> Embedder | None:
-        """The embedding model, or None."""
-        return self._executor.embedder
-
-    def now(self) -> datetime:
-        """Return the current time of the memory's clock, in its time zone."""
-        now: datetime = self.execute(Now())
-        return now
 
     def close(self) -> None:
         """Close the store, also for all namespaces and scopes that share it.

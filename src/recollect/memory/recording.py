@@ -14,16 +14,14 @@ from typing import Any, Literal, TypeAlias, TypedDict, Unpack, get_args
 from recollect import filters as f
 from recollect.arguments.checks import check_flag
 from recollect.arguments.signatures import all_named, check_known
-from recollect.calls.calls import Calls, kept_or_stored, warned
-from recollect.calls.messages import MessageList
+from recollect.calls.calls import Calls, kept_or_stored
 from recollect.engine.results import Outcome, Report
 from recollect.engine.scope import Scope
-from recollect.errors import ConflictError, InvalidArgumentError, InvalidRecordError, UnknownRecordError
+from recollect.errors import ConflictError, InvalidRecordError, UnknownRecordError
 from recollect.operations import SCOPED, IfExists, Remember, Update, check_choice, check_text
 from recollect.records import factories
 from recollect.records.documents import PieceNames, free_ids, is_piece, piece_id, take_former, with_added
 from recollect.records.factories import DEFAULT_IMPORTANCE, UNKNOWN_TYPE
-from recollect.records.messages import Turn, UnreadableError, read_turns
 from recollect.records.record import Instant, Record
 from recollect.text.pieces import Span, markdown_pieces, paragraphs
 
@@ -60,121 +58,6 @@ class Recording(Calls):
     def _one_commit(self) -> AbstractContextManager[Calls]:
         """Return a context with calls that become one commit: a batch, or this one."""
         raise NotImplementedError
-
-    def record_message(
-        self,
-        message: Any,
-        conversation: str,
-        *,
-        role: str | None = None,
-        user: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-        time: Instant | None = None,
-        tags: Iterable[str] = (),
-        importance: float | None = DEFAULT_IMPORTANCE,
-    ) -> Record:
-        """Append one message to a conversation and return its record, even if it repeats an earlier one.
-
-            memory.record_message("I moved to Oslo.", "chat-1", role="user", user="ana")
-            memory.record_message(response.choices[0].message, "chat-1", user="ana")
-
-        `record_conversation` instead takes the list of all messages and stores the new ones.
-
-        Args:
-            message: A message in a form that `add_messages` reads, or a text with a `role`.
-            conversation: The name of the conversation.
-            role: The role of the author of a text: "user", "assistant", "system", "tool".
-            user: The user to whom the message belongs.
-            agent: The agent that stores it.
-            session: The session within the conversation.
-            time: When it was said, if the message does not state it; default: now.
-            tags: Tags of the record.
-            importance: Clamped to [0, 1]; None: none.
-
-        Returns:
-            The stored record. The results of several tools in one message of Anthropic's API are a turn each, stored
-            in one commit; the record is that of the last turn.
-
-        Raises:
-            InvalidArgumentError: The message cannot be read, a text has no role, or a message has one already.
-            InvalidRecordError: A field is invalid.
-            ScopeError: A field lies outside the scope.
-            QuotaError: The message does not fit in the quota.
-
-        Cost:
-            As `remember`.
-        """
-        turns = message_operations(
-            message,
-            conversation,
-            role=role,
-            user=user,
-            agent=agent,
-            session=session,
-            time=time,
-            tags=tags,
-            importance=importance,
-        )
-        if len(turns) == 1:
-            return kept_or_stored(self.execute(turns[0]))
-        with self._one_commit() as calls:
-            return [kept_or_stored(calls.execute(each)) for each in turns][-1]
-
-    def record_conversation(
-        self,
-        messages: Iterable[Any],
-        conversation: str,
-        *,
-        user: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-        time: Instant | None = None,
-        tags: Iterable[str] = (),
-        importance: float | None = DEFAULT_IMPORTANCE,
-    ) -> Report:
-        """Store the messages of a conversation that are not stored yet: pass the same growing list each time.
-
-        It recognises stored turns as `add_messages` does, including those of `record_message`. New turns also have an
-        importance and the metadata "role" and "conversation_id".
-
-        Args:
-            messages: The messages, in order, in the forms that `add_messages` reads.
-            conversation: The name of the conversation.
-            user: The user to whom the turns belong.
-            agent: The agent that stores them.
-            session: The session of the new turns.
-            time: The time of new messages that do not state one; default: now.
-            tags: Tags of the new turns.
-            importance: The importance of the new turns, clamped to [0, 1]; None: none.
-
-        Returns:
-            One outcome per turn, and the messages that failed, each with its index and the reason.
-
-        Raises:
-            InvalidArgumentError: `messages` is not a list of messages.
-            InvalidRecordError: A field is invalid.
-            ScopeError: A field lies outside the scope.
-
-        A RecollectWarning is issued if messages failed. The others are stored.
-
-        Cost:
-            As `add_messages`, and about a microsecond more for each message that is passed again.
-        """
-        check_text("conversation", conversation)
-        read = MessageList(messages)
-        read.turns = [_described(turn, conversation) for turn in read.turns]
-        fields = {
-            "user": user,
-            "agent": agent,
-            "conversation": conversation,
-            "session": session,
-            "time": time,
-            "tags": tags or None,
-            "importance": factories.clamped(importance),
-        }
-        report: Report = self.execute(read.operation(fields))
-        return warned(read.report(report))
 
     def record_entity_fact(
         self,
@@ -372,54 +255,6 @@ class Recording(Calls):
                 self.execute(Update(id=record.id, changes={"metadata": metadata}, expect=record.hash))
 
 
-def message_operations(
-    message: Any,
-    conversation: str,
-    *,
-    role: str | None = None,
-    user: str | None = None,
-    agent: str | None = None,
-    session: str | None = None,
-    time: Instant | None = None,
-    tags: Iterable[str] = (),
-    importance: float | None = DEFAULT_IMPORTANCE,
-) -> list[Remember]:
-    """Return the operations that append a message to a conversation: one for each turn that it has.
-
-    Args and errors: those of `Recording.record_message`.
-    """
-    check_text("conversation", conversation)
-    if isinstance(message, str):
-        if role is None:
-            raise InvalidArgumentError("role", role, 'must be passed with a text, such as "user" or "assistant"')
-        message = {"role": role, "content": message}
-    elif role is not None:
-        if message is None:
-            raise InvalidArgumentError("message", message, "must be a text or a message")
-        raise InvalidArgumentError("role", role, "can only be passed with a text: a message states its own")
-    # Read once, for all turns: it may be an iterator.
-    tags = Record(id="any", content="any", tags=tags or ()).tags  # type: ignore[arg-type]
-    turns = []
-    for _, turn in read_turns([message]):
-        if isinstance(turn, UnreadableError):
-            raise InvalidArgumentError("message", message, str(turn))
-        fields = factories.conversation(
-            turn.content,
-            role=turn.role,
-            conversation=conversation,
-            importance=importance,
-            speaker=turn.speaker,
-            metadata=turn.metadata,
-            time=time if turn.time is None else turn.time,
-            user=user,
-            agent=agent,
-            session=session,
-            tags=tags or None,
-        )
-        turns.append(_remember(fields))
-    return turns
-
-
 def _remember(fields: dict[str, Any]) -> Remember:
     """Return the operation that stores the fields of a factory."""
     return Remember(content=fields.pop("content"), fields=fields)
@@ -446,12 +281,6 @@ def _replacement(piece: dict[str, Any], record_id: str, former: Record | None) -
     del fields["id"]
     if_exists: IfExists = "keep" if former is None else "update"
     return Remember(content=fields.pop("content"), id=record_id, fields=fields, if_exists=if_exists)
-
-
-def _described(turn: Turn, conversation: str) -> Turn:
-    """Return a turn with the metadata that `factories.conversation` gives to a message."""
-    role, speaker, content, time, metadata = turn
-    return Turn(role, speaker, content, time, {"role": role, "conversation_id": conversation, **metadata})
 
 
 def _check_fields(call: str, fields: RecordingFields, *own: str) -> None:

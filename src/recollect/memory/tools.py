@@ -67,7 +67,7 @@ def _search(memory: Memory, given: Json) -> Any:
     least = given.get("minimum_similarity", 0.0)
     valid = valid_hits(memory, given["query"], given.get("limit", 5))
     hits = valid.hits
-    embedder = memory.embedder
+    embedder = memory._executor.embedder
     measure, values = "confidence", [hit.confidence for hit in hits]
     if embedder is not None and hits:
         asked = embedded(embedder, [given["query"]], asking=True).vectors.get(0)

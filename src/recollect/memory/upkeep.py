@@ -9,16 +9,12 @@ from collections.abc import Callable, Collection
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls, RecollectWarning
 from recollect.engine.results import VectorCounts
-from recollect.engine.settings import Policies, Quota
 from recollect.operations import (
     BackUp,
     Check,
     Compact,
     EmbedAll,
-    GetPolicies,
-    GetQuota,
     Per,
-    Probe,
     Redaction,
     SetPolicies,
     SetQuota,
@@ -33,16 +29,6 @@ from recollect.stores.values import Backup, CheckReport, Compacted
 @all_named
 class Upkeep(Calls):
     """The calls that concern a store as a whole."""
-
-    def quota(self) -> Quota | None:
-        """Return the quota of this namespace, or None.
-
-        Raises:
-            ScopeError: This memory is scoped.
-            StoreError: The store failed.
-        """
-        quota: Quota | None = self.execute(GetQuota())
-        return quota
 
     def set_quota(
         self,
@@ -82,15 +68,6 @@ class Upkeep(Calls):
             evicts costs in proportion to the number of evicted records.
         """
         self.execute(SetQuota(records=records, bytes=bytes, when_full=when_full, per=per, low_water=low_water))
-
-    def policies(self) -> Policies:
-        """Return the policies of this namespace, which every text must obey.
-
-        Raises:
-            StoreError: The store failed.
-        """
-        policies: Policies = self.execute(GetPolicies())
-        return policies
 
     def set_policies(
         self,
@@ -197,14 +174,6 @@ class Upkeep(Calls):
         """
         made: Backup = self.execute(BackUp(path=path, verify=verify, force=force))  # type: ignore[arg-type]
         return made
-
-    def probe(self) -> None:
-        """Test the store: durably write a value outside the ledger and read it back.
-
-        Raises:
-            StoreError: The value could not be written or read back.
-        """
-        self.execute(Probe())
 
     def embed_all(self, batch_size: int = 100, progress: Callable[[int, int], object] | None = None) -> int:
         """Embed every text that has no vector of the current embedder, and return how many were embedded.

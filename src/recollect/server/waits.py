@@ -48,13 +48,18 @@ class Waits:
         while True:
             left = max(0.0, until - loop.time())
             there = self._served.is_open
-            found = await self._unless_stopped(self._memory(place).wait(since, left if there else min(left, _LOOK_S)))
+            found = await self._unless_stopped(self._is_newer(place, since, left if there else min(left, _LOOK_S)))
             if found is None:
                 raise ServerBusyError("it is stopping", 1.0)
             if found:
                 return True
             if there or not left:
                 return False
+
+    async def _is_newer(self, place: Place, since: int | str, timeout_s: float) -> bool:
+        """Wait until there is a commit after a cursor, and return whether there is one."""
+        async with self._memory(place).subscribe(since=since) as commits:
+            return await commits.awaited(timeout_s) is not None
 
     async def commits(self, place: Place, since: int | str | None, idle_s: float) -> AsyncIterator[Commit | None]:
         """Yield the commits after a cursor as they come, and None each time that there was none for some seconds.

@@ -139,9 +139,9 @@ def test_after_any_writes_the_index_is_what_reading_all_records_gives(steps: lis
     with recollect.open(":memory:") as memory:
         for id_, text in steps:
             if text is None:
-                if memory.exists(id_):
+                if memory.get(id_) is not None:
                     memory.forget(id_)
-            elif memory.exists(id_):
+            elif memory.get(id_) is not None:
                 memory.update(id_, content=text)
             else:
                 memory.remember(text, id=id_)

@@ -29,6 +29,7 @@ from recollect.errors import (
 from recollect.facets.glossary.glossary import Glossary
 from recollect.facets.glossary.operations import RecallTerms
 from recollect.facets.glossary.records import term_id
+from recollect.operations import Now
 from recollect.server.mcp.tools import Access, ToolError
 from recollect.server.mcp.toolsets import tools_of
 from recollect.testing import memory_on
@@ -91,7 +92,7 @@ def test_a_key_again_in_any_casing_replaces_the_term(glossary: Glossary) -> None
     glossary.memorize("JWT", "new", "y", "a")
     only = {"key": "JWT", "value": "new", "category": "y", "aliases": [], "description": "", "agent_id": "a"}
     assert glossary.list_all("a") == [{**only, "entry_id": term_id("a", "jwt")}] == [glossary.get("jWt", "a")]
-    assert glossary.entry_count("a") == 1
+    assert len(glossary.list_all("a")) == 1
     assert glossary.recall("old token more", "a") == []
     assert [each.term["value"] for each in glossary.history("Jwt", "a") if each.term] == ["old", "new"]
 
@@ -104,9 +105,9 @@ def test_a_term_is_there_as_soon_as_it_is_stored_and_gone_as_soon_as_it_is_forgo
     assert glossary.forget("TERM3", "a")
     assert not glossary.forget("term3", "a")
     assert glossary.recall("term3", "a") == []
-    assert glossary.forget_many(["term1", "Term1", "term2", "absent"], "a") == 2
+    assert glossary.forget(["term1", "Term1", "term2", "absent"], "a") == 2
     assert keys(glossary.list_all("a")) == ["term0", "term4"]
-    assert glossary.forget_many([], "a") == 0
+    assert glossary.forget([], "a") == 0
     assert glossary.history("term3", "a")[-1].term is None
 
 
@@ -175,7 +176,7 @@ def test_more_than_ten_thousand_terms_are_listed_and_counted() -> None:
             for n in range(10_050)
         ]
         terms.remember_all(copies)
-        assert len(memory.glossary.list_all("a")) == memory.glossary.entry_count("a") == 10_051
+        assert len(memory.glossary.list_all("a")) == len(memory.glossary.list_all("a")) == 10_051
         assert keys(memory.glossary.recall("k10049", "a")) == ["k10049"]
 
 
@@ -247,7 +248,7 @@ def test_terms_are_no_records_of_the_memory(memory: Memory) -> None:
     add(memory.glossary, "alpha")
     memory.remember("alpha is a letter")
     assert (memory.count(), len(memory.recall("alpha")), memory.namespaces()) == (1, 1, ["default"])
-    assert memory.namespace("other").glossary.entry_count("a") == 0
+    assert len(memory.namespace("other").glossary.list_all("a")) == 0
     assert memory.check() == []
 
 
@@ -259,7 +260,7 @@ def test_a_scope_sees_its_own_terms_only(memory: Memory) -> None:
     assert keys(ana.recall("one two", "a")) == ["one", "two"]
     assert keys(bo.recall("one two", "a")) == ["one"]
     assert [each.name for each in bo.annotate("one two", "a")] == ["one"]
-    assert memory.glossary.entry_count("a") == 3
+    assert len(memory.glossary.list_all("a")) == 3
     agent = memory.scoped(agent="a").glossary
     with pytest.raises(ScopeError):
         add(agent, "x", agent="b")
@@ -270,12 +271,12 @@ def test_the_past_of_a_glossary_can_be_asked(memory: Memory) -> None:
     add(memory.glossary, "alpha")
     memory.remember("between")
     before = memory.glossary.recall("alpha", "a")
-    then = memory.now()
+    then = memory.execute(Now())
     memory.glossary.memorize("alpha", "changed", "", "a")
     add(memory.glossary, "beta")
     past = memory.at(then).glossary
     assert past.recall("alpha", "a") == before
-    assert (past.entry_count("a"), past.annotate("beta", "a"), past.shared_names("a")) == (1, [], [])
+    assert (len(past.list_all("a")), past.annotate("beta", "a"), past.shared_names("a")) == (1, [], [])
     with pytest.raises(ReadOnlyMemoryError):
         add(past, "gamma")
 
@@ -318,9 +319,8 @@ def test_the_calls_of_an_async_memory_are_the_same() -> None:
         glossary = memory.glossary
         await glossary.memorize(**PII)  # type: ignore[arg-type]
         assert keys(await glossary.recall("private data", "compliance_bot")) == ["PII"]
-        assert (
-            len(await glossary.annotate("PII", "compliance_bot")) == await glossary.entry_count("compliance_bot") == 1
-        )
+        assert len(await glossary.annotate("PII", "compliance_bot")) == 1
+        assert len(await glossary.list_all("compliance_bot")) == 1
         assert await glossary.categories("compliance_bot") == {"abbreviation": 1}
         assert await glossary.forget("pii", "compliance_bot")
         await memory.close()
@@ -354,7 +354,7 @@ def test_the_answers_over_a_wire_are_the_same(memory: Memory) -> None:
         lambda g: g.recall("q", "a", score_threshold=float("nan")),
         lambda g: g.recall(None, "a"),
         lambda g: g.recall("q", "a", tokenizer="path"),
-        lambda g: g.forget_many("text", "a"),
+        lambda g: g.forget(["text", 3], "a"),
         lambda g: g.annotate(b"text", "a"),
         lambda g: g.list_all(3),
     ],
@@ -425,7 +425,7 @@ def test_terms_are_the_same_after_export_and_import_as_csv_and_json(glossary: Gl
         assert glossary.expiry("goes", "b") == glossary.expiry("goes", "a") is not None
         assert glossary.expiry("plain", "b") is None
         assert write("b") == text
-        glossary.forget_many(keys(glossary.list_all("b")), "b")
+        glossary.forget(keys(glossary.list_all("b")), "b")
 
 
 def test_an_import_reads_what_a_spreadsheet_writes(glossary: Glossary) -> None:
@@ -469,14 +469,14 @@ def test_a_damaged_file_is_an_error_that_names_the_place_and_stores_nothing(
     read = glossary.from_json if text[:1] in "[{" and text else glossary.from_csv
     with pytest.raises(ImportFormatError, match=place):
         read(text, "a")
-    assert glossary.entry_count("a") == 0
+    assert len(glossary.list_all("a")) == 0
 
 
 def test_an_import_that_a_policy_forbids_stores_nothing(memory: Memory) -> None:
     memory.set_policies(redaction="refuse")
     with pytest.raises(RejectedError):
         memory.glossary.from_csv("key,value\none,fine\ntwo,token=abcdef\n", "a")
-    assert memory.glossary.entry_count("a") == 0
+    assert len(memory.glossary.list_all("a")) == 0
 
 
 def test_the_expiry_of_a_term_is_set_and_removed() -> None:

@@ -30,6 +30,7 @@ from recollect.errors import (
 )
 from recollect.facets.keyed.keyed import Keyed
 from recollect.keyed import Event, KeySubscription, Missed, Shelf
+from recollect.operations import GetQuota
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
@@ -488,7 +489,7 @@ class TestOnStores:
         memory.remember("another record")
         with pytest.raises(QuotaError):
             memory.remember("a third record")
-        assert memory.quota() == recollect.Quota(records=2)
+        assert memory.execute(GetQuota()) == recollect.Quota(records=2)
         memory.keyed.set_limits()
         with pytest.raises(QuotaError):
             memory.keyed.write("f", b"two")

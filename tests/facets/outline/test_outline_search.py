@@ -22,6 +22,7 @@ from recollect.compat.opencortex import find_headline_missing_id, memory_path
 from recollect.errors import ImportFormatError, InvalidArgumentError, UnknownRecordError
 from recollect.models.embedding.base import Supplied
 from recollect.models.embedding.similarity import cosine
+from recollect.operations import Now
 from recollect.testing.loopback import beside
 
 ORG = """* Boats
@@ -174,7 +175,7 @@ class TestSearch:
     def test_a_past_moment_embeds_nothing(self, model: Counting) -> None:
         with recollect.open(":memory:", embedder=model) as memory:
             memory.outline.ingest(nodes("east", "near"))
-            before = memory.now()
+            before = memory.execute(Now())
             memory.outline.search("asked", embed=True)
             memory.outline.ingest(nodes("far"))
             found = memory.at(before).outline.search("asked")

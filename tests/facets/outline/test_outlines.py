@@ -33,6 +33,7 @@ from recollect.facets.outline.aligning import GAP, ranked
 from recollect.facets.outline.outline import Outline
 from recollect.facets.outline.text import org
 from recollect.facets.outline.text.nodes import MAX_DEPTH, Node, from_json, node_hash, said_digest
+from recollect.operations import Now
 from recollect.stores.sqlite.view import SqliteView
 from recollect.testing.loopback import beside
 
@@ -320,7 +321,7 @@ def test_the_hash_of_a_subtree_is_that_of_its_definition_and_any_change_reaches_
 def test_history_past_moments_snapshots_and_rollback_reach_outlines(memory: Memory) -> None:
     outline = memory.outline
     root = outline.ingest_text(ORG, "org", source="house.org").root
-    before, was = memory.now(), outline.hash(root)
+    before, was = memory.execute(Now()), outline.hash(root)
     outline.ingest_text("* Gone\n", "org", source="house.org", snapshot=True)
     assert memory.at(before).outline.to_text(root, "org") == ORG
     assert memory.at(before).outline.hash(root) == was

@@ -14,6 +14,7 @@ from recollect import Memory
 from recollect import filters as f
 from recollect.errors import InvalidFilterError, UnsupportedError
 from recollect.filters.tree import AllOf, Links, Under, from_json, resolved
+from recollect.operations import Now
 from recollect.records.record import Record
 
 pytestmark = pytest.mark.stores("memory", "sqlite")
@@ -54,7 +55,7 @@ def test_they_follow_every_change(memory: Memory, indexed: bool) -> None:
     memory.update("c", parent="a")
     memory.forget("b")
     assert ids(memory.find(where=f.under("a"))) == ["c", "d"]
-    before = memory.now()
+    before = memory.execute(Now())
     assert memory.forget_where(f.under("a")) == 2
     assert memory.find(where=f.under("a")) == []
     assert ids(memory.at(before).find(where=f.under("a"))) == ["c", "d"]

@@ -37,6 +37,7 @@ from recollect.errors import (
 )
 from recollect.facets.sdr.index.texts import LONGEST, split
 from recollect.facets.sdr.operations import RecallSdrs
+from recollect.operations import Now
 from recollect.sdr import SDRMemory, SdrText, encode, explain, hamming, overlap, read_table, rule_score, write_table
 from recollect.testing.loopback import beside
 
@@ -177,7 +178,7 @@ class TestStore:
 
     def test_a_text_changes_and_its_history_stays(self, memory: Memory) -> None:
         number = memory.sdr.store("tea", {"a": 1})
-        before = memory.now()
+        before = memory.execute(Now())
         assert memory.sdr.update(number, "coffee")
         known = memory.sdr.get(number)
         assert known is not None
@@ -223,7 +224,7 @@ class TestStore:
 
     def test_a_question_has_the_same_limit_now_then_and_in_a_batch(self, memory: Memory) -> None:
         memory.sdr.store("a")
-        before = memory.now()
+        before = memory.execute(Now())
         limit = 2**16  # bytes: the default of Limits.question_bytes
         with beside(memory, "sdrs").batch() as batch:
             for ask in (

@@ -30,13 +30,17 @@ class Embedding:
         self._memory = memory
         self._dimension = dimension
 
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder of the memory; None if it has none, or if a server has it."""
+        return self._memory._executor.embedder
+
     def of_query(self, query: str) -> tuple[Vector | None, str]:
         """Return the vector of a query, or None with the reason; the reason is "" if there is no embedder."""
-        embedder = self._memory.embedder
-        if embedder is None:
+        if self.embedder is None:
             return None, ""
         try:
-            out = embedded(embedder, [query], asking=True, dimension=self._dimension)
+            out = embedded(self.embedder, [query], asking=True, dimension=self._dimension)
         except RecollectError as error:
             return None, str(error)
         return (as_vector(out.vectors[0]), "") if 0 in out.vectors else (None, f"the query: {out.refused[0]}")
@@ -46,7 +50,7 @@ class Embedding:
 
         A RecollectWarning is issued if the embedder fails or cannot process a text.
         """
-        embedder = self._memory.embedder
+        embedder = self.embedder
         lacking = [record for record in records if record.text and EMBEDDING not in record.metadata]
         if embedder is None or not lacking:
             return list(records)
@@ -63,7 +67,7 @@ class Embedding:
 
     def embed_missing(self, batch_size: int) -> int:
         """Embed the records that have no vector and return how many were embedded."""
-        embedder = self._memory.embedder
+        embedder = self.embedder
         assert embedder is not None
         count, total, refused, cursor = 0, 0, list[str](), None
         while True:

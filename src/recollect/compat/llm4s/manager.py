@@ -19,7 +19,7 @@ from recollect.compat.llm4s.vectors import EMBEDDING
 from recollect.errors import InvalidArgumentError
 from recollect.filters import Filter
 from recollect.models import ModelExtractor, ModelSummariser
-from recollect.operations import Remember
+from recollect.operations import Remember, check_text
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class MemoryManager:
         return self.record_message(message, conversation_id) if self.config.auto_record_messages else None
 
     def record_message(self, message: Any, conversation_id: str, importance: float | None = None) -> Memory:
-        """Append a message to a conversation and return it. See `Memory.record_message` of `recollect`.
+        """Append a message to a conversation and return it. See `recollect.agents.Manager.record_message`.
 
         Args:
             message: A message of an API, such as {"role": "user", "content": "Hello"}.
@@ -125,11 +125,18 @@ class MemoryManager:
     def record_conversation(self, messages: Iterable[Any], conversation_id: str) -> list[Memory]:
         """Store the messages of a conversation that are not stored yet, and return all of them.
 
-        Pass the whole list, each time. See `Memory.record_conversation` of `recollect`.
+        Pass the whole list, each time. See `Memory.add_messages` of `recollect`.
         """
-        memory = self.store.memory
-        report = memory.record_conversation(messages, conversation_id, importance=self.config.default_importance)
-        records = [outcome.record for outcome in report.results if outcome.record is not None]
+        check_text("conversation_id", conversation_id)
+        importance = self.config.default_importance
+        with self.store.memory.batch() as batch:
+            records = [
+                batch.update(record.id, importance=importance, metadata=_described(record))
+                if outcome.status == "created"
+                else record
+                for outcome in batch.add_messages(messages, conversation=conversation_id).results
+                if (record := outcome.record) is not None
+            ]
         return [memory_of(record) for record in self.store.embed(records)]
 
     def record_entity_fact(
@@ -316,3 +323,8 @@ class MemoryManager:
 
 def _time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
+
+
+def _described(record: Record) -> dict[str, Any]:
+    """Return the metadata of a turn, with those that this layer gives to every message."""
+    return {"role": record.role, "conversation_id": record.conversation, **record.metadata}

@@ -27,7 +27,7 @@ from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordE
 from recollect.filters import Filter
 from recollect.models.embedding.base import Embedder
 from recollect.models.embedding.similarity import cosine, similarity_score
-from recollect.operations import WhenFull
+from recollect.operations import GetQuota, WhenFull
 
 #: If a filter leaves too few of this many best candidates, it is evaluated for all records at once.
 _MANY = 400
@@ -267,7 +267,7 @@ class MemoryStore:
 
     def exists(self, id: str) -> bool:  # noqa: A002 - the field's name
         """Return whether there is a memory with an id."""
-        return self.memory.exists(id)
+        return self.memory.get(id) is not None
 
     def recall(self, filter: Filter = MemoryFilter.ALL, limit: int | None = 100) -> list[Memory]:  # noqa: A002
         """Return the memories that match a filter, newest first; of equal times, in a fixed order.
@@ -353,7 +353,7 @@ class MemoryStore:
         A RecollectWarning is issued if there are texts that the embedder cannot process.
         """
         check_count("batch_size", batch_size)
-        if self.memory.embedder is None:
+        if self._embedding.embedder is None:
             raise UnsupportedError("embed_all", "the memory was opened without an embedder")
         return self._embedding.embed_missing(batch_size)
 
@@ -416,5 +416,5 @@ def _set_quota(memory: recollect.Memory, config: MemoryStoreConfig) -> None:
         return
     when_full: WhenFull = "least recent" if config.enable_auto_cleanup else "refuse"
     wanted = Quota(records=config.max_memories, when_full=when_full, low_water=config.low_water)
-    if memory.quota() != (wanted if config.max_memories is not None else None):
+    if memory.execute(GetQuota()) != (wanted if config.max_memories is not None else None):
         memory.set_quota(records=config.max_memories, when_full=when_full, low_water=config.low_water)

@@ -46,7 +46,7 @@ from recollect.facets.glossary.values import (
     stated,
 )
 from recollect.filters.tree import AllOf, Is
-from recollect.operations import Count, Find, ForgetWhere, Get, History, Remember, RememberAll
+from recollect.operations import Find, ForgetWhere, Get, History, Remember, RememberAll
 from recollect.records.record import Record
 
 #: Executes an operation on the namespace of the terms, with an actor and a reason as `Memory.execute` takes them.
@@ -183,24 +183,17 @@ class Glossary(Uncopied):
             for each in found
         ]
 
-    def forget(self, key: str, agent_id: str) -> bool:
-        """Remove a term, and return whether there was one. Its history stays."""
-        return self.forget_many([key], agent_id) == 1
-
-    def forget_many(self, keys: Iterable[str], agent_id: str) -> int:
-        """Remove terms in one commit, and return how many there were."""
+    def forget(self, key: str | Iterable[str], agent_id: str) -> int:
+        """Remove a term, or several in one commit, and return how many there were. Their history stays."""
         check_text("agent_id", agent_id)
-        ids = tuple(dict.fromkeys(checked_id(key, agent_id) for key in listed_texts("keys", keys)))
+        keys = [key] if isinstance(key, str) else listed_texts("key", key)
+        ids = tuple(dict.fromkeys(checked_id(each, agent_id) for each in keys))
         return int(self._execute(ForgetWhere(where=Is("id", ids)))) if ids else 0
 
     def list_all(self, agent_id: str, category: str | None = None) -> list[Listed]:
         """Return all terms of an agent, or those of a category, sorted by key, case-insensitively."""
         found: RecordList = self._execute(Find(where=_of(agent_id), order="id"))
         return sorted_by_key([term for term in map(listed, found) if is_category(term, category)])
-
-    def entry_count(self, agent_id: str) -> int:
-        """Return the number of terms of an agent."""
-        return int(self._execute(Count(where=_of(agent_id))))
 
     def categories(self, agent_id: str) -> dict[str, int]:
         """Return the categories of the terms of an agent, sorted, each with the number of its terms."""

@@ -10,14 +10,13 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
 
-from recollect.calls.calls import Calls
-from recollect.common.zones import zone_of
+from recollect.calls.calls import Calls, zone_of_store
 from recollect.engine.read.validity import time_in_question
 from recollect.engine.results import Hit
 from recollect.filters import all_of
 from recollect.filters.text_form import as_filter, check_filter
 from recollect.filters.tree import EVERYTHING, AllOf, AnyOf, Filter, Not, Tag, ValidAt
-from recollect.operations import Now
+from recollect.operations import Now, ValidUntil
 from recollect.records.codec import microseconds
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Record
@@ -65,7 +64,7 @@ class Validity:
         """Look up when more records end."""
         ids = list(dict.fromkeys(record.id for record in records))
         if ids:
-            self._ends |= self._calls.valid_until(ids)
+            self._ends |= self._calls.execute(ValidUntil(ids=tuple(ids)))
 
     def holds(self, record: Record) -> bool:
         """Return whether a record is valid at the time in question, or what was true before is asked for.
@@ -121,7 +120,7 @@ def valid_hits(calls: Calls, question: str, count: int, **arguments: Any) -> Val
     Cost:
         A recall, and another one of twice as many hits for each time that too few of them hold.
     """
-    wanted, zone, where = count + 1, zone_of(calls.zone), as_filter(arguments.get("where"))
+    wanted, zone, where = count + 1, zone_of_store(calls), as_filter(arguments.get("where"))
     check_filter(where)
     arguments["where"] = all_of(where, NOT_ABANDONED)
     while True:

@@ -22,6 +22,7 @@ from recollect.engine.results import record_json
 from recollect.errors import InvalidArgumentError
 from recollect.facets.entities.graph import entity_id
 from recollect.filters.text_form import Where, check_filter
+from recollect.filters.tree import Filter
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Record
 from recollect.text.attributes import Fact, same_value, stated
@@ -98,6 +99,7 @@ class Contradictions(Calls):
         self,
         where: Where | None = None,
         *,
+        record: Record | None = None,
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
@@ -118,6 +120,9 @@ class Contradictions(Calls):
 
         Args:
             where: Only records that match this filter or text form of one.
+            record: Only the earlier facts that disagree with this record, which need not be stored: the check that is
+                made when a fact is recorded. The newest 50 valid facts of its user are compared that have its
+                attribute in their metadata, as `recollect.agents.Manager` records them.
             user: Only records of this user and those without a user, as for `recall`.
             agent: Only records of this agent and those without an agent.
             conversation: Only records of this conversation and those without one.
@@ -132,10 +137,15 @@ class Contradictions(Calls):
             StoreError: The store failed.
 
         Cost:
-            Reads the facts, knowledge and turns that match.
+            Reads the facts, knowledge and turns that match. With `record`, a look-up for each attribute that it
+            states, once the index of words is in memory, as after a recall.
         """
         condition = self._read(where, user, agent, conversation)
         check_filter(condition)
+        if record is not None:
+            if not isinstance(record, Record):
+                raise InvalidArgumentError("record", record, "must be a record")
+            return self._contradicting(record, condition)
         records = self.find(f.kind(*KINDS) & condition, order="id")
         return disagreeing(each for record in checked(records) for each in statements(record))
 
@@ -182,33 +192,15 @@ class Contradictions(Calls):
                 records[record_id] = calls.update(record_id, expect=records[record_id], **fields)
         return records[pairs[0].newer.id]
 
-    def contradicting(self, record: Record) -> list[Contradiction]:
-        """Return the earlier facts that disagree with one record: the check that is made when a fact is recorded.
-
-        The newest 50 valid facts of the same user are compared that have its attribute in their metadata, as `Manager`
-        records them.
-
-        Args:
-            record: The record.
-
-        Raises:
-            InvalidArgumentError: `record` is not a record.
-            StoreError: The store failed.
-
-        Cost:
-            With the index of words in memory, as after a recall, a look-up for each attribute that the record states;
-            otherwise reads the facts of the namespace. Nothing if it states none.
-        """
-        if not isinstance(record, Record):
-            raise InvalidArgumentError("record", record, "must be a record")
+    def _contradicting(self, record: Record, condition: Filter) -> list[Contradiction]:
+        """Return the earlier facts that match a condition and disagree with one record."""
         out: list[Contradiction] = []
         for new in statements(record):
             owner = f.everything() if record.user is None else f.user(record.user)
             since = record.valid_from or record.time
             valid = f.everything() if since is None else f.valid_at(since)
-            known = self.find(
-                owner & f.kind(*KINDS) & valid & f.meta(ATTRIBUTE, contains=new.attribute), limit=_MOST_COMPARED
-            )
+            stated = f.kind(*KINDS) & valid & f.meta(ATTRIBUTE, contains=new.attribute)
+            known = self.find(owner & stated & condition, limit=_MOST_COMPARED)
             others = (each for other in known if other.id != record.id for each in statements(other))
             same = [each for each in others if each[:3] == new[:3]]
             out += [each for each in disagreeing([*same, new]) if each.newer.id == record.id]

@@ -37,7 +37,7 @@ def _define(call: ToolCall, given: dict[str, Any]) -> ToolResult:
         given.get("aliases"),
         given.get("description"),
     )
-    return ToolResult({"term": given["term"], "terms": glossary.entry_count(agent)})
+    return ToolResult({"term": given["term"], "terms": len(glossary.list_all(agent))})
 
 
 def _recall(call: ToolCall, given: dict[str, Any]) -> ToolResult:
@@ -55,7 +55,7 @@ def _in_text(call: ToolCall, given: dict[str, Any]) -> ToolResult:
 
 def _forget(call: ToolCall, given: dict[str, Any]) -> ToolResult:
     glossary = call.access.writing().glossary.by(call.actor, call.tool)
-    return ToolResult({"forgotten": glossary.forget(given["term"], given.get("agent", DEFAULT_AGENT))})
+    return ToolResult({"forgotten": glossary.forget(given["term"], given.get("agent", DEFAULT_AGENT)) == 1})
 
 
 def _judge(_call: ToolCall, given: dict[str, Any]) -> ToolResult:

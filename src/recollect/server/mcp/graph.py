@@ -20,7 +20,7 @@ from recollect.facets.entities.graph import (
     observation,
     relation,
 )
-from recollect.operations import Remember
+from recollect.operations import Now, Remember
 from recollect.records.record import Record
 
 #: Commits that are read from the log at a time.
@@ -59,7 +59,7 @@ class SharedGraph:
             if memory is not self._memory:
                 self._load(memory)
             self._catch_up(memory)
-            self._changed = self._graph.expire(memory.now()) or self._changed
+            self._changed = self._graph.expire(memory.execute(Now())) or self._changed
             return self._graph
 
     def take_changed(self) -> bool:
@@ -81,7 +81,7 @@ class SharedGraph:
             graph, memory = self.refresh(), self._reading()
             newest = memory.changes(limit=1, newest_first=True)
             # Times of commits rise even if the clock does not.
-            now = max(memory.now(), newest[0].time) if newest else memory.now()
+            now = max(memory.execute(Now()), newest[0].time) if newest else memory.execute(Now())
             return GraphWriter(graph, self._lock, batch, now)
 
     def _load(self, memory: Memory) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from recollect import Record
 from recollect.arguments.tools import array, integer, mapping, result, string
-from recollect.common.zones import zone_of
+from recollect.calls.calls import zone_of_store
 from recollect.errors import shown as quoted
 from recollect.operations import target_of
 from recollect.server.mcp.budget import CURSOR, PAGE, beginning, budget, fitting, page_of, tokens_of
@@ -81,7 +81,7 @@ def _history(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
 def _diff(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     start, _ = page_of(arguments)
     memory, most = call.memory, arguments.get("max_tokens", _TOKENS)
-    zone = zone_of(memory.zone)
+    zone = zone_of_store(memory)
     new = None if "new" not in arguments else target_of(arguments["new"], zone)
     found = memory.diff(target_of(arguments["old"], zone), new)
     items: list[dict[str, Any]] = [
@@ -117,7 +117,7 @@ def _snapshot(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
 
 def _rollback(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     memory = call.access.writing()
-    restored = memory.rollback(target_of(arguments["to"], zone_of(memory.zone)), actor=call.actor, reason=call.tool)
+    restored = memory.rollback(target_of(arguments["to"], zone_of_store(memory)), actor=call.actor, reason=call.tool)
     out: dict[str, Any] = {"seq": restored.seq, "changed": restored.changed}
     notes = []
     for name, ids in (("erased", restored.erased), ("damaged", restored.damaged)):

@@ -10,8 +10,9 @@ from typing import Any
 from recollect import Hit, Record
 from recollect.agents import PARTS, Validity, valid_hits
 from recollect.arguments.tools import array, integer, mapping, number, result, string
-from recollect.common.zones import zone_of
+from recollect.calls.calls import zone_of_store
 from recollect.facets.entities.graph import OBSERVATION
+from recollect.operations import Now
 from recollect.server.mcp.budget import CURSOR, PAGE, budget, fitting, page_of, tokens_of
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, compact
 
@@ -156,7 +157,7 @@ def _list(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     limit = arguments.get("limit", 20)
     while True:  # until the page is what is shown, so that its cursor continues there
         page = memory.find(where, limit=limit, order=order, after=after, **_owners(arguments))
-        validity = Validity(memory, page, "", memory.now(), zone_of(memory.zone))
+        validity = Validity(memory, page, "", memory.execute(Now()), zone_of_store(memory))
         items = fitting((_listed(record, validity) for record in page), arguments.get("max_tokens", _LIST_TOKENS))
         if len(items) == len(page):
             return ToolResult({"records": items, **({"cursor": page.cursor} if page.cursor else {})})

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from recollect.arguments.tools import Schema, array, boolean, mapping, result, string
 from recollect.facets.entities.graph import Entity, Graph, Relation
 from recollect.filters.tree import ValidAt
+from recollect.operations import Now
 from recollect.server.mcp.budget import tokens_of
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, indented
 
@@ -135,7 +136,7 @@ def _valid(call: ToolCall, graph: Graph, entities: list[Entity]) -> list[Entity]
     Cost:
         O(observations): no index is needed.
     """
-    now = call.memory.now()
+    now = call.memory.execute(Now())
     records = {entity.name: graph.entity_records(entity.name) for entity in entities}
     every = [each for some in records.values() for each in some]
     replaced = {

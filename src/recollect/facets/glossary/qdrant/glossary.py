@@ -160,14 +160,11 @@ class QdrantGlossary:
     def _scores(self, agent_id: str, asked: dict[int, int], ids: list[str]) -> list[FoundPoint]:
         return self._points.search(agent_id, asked, len(ids), ids) if asked and ids else []
 
-    def forget(self, key: str, agent_id: str) -> bool:
-        """Remove a term, and return whether there was one."""
-        return self.forget_many([key], agent_id) == 1
-
-    def forget_many(self, keys: Iterable[str], agent_id: str) -> int:
-        """Remove terms, and return how many there were before."""
+    def forget(self, key: str | Iterable[str], agent_id: str) -> int:
+        """Remove a term, or several, and return how many there were before."""
         check_text("agent_id", agent_id)
-        ids = list(dict.fromkeys(checked_id(key, agent_id) for key in listed_texts("keys", keys)))
+        keys = [key] if isinstance(key, str) else listed_texts("key", key)
+        ids = list(dict.fromkeys(checked_id(each, agent_id) for each in keys))
         there = self._points.count(agent_id, ids)
         self._points.delete(ids)
         return there
@@ -176,11 +173,6 @@ class QdrantGlossary:
         """Return all terms of an agent, or those of a category, sorted by key, case-insensitively."""
         check_text("agent_id", agent_id)
         return sorted_by_key([_listed(found) for found in self._points.of(agent_id, category=category)])
-
-    def entry_count(self, agent_id: str) -> int:
-        """Return the number of terms of an agent."""
-        check_text("agent_id", agent_id)
-        return self._points.count(agent_id)
 
 
 def _listed(found: FoundPoint) -> Listed:

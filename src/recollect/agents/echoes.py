@@ -22,6 +22,7 @@ from recollect.engine.executor import BatchExecutor, Executor, WrappingExecutor
 from recollect.engine.results import Failed, Hits, Outcome, Report
 from recollect.engine.scope import Place, Scope
 from recollect.ledger.commits import Branch
+from recollect.memory import Memory
 from recollect.operations import ExecuteBatch, Operation, Recall, Remember, RememberAll
 from recollect.records.record import Record
 from recollect.text.summaries import Statement, shingles, statement
@@ -48,6 +49,27 @@ class _Served(NamedTuple):
     record: Record
     what: Statement
     pairs: frozenset[tuple[str, ...]]
+
+
+def without_echoes(memory: Memory) -> Memory:
+    """Return a memory with a guard against feedback loops: what it answered is not stored again as a new fact.
+
+    A model that is shown a memory states it again, and a program that stores what the model states would count its
+    own answers as evidence. Through the memory that this returns, a fact about a user or an entity or a piece of
+    knowledge is not stored if it only repeats what `recall` or `context` of the same memory returned: four fifths
+    of its pairs of words, and all of its numbers and names. Turns of conversations are always stored.
+
+    `execute` then returns an outcome with the status "echo" and the ids of the sources; `remember` and the
+    `record_*` calls return the first source, with a RecollectWarning. Facts with an id, `expect` or another
+    `if_exists` than "keep" are stored, since the caller knows which record they mean.
+
+    It compares with the last 2,000 records that were returned, in this process. That survives neither the memory
+    that this returns nor a restart. Each scope and namespace that is opened from it has a guard of its own.
+
+    Args:
+        memory: The memory, which itself stays without a guard.
+    """
+    return Memory(EchoExecutor(memory._executor), memory._branch, memory._scope)
 
 
 class EchoGuard:
