@@ -270,7 +270,7 @@ def _made() -> dict[str, Target]:
         ["update", "a", "--importance", "0.5", "--drop", "tags"],
         ["forget", "--where", "user=ana", "--yes"],
         ["quota", "--records", "3", "--when-full", "least-recent"],
-        ["list", "--json"],
+        ["find", "--json"],
         ["log", "a"],
         ["grep", "text"],
         ["stats"],

@@ -108,7 +108,7 @@ def repeated(*, rephrased: bool) -> Iterator[tuple[str, bool, str]]:
             for day in range(1, 8):
                 question = questions[day - 1] if rephrased else questions[0]
                 right, texts = _first(memory, question, answer)
-                context = memory.context(question, 150, user=USER, time=NOW)
+                context = memory.context(question, 150, user=USER, reference=NOW)
                 right = right and answer in context and all(context.count(each) <= 1 for each in questions)
                 yield f"day {day}: {question}", right, texts
                 _turns(

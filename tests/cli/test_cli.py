@@ -49,7 +49,7 @@ def told(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
-def test_remember_recall_show_update_and_forget(run: Run) -> None:
+def test_remember_recall_get_update_and_forget(run: Run) -> None:
     made = told(
         run("remember", "Ana prefers window seats", "--user", "ana", "--tag", "travel", "--meta", "n=1", "--json")
     )
@@ -65,11 +65,11 @@ def test_remember_recall_show_update_and_forget(run: Run) -> None:
     updated = told(run("update", record_id, "--importance", "0.9", "--drop", "tags", "--json"))["record"]
     assert updated["importance"] == 0.9
     assert "tags" not in updated
-    whole = told(run("show", record_id, "--json"))
+    whole = told(run("get", record_id, "--json"))
     assert [each["cause"] for each in whole["history"]] == ["written", "written"]
     assert "forgotten" in run("forget", record_id).stdout
     assert "already forgotten" in run("forget", record_id).stdout
-    assert told(run("list", "--json")) == {"records": [], "cursor": None}
+    assert told(run("find", "--json")) == {"records": [], "cursor": None}
 
 
 def test_the_history_is_shown_and_taken_back(run: Run) -> None:
@@ -104,7 +104,7 @@ def test_supersede_ends_one_record_and_begins_another(run: Run) -> None:
     run("remember", "Ana lives in Rome", "--id", "home", "--user", "ana")
     assert run("supersede", "home", "Ana lives in Oslo", "--at", "2026-02-01").stdout.startswith("created")
     for day, city in (("2026-01-31", "Rome"), ("2026-02-01", "Oslo")):
-        (found,) = told(run("list", "--where", f"valid_at={day} and user=ana", "--json"))["records"]
+        (found,) = told(run("find", "--where", f"valid_at={day} and user=ana", "--json"))["records"]
         assert found["content"] == f"Ana lives in {city}"
     assert "pass a time at which it is valid" in run("supersede", "home", "Paris", "--at", "2026-03-01", code=1).stderr
     run("supersede", "home", "Paris", "--at", "in spring", code=1)
@@ -135,7 +135,7 @@ def test_a_receipt_is_written_over_no_store_and_no_other_file(run: Run, tmp_path
     for path in (other, notes):
         assert "exists and is not a receipt" in run("recall", "seat", "--receipt", str(path), code=1).stderr
     assert [path.read_bytes() for path in (other, notes)] == kept
-    assert [each["id"] for each in told(run("list", "--json"))["records"]] == ["a"]
+    assert [each["id"] for each in told(run("find", "--json"))["records"]] == ["a"]
     for _ in range(2):  # the second one replaces the first
         run("recall", "seat", "--receipt", str(tmp_path / "r.json"))
     assert "same" in run("replay", str(tmp_path / "r.json")).stdout
@@ -160,7 +160,7 @@ def test_what_is_proved_is_named(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_names_of_other_tools_lead_to_the_command(run: Run) -> None:
-    assert "did you mean 'show'?" in run("get", "a", code=2).stderr
+    assert "did you mean 'forget'?" in run("delete", "a", code=2).stderr
     assert "did you mean 'snapshot --drop'?" in run("drop-snapshot", "a", code=2).stderr
 
 
@@ -174,17 +174,17 @@ def test_commands_that_read_read_the_past(run: Run, tmp_path: Path) -> None:
         assert told(run("recall", "which seat?", "--at", moment, "--json"))["hits"][0]["record"]["content"] == (
             "Ana prefers window seats"
         )
-        assert [each["id"] for each in told(run("list", "--at", moment, "--json"))["records"]] == ["seat"]
+        assert [each["id"] for each in told(run("find", "--at", moment, "--json"))["records"]] == ["seat"]
         assert "window" in run("context", "which seat?", "--at", moment).stdout
         assert told(run("grep", "window", "--at", moment, "--json")) != []
-        assert told(run("show", "seat", "--at", moment, "--json"))["content"] == "Ana prefers window seats"
+        assert told(run("get", "seat", "--at", moment, "--json"))["content"] == "Ana prefers window seats"
         assert [each["seq"] for each in told(run("log", "--at", moment, "--json"))] == [1]
         past = told(run("stats", "--at", moment, "--json"))
         assert (past["seq"], past["root"], past["records"]) == (1, first["root"], 1)
         assert "window" in run("export", "--at", moment).stdout
-    assert "names no moment" in run("list", "--at", "9", code=1).stderr
-    assert "names no moment" in run("list", "--at", "friday", code=1).stderr
-    assert "no record 'stamps'" in run("show", "stamps", "--at", "1", code=1).stderr
+    assert "names no moment" in run("find", "--at", "9", code=1).stderr
+    assert "names no moment" in run("find", "--at", "friday", code=1).stderr
+    assert "no record 'stamps'" in run("get", "stamps", "--at", "1", code=1).stderr
     run("export", str(tmp_path / "then.jsonl"), "--all", "--at", "1")
     run("--db", str(tmp_path / "copy.db"), "import", "jsonl", str(tmp_path / "then.jsonl"))
     assert told(run("--db", str(tmp_path / "copy.db"), "stats", "--json"))["root"] == first["root"]
@@ -203,10 +203,10 @@ def test_options_stand_before_and_after_the_command(run: Run, tmp_path: Path) ->
     run("--db", db, "-n", "first", "remember", "one")
     run("remember", "two", "--db", db, "-n", "second")
     assert [each["namespace"] for each in told(run("--json", "--db", db, "namespaces"))] == ["first", "second"]
-    assert told(run("-n", "first", "list", "--json", "--db", db))["records"][0]["content"] == "one"
+    assert told(run("-n", "first", "find", "--json", "--db", db))["records"][0]["content"] == "one"
     run("remember", "three", "--db", db, "-n", "second")
-    assert len(told(run("-k", "1", "--db", db, "-n", "second", "list", "--json"))["records"]) == 1
-    assert len(told(run("-k", "1", "--db", db, "-n", "second", "list", "--json", "-k", "2"))["records"]) == 2
+    assert len(told(run("-k", "1", "--db", db, "-n", "second", "find", "--json"))["records"]) == 1
+    assert len(told(run("-k", "1", "--db", db, "-n", "second", "find", "--json", "-k", "2"))["records"]) == 2
     assert "second" in run("namespaces", "--db", db).stdout
 
 
@@ -226,7 +226,7 @@ def test_a_reason_names_the_turn_that_lent_a_word_by_its_text(run: Run) -> None:
     assert re.search(r'lent by \S+… "Who is the mason\?"', shown)
 
 
-def test_grep_and_list_take_filters_and_limits(run: Run) -> None:
+def test_grep_and_find_take_filters_and_limits(run: Run) -> None:
     for number in range(5):
         run(
             "remember",
@@ -237,17 +237,33 @@ def test_grep_and_list_take_filters_and_limits(run: Run) -> None:
             f"2026-01-0{number + 1}",
         )
     assert [each["content"][-1] for each in told(run("grep", "light* and not 3", "--json"))] == ["4", "2", "1", "0"]
-    assert len(told(run("grep", "lighthouse", "-k", "2", "-w", "user=bob", "--json"))) == 2
-    found = told(run("list", "--where", "user=ana and time<2026-01-03", "--json"))["records"]
+    assert len(told(run("grep", "lighthouse", "--limit", "2", "-w", "user=bob", "--json"))) == 2
+    found = told(run("find", "--where", "user=ana and time<2026-01-03", "--json"))["records"]
     assert [each["content"][-1] for each in found] == ["1"]
-    assert "3 of 5" in run("list", "-k", "3").stderr
-    first = told(run("list", "-k", "3", "--json"))
-    assert f"--cursor {first['cursor']}" in run("list", "-k", "3").stderr
-    rest = told(run("list", "-k", "3", "--cursor", first["cursor"], "--json"))
+    assert "3 of 5" in run("find", "--limit", "3").stderr
+    first = told(run("find", "--limit", "3", "--json"))
+    assert f"--after {first['cursor']}" in run("find", "--limit", "3").stderr
+    rest = told(run("find", "--limit", "3", "--after", first["cursor"], "--json"))
     assert rest["cursor"] is None
-    assert [*first["records"], *rest["records"]] == told(run("list", "--json"))["records"]
-    assert "the next ones" not in run("list", "-k", "5").stderr
-    assert "must be the cursor" in run("list", "--order", "id", "--cursor", first["cursor"], code=1).stderr
+    assert [*first["records"], *rest["records"]] == told(run("find", "--json"))["records"]
+    assert "the next ones" not in run("find", "--limit", "5").stderr
+    assert "must be the cursor" in run("find", "--order", "id", "--after", first["cursor"], code=1).stderr
+
+
+def test_former_names_of_commands_and_options_are_accepted_and_not_shown(run: Run) -> None:
+    for number in range(3):
+        run("remember", f"lighthouse number {number}", "--id", f"n{number}")
+    assert run("show", "n1", "--json").stdout == run("get", "n1", "--json").stdout
+    first = run("find", "--limit", "2", "--json")
+    assert run("list", "-k", "2", "--json").stdout == first.stdout
+    rest = run("find", "--after", told(first)["cursor"], "--json")
+    assert run("list", "--cursor", told(first)["cursor"], "--json").stdout == rest.stdout
+    commands = run("--help").stdout
+    assert re.search(r"^ +find +", commands, re.MULTILINE)
+    assert not re.search(r"^ +(list|show) +", commands, re.MULTILINE)
+    for command in ("find", "grep", "log"):
+        assert "--limit" in run(command, "--help").stdout
+        assert not re.search(r" -k\b| --cursor\b", run(command, "--help").stdout)
 
 
 def test_texts_come_from_standard_input(run: Run) -> None:
@@ -267,7 +283,7 @@ def test_forgetting_by_filter_asks_first(run: Run) -> None:
     assert "pass ids, or select what to forget" in run("forget", code=2).stderr
     assert "not both" in run("forget", "x", "--where", "tag=x", code=2).stderr
     assert "is empty" in run("forget", "--where", "", "--yes", code=1).stderr  # an unset variable
-    assert len(told(run("list", "--json"))["records"]) == 1
+    assert len(told(run("find", "--json"))["records"]) == 1
 
 
 def test_export_and_import_come_to_the_same_root(run: Run, tmp_path: Path) -> None:
@@ -294,7 +310,7 @@ def test_import_reports_what_is_damaged_and_imports_the_rest(run: Run, tmp_path:
     assert "2 remembered" in result.stdout
     assert "line 2" in result.stderr
     assert "UTC" in result.stdout
-    assert len(told(run("list", "--json"))["records"]) == 2
+    assert len(told(run("find", "--json"))["records"]) == 2
 
 
 def test_a_document_that_is_imported_again_replaces_what_it_was(run: Run, tmp_path: Path) -> None:
@@ -470,7 +486,7 @@ def test_an_export_onto_the_store_itself_is_refused_and_one_that_fails_leaves_th
     run("remember", "x")
     for path in (tmp_path / "a.db", tmp_path / "a.db-wal"):
         assert "is the store itself" in run("export", str(path), code=1).stderr
-    assert len(told(run("list", "--json"))["records"]) == 1
+    assert len(told(run("find", "--json"))["records"]) == 1
     out = tmp_path / "out.jsonl"
     run("export", str(out))
     before = out.read_bytes()
@@ -566,7 +582,7 @@ def test_a_path_that_cannot_be_written_is_one_error(run: Run, tmp_path: Path) ->
 def test_expect_is_not_ignored_beside_where(run: Run) -> None:
     run("remember", "x", "--tag", "t")
     assert "--expect" in run("forget", "--where", "tag=t", "--expect", "absent", "--yes", code=2).stderr
-    assert len(told(run("list", "--json"))["records"]) == 1
+    assert len(told(run("find", "--json"))["records"]) == 1
 
 
 def test_control_characters_do_not_reach_the_terminal(run: Run) -> None:
@@ -676,7 +692,7 @@ def test_a_quota_is_set_shown_and_taken_away(run: Run) -> None:
     assert told(run("quota", "--json"))["records"] == 1
     run("remember", "one", "--id", "1", "--ttl", "3600")
     run("remember", "two", "--id", "2")
-    assert [each["id"] for each in told(run("list", "--json"))["records"]] == ["2"]
+    assert [each["id"] for each in told(run("find", "--json"))["records"]] == ["2"]
     assert "1 of 1 records; when full: least recent" in run("quota").stdout
     run("quota", "--when-full", "refuse", code=2)
     run("quota", "--records", "1")
@@ -696,7 +712,7 @@ def test_import_fills_fields_and_reads_standard_input(run: Run) -> None:
     shown = run("import", "openai", "-", *given, input=chat).stdout
     assert shown.startswith("-: 1 remembered")
     assert "time zone" not in shown
-    (record,) = told(run("list", "--json"))["records"]
+    (record,) = told(run("find", "--json"))["records"]
     assert [record[name] for name in ("user", "conversation", "tags")] == ["ana", "monday", ["a", "b"]]
     assert told(run("import", "openai", "-", *given, "--json", input=chat))[0]["unchanged"] == 1
     assert "standard input" in run("import", "openai", "-", input="no messages", code=1).stderr
@@ -710,7 +726,7 @@ def test_import_refuses_standard_input_without_an_end_and_formats_of_folders(
     monkeypatch.setattr(moving, "_MOST_INPUT", 10)
     assert "more than 10 bytes" in run("import", "text", "-", input="x" * 11, code=1).stderr
     assert "after a folder" in run("import", "beam", "-", input="[]", code=1).stderr
-    assert "there is no store" in run("list", code=1).stderr
+    assert "there is no store" in run("find", code=1).stderr
 
 
 def test_variables_name_the_namespace_and_the_user(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -720,17 +736,17 @@ def test_variables_name_the_namespace_and_the_user(run: Run, monkeypatch: pytest
     run("remember", "tea is black", "--id", "b", "--user", "bo")
     run("-n", "other", "remember", "tea is white")
     assert [each["namespace"] for each in told(run("namespaces", "--json"))] == ["mine", "other"]
-    assert [each["id"] for each in told(run("list", "--json"))["records"]] == ["a"]
-    assert [each["id"] for each in told(run("list", "--json", "--user", ""))["records"]] == ["b", "a"]
+    assert [each["id"] for each in told(run("find", "--json"))["records"]] == ["a"]
+    assert [each["id"] for each in told(run("find", "--json", "--user", ""))["records"]] == ["b", "a"]
     run("update", "b", "--importance", "1")
-    assert told(run("show", "b", "--json"))["user"] == "bo"
+    assert told(run("get", "b", "--json"))["user"] == "bo"
     export = tmp_path / "x.jsonl"
     run("export", str(export))
     assert "same root" in run("-n", "copy", "import", "jsonl", str(export)).stdout
     note = tmp_path / "note.txt"
     note.write_text("a note")
     run("import", "text", str(note))
-    assert told(run("show", "note.txt#a-note", "--json"))["user"] == "ana"
+    assert told(run("get", "note.txt#a-note", "--json"))["user"] == "ana"
 
 
 def test_options_of_fields_filter_like_where(run: Run) -> None:
@@ -763,7 +779,7 @@ def test_a_misspelt_embedder_variable_is_a_note_of_recall_and_an_error_of_embed(
     result = run("recall", "kitten")
     assert "a kitten" in result.stdout
     assert "note: the dense signal is not used: the embedder RECOLLECT_EMBEDDER = 'opnai/m'" in result.stderr
-    assert "kitten" in run("list").stdout
+    assert "kitten" in run("find").stdout
     assert "RECOLLECT_EMBEDDER" in run("embed", code=1).stderr
     assert "RECOLLECT_EMBEDDER" in run("doctor", code=1).stdout
     monkeypatch.delenv("RECOLLECT_EMBEDDER")
@@ -786,35 +802,35 @@ def test_tables_have_short_ids_and_fit_80_columns(run: Run, monkeypatch: pytest.
         assert "07da8130 " in shown
         assert "07da8130-" not in shown
         assert max(map(len, shown.splitlines())) <= 80
-    assert "an-id-that-a-person-\nchose" in "\n".join(line[:20].strip() for line in run("list").stdout.splitlines())
+    assert "an-id-that-a-person-\nchose" in "\n".join(line[:20].strip() for line in run("find").stdout.splitlines())
     run("remember", "another", "--id", OTHER)
-    assert "07da8130-e45f-5 " in run("list").stdout
-    assert told(run("list", "--json"))["records"][0]["id"] == OTHER
+    assert "07da8130-e45f-5 " in run("find").stdout
+    assert told(run("find", "--json"))["records"][0]["id"] == OTHER
 
 
 def test_the_beginning_of_an_id_is_enough_if_it_is_unique(run: Run) -> None:
     run("remember", "one", "--id", ONE)
-    assert told(run("show", "07da", "--json"))["id"] == ONE
+    assert told(run("get", "07da", "--json"))["id"] == ONE
     run("remember", "other", "--id", OTHER)
     for command in (("show",), ("forget",), ("update", "--importance", "1"), ("log",)):
         error = run(*command, "07da8130", code=1).stderr
         assert "several ids begin with '07da8130'" in error
         assert f"{ONE}, {OTHER}" in error
     run("update", "07da8130-e45f-5", "--importance", "1")
-    assert told(run("show", ONE, "--json"))["importance"] == 1.0
+    assert told(run("get", ONE, "--json"))["importance"] == 1.0
     assert ONE in run("forget", "07da8130-e45f-5").stdout
-    assert told(run("show", "07da8130", "--json"))["id"] == OTHER
+    assert told(run("get", "07da8130", "--json"))["id"] == OTHER
     assert "forgotten" in run("log", "07da8130-e45f-5").stdout
-    assert "no record '07d'" in run("show", "07d", code=1).stderr
+    assert "no record '07d'" in run("get", "07d", code=1).stderr
 
 
 def test_a_forgotten_id_and_a_whole_id_are_never_the_beginning_of_another(run: Run) -> None:
     run("remember", "one", "--id", "note")
     run("remember", "two", "--id", "note-2")
-    assert told(run("show", "note", "--json"))["content"] == "one"
+    assert told(run("get", "note", "--json"))["content"] == "one"
     run("forget", "note")
     assert "already forgotten" in run("forget", "note").stdout
-    assert told(run("show", "note-2", "--json"))["content"] == "two"
+    assert told(run("get", "note-2", "--json"))["content"] == "two"
 
 
 def test_confidence_says_how_well_a_hit_fits_in_a_memory_of_any_size(run: Run) -> None:
@@ -904,7 +920,7 @@ def test_every_command_opens_a_store_with_a_key_file_and_shows_no_key(
         result = run(*command)
         out += [result.stdout, result.stderr]
     assert root in "".join(out)
-    assert told(run("--db", new, "list", "--json"))["records"][0]["content"] == "Ana likes tea"
+    assert told(run("--db", new, "find", "--json"))["records"][0]["content"] == "Ana likes tea"
     assert completed("recollect -n def", tmp_path) == ["plain,default"]
     Path(new).write_bytes(b"")
     out += [run("--db", new, "doctor", code=1).output, run("--key-file", str(tmp_path), "list", code=1).output]
@@ -938,7 +954,7 @@ def test_before_the_first_write_nothing_is_remembered_yet(
     monkeypatch.delenv("RECOLLECT_DB")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setattr("platformdirs.user_data_dir", lambda *_, **__: str(tmp_path / "data" / "recollect"))
-    error = run("list", code=1).stderr
+    error = run("find", code=1).stderr
     assert "nothing remembered yet" in error
     assert str(tmp_path / "data" / "recollect" / "memory.db") in error
     assert not (tmp_path / "data").exists()
@@ -973,12 +989,12 @@ def test_a_time_zone_that_is_none_is_refused(run: Run) -> None:
 def test_reads_take_what_is_shared_and_writes_only_what_is_the_users(run: Run) -> None:
     for number, user in enumerate(("ana", "ana", "bo", "bo", "", "")):
         run("remember", f"tea is in box {number}", "--kind", "user_fact", *(("--user", user) if user else ()))
-    assert run("list", "--user", "ana").stdout.count("tea is") == 4
+    assert run("find", "--user", "ana").stdout.count("tea is") == 4
     assert told(run("entities", "--user", "ana", "--json")) == []
     assert "confirm with --yes" in run("forget", "--user", "ana", code=2).stderr
     assert told(run("forget", "--user", "ana", "--yes", "--json")) == {"forgotten": 2}
     assert told(run("forget", "--user", "bo", "--where", "content~'box 2'", "--yes", "--json")) == {"forgotten": 1}
-    assert run("list").stdout.count("tea is") == 3
+    assert run("find").stdout.count("tea is") == 3
     assert "not both" in run("forget", "abcd", "--user", "ana", code=2).stderr
 
 
@@ -992,7 +1008,7 @@ def test_an_empty_name_of_a_user_is_a_mistake_unless_a_variable_names_one(
     for command in (("contradictions", "--resolve"), ("duplicates", "--merge"), ("consolidate",), ("forget", "--yes")):
         assert "is empty" in run(*command, "--user", "", code=1).stderr
     monkeypatch.setenv("RECOLLECT_USER", "ana")
-    assert "Bob" in run("list", "--user", "").stdout
+    assert "Bob" in run("find", "--user", "").stdout
 
 
 def test_a_table_is_stacked_where_there_is_no_room_for_columns(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1004,10 +1020,10 @@ def test_a_table_is_stacked_where_there_is_no_room_for_columns(run: Run, monkeyp
             shown = run(*command).stdout
             assert max(map(len, shown.splitlines())) <= columns
             assert len(shown.splitlines()) <= 24
-        assert "who: ana" in run("list").stdout
-        assert "what: Priya's manager" in run("list").stdout
+        assert "who: ana" in run("find").stdout
+        assert "what: Priya's manager" in run("find").stdout
     monkeypatch.setenv("COLUMNS", "60")
-    assert "who: ana" not in run("list").stdout
+    assert "who: ana" not in run("find").stdout
 
 
 def test_a_context_takes_parts_and_a_least_confidence(run: Run) -> None:

@@ -108,7 +108,7 @@ def test_a_configured_command_starts_a_server_that_answers(config: Config, tmp_p
     async def connect() -> tuple[set[str], str]:
         async with stdio_client(server) as streams, ClientSession(*streams) as session:
             names = await names_of_tools(session)
-            found = await session.call_tool("list", {})
+            found = await session.call_tool("find", {})
             return names, json.dumps(found.structured_content)
 
     names, found = anyio.run(connect)

@@ -201,7 +201,7 @@ class TestTexts:
     def test_what_will_be_valid_is_left_out_until_then(self, memory: Memory) -> None:
         memory.remember("The ferry leaves from pier 9", id="later", valid_from="2027-01-01")
         assert memory.context("ferry") == ""
-        assert "pier 9" in memory.context("ferry", time="2027-02-01")
+        assert "pier 9" in memory.context("ferry", reference="2027-02-01")
 
     def test_facts_of_users_and_entities_and_turns_are_those_that_hold(self, memory: Memory) -> None:
         chain(memory, kind="user_fact", entity="ana")

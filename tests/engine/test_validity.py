@@ -227,5 +227,5 @@ def test_a_context_about_a_date_without_a_year_has_what_was_valid_then(when: str
     memory = recollect.open(":memory:", embedder="none", zone="UTC")
     rome = memory.remember("Ana's office is in Rome", time="2026-01-10")
     memory.remember("Ana's office is in Oslo", time="2026-06-01", supersedes=[rome.id])
-    prompt = memory.context(f"Where was Ana's office {when}?", time="2026-09-01")
+    prompt = memory.context(f"Where was Ana's office {when}?", reference="2026-09-01")
     assert "until 2026-06-01: Ana's office is in Rome" in prompt

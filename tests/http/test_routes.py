@@ -493,3 +493,14 @@ def test_whose_records_are_read_is_said_in_a_query_as_in_a_body(server: Server) 
     assert server("GET", "/v1/default/context?question=note&include=everything").status == 400
     only = server("POST", "/v1/default/recall", {"question": "note", "in": {"scope": {"user": "ana"}}}).json["hits"]
     assert [each["record"]["content"] for each in only] == ["a note of ana"]
+
+
+def test_the_former_name_of_the_time_of_asking_is_accepted(server: Server) -> None:
+    server("POST", "/v1/default/remember", {"content": "The kettle was repaired yesterday", "time": "2026-03-02"})
+    named = [
+        server("GET", f"/v1/default/context?question=kettle+yesterday&{name}=2026-03-03").json
+        for name in ("reference", "time")
+    ]
+    assert named[0] == named[1]
+    both = "/v1/default/context?question=kettle&reference=2026-03-03&time=2026-03-03"
+    assert server("GET", both).json["code"] == "unknown_argument"

@@ -136,9 +136,9 @@ def test_the_error_for_a_million_wrong_values_is_short(client: StdioClient) -> N
         ("recall", {"question": "x", "cursor": "1" * 1_000_000}),
         ("recall", {"question": "x " * 1_000_000}),
         ("recall", {"question": "x", "where": "(" * 50_000 + "user=a" + ")" * 50_000}),
-        ("list", {"where": "not " * 25_000 + "user=a"}),
-        ("list", {"where": "nope=a and " * 10_000 + "user=a"}),
-        ("list", {"cursor": "x" * 1_000_000}),
+        ("find", {"where": "not " * 25_000 + "user=a"}),
+        ("find", {"where": "nope=a and " * 10_000 + "user=a"}),
+        ("find", {"cursor": "x" * 1_000_000}),
         ("get", {"id": "x" * 1_000_000}),
         ("get", {"id": "\x00"}),
         ("update", {"id": "seat", "remove": ["x" * 1_000_000]}),
@@ -163,7 +163,7 @@ def test_values_that_cannot_be_used_are_refused_with_a_short_text(
 def test_a_filter_of_a_hundred_kilobytes_is_evaluated(client: StdioClient) -> None:
     where = " or ".join(f"user=u{number}" for number in range(8000))
     assert len(where) > 100_000
-    assert not failed(client.call("list", {"where": where}))
+    assert not failed(client.call("find", {"where": where}))
 
 
 def test_thousands_of_entities_in_one_call_are_one_commit(client: StdioClient) -> None:

@@ -43,7 +43,7 @@ def test_validity_and_links_are_written_shown_filtered_and_removed(memory: recol
     stored = memory.get(new)
     assert stored is not None
     assert (stored.supersedes, stored.derived_from) == ((old,), (old, "x"))
-    for tool, arguments in (("recall", {"question": "Where does Ana live?"}), ("list", {})):
+    for tool, arguments in (("recall", {"question": "Where does Ana live?"}), ("find", {})):
         for where, found in (("valid_at=2026-01-31", old), (f"derived_from={old} and valid_at=2026-02-01", new)):
             (item,) = next(iter(server.ok(tool, where=where, **arguments).values()))
             assert item["id"] == found
@@ -74,7 +74,7 @@ def test_confidence_is_shown_in_a_memory_of_any_size(memory: recollect.Memory, s
 def test_facts_of_nobody_are_found_for_every_user_and_those_of_others_for_none(server: Connected) -> None:
     for user in ("ana", "bo", None):
         server.ok("remember", content=f"{user} likes tea", user=user)  # null is an argument that is left out
-    for tool, arguments in (("recall", {"question": "tea"}), ("list", {})):
+    for tool, arguments in (("recall", {"question": "tea"}), ("find", {})):
         found = server.ok(tool, user="ana", **arguments)
         assert {each["content"] for each in next(iter(found.values()))} == {"ana likes tea", "None likes tea"}
     assert "bo likes" not in server.ok("context", question="tea", user="ana")["context"]
@@ -92,7 +92,7 @@ def test_what_became_a_standing_instruction_is_reported(server: Connected) -> No
 
 def test_an_entity_is_found_by_its_id_and_named_in_hits(server: Connected) -> None:
     server.ok("remember", content="wrote the first program", kind="entity", entity="Ada Lovelace")
-    record = server.ok("list", where="entity=ada_lovelace")["records"][0]
+    record = server.ok("find", where="entity=ada_lovelace")["records"][0]
     assert (record["entity"], record["entity_name"]) == ("ada_lovelace", "Ada Lovelace")
 
 
@@ -118,7 +118,7 @@ def test_a_mistake_is_answered_with_what_to_do(server: Connected) -> None:
     assert "did you mean 'question'?" in server.refused("recall", query="tea")
     assert "Did you mean recall?" in server.refused("Recall", question="tea")
     assert "Examples: user=ana and not tag=old" in server.refused("recall", question="tea", where="user is ana")
-    assert "recall and list return the ids" in server.refused("update", id="nothing", content="x")
+    assert "recall and find return the ids" in server.refused("update", id="nothing", content="x")
 
 
 def test_a_text_under_an_id_is_not_replaced_by_remember(server: Connected) -> None:
@@ -157,15 +157,15 @@ def test_filters_apply_and_an_invalid_one_is_an_error(server: Connected) -> None
     server.ok("remember", content="likes tea", user="ana", tags=["drinks"])
     server.ok("remember", content="likes tea", user="bo")
     assert [each["user"] for each in server.ok("recall", question="tea", user="bo")["hits"]] == ["bo"]
-    assert [each["user"] for each in server.ok("list", where="tag=drinks")["records"]] == ["ana"]
-    assert server.ok("list", where="tag=drinks", user="bo") == {"records": []}
+    assert [each["user"] for each in server.ok("find", where="tag=drinks")["records"]] == ["ana"]
+    assert server.ok("find", where="tag=drinks", user="bo") == {"records": []}
     assert "[invalid_filter]" in server.refused("recall", question="tea", where="tagg=drinks")
     assert "did you mean 'where'" in server.refused("recall", question="tea", were="tag=drinks")
 
 
 def test_pages_of_recall_and_list_have_every_record_once(memory: recollect.Memory, server: Connected) -> None:
     memory.remember_all([f"tea number {at} " + "word " * at for at in range(60)])
-    for tool, key, arguments in (("recall", "hits", {"question": "tea", "k": 7}), ("list", "records", {"limit": 7})):
+    for tool, key, arguments in (("recall", "hits", {"question": "tea", "k": 7}), ("find", "records", {"limit": 7})):
         seen: list[Any] = []
         cursor: dict[str, str] = {}
         while True:
@@ -246,7 +246,7 @@ def test_a_write_between_two_pages_of_a_list_hides_nothing(
     seen: list[str] = []
     cursor: dict[str, str] = {}
     while True:
-        page = server.ok("list", max_tokens=400, **cursor)
+        page = server.ok("find", max_tokens=400, **cursor)
         seen += [each["id"] for each in page["records"]]
         if "cursor" not in page:
             break
@@ -257,7 +257,7 @@ def test_a_write_between_two_pages_of_a_list_hides_nothing(
 def test_an_empty_user_or_filter_is_an_error_and_not_everybody(memory: recollect.Memory, server: Connected) -> None:
     memory.remember("likes tea", user="ana")
     for name in ("user", "where"):
-        for tool, arguments in (("recall", {"question": "tea"}), ("list", {}), ("context", {"question": "tea"})):
+        for tool, arguments in (("recall", {"question": "tea"}), ("find", {}), ("context", {"question": "tea"})):
             server.refused(tool, **arguments, **{name: ""})
 
 
@@ -279,7 +279,7 @@ def test_a_record_that_instructs_and_answers_is_named_once(memory: recollect.Mem
 
 
 def test_what_does_not_exist_is_an_error_that_says_how_to_find_ids(server: Connected) -> None:
-    assert "recall or list" in server.refused("get", id="nothing")
+    assert "recall or find" in server.refused("get", id="nothing")
     assert "[unknown_record]" in server.refused("forget", id="nothing")
     assert "[unknown_record]" in server.refused("update", id="nothing", content="x")
 
@@ -305,7 +305,7 @@ def test_a_client_of_one_user_reaches_no_other(memory: recollect.Memory) -> None
         for tool, arguments in (("get", {}), ("update", {"content": "x"}), ("forget", {})):
             for target in ("of-bo", "of-nobody", "@user=bo/of-bo"):
                 server.refused(tool, id=target, **arguments)
-        assert server.ok("list", where="user=bo") == {"records": []}
+        assert server.ok("find", where="user=bo") == {"records": []}
         assert server.ok("stats")["stats"]["records"] == 1
         assert all("of-bo" not in str(commit) for commit in server.ok("log")["commits"])
         server.ok("create_entities", entities=[{"name": "Bo", "entityType": "t", "observations": ["x"]}])
@@ -318,7 +318,7 @@ def test_a_client_that_only_reads_has_no_tool_that_writes(memory: recollect.Memo
     with in_process(memory, read_only=True) as server:
         listed = server.run(server.client.list_tools).tools
         assert {tool.name for tool in listed} == {
-            "recall", "context", "get", "list", "log", "history", "diff", "stats",
+            "recall", "context", "get", "find", "log", "history", "diff", "stats",
             "read_graph", "search_nodes", "open_nodes",
         }  # fmt: skip
         assert all(tool.annotations.read_only_hint for tool in listed)
@@ -357,10 +357,10 @@ def test_every_tool_describes_itself_and_each_of_its_arguments(server: Connected
 def test_an_empty_store_reads_as_empty_and_is_created_by_the_first_write(memory: recollect.Memory) -> None:
     with in_process(memory) as server:
         assert server.ok("recall", question="anything") == {"hits": []}
-        assert server.ok("list") == {"records": []}
+        assert server.ok("find") == {"records": []}
         assert server.ok("read_graph") == {"entities": [], "relations": []}
         server.ok("remember", content=FACTS[0])
-        assert server.ok("list")["records"][0]["content"] == FACTS[0]
+        assert server.ok("find")["records"][0]["content"] == FACTS[0]
 
 
 def test_what_is_not_valid_is_left_out_and_what_was_has_its_end(memory: recollect.Memory, server: Connected) -> None:
@@ -372,7 +372,7 @@ def test_what_is_not_valid_is_left_out_and_what_was_has_its_end(memory: recollec
     before = {hit["id"]: hit for hit in server.ok("recall", question="Where did Ana live before?")["hits"]}
     assert before[rome]["until"].startswith("2026-03-05")
     assert "until" not in before[new]
-    listed = {each["id"]: each for each in server.ok("list")["records"]}
+    listed = {each["id"]: each for each in server.ok("find")["records"]}
     assert listed[rome]["until"].startswith("2026-03-05")
     assert "Rome" not in server.ok("context", question="Where does Ana live?")["context"]
 
@@ -386,7 +386,7 @@ def test_whose_records_are_read_is_an_argument_of_each_tool(memory: recollect.Me
         for owner in ("ana", "x or user=bob"):
             where = {"where": f"content~'{name} secret'", name: owner}
             found = server.ok("recall", question="Which secret?", k=50, **where)["hits"]
-            listed = server.ok("list", **where)["records"]
+            listed = server.ok("find", **where)["records"]
             for items in (found, listed):
                 expected = {f"The {name} secret of {owner}", f"The {name} secret of None"}
                 assert {item["content"] for item in items} == expected
@@ -404,3 +404,9 @@ def test_a_context_can_have_terms_and_notes_and_say_that_nothing_is_known(
     assert (
         server.ok("context", question="Is the boiler in Peru, or the king of it?", min_confidence=0.9)["context"] == ""
     )
+
+
+def test_the_former_name_of_a_tool_is_accepted_and_not_shown(memory: recollect.Memory, server: Connected) -> None:
+    memory.remember(FACTS[0])
+    assert server.ok("list") == server.ok("find")
+    assert "list" not in {tool.name for tool in server.run(server.client.list_tools).tools}

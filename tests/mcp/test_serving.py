@@ -356,7 +356,7 @@ def test_a_call_after_the_file_was_deleted_reads_and_writes_the_new_one(tmp_path
         result = server.call("remember", content="likes coffee")
         if result.is_error:
             server.ok("remember", content="likes coffee")
-        assert [each["content"] for each in server.ok("list")["records"]] == ["likes coffee"]
+        assert [each["content"] for each in server.ok("find")["records"]] == ["likes coffee"]
         assert path.exists()
 
 

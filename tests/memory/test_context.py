@@ -586,7 +586,7 @@ class TestValues:
     def test_relative_times_count_from_the_time_that_is_passed(self, memory: Memory) -> None:
         memory.remember("We met Tobias", time=START)
         memory.remember("We met Karim", time=START - timedelta(days=40))
-        context = memory.context("whom did we meet yesterday?", time=START + timedelta(days=1))
+        context = memory.context("whom did we meet yesterday?", reference=START + timedelta(days=1))
         assert context.items[0].record.text == "We met Tobias"
 
     @pytest.mark.parametrize(
@@ -610,7 +610,7 @@ class TestValues:
             ({"where": {"user": "ana"}}, InvalidArgumentError),
             ({"user": 5}, InvalidArgumentError),
             ({"user": ""}, InvalidArgumentError),
-            ({"time": "yesterday"}, InvalidArgumentError),
+            ({"reference": "yesterday"}, InvalidArgumentError),
         ],
     )
     def test_a_wrong_argument_is_refused(

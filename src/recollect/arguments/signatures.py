@@ -36,14 +36,14 @@ _COMPARED = ("importance", "time", "content")
 
 #: The names that other calls and other libraries have for an argument -> its names here.
 _OTHER_NAMES = {
-    "k": ("limit", "n"),
-    "limit": ("k", "n"),
-    "top_k": ("k", "limit", "n"),
+    "k": ("limit",),
+    "limit": ("k",),
     "n": ("k", "limit"),
     "cursor": ("after",),
     "offset": ("after",),
     "text": ("content",),
     "query": ("question",),
+    "top_k": ("k", "limit"),
     "filter": ("where",),
     "filters": ("where",),
 }

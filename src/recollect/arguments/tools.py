@@ -133,6 +133,7 @@ class Tool(Generic[C, R]):
         run: The function that is called with an environment and valid arguments.
         reads: Whether it only reads.
         closed: Whether unknown arguments are an error.
+        former: The former names of arguments, which are still accepted, with those that they have now.
     """
 
     name: str
@@ -142,6 +143,12 @@ class Tool(Generic[C, R]):
     run: Callable[[C, dict[str, Any]], R] = field(repr=False)
     reads: bool = False
     closed: bool = True
+    former: Mapping[str, str] = field(default_factory=dict)
+
+    def renamed(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments by their names of now. One that is passed under both names keeps the former, unknown one."""
+        names = {name: now for name, now in self.former.items() if now not in arguments}
+        return {names.get(name, name): value for name, value in arguments.items()}
 
     def input_schema(self, without: Collection[str] = ()) -> Schema:
         """Return the schema of its arguments, except some."""

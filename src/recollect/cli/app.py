@@ -14,7 +14,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
@@ -152,15 +152,43 @@ class Confidence(click.ParamType[Any]):
         return value if value == "auto" else click.FLOAT.convert(value, param, ctx)
 
 
-def count_option(default: int) -> Callable[[F], F]:
-    """Add `-k N` to a command. Its default is the `-k` before the name of the command, then `default`."""
+class RenamedOption(click.Option):
+    """An option with former names, which are accepted and not shown.
+
+    Args:
+        names: The names, as of `click.Option`.
+        former: The former names.
+    """
+
+    def __init__(self, names: Sequence[str], *, former: Sequence[str], **settings: Any) -> None:
+        super().__init__([*former, *names], **settings)
+        self.former = former
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        every, self.opts = self.opts, [each for each in self.opts if each not in self.former]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = every
+
+
+def count_option(default: int, name: str = "-k") -> Callable[[F], F]:
+    """Add `-k N`, or `--limit N`, to a command. Its default is the `-k` before the name of the command, then `default`.
+
+    Args:
+        default: The default.
+        name: "-k" for the hits of a question, "--limit" for what is listed.
+    """
 
     def callback(ctx: click.Context, _parameter: click.Parameter, value: int | None) -> int:
         before = ctx.ensure_object(Settings).k
         return value if value is not None else default if before is None else before
 
     help_ = f"Maximum number of results. Default: {default}."
-    return click.option("-k", "k", type=int, metavar="N", callback=callback, help=help_)
+    former = () if name == "-k" else ("-k",)
+    return click.option(
+        name, "k", cls=RenamedOption, former=former, type=int, metavar="N", callback=callback, help=help_
+    )
 
 
 #: The module of each command. It is imported, with its dependencies, when the command is used.
@@ -180,7 +208,7 @@ COMMANDS = {
         "proving": "prove replay verify",
         "policies": "policies redact salience",
         "serving": "mcp serve token",
-        "reading": "context grep list log namespaces recall show stats",
+        "reading": "context find get grep log namespaces recall stats",
         "versions": "diff history revert rollback snapshot snapshots",
         "writing": "erase forget quota remember supersede update",
     }.items()
@@ -188,14 +216,14 @@ COMMANDS = {
 }
 
 
+#: The former name of a command, which is accepted and not shown -> its name.
+_FORMER_NAMES = {"list": "find", "show": "get"}
 #: What other tools call a command -> its name here.
 _OTHER_NAMES = {
     "add": "remember",
     "ask": "recall",
     "delete": "forget",
     "drop-snapshot": "snapshot --drop",
-    "find": "list",
-    "get": "show",
     "remove": "forget",
     "restore-to": "rollback",
     "search": "recall",
@@ -218,7 +246,8 @@ class App(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0]
+        name = _FORMER_NAMES.get(args[0], args[0])
+        args = [name, *args[1:]]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
             similar = [_OTHER_NAMES[name]] if name in _OTHER_NAMES else difflib.get_close_matches(name, COMMANDS, 1)
             ctx.fail(f"no such command {name!r}" + (f": did you mean {similar[0]!r}?" if similar else ""))

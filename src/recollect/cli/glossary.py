@@ -68,7 +68,7 @@ def list_(settings: Settings, agent: str, category: str | None) -> None:
 @glossary.command()
 @click.argument("question")
 @_agent
-@click.option("-k", "k", type=int, default=5, show_default=True, metavar="N", help="Maximum number of terms.")
+@click.option("-k", "k", type=int, default=10, show_default=True, metavar="N", help="Maximum number of terms.")
 @click.option("--minimum", type=float, metavar="SCORE", help="Leave out terms with a lower score.")
 @click.option("--typos", is_flag=True, help="Accept misspelt words.")
 @common

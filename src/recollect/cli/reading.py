@@ -1,4 +1,4 @@
-"""Commands that only read: recall, context, grep, show, log, list, stats, namespaces."""
+"""Commands that only read: recall, context, grep, get, log, find, stats, namespaces."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from recollect.calls.owners import Owners
 from recollect.cli import render
 from recollect.cli.app import (
     Confidence,
+    RenamedOption,
     Settings,
     app,
     at_option,
@@ -65,7 +66,7 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
 
 @app.command()
 @click.argument("question")
-@count_option(5)
+@count_option(10)
 @filter_options
 @click.option("--explain", is_flag=True, help="Show the share of each signal and word in each score.")
 @_min_confidence(help="Omit hits with a lower confidence, 0 to 1, or auto: 0.33.")
@@ -172,7 +173,7 @@ def context(
 
     Tokens are a quarter of the bytes of UTF-8, rounded up. Control characters are shown as symbols (not with --json).
     """
-    time = None if reference is None else time_of("reference", reference, zone)
+    with_reference = None if reference is None else time_of("reference", reference, zone)
     with settings.open_at(at, zone) as memory:
         found = memory.context(
             question,
@@ -181,7 +182,7 @@ def context(
             include=include,
             min_confidence=min_confidence,
             style=style,
-            time=time,
+            reference=with_reference,
             **owners.named,
         )
         if not found.items and not settings.as_json:
@@ -204,7 +205,7 @@ def context(
 
 @app.command()
 @click.argument("query")
-@count_option(20)
+@count_option(20, "--limit")
 @filter_options
 @at_option
 @common
@@ -221,7 +222,7 @@ def grep(settings: Settings, query: str, k: int, where: Filter | None, owners: O
 @click.argument("id")
 @at_option
 @common
-def show(settings: Settings, id: str, at: str | None) -> None:  # noqa: A002 - the field's name
+def get(settings: Settings, id: str, at: str | None) -> None:  # noqa: A002 - the field's name
     """Show the record ID in full, with its history. The beginning of an id is enough if no other begins like it."""
     with settings.open_at(at) as memory:
         id = whole_id(memory, id)  # noqa: A001
@@ -262,7 +263,7 @@ def show(settings: Settings, id: str, at: str | None) -> None:  # noqa: A002 - t
 @app.command()
 @click.argument("id", required=False)
 @click.option("--since", type=int, default=0, metavar="SEQ", help="Only commits after this one.")
-@count_option(20)
+@count_option(20, "--limit")
 @filter_options
 @at_option
 @common
@@ -313,18 +314,25 @@ def log(
     )
 
 
-@app.command("list")
-@count_option(20)
+@app.command()
+@count_option(20, "--limit")
 @click.option("--order", type=click.Choice(ORDERS), default="newest", show_default=True)
-@click.option("--cursor", metavar="CURSOR", help="Continue after the page that printed this cursor.")
+@click.option(
+    "--after",
+    "after",
+    cls=RenamedOption,
+    former=("--cursor",),
+    metavar="CURSOR",
+    help="Continue after the page that printed this cursor.",
+)
 @filter_options
 @at_option
 @common
-def list_(
+def find(
     settings: Settings,
     k: int,
     order: Order,
-    cursor: str | None,
+    after: str | None,
     where: Filter | None,
     owners: Owners,
     at: str | None,
@@ -335,14 +343,14 @@ def list_(
     after the last page.
     """
     with settings.open_at(at) as memory:
-        page = memory.find(where, limit=k, order=order, after=cursor, **owners.named)
+        page = memory.find(where, limit=k, order=order, after=after, **owners.named)
         if settings.as_json:
             print_json(page.to_json())
             return
         _show(settings, memory, page)
         total = memory.count(where, **owners.named)
         if page.cursor is not None and total > len(page):
-            click.echo(f"{len(page)} of {total} records; the next ones: --cursor {page.cursor}", err=True)
+            click.echo(f"{len(page)} of {total} records; the next ones: --after {page.cursor}", err=True)
 
 
 @app.command()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-#: Maximum length of a text in a table, in characters; `recollect show` prints all of it.
+#: Maximum length of a text in a table, in characters; `recollect get` prints all of it.
 _MAX_CHARACTERS = 300
 #: Minimum width of a terminal, in columns, for times of day and a column of explanations.
 _WIDE_COLUMNS = 110

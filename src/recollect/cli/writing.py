@@ -120,7 +120,7 @@ def _print_outcome(settings: Settings, outcome: Outcome) -> None:
 
 
 @app.command()
-@click.argument("text")
+@click.argument("content")
 @click.option("--id", "id_", metavar="ID", help="The record's id. Default: derived from the text.")
 @click.option("--expect", metavar="HASH", help="Write only if the record has this hash, or is absent (absent).")
 @click.option("--if-exists", type=click.Choice(IF_EXISTS), default="keep", show_default=True)
@@ -130,17 +130,17 @@ def _print_outcome(settings: Settings, outcome: Outcome) -> None:
 @common
 def remember(
     settings: Settings,
-    text: str,
+    content: str,
     id_: str | None,
     expect: str | None,
     if_exists: IfExists,
     ttl: float | None,
     **options: Any,
 ) -> None:
-    """Remember TEXT ("-" reads standard input without the final newline). Creates the store if it is missing."""
-    if text == "-":
-        text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").removesuffix("\n")
-    operation = Remember(content=text, id=id_, fields=_fields(options), expect=expect, if_exists=if_exists, ttl=ttl)
+    """Remember CONTENT ("-" reads standard input without the final newline). Creates the store if it is missing."""
+    if content == "-":
+        content = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").removesuffix("\n")
+    operation = Remember(content=content, id=id_, fields=_fields(options), expect=expect, if_exists=if_exists, ttl=ttl)
     draft(operation, Scope(), utc_now(), Intake())  # validates it, so that an invalid record creates no store
     with settings.open(create=True) as memory:
         _print_outcome(settings, memory.execute(operation))
@@ -174,16 +174,16 @@ def update(
 
 @app.command()
 @click.argument("id")
-@click.argument("text")
-@click.option("--at", metavar="ISO8601", help="The time from which TEXT is true. Default: now.")
+@click.argument("content")
+@click.option("--at", metavar="ISO8601", help="The time from which CONTENT is true. Default: now.")
 @zone_option
 @common
-def supersede(settings: Settings, id: str, text: str, at: str | None, zone: tzinfo | None) -> None:  # noqa: A002
-    """Replace the record ID (its beginning is enough) by TEXT from a time on. Both stay; their validities meet."""
+def supersede(settings: Settings, id: str, content: str, at: str | None, zone: tzinfo | None) -> None:  # noqa: A002
+    """Replace the record ID (its beginning is enough) by CONTENT from a time on. Both stay; their validities meet."""
     time = None if at is None else time_of("at", at, zone)
-    Supersede(id=id, content=text, at=time)  # validates it before the store is opened
+    Supersede(id=id, content=content, at=time)  # validates it before the store is opened
     with settings.open() as memory:
-        _print_outcome(settings, memory.execute(Supersede(id=whole_id(memory, id), content=text, at=time)))
+        _print_outcome(settings, memory.execute(Supersede(id=whole_id(memory, id), content=content, at=time)))
 
 
 @app.command()

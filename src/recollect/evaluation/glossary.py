@@ -141,7 +141,7 @@ def _glossary(memory: recollect.Memory, data: Expansions, texts: Mapping[str, st
 
     def ranked(sentence: Sentence) -> list[str]:
         candidates = data.candidates[sentence.abbreviation]
-        found = memory.glossary.recall(sentence.text, _AGENT, top_k=len(terms))
+        found = memory.glossary.recall(sentence.text, _AGENT, k=len(terms))
         first = [each["key"] for each in found if each["key"] in candidates]
         return [*first, *(each for each in candidates if each not in first)]
 

@@ -42,7 +42,7 @@ class Contexts(Calls):
         min_confidence: MinConfidence = 0.0,
         style: Style = "markdown",
         tokenizer: Tokenizer | None = None,
-        time: Instant | None = None,
+        reference: Instant | None = None,
     ) -> Context:
         """Return what helps to answer a question, as a text for a prompt that has at most `max_tokens` tokens.
 
@@ -75,7 +75,7 @@ class Contexts(Calls):
                 `context.messages` returns as a list. "llm4s": lists by kind, not quoted.
             tokenizer: Converts a text to its tokens or to their number, such as `encode_ordinary` of tiktoken. It is
                 called for every entry. Default: a quarter of the UTF-8 bytes, rounded up.
-            time: The time that expressions such as "yesterday" are relative to; default: now.
+            reference: The time that expressions such as "yesterday" are relative to; default: now.
 
         Returns:
             A str with `items`, `tokens`, `messages` and `to_json()`. Empty if nothing was found or fits ("[]" in the
@@ -94,7 +94,7 @@ class Contexts(Calls):
         check_choice("style", style, STYLES)
         parts = _parts(include)
         least = least_confidence(min_confidence)
-        reference = None if time is None else check_instant("time", time)
+        asked_at = None if reference is None else check_instant("reference", reference)
         count = counter(tokenizer)
         owners = self._owners(user, agent, conversation)
         zone = zone_of_store(self)
@@ -103,9 +103,9 @@ class Contexts(Calls):
         condition = condition.located(zone)
         check_text("question", question)
         if "records" in parts:
-            found = gathered(self, question, max_tokens, owners, condition, reference)
+            found = gathered(self, question, max_tokens, owners, condition, asked_at)
         else:
-            found = Gathered([], [], [], reference or self.execute(Now()))
+            found = Gathered([], [], [], asked_at or self.execute(Now()))
         validity = Validity(self, [each.record for each in found.all], question, found.reference, zone, condition)
         is_asked = asked_before(question)
         left_out: list[tuple[Candidate, Outcome]] = [

@@ -98,7 +98,7 @@ class MemoryCoroutines:
         min_confidence: MinConfidence = 0.0,
         style: Style = "markdown",
         tokenizer: Tokenizer | None = None,
-        time: Instant | None = None,
+        reference: Instant | None = None,
     ) -> Context:
         """Return what helps to answer a question, as a text for a prompt that has at most `max_tokens` tokens."""
     async def contradictions(
@@ -268,7 +268,12 @@ class MemoryCoroutines:
     ) -> Record:
         """Store a fact about an entity, such as a person, a product or a place, and return its record."""
     async def record_knowledge(
-        self, text: str, *, format: Format = "text", importance: float | None = None, **fields: Unpack[RecordingFields]
+        self,
+        content: str,
+        *,
+        format: Format = "text",
+        importance: float | None = None,
+        **fields: Unpack[RecordingFields],
     ) -> Report:
         """Store a document in pieces: the paragraphs of plain text, or the sections of Markdown."""
     async def record_task(
@@ -383,7 +388,7 @@ class BatchCoroutines:
         min_confidence: MinConfidence = 0.0,
         style: Style = "markdown",
         tokenizer: Tokenizer | None = None,
-        time: Instant | None = None,
+        reference: Instant | None = None,
     ) -> Context:
         """Return what helps to answer a question, as a text for a prompt that has at most `max_tokens` tokens."""
     async def contradictions(
@@ -518,7 +523,12 @@ class BatchCoroutines:
     ) -> Record:
         """Store a fact about an entity, such as a person, a product or a place, and return its record."""
     async def record_knowledge(
-        self, text: str, *, format: Format = "text", importance: float | None = None, **fields: Unpack[RecordingFields]
+        self,
+        content: str,
+        *,
+        format: Format = "text",
+        importance: float | None = None,
+        **fields: Unpack[RecordingFields],
     ) -> Report:
         """Store a document in pieces: the paragraphs of plain text, or the sections of Markdown."""
     async def record_task(
@@ -608,9 +618,9 @@ class GlossaryCoroutines:
         """Store a term. One with the same key, in any casing, is replaced; its former version stays in the history."""
     async def recall(
         self,
-        query: str,
+        question: str,
         agent_id: str,
-        top_k: int = 5,
+        k: int = 10,
         score_threshold: float | None = None,
         *,
         typos: bool = False,

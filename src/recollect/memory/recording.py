@@ -123,7 +123,7 @@ class Recording(Calls):
 
     def record_knowledge(
         self,
-        text: str,
+        content: str,
         *,
         format: Format = "text",  # noqa: A002 - the word for it
         importance: float | None = None,
@@ -134,7 +134,7 @@ class Recording(Calls):
             memory.record_knowledge(page, source="handbook/redis.md", format="markdown")
 
         Paragraphs and sections of more than 2,000 characters are divided, at the ends of blocks or sentences; fenced
-        code is not. The text of a piece is `text[start:end]`, where `start` and `end` are in its metadata, in
+        code is not. The text of a piece is `content[start:end]`, where `start` and `end` are in its metadata, in
         characters (code points of Python's str, not bytes). Other metadata: "chunk_index", the number of the piece in
         the text, from 0, and of Markdown "headings", the titles above it and its own, and "continued", true in the
         further parts of a section, which do not repeat its heading. Front matter is a piece of its own, and not read.
@@ -145,7 +145,7 @@ class Recording(Calls):
         means stay. Without a source, pieces that are stored already are not stored again.
 
         Args:
-            text: The document.
+            content: The document.
             format: "text" or "markdown".
             importance: Clamped to [0, 1]; None: none.
             **fields: The source, such as a path or an address, and other fields of the records: user, agent,
@@ -155,7 +155,7 @@ class Recording(Calls):
             One outcome per piece, in the order of the text.
 
         Raises:
-            InvalidArgumentError: `text` is not text or is empty, or `format` is unknown.
+            InvalidArgumentError: `content` is not text or is empty, or `format` is unknown.
             InvalidRecordError: A field is invalid.
             ScopeError: A field lies outside the scope.
             QuotaError: The pieces do not fit in the quota.
@@ -167,7 +167,7 @@ class Recording(Calls):
             One durable commit, and with a source, reading what is stored under it.
         """
         _check_fields("record_knowledge()", fields, *PIECE_METADATA)
-        check_text("text", text)
+        check_text("content", content)
         check_choice("format", format, FORMATS)
         given: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
         # These raise for a field that all pieces share, before anything is forgotten.
@@ -175,8 +175,8 @@ class Recording(Calls):
         Scope().narrowed(**self.scope).fill(given)
         if "tags" in given:
             given["tags"] = common.tags
-        spans = _spans(text, format)
-        pieces = [_piece(text, span, at, importance, given) for at, span in enumerate(spans)]
+        spans = _spans(content, format)
+        pieces = [_piece(content, span, at, importance, given) for at, span in enumerate(spans)]
         source = given.get("source")
         if source is None:
             return self.remember_all([_remember(piece) for piece in pieces], on_error="raise")

@@ -47,30 +47,30 @@ def _shown(record: Record, validity: Validity | None = None) -> Json:
     until = None if validity is None else validity.ended(record)
     times = {"time": record.time and record.time.isoformat(), "until": until and until.isoformat()}
     fields = {**times, "user": record.user, "speaker": record.speaker}
-    shown = {"id": record.id, "text": content[:_LONGEST], "kind": record.kind, **fields}
+    shown = {"id": record.id, "content": content[:_LONGEST], "kind": record.kind, **fields}
     return {name: value for name, value in shown.items() if value is not None}
 
 
 def _remember(memory: Memory, given: Json) -> Any:
     fields: Any = {"kind": given.get("kind", "user_fact"), "importance": given.get("importance")}
-    record = memory.remember(given["text"], **{name: value for name, value in fields.items() if value is not None})
+    record = memory.remember(given["content"], **{name: value for name, value in fields.items() if value is not None})
     return _shown(record)
 
 
 def _recall(memory: Memory, given: Json) -> Any:
-    found = valid_hits(memory, given["question"], given.get("limit", 5), where=given.get("where"))
+    found = valid_hits(memory, given["question"], given.get("k", 10), where=given.get("where"))
     return [{**_shown(hit.record, found.validity), "confidence": round(hit.confidence, 3)} for hit in found.hits]
 
 
 def _search(memory: Memory, given: Json) -> Any:
     """Return the hits of a question by the similarity of their meaning; without an embedder, by their confidence."""
     least = given.get("minimum_similarity", 0.0)
-    valid = valid_hits(memory, given["query"], given.get("limit", 5))
+    valid = valid_hits(memory, given["question"], given.get("k", 10))
     hits = valid.hits
     embedder = memory._executor.embedder
     measure, values = "confidence", [hit.confidence for hit in hits]
     if embedder is not None and hits:
-        asked = embedded(embedder, [given["query"]], asking=True).vectors.get(0)
+        asked = embedded(embedder, [given["question"]], asking=True).vectors.get(0)
         known = embedded(embedder, [str(hit.record.content) for hit in hits]).vectors
         if asked is not None:
             measure = "cosine"
@@ -91,7 +91,7 @@ def _forget(memory: Memory, given: Json) -> Any:
 
 
 def _update(memory: Memory, given: Json) -> Any:
-    return _shown(memory.update(given["id"], content=given["text"]))
+    return _shown(memory.update(given["id"], content=given["content"]))
 
 
 def _history(memory: Memory, given: Json) -> Any:
@@ -129,7 +129,7 @@ def _define_term(memory: Memory, given: Json) -> Any:
 
 
 def _recall_terms(memory: Memory, given: Json) -> Any:
-    found = memory.glossary.recall(given["question"], _agent_of(memory, given), given.get("limit", 5), typos=True)
+    found = memory.glossary.recall(given["question"], _agent_of(memory, given), given.get("k", 10), typos=True)
     return [{**term, "score": round(term["score"], 3)} for term in found]
 
 
@@ -148,7 +148,7 @@ def _import_outline(memory: Memory, given: Json) -> Any:
 
 
 def _search_outline(memory: Memory, given: Json) -> Any:
-    found = memory.outline.search(given["query"], given.get("limit", 5), under=given.get("under"), private=PRIVATE)
+    found = memory.outline.search(given["query"], given.get("k", 10), under=given.get("under"), private=PRIVATE)
     nodes = [
         {
             "id": each.node.id,
@@ -178,11 +178,12 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
         description="Store one fact, so that it is known in later conversations. "
         "State it in a sentence that needs no context.",
         inputs={
-            "text": string("The fact"),
+            "content": string("The fact"),
             "kind": string("What it is: a fact about the user, knowledge, or a task", enum=list(_KINDS)),
             "importance": number(minimum=0, maximum=1, description="How important it is"),
         },
-        required=("text",),
+        required=("content",),
+        former={"text": "content"},
         run=_remember,
     ),
     Tool(
@@ -190,10 +191,11 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
         description="Find what is remembered about a question, best first. What has an `until` is no longer true.",
         inputs={
             "question": string("The question"),
-            "limit": _limit(5),
+            "k": _limit(10),
             "where": string("A filter, such as user=ana"),
         },
         required=("question",),
+        former={"limit": "k"},
         run=_recall,
         reads=True,
     ),
@@ -201,11 +203,12 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
         name="search",
         description="Find memories that are similar in meaning to a text, from a minimum similarity on.",
         inputs={
-            "query": string("The text"),
-            "limit": _limit(5),
+            "question": string("The text"),
+            "k": _limit(10),
             "minimum_similarity": number(minimum=0, maximum=1, description="Leave out less similar ones"),
         },
-        required=("query",),
+        required=("question",),
+        former={"query": "question", "limit": "k"},
         run=_search,
         reads=True,
     ),
@@ -220,8 +223,9 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
     Tool(
         name="update",
         description="Correct the text of a memory. The former text stays in its history.",
-        inputs={"id": _ID, "text": string("The corrected text")},
-        required=("id", "text"),
+        inputs={"id": _ID, "content": string("The corrected text")},
+        required=("id", "content"),
+        former={"text": "content"},
         run=_update,
     ),
     Tool(
@@ -272,8 +276,9 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
     Tool(
         name="recall_terms",
         description="Find the terms of the glossary that a question is about, best first.",
-        inputs={"question": string("The question"), "limit": _limit(5), "agent": _AGENT},
+        inputs={"question": string("The question"), "k": _limit(10), "agent": _AGENT},
         required=("question",),
+        former={"limit": "k"},
         run=_recall_terms,
         reads=True,
     ),
@@ -308,10 +313,11 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
         description="Find the headlines and texts of stored outlines that are most similar to a text.",
         inputs={
             "query": string("The text"),
-            "limit": _limit(5),
+            "k": _limit(10),
             "under": string("The id of a node: only it and what is below it"),
         },
         required=("query",),
+        former={"limit": "k"},
         run=_search_outline,
         reads=True,
     ),
@@ -452,7 +458,7 @@ def _checked(name: str, tool: Tool[Any, Any], arguments: object) -> Json:
     arguments = {} if arguments is None else arguments
     if not isinstance(arguments, Mapping):
         raise InvalidOperationError(arguments, "must be a JSON object of arguments")
-    given = {key: value for key, value in arguments.items() if value is not None}
+    given = tool.renamed({key: value for key, value in arguments.items() if value is not None})
     inputs = {key: tool.inputs[key] for key in (*given, *tool.inputs) if key in tool.inputs}  # in the order of `given`
     wrong = mismatches(mapping(inputs, required=tool.required, closed=True), given)
     first = min(wrong, key=lambda each: _FIRST.index(each.rule) if each.rule in _FIRST else len(_FIRST), default=None)

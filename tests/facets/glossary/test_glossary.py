@@ -67,7 +67,7 @@ def keys(found: Any) -> list[str]:
 
 def test_the_example_of_the_specification_finds_the_term(glossary: Glossary) -> None:
     glossary.memorize(**PII)  # type: ignore[arg-type]
-    found = glossary.recall("How do we handle private data?", "compliance_bot", top_k=3, score_threshold=1.5)
+    found = glossary.recall("How do we handle private data?", "compliance_bot", k=3, score_threshold=1.5)
     assert found == [{**PII, "entry_id": "31a291a0-e30d-5413-bc06-d7748a4c8b49", "score": found[0]["score"]}]
     assert 3.0 <= found[0]["score"] < 4.0
 
@@ -350,7 +350,7 @@ def test_the_answers_over_a_wire_are_the_same(memory: Memory) -> None:
         lambda g: g.memorize("k", "v", "c", "a", aliases="text"),
         lambda g: g.memorize("k", "v", "c", "a", aliases=[3]),
         lambda g: g.memorize("k", "v", "c", "a", ttl=0),
-        lambda g: g.recall("q", "a", top_k=0),
+        lambda g: g.recall("q", "a", k=0),
         lambda g: g.recall("q", "a", score_threshold=float("nan")),
         lambda g: g.recall(None, "a"),
         lambda g: g.recall("q", "a", tokenizer="path"),

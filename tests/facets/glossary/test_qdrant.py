@@ -84,7 +84,7 @@ def add(glossary: QdrantGlossary, *names: str, agent: str = "a", **fields: Any) 
 
 def test_the_example_of_the_specification_finds_the_term(glossary: QdrantGlossary) -> None:
     glossary.memorize(**PII)  # type: ignore[arg-type]
-    found = glossary.recall("How do we handle private data?", "compliance_bot", top_k=3, score_threshold=1.5)
+    found = glossary.recall("How do we handle private data?", "compliance_bot", k=3, score_threshold=1.5)
     assert found == [{**PII, "entry_id": "31a291a0-e30d-5413-bc06-d7748a4c8b49", "score": found[0]["score"]}]
     assert found[0]["score"] >= 3.0
     assert glossary.recall("[CLS] weather [SEP]", "compliance_bot") == []
@@ -136,7 +136,7 @@ def test_an_agent_changes_no_score_of_another(glossary: QdrantGlossary) -> None:
     before = glossary.recall(question, "a")
     add(glossary, *(f"pod {number}" for number in range(20)), agent="b", value="runs and runs")
     assert glossary.recall(question, "a") == before
-    assert len(glossary.recall(question, "b", top_k=50)) == 20
+    assert len(glossary.recall(question, "b", k=50)) == 20
 
 
 def test_what_was_forgotten_or_replaced_counts_no_more(glossary: QdrantGlossary) -> None:
@@ -174,7 +174,7 @@ def test_a_name_in_a_long_question_is_found(glossary: QdrantGlossary) -> None:
 def test_equal_scores_are_ordered_by_key_also_at_the_limit(glossary: QdrantGlossary) -> None:
     add(glossary, *(f"key{number:02}" for number in reversed(range(40))), value="alike")
     for limit in (1, 5, 30):
-        assert keys(glossary.recall("alike", "a", top_k=limit)) == [f"key{number:02}" for number in range(limit)]
+        assert keys(glossary.recall("alike", "a", k=limit)) == [f"key{number:02}" for number in range(limit)]
 
 
 def test_a_threshold_is_inclusive(glossary: QdrantGlossary) -> None:
@@ -216,8 +216,8 @@ def test_terms_of_another_tokenizer_are_refused_and_not_searched_in_vain(open_on
         lambda g: g.memorize("k", "v", "", "a", aliases=[1]),
         lambda g: g.memorize("k", "v", "", "a\n"),
         lambda g: g.memorize("\ud800", "v", "", "a"),
-        lambda g: g.recall("q", "a", top_k=0),
-        lambda g: g.recall("q", "a", top_k=True),
+        lambda g: g.recall("q", "a", k=0),
+        lambda g: g.recall("q", "a", k=True),
         lambda g: g.recall("q", "a", score_threshold="1"),
         lambda g: g.recall("q", "a", score_threshold=float("nan")),
         lambda g: g.recall(1, "a"),

@@ -373,7 +373,7 @@ def test_a_model_uses_outlines_as_function_tools(memory: Memory) -> None:
     tools = memory.tools(only=["import_outline", "search_outline", "focus_outline"])
     done = tools.call("import_outline", {"text": ORG, "format": "org", "source": "a.org"})
     assert done["added"] == 8
-    (found,) = tools.call("search_outline", {"query": "cotton", "limit": 1, "under": "sails"})["results"]
+    (found,) = tools.call("search_outline", {"query": "cotton", "k": 1, "under": "sails"})["results"]
     assert found["id"] == "sails"
     assert "> Sails" in tools.call("focus_outline", {"node": "sails", "max_tokens": 50})
 

@@ -115,9 +115,9 @@ class Glossary(Uncopied):
 
     def recall(
         self,
-        query: str,
+        question: str,
         agent_id: str,
-        top_k: int = 5,
+        k: int = 10,
         score_threshold: float | None = None,
         *,
         typos: bool = False,
@@ -130,9 +130,9 @@ class Glossary(Uncopied):
         the question is not returned: nothing is guessed.
 
         Args:
-            query: The question.
+            question: The question.
             agent_id: The agent.
-            top_k: Maximum number of terms, 1 or more.
+            k: Maximum number of terms, 1 or more.
             score_threshold: The least score, inclusive. 1.0 to 3.0 usually leave out near misses.
             typos: Whether a word that no term has stands for those that resemble it, with a lower weight.
             tokenizer: A function from a text to its tokens, to be used for terms and question, or the path of a
@@ -150,7 +150,7 @@ class Glossary(Uncopied):
             tokenizer = tokenizer_of(tokenizer)
         found: list[FoundTerm] = self._execute(
             RecallTerms(
-                agent=agent_id, question=query, limit=top_k, minimum=score_threshold, typos=typos, tokenizer=tokenizer
+                agent=agent_id, question=question, limit=k, minimum=score_threshold, typos=typos, tokenizer=tokenizer
             )
         )
         return [recalled(each.record, each.score) for each in found]

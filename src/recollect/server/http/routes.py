@@ -90,6 +90,8 @@ async def context(exchange: Exchange) -> Response:
     given, place = await _given(exchange)
     question = _taken(given, "question")
     given.setdefault("max_tokens", 1000)
+    if "time" in given and "reference" not in given:  # its former name
+        given["reference"] = given.pop("time")
 
     def call(memory: Any) -> Any:
         return memory.context(question, **given).to_json()
@@ -218,6 +220,7 @@ _RECALL = {
     "k": "integer",
     "where": "string",
     **_OWNERS,
+    "reference": "string",
     "min_confidence": "number",
     "language": "string",
 }
@@ -260,6 +263,7 @@ ROUTES = (
             "where": "string",
             **_OWNERS,
             "include": "array",
+            "reference": "string",
             "min_confidence": "number",
         },
         ("question",),

@@ -42,7 +42,7 @@ def _define(call: ToolCall, given: dict[str, Any]) -> ToolResult:
 
 def _recall(call: ToolCall, given: dict[str, Any]) -> ToolResult:
     found = call.memory.glossary.recall(
-        given["question"], given.get("agent", DEFAULT_AGENT), given.get("k", 5), typos=True
+        given["question"], given.get("agent", DEFAULT_AGENT), given.get("k", 10), typos=True
     )
     return ToolResult({"terms": [{**_shown(term), "score": round(term["score"], 2)} for term in found]})
 
@@ -87,7 +87,7 @@ TOOLS = (
         description="Find the terms of the glossary that a question is about, best first. Misspelt words are accepted.",
         inputs={
             "question": string("The question"),
-            "k": integer("Maximum number of terms. Default: 5", minimum=1, maximum=100),
+            "k": integer("Maximum number of terms. Default: 10", minimum=1, maximum=100),
             "agent": _AGENT,
         },
         required=("question",),

@@ -38,7 +38,7 @@ def _search(call: ToolCall, given: dict[str, Any]) -> ToolResult:
     outline = call.memory.outline
     found = outline.search(
         given["query"],
-        given.get("k", 5),
+        given.get("k", 10),
         under=given.get("under"),
         minimum=given.get("minimum", 0.0),
         private=_PRIVATE,
@@ -92,7 +92,7 @@ TOOLS = (
         description="Return the nodes of the outlines that are most similar to a text, with their texts.",
         inputs={
             "query": string("The text"),
-            "k": integer("Maximum number of nodes. Default: 5", minimum=1, maximum=50),
+            "k": integer("Maximum number of nodes. Default: 10", minimum=1, maximum=50),
             "under": _UNDER,
             "minimum": number("The least similarity. Default: 0", minimum=0, maximum=1),
         },

@@ -69,6 +69,7 @@ class Protocol:
         self.access = access
         self.subscribers = Subscribers(access, reference.RESOURCE)
         self._tools = tools
+        self._former = {tool.former_name: tool for tool in tools.values() if tool.former_name}
         self._listener = ListenHandler(self.subscribers.bus, max_subscriptions=MOST_SUBSCRIPTIONS)
         self._threads = anyio.CapacityLimiter(_CALLS)
         self._runner = runner or self._in_thread
@@ -109,7 +110,7 @@ class Protocol:
         return types.ListToolsResult(tools=[_described(tool, self.access) for tool in self._tools.values()])
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        tool = self._tools.get(params.name)
+        tool = self._tools.get(params.name) or self._former.get(params.name)
         if tool is None:
             similar = difflib.get_close_matches(params.name.lower(), self._tools, 1)
             hint = [f"Did you mean {similar[0]}?"] if similar else []

@@ -1,4 +1,4 @@
-"""Our own tools that read the records: recall, context, get, list, stats.
+"""Our own tools that read the records: recall, context, get, find, stats.
 
 Results are small by default: a budget of tokens limits them, and a cursor continues where one ended.
 """
@@ -86,7 +86,7 @@ def _hit(hit: Hit, validity: Validity) -> dict[str, Any]:
 
 def _recall(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     start, state = page_of(arguments)
-    k = arguments.get("k", 5)
+    k = arguments.get("k", 10)
     hits = valid_hits(
         call.memory,
         arguments["question"],
@@ -133,7 +133,7 @@ def _context(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
 def _get(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     record = call.memory.get(arguments["id"])
     if record is None:
-        raise ToolError(f"There is no record {arguments['id']!r}: recall or list return the ids of those that exist")
+        raise ToolError(f"There is no record {arguments['id']!r}: recall or find return the ids of those that exist")
     data = {**record.to_json(), "hash": record.hash}
     whole = record.content if isinstance(record.content, str) else f"[{record.media_type}]"
     data = {**{key: value for key, value in data.items() if key != "data"}, "content": whole}
@@ -151,7 +151,7 @@ def _get(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     return ToolResult({"record": item}, notes=tuple(notes))
 
 
-def _list(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
+def _find(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     where, order, after = arguments.get("where"), arguments.get("order", "newest"), arguments.get("cursor")
     memory = call.memory
     limit = arguments.get("limit", 20)
@@ -181,7 +181,7 @@ TOOLS = (
         ),
         inputs={
             "question": string("The question, in natural language"),
-            "k": integer("Maximum number of hits. Default: 5", minimum=1, maximum=100),
+            "k": integer("Maximum number of hits. Default: 10", minimum=1, maximum=100),
             **OWNERS,
             "where": _WHERE,
             "min_confidence": number(
@@ -244,8 +244,9 @@ TOOLS = (
         reads=True,
     ),
     McpTool(
-        name="list",
-        title="List",
+        name="find",
+        title="Find",
+        former_name="list",
         description="List records, newest first, optionally those that match a filter. For a question, use recall.",
         inputs={
             "where": _WHERE,
@@ -256,7 +257,7 @@ TOOLS = (
             "cursor": PAGE,
         },
         outputs=result({"cursor": CURSOR}, records=array(_ITEM)),
-        run=_list,
+        run=_find,
         reads=True,
     ),
     McpTool(

@@ -59,7 +59,7 @@ class Access(ServedMemory):
 _MOST_PROBLEMS = 20
 #: Code of an error -> what a model can do.
 _HINTS = {
-    "unknown_record": "recall and list return the ids of the records that there are.",
+    "unknown_record": "recall and find return the ids of the records that there are.",
     "invalid_filter": (
         "Examples: user=ana and not tag=old; kind=user_fact or kind=task; importance>=0.5; content~Rome; "
         "time>=2026-05-01 and time<2026-06-01"
@@ -133,6 +133,7 @@ class McpTool(Tool[ToolCall, ToolResult]):
         idempotent: Whether calling it again changes nothing more.
         graph: Whether it belongs to the knowledge graph, so that what it writes changes the resource.
         whole: Whether it concerns the whole namespace, so that it is not offered where the server fixes the user.
+        former_name: The name that it had before, by which it can still be called; "" if it had none.
     """
 
     title: str
@@ -141,6 +142,7 @@ class McpTool(Tool[ToolCall, ToolResult]):
     idempotent: bool = True
     graph: bool = False
     whole: bool = False
+    former_name: str = ""
 
     def offered_schema(self, access: Access) -> Schema:
         """Return the schema of the arguments. It lacks "user" if the server fixes the user."""

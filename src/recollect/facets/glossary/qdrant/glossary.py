@@ -110,7 +110,7 @@ class QdrantGlossary:
         found = self._points.get(checked_id(key, agent_id))
         return None if found is None else _listed(found)
 
-    def recall(self, query: str, agent_id: str, top_k: int = 5, score_threshold: float | None = None) -> list[Recalled]:
+    def recall(self, question: str, agent_id: str, k: int = 10, score_threshold: float | None = None) -> list[Recalled]:
         """Return the terms that answer a question, best first, ties by key.
 
         The server scores by BM25 with the IDF among the terms of this agent, but a length is compared with 16 tokens
@@ -119,20 +119,20 @@ class QdrantGlossary:
         below 3.0, as there.
 
         Args:
-            query: The question.
+            question: The question.
             agent_id: The agent.
-            top_k: Maximum number of terms, 1 or more.
+            k: Maximum number of terms, 1 or more.
             score_threshold: The least score, inclusive.
 
         Cost:
             Two or three requests; for a long question one more for each 60 words.
         """
-        RecallTerms(agent=agent_id, question=query, limit=top_k, minimum=score_threshold)  # checks the arguments
-        asked = counts(self._tokenize(query))
-        found = self._ranked(agent_id, asked, top_k)
+        RecallTerms(agent=agent_id, question=question, limit=k, minimum=score_threshold)  # checks the arguments
+        asked = counts(self._tokenize(question))
+        found = self._ranked(agent_id, asked, k)
         best = max((each.score for each in found), default=0.0)
         scored = {each.id: (each.score, record_of(each.payload, each.id)) for each in found}
-        said, names = beginnings(query)
+        said, names = beginnings(question)
         exact = {}
         for each in self._points.named(agent_id, names):
             record = record_of(each.payload, each.id)
@@ -146,14 +146,14 @@ class QdrantGlossary:
             for score, record in scored.values()
             if score > 0 and (score_threshold is None or score >= score_threshold)
         ]
-        return sorted(terms, key=lambda term: (-term["score"], term["key"], term["entry_id"]))[:top_k]
+        return sorted(terms, key=lambda term: (-term["score"], term["key"], term["entry_id"]))[:k]
 
-    def _ranked(self, agent_id: str, asked: dict[int, int], top_k: int) -> list[FoundPoint]:
+    def _ranked(self, agent_id: str, asked: dict[int, int], k: int) -> list[FoundPoint]:
         """Return the best terms by their words, and all that equal the last of them."""
-        limit = top_k + _BEYOND
+        limit = k + _BEYOND
         while True:
             found = self._points.search(agent_id, asked, limit) if asked else []
-            if len(found) < limit or found[-1].score < found[top_k - 1].score:
+            if len(found) < limit or found[-1].score < found[k - 1].score:
                 return found
             limit *= 2
 
