@@ -446,7 +446,7 @@ class QuotaError(RecollectError):
         namespace: The namespace.
         what: "records" or "bytes".
         limit: The quota; None within a scope that shares the quota with others.
-        held: The amount that the write would have led to; None within such a scope.
+        used: The amount that the write would have led to; None within such a scope.
         when_full: The policy of the quota (`Memory.set_quota`).
         owner: Whose quota it is if each user, agent or conversation has its own, such as "user 'ana'"; otherwise "".
     """
@@ -454,9 +454,9 @@ class QuotaError(RecollectError):
     code = "quota"
 
     def __init__(
-        self, namespace: str, what: str, limit: int | None, held: int | None, when_full: str, owner: str = ""
+        self, namespace: str, what: str, limit: int | None, used: int | None, when_full: str, owner: str = ""
     ) -> None:
-        super().__init__(namespace, what, limit, held, when_full, owner)
+        super().__init__(namespace, what, limit, used, when_full, owner)
 
     def __str__(self) -> str:
         if self.args[2] is None:

@@ -131,7 +131,7 @@ def test_many_at_once_keep_their_order_and_their_failures(memory: Memory) -> Non
             ExecuteBatch(operations=(fact("Ana likes milk"), fact(ECHOES[1]), fact("Ana likes juice")))
         )
     assert [outcome.status for outcome in report.results] == ["created", "echo", "created"]
-    assert [each.place for each in report.failed] == [2]
+    assert [each.index for each in report.failed] == [2]
     assert [outcome.status for outcome in outcomes] == ["created", "echo", "created"]
 
 

@@ -221,7 +221,7 @@ def seen(call: Callable[[], Any]) -> Any:
 
 def comparable(result: Any) -> Any:
     if isinstance(result, Report):
-        return result.results, [(each.place, type(each.reason), each.reason.args) for each in result.failed]
+        return result.results, [(each.index, type(each.reason), each.reason.args) for each in result.failed]
     if isinstance(result, Export):
         with result:
             return result.root, result.count, list(result.records)
@@ -571,7 +571,7 @@ class TestThroughBytes:
                 call()
         assert [record.id for record in memory.find()] == ["a"]
         report = memory.remember_all(["one", {"content": "two", "metadata": {"k": object()}}, " ", "three"])
-        assert (len(report.results), [failed.place for failed in report.failed]) == (2, [1, 2])
+        assert (len(report.results), [failed.index for failed in report.failed]) == (2, [1, 2])
 
 
 def test_the_awaited_calls_of_a_batch_and_a_memory_are_those_of_the_memory(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_reports_list_the_refused_items_and_the_others_are_stored(refusing: Memo
     for report in (all_of_them, added):
         assert report.count("created") == 2
         (failed,) = report.failed
-        assert (failed.place, failed.reason.args) == (1, ("redaction", VERDICT.reason, "secret"))
+        assert (failed.index, failed.reason.args) == (1, ("redaction", VERDICT.reason, "secret"))
     assert refusing.execute(RememberAll(items=(Remember(content=SECRET),))).failed[0].reason.code == "rejected"
 
 

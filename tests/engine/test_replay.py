@@ -105,7 +105,7 @@ def turns(conversation: str, texts: list[str], ttl: int | None) -> list[dict[str
 
 def shown(report: recollect.Report) -> Any:
     results = [(each.status, each.record and each.record.id, each.differing) for each in report.results]
-    return results, [(each.place, each.reason.code) for each in report.failed]
+    return results, [(each.index, each.reason.code) for each in report.failed]
 
 
 CONVERSATIONS = st.sampled_from(["c", "d"])

@@ -84,7 +84,7 @@ def test_commits_come_back_equal_also_those_of_a_scope(held: list[Record], user:
 
 def parts(failed: Failed) -> tuple[Any, ...]:
     """What a failure is made of. (Errors are never equal.)"""
-    return failed.item, failed.place, type(failed.reason), failed.reason.args
+    return failed.item, failed.index, type(failed.reason), failed.reason.args
 
 
 def _fields(record: Record) -> dict[str, Any]:

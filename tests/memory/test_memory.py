@@ -705,7 +705,7 @@ class TestReadingAndWriting:
             user_fact("good", user="u"),
         ]
         report = memory.remember_all(items)
-        assert [failed.place for failed in report.failed] == [1, 2, 3, 4]
+        assert [failed.index for failed in report.failed] == [1, 2, 3, 4]
         assert [failed.item for failed in report.failed] == items[1:5]
         assert all(isinstance(failed.reason, RecollectError) for failed in report.failed)
         assert [outcome.status for outcome in report.results] == ["created", "created"]
@@ -778,7 +778,7 @@ class TestBatches:
         taken = {"content": "x", "id": "t", "if_exists": "error"}
         with memory.batch() as batch:
             report = batch.remember_all(["first", taken, "third"])
-            assert ([each.place for each in report.failed], len(report.results)) == ([1], 2)
+            assert ([each.index for each in report.failed], len(report.results)) == ([1], 2)
         assert memory.count() == 3
         with pytest.raises(RecordExistsError), memory.batch() as batch:
             with pytest.raises(RecordExistsError):

@@ -201,7 +201,7 @@ def test_messages_that_cannot_be_read_are_reported_and_the_others_stored(memory:
     with pytest.warns(RecollectWarning, match=r"item 1 and 3 more could not be stored: messages\[1\] .* is missing"):
         report = memory.add_messages(messages, conversation="c")
     assert contents(memory) == ["one", "two"]
-    assert [(each.place, each.item) for each in report.failed] == [(n, messages[n]) for n in (1, 2, 3, 4)]
+    assert [(each.index, each.item) for each in report.failed] == [(n, messages[n]) for n in (1, 2, 3, 4)]
     assert all(isinstance(each.reason, InvalidArgumentError) for each in report.failed)
 
 
@@ -221,7 +221,7 @@ def test_a_message_over_the_limits_fails_with_its_own_index() -> None:
             report = memory.add_messages(
                 [user("a"), {"role": "system", "content": "b"}, user("c" * 11)], conversation="c"
             )
-        assert [each.place for each in report.failed] == [2]
+        assert [each.index for each in report.failed] == [2]
         assert contents(memory) == ["a", "b"]
 
 
@@ -569,7 +569,7 @@ def test_a_message_is_no_item_of_remember_all(memory: Memory) -> None:
     report = memory.remember_all(
         [user("hi"), {**user("x"), "kind": "conversation"}, {**user("y"), "conversation": "c"}]
     )
-    assert [each.place for each in report.failed] == [0]
+    assert [each.index for each in report.failed] == [0]
     assert "pass messages to add_messages" in str(report.failed[0].reason)
     assert [each.record.kind for each in report.results if each.record] == ["conversation"] * 2
 
@@ -657,7 +657,7 @@ class Moment(datetime):
 def test_odd_values_fail_their_own_message_only(message: Any, memory: Memory) -> None:
     with pytest.warns(RecollectWarning):
         report = memory.add_messages([user("one"), message, user("two")], conversation="c")
-    assert [each.place for each in report.failed] == [1]
+    assert [each.index for each in report.failed] == [1]
     assert contents(memory) == ["one", "two"]
 
 

@@ -54,7 +54,7 @@ class TestMessages:
         with pytest.warns(RecollectWarning, match="item 1") as caught:
             report = memory.add_messages([TURN, {"role": "user"}], conversation="c")
         assert caught[0].filename == __file__
-        assert [each.place for each in report.failed] == [1]
+        assert [each.index for each in report.failed] == [1]
         assert memory.count() == 1
 
 

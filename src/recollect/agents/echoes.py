@@ -207,8 +207,8 @@ def _guarded(operation: Operation, scope: Scope, guard: EchoGuard, execute: Any)
             return execute(operation)
         others = [at for at in range(len(operation.items)) if at not in echoes]
         report: Report = execute(replace(operation, items=tuple(operation.items[at] for at in others)))
-        failed = [Failed(each.item, others[each.place], each.reason) for each in report.failed]
-        places = [at for at in others if at not in {each.place for each in failed}]
+        failed = [Failed(each.item, others[each.index], each.reason) for each in report.failed]
+        places = [at for at in others if at not in {each.index for each in failed}]
         results = {**dict(zip(places, report.results, strict=True)), **echoes}
         return Report(tuple(results[at] for at in sorted(results)), tuple(failed))
     if isinstance(operation, ExecuteBatch):

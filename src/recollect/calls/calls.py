@@ -641,7 +641,7 @@ def kept_or_stored(outcome: Outcome) -> Record:
 def warned(report: Report) -> Report:
     """Return a report; issue a RecollectWarning if items failed."""
     if report.failed:
-        place, reason = report.failed[0].place, report.failed[0].reason
+        place, reason = report.failed[0].index, report.failed[0].reason
         more = f" and {len(report.failed) - 1} more" if len(report.failed) > 1 else ""
         warnings.warn(
             f"item {place}{more} could not be stored: {reason} (all are in report.failed)",
@@ -670,9 +670,9 @@ def store_all(calls: Calls, items: Iterable[Item], on_error: OnError = "report")
             positions.append(position)
     report: Report = calls.execute(RememberAll(items=tuple(operations), on_error=on_error))
     failed.extend(
-        Failed(all_items[positions[each.place]], positions[each.place], each.reason) for each in report.failed
+        Failed(all_items[positions[each.index]], positions[each.index], each.reason) for each in report.failed
     )
-    return Report(report.results, tuple(sorted(failed, key=lambda each: each.place)))
+    return Report(report.results, tuple(sorted(failed, key=lambda each: each.index)))
 
 
 def remember_operation(item: object) -> Remember:

@@ -48,9 +48,9 @@ class MessageList:
 
     def report(self, stored: Report) -> Report:
         """Return the report of the operation, in which failures name the messages that were passed."""
-        places = [self._indexes[each.place] for each in stored.failed]
+        places = [self._indexes[each.index] for each in stored.failed]
         failed = [Failed(self._messages[at], at, each.reason) for at, each in zip(places, stored.failed, strict=True)]
-        return replace(stored, failed=tuple(sorted([*self.failed, *failed], key=lambda each: each.place)))
+        return replace(stored, failed=tuple(sorted([*self.failed, *failed], key=lambda each: each.index)))
 
 
 def _rereadable(fields: Mapping[str, Any]) -> dict[str, Any]:

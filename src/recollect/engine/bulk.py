@@ -98,7 +98,7 @@ class _Items:
         if error is not None:
             items = self._operation.items
             self._failed.extend(Failed(items[index], index, error) for index, _ in self._drafts[self._start :])
-        return Report(tuple(self._results), tuple(sorted(self._failed, key=lambda item: item.place)))
+        return Report(tuple(self._results), tuple(sorted(self._failed, key=lambda item: item.index)))
 
 
 class _Turns:

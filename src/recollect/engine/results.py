@@ -129,22 +129,23 @@ class Outcome(JsonForm, what="an outcome"):
         return out
 
 
-class Failed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Failed:
     """An item that was not stored.
 
     Attributes:
         item: The item as it was passed.
-        place: Its index among the items, from 0.
+        index: Its index among the items, from 0.
         reason: The error.
     """
 
     item: Any
-    place: int
+    index: int
     reason: RecollectError
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form. An item that has none is described by its `repr`."""
-        return {"place": self.place, **self.reason.to_json(), "item": _item_json(self.item)}
+        return {"place": self.index, **self.reason.to_json(), "item": _item_json(self.item)}
 
     @classmethod
     @json_form("a failed item")
@@ -173,7 +174,7 @@ class Report:
         parts += [f"{len(self.failed)} failed"] if self.failed else []
 
         def row(each: Failed) -> tuple[str, ...]:
-            return str(each.place), line(str(each.reason), 100), line(shown(each.item, 40))
+            return str(each.index), line(str(each.reason), 100), line(shown(each.item, 40))
 
         return table(f"Report {', '.join(parts) or 'empty'}", ("item", "reason", "value"), self.failed, row)
 

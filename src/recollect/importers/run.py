@@ -401,7 +401,7 @@ def _store(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectErr
 
     fields = [{**item.fields, "standing": False} for item in items]  # nobody wishes that here and now
     report = store_all(memory, fields)
-    failed = {each.place: each.reason for each in report.failed}
+    failed = {each.index: each.reason for each in report.failed}
     for reason in failed.values():
         if isinstance(reason, StoreError):
             raise reason

@@ -13,6 +13,7 @@ An answer is `{"ok": true, "result": ...}`, with `"more"` if it is a part of the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from recollect.engine.results import Failed, Report, result_from_json, result_to_json
@@ -167,5 +168,5 @@ def send_all(operation: Operation, send: Callable[[Operation], Any]) -> Any:
         except RecollectError as error:
             failed.append(Failed(item, index, error))
     report = send(RememberAll(items=tuple(operation.items[index] for index in indexes)) if failed else operation)
-    failed.extend(each._replace(place=indexes[each.place]) for each in report.failed)
-    return Report(report.results, tuple(sorted(failed, key=lambda each: each.place)))
+    failed.extend(replace(each, index=indexes[each.index]) for each in report.failed)
+    return Report(report.results, tuple(sorted(failed, key=lambda each: each.index)))

@@ -190,7 +190,7 @@ class Writing:
                     self.failure = error  # some items are staged already, so the whole batch must fail
                     raise
                 failed.append(Failed(operation.items[index], index, error))
-        return Report(tuple(results), tuple(sorted(failed, key=lambda each: each.place)))
+        return Report(tuple(results), tuple(sorted(failed, key=lambda each: each.index)))
 
     def add_messages(self, operation: AddMessages) -> Report:
         """Store the turns that are not stored yet."""

@@ -165,7 +165,7 @@ async def import_records(exchange: Exchange) -> Response:
         report = memory.remember_all(records)
         for name in ("created", "updated", "unchanged"):
             counts[name] += report.count(name)
-        refused += ((numbers[each.place], each.reason) for each in report.failed)
+        refused += ((numbers[each.index], each.reason) for each in report.failed)
         counts["refused"] += len(refused)
         listed = sorted(refused, key=lambda each: each[0])[: _LISTED - len(failed)]
         failed.extend({"line": number, **error.to_json()} for number, error in listed)

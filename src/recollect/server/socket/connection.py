@@ -200,10 +200,10 @@ class Connection(asyncio.Protocol):
     def _take(self, line: bytes | None) -> None:
         """Queue a line, or an error in place of one that is too long, or for which there is no room."""
         door = self._door
-        held = door.long_bytes - self._counted + self._long_bytes  # without the unfinished line, which this one was
+        waiting = door.long_bytes - self._counted + self._long_bytes  # without the unfinished line, which this one was
         if line is None and not self._crowded:
             self._waiting.append(ProtocolError(f"the line is longer than {door.line_bytes} bytes, and was skipped"))
-        elif line is None or (len(line) > _SHORT and held + len(line) > _LONG_BYTES):
+        elif line is None or (len(line) > _SHORT and waiting + len(line) > _LONG_BYTES):
             self._waiting.append(ServerBusyError("it has too many long lines in memory, and skipped this one", 1.0))
         else:
             self._waiting.append(line)
