@@ -28,9 +28,8 @@ import recollect
 from recollect.evaluation import datasets
 from recollect.evaluation.answerability import renamed
 from recollect.evaluation.datasets import EvaluationQuestion
-from recollect.evaluation.metrics import auroc
 from recollect.evaluation.retrievers import text_of
-from recollect.evaluation.run import answerable
+from recollect.evaluation.run import answerable, auroc
 from recollect.facets.sdr.index.texts import SdrTexts
 from recollect.records.record import Record
 

@@ -22,8 +22,7 @@ from recollect.compat.nest import (
     SemanticMemory,
     VectorMemory,
 )
-from recollect.compat.nest.hashing import HashedTrigrams
-from recollect.compat.nest.plugins import MissedValuesError
+from recollect.compat.nest.plugins import HashedTrigrams, MissedValuesError
 from recollect.text.fnv import fnv1a
 
 PLUGINS: list[Callable[[], Any]] = [Blackboard, SemanticMemory, RecollectMemory]

@@ -21,8 +21,7 @@ from recollect.evaluation import datasets
 from recollect.evaluation.answerability import answerability, reliability, renamed
 from recollect.evaluation.contexts import content_words, coverage, covered
 from recollect.evaluation.datasets import EvaluationQuestion
-from recollect.evaluation.metrics import auroc, means, measured, paired_difference
-from recollect.evaluation.run import differing, evaluate, mistyped
+from recollect.evaluation.run import auroc, differing, evaluate, means, measured, mistyped, paired_difference
 from recollect.memory.context.filling import Filling
 from recollect.records.record import Record
 

@@ -362,7 +362,7 @@ class TestLimits:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patient: bool
     ) -> None:
         if not patient:
-            monkeypatch.setattr("recollect.server.unread.READ_S", 0.05)
+            monkeypatch.setattr("recollect.server.lines.READ_S", 0.05)
         with served(tmp_path, most_running=1) as server:
             server.memory().remember_all([{"content": f"{'a long fact ' * 4000}{number}"} for number in range(300)])
             with closing(http.client.HTTPConnection(server.address.removeprefix("http://"))) as slow:

@@ -14,7 +14,7 @@ import pytest
 from recollect import Memory
 from recollect.errors import ImportFormatError, InvalidArgumentError, MissingExtraError
 from recollect.importers import IMPORTERS, ImportReport
-from recollect.importers.watching import _changes, watch
+from recollect.importers.run import _changes, watch
 
 Write = Callable[[str, Any], Path]
 MARKDOWN = IMPORTERS["markdown"]

@@ -17,8 +17,8 @@ from recollect import filters as f
 from recollect import operations as op
 from recollect.errors import AnswerTooLargeError, InvalidOperationError, ResultChangedError, ServerBusyError
 from recollect.operations.base import REGISTRY
-from recollect.server import unread as unread_module
-from recollect.server.unread import MOST_EACH, SMALL, Unread
+from recollect.server import lines as unread_module
+from recollect.server.lines import MOST_EACH, SMALL, Unread
 from recollect.wire import READ, Desk, Grant, Place, Request, answers, decode
 from recollect.wire.client.pages import read_whole
 

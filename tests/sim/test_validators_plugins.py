@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from recollect.compat.nest import Blackboard, SemanticMemory
-from recollect.compat.nest.hashing import HashedTrigrams
+from recollect.compat.nest.plugins import HashedTrigrams
 from recollect.keyed import Shelf
 from recollect.sim.validators import Validation, validate_events, validate_trace
 

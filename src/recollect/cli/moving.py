@@ -20,10 +20,10 @@ from recollect.cli.app import USER_VARIABLE, Settings, app, at_option, common, p
 from recollect.cli.files import write_file
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.evaluation import DATASET_IMPORTERS
-from recollect.importers import IMPORTERS, ImportReport, watching
+from recollect.importers import IMPORTERS, ImportReport
 from recollect.importers.jsonl import is_export, write_jsonl
 from recollect.importers.knowledge_graph import write_graph
-from recollect.importers.run import Source, import_source
+from recollect.importers.run import Source, import_source, library
 from recollect.memory import Memory
 
 #: The importers by the name of their format.
@@ -138,11 +138,11 @@ def import_(
         if watch:
             if len(paths) > 1 or copied is not None:
                 raise InvalidArgumentError("paths", len(paths), "were passed, and --watch takes one folder")
-            watching.library()
+            library()
         paths = (first, *(path for path in dict.fromkeys(paths) if path != first))
         memory = stack.enter_context(settings.open(create=True))
         if watch:
-            changes = watching.watch(memory, importer, first, zone=zone, defaults=given, **options)
+            changes = watch_path(memory, importer, first, zone=zone, defaults=given, **options)
             _watch(settings, changes, first)
             return
         for path in paths:

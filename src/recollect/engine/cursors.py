@@ -26,7 +26,7 @@ import re
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError, ScopeError
 from recollect.ledger.commits import Branch
-from recollect.stores.ordering import SortKey
+from recollect.stores.values import SortKey
 
 _ROUNDS = 4
 _HALF, _SALT = 8, 4

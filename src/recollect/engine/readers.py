@@ -30,7 +30,7 @@ from recollect.operations import Count, Find, Grep, Pin, Prove, Receipt
 from recollect.records.codec import datetime_of
 from recollect.records.record import Record
 from recollect.stores.base import View
-from recollect.stores.ordering import in_order
+from recollect.stores.values import in_order
 
 T = TypeVar("T")
 #: Number of texts that are embedded at a time while a read waits for them.

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from recollect.evaluation.datasets import DataSet, EvaluationQuestion
-from recollect.evaluation.metrics import auroc
 from recollect.evaluation.retrievers import Recollect
-from recollect.evaluation.run import answerable
+from recollect.evaluation.run import answerable, auroc
 from recollect.memory import Memory
 
 #: The confidence below which an answer is doubtful.

@@ -26,8 +26,8 @@ from recollect.errors import (
 )
 from recollect.operations.base import READ, REGISTRY
 from recollect.server.limits import BATCH_S, CALL_S, EXPORT_S, TURN_S
+from recollect.server.lines import Unread
 from recollect.server.threads import FairThreads, Waiting
-from recollect.server.unread import Unread
 from recollect.wire import ClientBatch, Desk, Grant, Place, Request
 
 T = TypeVar("T")

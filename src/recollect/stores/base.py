@@ -19,8 +19,17 @@ from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
 from recollect.ledger.merkle import Live, Root
 from recollect.records.record import Record
 from recollect.stores.derived.files import DerivedFiles
-from recollect.stores.ordering import SortKey
-from recollect.stores.values import Backup, Capabilities, CheckReport, Resolved, Tally, Trimmed, Untrimmed, Version
+from recollect.stores.values import (
+    Backup,
+    Capabilities,
+    CheckReport,
+    Resolved,
+    SortKey,
+    Tally,
+    Trimmed,
+    Untrimmed,
+    Version,
+)
 
 #: Optional fields of a record for which stores have no column: only its payload has them.
 FIELDS_WITHOUT_COLUMN = ("pinned", "valid_from", "valid_to", *LINK_FIELDS)

@@ -24,9 +24,23 @@ from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root, redacted_id
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.derived.files import DerivedFiles
-from recollect.stores.ordering import SortKey, check_seq, expired, in_order, net, tally_of
 from recollect.stores.roots import disagreements
-from recollect.stores.values import Backup, Capabilities, CheckReport, Resolved, Tally, Trimmed, Untrimmed, Version
+from recollect.stores.values import (
+    Backup,
+    Capabilities,
+    CheckReport,
+    Resolved,
+    SortKey,
+    Tally,
+    Trimmed,
+    Untrimmed,
+    Version,
+    check_seq,
+    expired,
+    in_order,
+    net,
+    tally_of,
+)
 from recollect.stores.write_queue import Ticket, WriteQueue
 
 

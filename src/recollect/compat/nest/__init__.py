@@ -9,9 +9,9 @@
 A scenario of NEST finds them by name: `memory: semantic`, `memory: recollect` or `memory: recollect-blackboard`.
 """
 
-from recollect.compat.nest.hashing import HashedTrigrams
 from recollect.compat.nest.plugins import (
     Blackboard,
+    HashedTrigrams,
     MemoryPlugin,
     PluginRegistry,
     RecallHit,

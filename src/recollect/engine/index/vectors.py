@@ -36,7 +36,7 @@ from recollect.models.embedding.base import Embedder, Floats, Floors, Supplied, 
 from recollect.records.record import Record
 from recollect.stores.base import ReadView, Store, View
 from recollect.stores.derived.vectors import VectorFile, VectorModel
-from recollect.stores.ordering import expired
+from recollect.stores.values import expired
 
 #: (number of records processed so far, total)
 Progress = Callable[[int, int], object]

@@ -13,8 +13,8 @@ from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import update
 from recollect.records.record import Record
 from recollect.stores.base import Store, View
-from recollect.stores.ordering import in_order
 from recollect.stores.roots import Overlay
+from recollect.stores.values import in_order
 
 
 def export(branch: Branch, scope: Scope, store: Store, reads_at: Callable[[View, Branch], int]) -> Export:

@@ -15,7 +15,7 @@ from recollect.operations import Grep
 from recollect.records.record import Record
 from recollect.stores.base import Store, View
 from recollect.stores.derived.fulltext import FullText, Updates
-from recollect.stores.ordering import expired, in_order
+from recollect.stores.values import expired, in_order
 
 
 def grep(

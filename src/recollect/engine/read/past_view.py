@@ -24,8 +24,7 @@ from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Commit, Head, Stored
 from recollect.records.record import Record
 from recollect.stores.base import View
-from recollect.stores.ordering import SortKey, in_order, sort_key, tally_of
-from recollect.stores.values import Tally
+from recollect.stores.values import SortKey, Tally, in_order, sort_key, tally_of
 
 #: Number of records that are loaded at first if there is no limit.
 _PAGE = 1000

@@ -55,7 +55,7 @@ from recollect.records.codec import datetime_of, microseconds
 from recollect.records.frozen import altered
 from recollect.records.record import Record, in_zone
 from recollect.stores.base import ReadView, Store
-from recollect.stores.ordering import expired, in_order, sort_key
+from recollect.stores.values import expired, in_order, sort_key
 from recollect.stores.write_queue import repeated
 
 #: The earliest end of a record that was never valid: every time zone can express it.

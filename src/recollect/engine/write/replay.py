@@ -26,7 +26,7 @@ from recollect.records.factories import OTHER_BRANCH, SUMMARY, is_summary
 from recollect.records.identity import fact_key, text_key
 from recollect.records.record import Record
 from recollect.stores.base import Transaction, View
-from recollect.stores.ordering import expired
+from recollect.stores.values import expired
 
 #: Memory limit of the cached turns, and the approximate memory of one in addition to its encoded and decoded bytes.
 _CACHED_BYTES, _TURN_BYTES = 2**25, 1200

@@ -40,8 +40,7 @@ from recollect.records.codec import encode_json, microseconds
 from recollect.records.identity import derived_ids, numbered_ids, same_fact, same_text
 from recollect.records.record import FIELD_NAMES, Record, located_fields
 from recollect.stores.base import Transaction
-from recollect.stores.ordering import expired
-from recollect.stores.values import Resolved
+from recollect.stores.values import Resolved, expired
 
 #: Maximum number of expired records that a commit removes, so that no commit takes long.
 SWEPT = 1000

@@ -27,11 +27,11 @@ from recollect.errors import InvalidArgumentError, ProtocolError, RecollectError
 from recollect.server.addresses import SAFE_HEADERS
 from recollect.server.http.batches import undo_all
 from recollect.server.http.exchange import KEY_HEADER, SLASH, VERSION_HEADER, CheckedHandler, Exchange, Site
+from recollect.server.http.guard import problem
 from recollect.server.http.openapi import description
-from recollect.server.http.problems import problem
 from recollect.server.http.routes import ROUTES
+from recollect.server.lines import SlowReader
 from recollect.server.metrics import CONTENT_TYPE, Metrics
-from recollect.server.unread import SlowReader
 from recollect.wire import READ, Grant
 
 if TYPE_CHECKING:

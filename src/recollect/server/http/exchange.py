@@ -19,8 +19,7 @@ from starlette.types import Receive, Scope, Send
 from recollect import Memory
 from recollect.errors import CommitInDoubtError, DeadlineError, ProtocolError, RecollectError, UnknownArgumentError
 from recollect.server.calls import LONG, ClientCalls, internal_error, reads
-from recollect.server.http.guard import Guard
-from recollect.server.http.problems import problem
+from recollect.server.http.guard import Guard, problem
 from recollect.server.limits import CALL_S
 from recollect.server.waits import Waits
 from recollect.wire import PROTOCOL, ClientBatch, Grant, Place, Right, decode, encode, read_place

@@ -27,10 +27,9 @@ from recollect.errors import (
 from recollect.policies import Level
 from recollect.server.calls import ClientCalls, internal_error, reads
 from recollect.server.limits import BODY_BYTES
-from recollect.server.lines import ExportPages, LineSplitter
+from recollect.server.lines import ExportPages, LineSplitter, SlowReader
 from recollect.server.socket.actions import ACTIONS, PONG, act, read_action
 from recollect.server.socket.listening import has_hung_up
-from recollect.server.unread import SlowReader
 from recollect.server.waits import Waits
 from recollect.wire import (
     READ,

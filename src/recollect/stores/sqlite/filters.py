@@ -20,7 +20,7 @@ from recollect.filters.bounds import BoundsOf
 from recollect.filters.tree import AllOf, AnyOf, Filter, Has, ImportanceAtLeast, Is, Not, Time
 from recollect.records.codec import microseconds
 from recollect.stores.base import FIELDS_WITHOUT_COLUMN
-from recollect.stores.ordering import NO_IMPORTANCE, NO_POSITION, NO_TIME, SortKey
+from recollect.stores.values import NO_IMPORTANCE, NO_POSITION, NO_TIME, SortKey
 
 #: Maximum number of values in one statement. A conjunction of n conditions has depth n, and each of the at most
 #: MAX_DEPTH levels of a filter adds up to three; SQLite's limits are a depth of 1,000 and 32,766 values.

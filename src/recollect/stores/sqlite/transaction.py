@@ -20,11 +20,10 @@ from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
 from recollect.ledger.merkle import PUBLIC_KEY, Root, redacted_id
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
-from recollect.stores.ordering import check_seq, expired
 from recollect.stores.sqlite.schema import COPIED, SETTING, encode_pages
 from recollect.stores.sqlite.view import BRANCH, Numbers, SqliteView, implicit_parents
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours
-from recollect.stores.values import Resolved, Trimmed
+from recollect.stores.values import Resolved, Trimmed, check_seq, expired
 
 #: Maximum number of staged bytes, so that memory is bounded and a full disk is noticed early.
 _STAGED_BYTES = 2**16

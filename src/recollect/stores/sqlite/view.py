@@ -19,12 +19,11 @@ from recollect.filters.tree import EVERYTHING, Everything, Filter
 from recollect.ledger.commits import Branch, Change, Commit, Head, Snapshot, Stored
 from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root, version_hash
 from recollect.records.record import Record
-from recollect.stores.ordering import SortKey, net, tally_of
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.filters import TRUE, Sql, bounds, rest
 from recollect.stores.sqlite.schema import decode_pages
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours
-from recollect.stores.values import Resolved, Tally, Trimmed, Untrimmed, Version
+from recollect.stores.values import Resolved, SortKey, Tally, Trimmed, Untrimmed, Version, net, tally_of
 
 _ORDER_BY = {
     "newest": "h.time DESC, h.position DESC, h.id",

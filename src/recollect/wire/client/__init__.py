@@ -1,5 +1,5 @@
 """The client of a server: `recollect.connect` gives the same `Memory`, whose operations a server executes."""
 
-from recollect.wire.client.connecting import connect
+from recollect.wire.client.executor import connect
 
 __all__ = ["connect"]
