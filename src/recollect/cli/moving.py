@@ -24,6 +24,7 @@ from recollect.importers import IMPORTERS, ImportReport
 from recollect.importers.jsonl import is_export, write_jsonl
 from recollect.importers.knowledge_graph import write_graph
 from recollect.importers.run import Source, import_source, library
+from recollect.importers.run import watch as watch_path
 from recollect.memory import Memory
 
 #: The importers by the name of their format.

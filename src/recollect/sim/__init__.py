@@ -9,10 +9,11 @@ with keys, sizes, scores and times, and never with a value; validators judge it.
 """
 
 from recollect.sim.agents import Agent, AgentContext
+from recollect.sim.recording import RecordedModel, Recorder
 from recollect.sim.run import RunResult, run, run_async
 from recollect.sim.scenario import Scenario, scenario_names
 from recollect.sim.tasks import Seat
-from recollect.sim.trace import RecordedModel, Recorder, read_trace
+from recollect.sim.trace import read_trace
 
 __all__ = [
     "Agent",
