@@ -22,7 +22,7 @@ from recollect.cli import render
 from recollect.cli.app import app
 from recollect.cli.benching import questions_of
 from recollect.cli.demo import SHOWN
-from recollect.cli.doctor import examine
+from recollect.cli.diagnosing import examine
 from recollect.importers import write_jsonl
 from recollect.memory.opening import open as open_memory
 

@@ -21,7 +21,7 @@ import pytest
 
 import recollect
 from recollect import Memory, filters
-from recollect.cli.doctor import examine
+from recollect.cli.diagnosing import examine
 from recollect.errors import (
     ClosedError,
     EmbedderError,

@@ -12,7 +12,7 @@ import pytest
 from tests import fresh
 
 import recollect
-from recollect.cli.doctor import examine
+from recollect.cli.diagnosing import examine
 from recollect.facets.sdr.index import types as sdr_types
 from recollect.indexes import fixed_point, parameters
 from recollect.indexes.documents import columns
@@ -29,7 +29,7 @@ import logging, os, sys
 {before}
 logging.basicConfig(stream=sys.stdout, format="%(message)s")
 import recollect
-from recollect.cli.doctor import examine
+from recollect.cli.diagnosing import examine
 memory = recollect.open(":memory:")
 memory.remember("The boat lies in the harbour")
 print(*{{memory.recall("boat").plan.kernels for _ in range(3)}})

@@ -24,7 +24,7 @@ from recollect.cli import main
 from recollect.errors import InvalidArgumentError
 from recollect.importers import import_path, write_graph
 from recollect.server.addresses import SAFE_HEADERS, address_of, is_loopback
-from recollect.server.mcp.first_start import import_graph
+from recollect.server.mcp.guidance import import_graph
 from recollect.server.mcp.reference import RESOURCE
 from recollect.server.mcp.stdio import MOST_BYTES, _split
 from recollect.server.mcp.tools import Access

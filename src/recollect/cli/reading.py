@@ -27,7 +27,7 @@ from recollect.cli.app import (
     zone_option,
 )
 from recollect.cli.files import write_file
-from recollect.cli.ids import short_ids, whole_id
+from recollect.cli.render import short_ids, whole_id
 from recollect.engine.results import Hits, record_json
 from recollect.errors import UnknownRecordError
 from recollect.filters import all_of, everything

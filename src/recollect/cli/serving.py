@@ -22,7 +22,7 @@ from recollect.memory import Memory
 from recollect.policies import LEVELS
 from recollect.server.addresses import address_of, allowed_hosts, allowed_origins
 from recollect.server.limits import BATCH_S, BODY_BYTES, CALL_S, MOST_BATCH_S, MOST_CALL_S, MOST_RUNNING, RIGHTS
-from recollect.server.mcp.first_start import GRAPH_VARIABLE, import_graph
+from recollect.server.mcp.guidance import GRAPH_VARIABLE, import_graph
 from recollect.server.mcp.tools import GRAPH_TOKENS, Access
 from recollect.server.mcp.toolsets import DEFAULT_SETS, TOOLSETS, tools_of
 from recollect.stores.files import open_regular

@@ -10,7 +10,7 @@ import click
 from recollect.calls.calls import zone_of_store
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
-from recollect.cli.ids import whole_id
+from recollect.cli.render import whole_id
 from recollect.common.reprs import line
 from recollect.engine.history_results import Difference, Restored
 from recollect.errors import UnknownRecordError

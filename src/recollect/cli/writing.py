@@ -24,7 +24,7 @@ from recollect.cli.app import (
     where_option,
     zone_option,
 )
-from recollect.cli.ids import whole_id
+from recollect.cli.render import whole_id
 from recollect.engine.history_results import Erased
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
