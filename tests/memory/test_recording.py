@@ -275,19 +275,19 @@ class TestKnowledge:
     @pytest.mark.parametrize(
         ("arguments", "error"),
         [
-            ({"text": " \n"}, InvalidArgumentError),
-            ({"text": b"x"}, InvalidArgumentError),
-            ({"text": "x", "format": "html"}, InvalidArgumentError),
-            ({"text": "x", "source": ""}, RecollectError),
-            ({"text": "x", "metadata": 0}, InvalidRecordError),
+            ({"content": " \n"}, InvalidArgumentError),
+            ({"content": b"x"}, InvalidArgumentError),
+            ({"content": "x", "format": "html"}, InvalidArgumentError),
+            ({"content": "x", "source": ""}, RecollectError),
+            ({"content": "x", "metadata": 0}, InvalidRecordError),
             *(
-                ({"text": "x", "metadata": {name: "x"}, "source": "a"}, InvalidRecordError)
+                ({"content": "x", "metadata": {name: "x"}, "source": "a"}, InvalidRecordError)
                 for name in ("source", "chunk_index", "start", "end", "headings", "continued")
             ),
-            ({"text": "x\n\n\ud800", "source": "a"}, InvalidArgumentError),
-            ({"text": "x", "chunk_index": 1}, UnknownArgumentError),
-            ({"text": "x", "tags": "abc", "source": "a"}, InvalidRecordError),
-            ({"text": "x", "importance": "high", "source": "a"}, InvalidRecordError),
+            ({"content": "x\n\n\ud800", "source": "a"}, InvalidArgumentError),
+            ({"content": "x", "chunk_index": 1}, UnknownArgumentError),
+            ({"content": "x", "tags": "abc", "source": "a"}, InvalidRecordError),
+            ({"content": "x", "importance": "high", "source": "a"}, InvalidRecordError),
         ],
     )
     def test_a_wrong_call_changes_nothing(self, memory: Memory, arguments: Any, error: Any) -> None:

@@ -641,10 +641,10 @@ def kept_or_stored(outcome: Outcome) -> Record:
 def warned(report: Report) -> Report:
     """Return a report; issue a RecollectWarning if items failed."""
     if report.failed:
-        place, reason = report.failed[0].index, report.failed[0].reason
+        index, reason = report.failed[0].index, report.failed[0].reason
         more = f" and {len(report.failed) - 1} more" if len(report.failed) > 1 else ""
         warnings.warn(
-            f"item {place}{more} could not be stored: {reason} (all are in report.failed)",
+            f"item {index}{more} could not be stored: {reason} (all are in report.failed)",
             RecollectWarning,
             stacklevel=_DEPTH,
         )
