@@ -85,7 +85,7 @@ def pauses(operations: int) -> dict[str, Any]:
     del texts
     rng = random.Random(6)
     times = {name: array("d") for name in ("remember", "update", "forget", "recall")}
-    held = np.zeros(operations, dtype="S36")  # ids, as they are derived: UUIDs
+    stored = np.zeros(operations, dtype="S36")  # ids, as they are derived: UUIDs
     count = 0
     with (
         held_in_background() as background,
@@ -98,7 +98,7 @@ def pauses(operations: int) -> dict[str, Any]:
             times[name].append(milliseconds(call, *arguments))
 
         def remember(text: str) -> None:
-            held[count] = memory.remember(text).id
+            stored[count] = memory.remember(text).id
 
         def update(id_: str, importance: float) -> None:
             memory.update(id_, importance=importance)
@@ -106,7 +106,7 @@ def pauses(operations: int) -> dict[str, Any]:
         for at in range(operations):
             share = rng.random()
             place = rng.randrange(count) if count else 0
-            chosen = held[place].decode("ascii")
+            chosen = stored[place].decode("ascii")
             if share < 0.8 or not count:
                 timed("remember", remember, told[at].decode("ascii"))
                 count += 1
@@ -115,7 +115,7 @@ def pauses(operations: int) -> dict[str, Any]:
             else:
                 timed("forget", memory.forget, chosen)
                 count -= 1
-                held[place] = held[count]
+                stored[place] = stored[count]
             if at % RECALL_EVERY == RECALL_EVERY - 1:
                 timed("recall", memory.recall, asked[at // RECALL_EVERY % len(asked)])
         left = memory.count()

@@ -43,13 +43,13 @@ def memories(results: Sequence[Result]) -> Points:
     out: Points = {}
     for result in results:
         if result["command"] == "open":
-            held = result["rss_bytes"] - result["rss_empty_bytes"]
-            out.setdefault("recollect", []).append((result["records"], held / 2**20))
+            stored = result["rss_bytes"] - result["rss_empty_bytes"]
+            out.setdefault("recollect", []).append((result["records"], stored / 2**20))
         elif result["command"] == "once":
             for name, figures in result["peers"].items():
-                held = figures.get("rss_bytes_per_record", 0.0) * result["records"]
-                if held > 0:
-                    out.setdefault(name, []).append((result["records"], held / 2**20))
+                stored = figures.get("rss_bytes_per_record", 0.0) * result["records"]
+                if stored > 0:
+                    out.setdefault(name, []).append((result["records"], stored / 2**20))
     return {name: sorted(points) for name, points in out.items()}
 
 

@@ -101,9 +101,9 @@ def of_dialogues(source: Dialogues, records: int, namespaces: int = 1) -> Path:
     def fill(memory: recollect.Memory) -> None:
         turns = source.turns(records)
         number = {name: at for at, name in enumerate(dict.fromkeys(turn.conversation for turn in turns))}
-        held: dict[int, list[dict[str, Any]]] = {}
+        stored: dict[int, list[dict[str, Any]]] = {}
         for at, turn in enumerate(turns):
-            held.setdefault(number[turn.conversation] % namespaces, []).append(
+            stored.setdefault(number[turn.conversation] % namespaces, []).append(
                 {
                     "kind": "conversation",
                     "id": f"t{at}",
@@ -114,7 +114,7 @@ def of_dialogues(source: Dialogues, records: int, namespaces: int = 1) -> Path:
                     "speaker": turn.speaker,
                 }
             )
-        for of, items in held.items():
+        for of, items in stored.items():
             space = memory.namespace(namespace_of(of)) if namespaces > 1 else memory
             for at in range(0, len(items), BATCH):
                 space.remember_all(items[at : at + BATCH])

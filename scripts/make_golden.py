@@ -60,17 +60,17 @@ def main() -> None:
     path = GOLDEN / "format-3.db"
     if path.exists():
         sys.exit(f"{path.name} is there, and is never written again")
-    held: dict[str, Any] = {}
+    stored: dict[str, Any] = {}
     with recollect.open(path, clock=Clock()) as store:
         for name in ("default", "other tenant"):
             memory = store.namespace(name)
             fill(memory)
-            held[name] = {
+            stored[name] = {
                 "root": memory.root,
                 "records": [record.to_json() for record in memory.find(order="id")],
                 "log": [commit.to_json() for commit in memory.changes()],
             }
-    text = json.dumps(held, ensure_ascii=False, indent=1)
+    text = json.dumps(stored, ensure_ascii=False, indent=1)
     (GOLDEN / "format-3.json").write_text(text + "\n", encoding="utf-8")
 
 

@@ -116,7 +116,7 @@ def whole() -> Whole:
             if each.is_file() and not each.name.endswith("-shm"):
                 shutil.copy(each, folder / each.name.replace("whole", "store"))
     shutil.copytree(folder / "whole.db.index", folder / "store.db.index")
-    hashes = (version_hash(record_id, payload) for held in records.values() for record_id, payload in held.items())
+    hashes = (version_hash(record_id, payload) for stored in records.values() for record_id, payload in stored.items())
     with _open(path) as memory:
         memory.remember_all(items(RECORDS + RECORDS // 10)[RECORDS:])
         ever |= _all_bytes(memory)
@@ -364,10 +364,10 @@ def _log_problem(told: Answers) -> str:
 
 def _rescue_problem(path: Path, new: Path, hurt: Hurt, right: tuple[Answers, ...]) -> str:
     """What is wrong with the rescue of a hurt store."""
-    held = {name: dict(records) for name, records in whole().records.items()}
+    stored = {name: dict(records) for name, records in whole().records.items()}
     if hurt not in _WITH_LOG:
-        for record_id in [each for each in held["default"] if each.startswith("late")]:
-            del held["default"][record_id]
+        for record_id in [each for each in stored["default"] if each.startswith("late")]:
+            del stored["default"][record_id]
     try:
         report = rescue(path, new)
     except StoreError as error:
@@ -386,7 +386,7 @@ def _rescue_problem(path: Path, new: Path, hurt: Hurt, right: tuple[Answers, ...
             saved[name] = saved.pop(f"namespace-{number}", {})
             lost |= {(name, record_id) for of, record_id in lost if of == f"namespace-{number}"}
     there, named = _there(path)
-    for name, records in held.items():
+    for name, records in stored.items():
         for record_id, payload in records.items():
             got = saved.get(name, {}).get(record_id)
             late = hurt is hurt_log and record_id.startswith("late")

@@ -92,7 +92,7 @@ def _batch(memory: Memory) -> None:
         batch.forget("gone")
 
 
-#: Calls, and what more is held after each.
+#: Calls, and what more is stored after each.
 CALLS: dict[str, tuple[Callable[[Memory], object], set[str]]] = {
     "remember": (lambda memory: memory.remember("alpha", id="a"), {"alpha"}),
     "update": (lambda memory: memory.update("held", content="alpha"), {"alpha"}),
@@ -113,11 +113,11 @@ def interrupted(memory: Memory, name: str, interruption: Interruption) -> str | 
     before = memory.root
     if not interruption.strikes(lambda: call(memory)):
         return None
-    held = {str(record.content) for record in memory.find()}
-    if held - {"held", "gone", OF_ANOTHER} not in (set(), new):
-        return f"{interruption.line}: it holds {sorted(held)}"
-    if memory.root == before and held != {"held", "gone"}:
-        return f"{interruption.line}: it holds {sorted(held)}, and the root says otherwise"
+    stored = {str(record.content) for record in memory.find()}
+    if stored - {"held", "gone", OF_ANOTHER} not in (set(), new):
+        return f"{interruption.line}: it holds {sorted(stored)}"
+    if memory.root == before and stored != {"held", "gone"}:
+        return f"{interruption.line}: it holds {sorted(stored)}, and the root says otherwise"
     memory.remember("afterwards", id="afterwards")
     found = [hit.record.id for hit in memory.recall("afterwards")]
     return "" if found == ["afterwards"] else f"{interruption.line}: afterwards it finds {found}"

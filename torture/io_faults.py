@@ -136,12 +136,12 @@ class Run:
         # A step of several threads may be held in part: of those records that were told to be, or are in doubt.
         if not step.at_once and not in_doubt:
             self._crash({state_of(self._model).roots}, f"after {step.name} was refused: {errors[0]}")
-        held = self._held()
+        stored = self._held()
         if step.at_once:
-            self._problem_if(told, lambda each: each not in held, "was told to be held, and is not")
+            self._problem_if(told, lambda each: each not in stored, "was told to be held, and is not")
             sure = [each for each, error in refused.items() if not isinstance(error, CommitInDoubtError)]
-            self._problem_if(sure, lambda each: each in held, "was refused, and is held")
-            lead(step, self._model, held.__contains__)
+            self._problem_if(sure, lambda each: each in stored, "was refused, and is held")
+            lead(step, self._model, stored.__contains__)
         elif in_doubt and not self._as_the_model():
             lead(step, self._model)
         if not self._as_the_model():

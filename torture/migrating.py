@@ -125,7 +125,7 @@ class Left(NamedTuple):
     """
 
     format: int
-    held: list[tuple[object, ...]]
+    stored: list[tuple[object, ...]]
 
 
 def look(path: Path) -> Left:
@@ -134,7 +134,7 @@ def look(path: Path) -> Left:
         of_format = int(connection.pragma("user_version"))
         meta = dict(connection.execute("SELECT name, value FROM meta"))
         problems = [text for (text,) in connection.execute("PRAGMA integrity_check") if text != "ok"]
-        held = connection.execute(
+        stored = connection.execute(
             "SELECT n.name, b.name, c.seq, (SELECT count(*) FROM heads WHERE branch = b.number), hex(c.root) "
             "FROM branches b JOIN namespaces n ON n.number = b.namespace JOIN commits c ON c.branch = b.number "
             "WHERE c.seq = (SELECT max(seq) FROM commits WHERE branch = b.number) ORDER BY 1, 2"
@@ -143,7 +143,7 @@ def look(path: Path) -> Left:
         raise DamagedStoreError(str(path), "; ".join([f"meta says format {meta['format']}", *problems]))
     with release(of_format):
         verified(str(path), SqliteStore, PUBLIC_KEY)
-    return Left(of_format, held)
+    return Left(of_format, stored)
 
 
 def kill_once(folder: Path, seed: int, change: str, at: int) -> str:

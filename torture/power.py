@@ -271,14 +271,14 @@ def answers(memory: Memory) -> object:
     """What a memory finds by recall, grep and sparse codes, and what its glossary and outlines have."""
     found = [(hit.record.id, hit.score) for hit in memory.recall("which fact is part of the harbour?", 20)]
     grepped = [record.id for record in memory.grep("fact")]
-    held = [record.id for record in memory.find(order="id") if "fact" in record.text.split()]
+    stored = [record.id for record in memory.find(order="id") if "fact" in record.text.split()]
     glossary = memory.glossary
     terms = glossary.recall("which fact is of pier 3?", AGENT), glossary.annotate("from pier 1 to Pier 4", AGENT)
     nodes = [(memory.outline.hash(root.id), memory.outline.to_text(root.id, "org")) for root in memory.outline.roots()]
     codes = memory.sdr.texts(), memory.sdr.query("which fact is of 3?"), memory.sdr.stats()
     names = memory.keyed.keys()
     keys = [(name, memory.keyed.read(name)) for name in names], memory.keyed.recall("which fact?")
-    return found, sorted(grepped), sorted(grepped) == held, terms, nodes, codes, keys
+    return found, sorted(grepped), sorted(grepped) == stored, terms, nodes, codes, keys
 
 
 @contextmanager

@@ -235,13 +235,13 @@ def _given_up(memory: Memory, text: str) -> None:
         raise _GivenUp
 
 
-def lead(step: Step, model: Memory, held: Callable[[str], bool] = lambda record_id: True) -> None:
+def lead(step: Step, model: Memory, stored: Callable[[str], bool] = lambda record_id: True) -> None:
     """Do a step on the model, one thread after the other; of what they tell, only what is held."""
     if step.do is not None:
         step.do(model)
     for texts in step.at_once:
         for record_id, text in texts:
-            if held(record_id):
+            if stored(record_id):
                 model.remember(text, id=record_id)
 
 

@@ -169,7 +169,7 @@ def work(text: str) -> Work:
     if not traced:
         tracemalloc.start()
     tracemalloc.reset_peak()
-    held = tracemalloc.get_traced_memory()[0]
+    stored = tracemalloc.get_traced_memory()[0]
     began, before = time.thread_time(), sys.getprofile()
     sys.setprofile(count)
     try:
@@ -180,7 +180,7 @@ def work(text: str) -> Work:
         peak = tracemalloc.get_traced_memory()[1]
         if not traced:
             tracemalloc.stop()
-    return Work(calls, peak - held, seconds)
+    return Work(calls, peak - stored, seconds)
 
 
 #: A text may cost so many times what plain words cost; and in any case so much.

@@ -269,9 +269,9 @@ def test_former_names_of_commands_and_options_are_accepted_and_not_shown(run: Ru
 def test_texts_come_from_standard_input(run: Run) -> None:
     run("remember", "-", "--id", "a", input="two\nlines, nul \0 and é\n")
     with open_memory(create=False) as memory:
-        held = memory.get("a")
-    assert held is not None
-    assert held.content == "two\nlines, nul \0 and é"
+        stored = memory.get("a")
+    assert stored is not None
+    assert stored.content == "two\nlines, nul \0 and é"
     assert "surrogate" in run("remember", "-", input=b"\xff\xfe", code=1).stderr
 
 

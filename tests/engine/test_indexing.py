@@ -451,7 +451,7 @@ class TestBudget:
             spaces[1].remember("one more boat")
             spaces[1].recall("boat")
             assert [branch.namespace for branch in keeper.entries] == ["a", "b"]
-            keeper.entries._budget_bytes = 1  # at least the one that is asked is held
+            keeper.entries._budget_bytes = 1  # at least the one that is asked is cached
             assert told(spaces[2]) == before[2]
             assert [branch.namespace for branch in keeper.entries] == ["c"]
             assert told(spaces[0]) == before[0]
@@ -570,8 +570,8 @@ class TestRecent:
                 return "a lighthouse"
 
         with recollect.open(path) as memory:
-            held = memory.remember("tea")
-            memory.update(held.id, lambda record: Loud(id=record.id, content="a boat", time=record.time))
+            stored = memory.remember("tea")
+            memory.update(stored.id, lambda record: Loud(id=record.id, content="a boat", time=record.time))
             assert [hit.record.content for hit in memory.recall("boat")] == ["a boat"]
             assert not memory.recall("lighthouse")
 

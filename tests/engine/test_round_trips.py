@@ -40,21 +40,21 @@ def travelled(value: Any) -> Any:
 distinct = st.lists(records(), min_size=1, max_size=6, unique_by=lambda record: record.id)
 
 
-@given(held=distinct, question=texts, where=filters(custom=False), user=st.none() | names)
-def test_hits_come_back_equal(held: list[Record], question: str, where: Any, user: str | None) -> None:
+@given(stored=distinct, question=texts, where=filters(custom=False), user=st.none() | names)
+def test_hits_come_back_equal(stored: list[Record], question: str, where: Any, user: str | None) -> None:
     whole = memory_on(MemoryStore())
-    whole.remember_all(held)
+    whole.remember_all(stored)
     memory = whole.scoped(user=user) if user else whole
     hits = memory.recall(question, where=where)
     assert Hits.from_json(travelled(hits)) == hits
     assert Hits.from_json(travelled(hits)).cursor == hits.cursor
 
 
-@given(held=distinct, again=distinct)
-def test_reports_and_outcomes_come_back_equal(held: list[Record], again: list[Record]) -> None:
+@given(stored=distinct, again=distinct)
+def test_reports_and_outcomes_come_back_equal(stored: list[Record], again: list[Record]) -> None:
     memory = memory_on(MemoryStore())
     items: list[Any] = [
-        *held,
+        *stored,
         "a text",
         {"content": "", "user": "ana"},
         {"content": "x", "importance": 7},
@@ -69,11 +69,11 @@ def test_reports_and_outcomes_come_back_equal(held: list[Record], again: list[Re
         assert Outcome.from_json(travelled(outcome)) == outcome
 
 
-@given(held=distinct, user=names)
-def test_commits_come_back_equal_also_those_of_a_scope(held: list[Record], user: str) -> None:
+@given(stored=distinct, user=names)
+def test_commits_come_back_equal_also_those_of_a_scope(stored: list[Record], user: str) -> None:
     memory = memory_on(MemoryStore())
     with memory.batch(actor="ana", reason="why") as batch:
-        for record in held:
+        for record in stored:
             batch.remember(record.content, **_fields(record))
     memory.forget_where(f.user(user))
     for each in (memory, memory.scoped(user=user)):

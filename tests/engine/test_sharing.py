@@ -104,14 +104,14 @@ def counted(store: SqliteStore) -> Iterator[list[str]]:
 
 
 def well(memory: Memory) -> bool:
-    """The log has no gaps, every root is that of what was held then, and nothing is wrong."""
-    held: dict[str, bytes] = {}
+    """The log has no gaps, every root is that of what was stored then, and nothing is wrong."""
+    stored: dict[str, bytes] = {}
     for seq, commit in enumerate(memory.changes(), 1):
         for change in commit.changes:
-            assert held.pop(change.id, None) == change.before
+            assert stored.pop(change.id, None) == change.before
             if change.after is not None:
-                held[change.id] = change.after
-        assert (commit.seq, commit.root.hash) == (seq, root_of(held))
+                stored[change.id] = change.after
+        assert (commit.seq, commit.root.hash) == (seq, root_of(stored))
     return memory.check() == []
 
 
@@ -158,15 +158,15 @@ def test_no_more_than_so_many_share(store: SqliteStore) -> None:
 
 def test_a_call_that_is_refused_changes_nothing_for_those_beside_it(store: SqliteStore) -> None:
     memory = memory_on(store)
-    held = memory.remember("held", id="held")
+    stored = memory.remember("held", id="held")
     given = together(
         store,
         memory,
         {
             "first": Remember(content="first", id="first"),
             "taken": Remember(content="other", id="held", expect=ABSENT),
-            "update": Update(id="held", changes={"importance": 0.5}, expect=held.hash),
-            "late": Update(id="held", changes={"importance": 0.9}, expect=held.hash),
+            "update": Update(id="held", changes={"importance": 0.5}, expect=stored.hash),
+            "late": Update(id="held", changes={"importance": 0.9}, expect=stored.hash),
             "sees": Update(id="first", changes={"content": "first, seen by the same commit"}),
             "unknown": Forget(id="nobody"),
             "invalid": Remember(content="x", fields={"importance": 7}),
@@ -292,9 +292,9 @@ def test_nobody_is_refused_for_what_another_wrote_and_lost(store: SqliteStore) -
         told.tell(store, "is refused", lambda: memory.remember("second", id="a", expect="absent"))
     refusal = told.given["is refused"]
     assert isinstance(refusal, ConflictError)
-    held = memory.get("a")
-    assert held is not None
-    assert refusal.current == held.hash
+    stored = memory.get("a")
+    assert stored is not None
+    assert refusal.current == stored.hash
 
 
 def test_a_disk_that_fills_in_a_part_is_reported_to_all_who_lose_by_it(store: SqliteStore) -> None:

@@ -25,9 +25,9 @@ from recollect.records.record import Record
 records = st.lists(own.records(), max_size=8, unique_by=lambda record: record.id)
 
 
-def views(held: list[Record], split: int) -> list[WordView]:
+def views(stored: list[Record], split: int) -> list[WordView]:
     """The same records in a segment, in its tail, in a fork, and merged."""
-    documents = [document_of(record, UTC) for record in held]
+    documents = [document_of(record, UTC) for record in stored]
     builder = Builder()
     for each in documents[:split]:
         builder.add(each)
@@ -36,42 +36,42 @@ def views(held: list[Record], split: int) -> list[WordView]:
     return [index.view(), index.fork().view(), WordIndex(merged(index.view())).view()]
 
 
-def flags_of(told: Flags | None, view: WordView, held: list[Record]) -> list[bool]:
+def flags_of(told: Flags | None, view: WordView, stored: list[Record]) -> list[bool]:
     assert told is not None
     assert len(told) == view.table.count
-    return [bool(told[view.table.number(record.id)]) for record in held]
+    return [bool(told[view.table.number(record.id)]) for record in stored]
 
 
 @given(records, st.data())
 def test_a_filter_matches_all_in_its_lower_bound_and_none_outside_its_upper_one(
-    held: list[Record], data: st.DataObject
+    stored: list[Record], data: st.DataObject
 ) -> None:
-    where = data.draw(own.trees_about(held))
-    matching = [where.matches(record) for record in held]
-    for view in views(held, data.draw(st.integers(0, len(held)))):
+    where = data.draw(own.trees_about(stored))
+    matching = [where.matches(record) for record in stored]
+    for view in views(stored, data.draw(st.integers(0, len(stored)))):
         told = bounds(where, view)
         if told.upper is not None:
-            upper = flags_of(told.upper, view, held)
+            upper = flags_of(told.upper, view, stored)
             assert all(admitted for admitted, matches in zip(upper, matching, strict=True) if matches)
         if told.lower is not None:
-            lower = flags_of(told.lower, view, held)
+            lower = flags_of(told.lower, view, stored)
             assert not any(sure for sure, matches in zip(lower, matching, strict=True) if not matches)
         if told.exact:
-            assert flags_of(told.upper, view, held) == matching
+            assert flags_of(told.upper, view, stored) == matching
 
 
 def test_long_tags_sessions_and_keys_are_read_like_short_ones() -> None:
     longs = ["x" * size for size in (63, 64, 65, 66, 300)]
-    held = [
+    stored = [
         Record(id=str(at), content="tea", tags=(text,), session=text, metadata={text: text}, derived_from=(text[:255],))
         for at, text in enumerate(longs)
     ]
     for text in longs:
         for where in (f.tag(text), f.session(text), f.derived_from(text[:255]), f.meta(text), f.meta(text, text)):
-            for view in views(held, 3):
+            for view in views(stored, 3):
                 told = bounds(where, view)
                 assert told.exact == (where != f.meta(text, text))
-                assert flags_of(told.upper, view, held) == [where.matches(record) for record in held]
+                assert flags_of(told.upper, view, stored) == [where.matches(record) for record in stored]
 
 
 def test_nothing_else_of_a_filter_is_left_open_than_what_no_index_tells() -> None:
@@ -107,30 +107,34 @@ def test_nothing_else_of_a_filter_is_left_open_than_what_no_index_tells() -> Non
 
 
 @given(records, st.data())
-def test_a_condition_that_the_index_tells_admits_just_what_it_matches(held: list[Record], data: st.DataObject) -> None:
-    for where in [*(each for record in held for each in own.true_of(record)), data.draw(own.conditions)]:
-        for view in views(held, data.draw(st.integers(0, len(held)))):
+def test_a_condition_that_the_index_tells_admits_just_what_it_matches(
+    stored: list[Record], data: st.DataObject
+) -> None:
+    for where in [*(each for record in stored for each in own.true_of(record)), data.draw(own.conditions)]:
+        for view in views(stored, data.draw(st.integers(0, len(stored)))):
             told = bounds(where, view)
             if told.exact:
-                assert flags_of(told.upper, view, held) == [where.matches(record) for record in held]
+                assert flags_of(told.upper, view, stored) == [where.matches(record) for record in stored]
 
 
 @given(records, st.sampled_from(["after", "before", "between"]), values.times, values.times, st.data())
 def test_a_condition_on_the_time_admits_just_what_it_matches(
-    held: list[Record], test: str, one: datetime, other: datetime, data: st.DataObject
+    stored: list[Record], test: str, one: datetime, other: datetime, data: st.DataObject
 ) -> None:
-    times = [each.time for each in held if each.time is not None] + [one, other]
+    times = [each.time for each in stored if each.time is not None] + [one, other]
     start, end = sorted(data.draw(st.lists(st.sampled_from(times), min_size=2, max_size=2)))
     where = Time(test, start=None if test == "before" else start, end=None if test == "after" else end)
-    for view in views(held, data.draw(st.integers(0, len(held)))):
+    for view in views(stored, data.draw(st.integers(0, len(stored)))):
         told = bounds(where, view)
         assert told.exact
-        assert flags_of(told.upper, view, held) == [where.matches(each) for each in held]
+        assert flags_of(told.upper, view, stored) == [where.matches(each) for each in stored]
 
 
 @given(records, st.dictionaries(st.sampled_from(["user", "agent", "conversation"]), own.names, min_size=1), st.data())
-def test_a_scope_is_just_what_it_admits(held: list[Record], fixed: dict[str, Any], data: st.DataObject) -> None:
+def test_a_scope_is_just_what_it_admits(stored: list[Record], fixed: dict[str, Any], data: st.DataObject) -> None:
     scope = Scope().narrowed(**fixed)
-    for view in views(held, data.draw(st.integers(0, len(held)))):
+    for view in views(stored, data.draw(st.integers(0, len(stored)))):
         inside = of_scope(scope, view.table)
-        assert [bool(inside[view.table.number(record.id)]) for record in held] == [scope.admits(each) for each in held]
+        assert [bool(inside[view.table.number(record.id)]) for record in stored] == [
+            scope.admits(each) for each in stored
+        ]

@@ -55,15 +55,17 @@ def matching(hits: Any, where: Filter) -> list[Hit]:
     return [hit for hit in hits if where.matches(hit.record)]
 
 
-def holding(held: list[Record], forgotten: int, store: Store | None = None) -> recollect.Memory:
+def holding(stored: list[Record], forgotten: int, store: Store | None = None) -> recollect.Memory:
     memory = memory_on(store or MemoryStore(), clock=TickingClock())
-    held = [record.changed(tags=(*record.tags, *["standing:instruction"][at % 3 :])) for at, record in enumerate(held)]
+    stored = [
+        record.changed(tags=(*record.tags, *["standing:instruction"][at % 3 :])) for at, record in enumerate(stored)
+    ]
     # A word that all have, so that a question reaches most.
-    held = [record.changed(content=f"{record.text} java") if record.text else record for record in held]
-    memory.remember_all(held[: len(held) // 2])
+    stored = [record.changed(content=f"{record.text} java") if record.text else record for record in stored]
+    memory.remember_all(stored[: len(stored) // 2])
     memory.recall("java")  # so that the rest comes into a tail
-    memory.remember_all(held[len(held) // 2 :])
-    for record in held[:forgotten]:
+    memory.remember_all(stored[len(stored) // 2 :])
+    for record in stored[:forgotten]:
         memory.forget(record.id)
     return memory
 
@@ -71,7 +73,7 @@ def holding(held: list[Record], forgotten: int, store: Store | None = None) -> r
 @pytest.mark.parametrize("kernels", KERNELS)
 @settings(max_examples=some(150))
 @given(
-    held=st.lists(own.records(), min_size=4, max_size=12, unique_by=lambda record: record.id),
+    stored=st.lists(own.records(), min_size=4, max_size=12, unique_by=lambda record: record.id),
     data=st.data(),
     question=st.sampled_from(QUESTIONS),
     k=st.integers(1, 5),
@@ -79,10 +81,10 @@ def holding(held: list[Record], forgotten: int, store: Store | None = None) -> r
     user=st.none() | own.names,
 )
 def test_a_filtered_recall_is_the_ranking_less_what_the_filter_turns_away(
-    kernels: str, held: list[Record], data: st.DataObject, question: str, k: int, forgotten: int, user: str | None
+    kernels: str, stored: list[Record], data: st.DataObject, question: str, k: int, forgotten: int, user: str | None
 ) -> None:
-    where = data.draw(own.trees_about(held))
-    with patch.object(scores, "chosen", lambda: KERNELS[kernels]), holding(held, forgotten) as whole:
+    where = data.draw(own.trees_about(stored))
+    with patch.object(scores, "chosen", lambda: KERNELS[kernels]), holding(stored, forgotten) as whole:
         memory = whole.scoped(user=user) if user else whole
         ranking = memory.recall(question, k=1000)
         found = memory.recall(question, k=k, where=where)
@@ -90,13 +92,13 @@ def test_a_filtered_recall_is_the_ranking_less_what_the_filter_turns_away(
         assert {hit.record.id for hit in found.standing} == {hit.record.id for hit in matching(ranking.standing, where)}
         assert found.plan.passed <= ranking.plan.passed
         if found.plan.narrowed is not None:
-            assert len(found) <= found.plan.narrowed <= len(held)
+            assert len(found) <= found.plan.narrowed <= len(stored)
 
 
 @pytest.mark.parametrize("kind", ["memory", "file"])
 @settings(max_examples=some(60))
 @given(
-    held=st.lists(own.records(), min_size=4, max_size=12, unique_by=lambda record: record.id),
+    stored=st.lists(own.records(), min_size=4, max_size=12, unique_by=lambda record: record.id),
     data=st.data(),
     order=st.sampled_from(ORDERS),
     limit=st.none() | st.integers(1, 3),
@@ -104,14 +106,14 @@ def test_a_filtered_recall_is_the_ranking_less_what_the_filter_turns_away(
 )
 @pytest.mark.in_process
 def test_what_is_found_counted_and_forgotten_is_the_same_with_an_index_in_memory_and_without(
-    kind: str, held: list[Record], data: st.DataObject, order: Order, limit: int | None, user: str | None
+    kind: str, stored: list[Record], data: st.DataObject, order: Order, limit: int | None, user: str | None
 ) -> None:
-    where = data.draw(own.trees_about(held))
+    where = data.draw(own.trees_about(stored))
     marked = where & (f.tag("never") | ~f.tag("never"))  # true of all, and such as the index is asked for
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory())
         store = MemoryStore() if kind == "memory" else SqliteStore(Path(folder) / "a.db")
-        whole = stack.enter_context(holding(held, 1, store))
+        whole = stack.enter_context(holding(stored, 1, store))
         memory = whole.scoped(user=user) if user else whole
         assert loaded(whole)
         wanted = memory.find(where=f.custom(where.matches), order=order, limit=limit)
@@ -367,7 +369,7 @@ def test_the_index_answers_for_tags_and_metadata_only_where_it_is_in_memory(tmp_
 
 
 def test_the_plan_tells_how_many_records_the_index_admits_for_a_filter() -> None:
-    held = [
+    stored = [
         {
             "content": "tea " * (1 + at % 7) + f"{at}",
             "tags": ("red",) if at % 2 else (),
@@ -376,7 +378,7 @@ def test_the_plan_tells_how_many_records_the_index_admits_for_a_filter() -> None
         for at in range(40)
     ]
     with recollect.open(":memory:") as memory:
-        memory.remember_all(held)
+        memory.remember_all(stored)
         for where, narrowed in (
             (f.everything(), None),
             (f.contains("tea 1"), None),

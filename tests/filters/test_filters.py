@@ -329,9 +329,9 @@ class TestShape:
     def test_a_filter_cannot_be_changed(self) -> None:
         with pytest.raises(AttributeError):
             A.values = ("b",)  # type: ignore[attr-defined]
-        held = [1]
-        condition = f.meta("a", held)
-        held.append(2)
+        stored = [1]
+        condition = f.meta("a", stored)
+        stored.append(2)
         assert condition.matches(meta(a=[1]))
 
     def test_filters_may_be_nested_60_levels_deep_and_no_deeper(self) -> None:

@@ -84,19 +84,19 @@ def large(rng: random.Random) -> Filter:
 @pytest.mark.parametrize("seed", range(some(40)))
 def test_a_filter_of_any_size_gives_what_its_predicate_does(memory: Memory, seed: int) -> None:
     where = large(random.Random(seed))
-    held = memory.find(order="id")
-    matching = [record.id for record in held if where.matches(record)]
+    stored = memory.find(order="id")
+    matching = [record.id for record in stored if where.matches(record)]
     assert [record.id for record in memory.find(where, order="id")] == matching
     assert memory.count(where) == len(matching)
     scoped = memory.scoped(user="ana")
     assert [record.id for record in scoped.find(where, order="id")] == [
-        record.id for record in held if record.user == "ana" and where.matches(record)
+        record.id for record in stored if record.user == "ana" and where.matches(record)
     ]
     with memory.batch() as batch:
         assert batch.count(where) == len(matching)
         assert batch.forget_where(where) == len(matching)
     assert memory.count(where) == 0
-    assert memory.count() == len(held) - len(matching)
+    assert memory.count() == len(stored) - len(matching)
     assert memory.check() == []
 
 

@@ -43,15 +43,15 @@ def test_a_chat_folder_becomes_a_namespace_of_its_messages(write: Write, run: Ru
     path = write("7/chat.json", chat)
     report = run("beam", path.parent)
     assert (report.created, report.damaged, report.namespaces) == (4, (), {"beam-7": 4})
-    held = turns("beam-7")
-    assert [(t.id, t.role, t.content, t.session, t.position) for t in held] == [
+    stored = turns("beam-7")
+    assert [(t.id, t.role, t.content, t.session, t.position) for t in stored] == [
         ("0", "user", "Plan my garden.", "batch-1", 0),
         ("1", "assistant", "Gladly. ->-> 1,1", "batch-1", 1),
         ("2", "user", "And the hedge?", "batch-2", 2),
         ("3", "user", "Trim it ->-> then water", "batch-2", 3),
     ]
-    assert {(t.conversation, t.speaker, t.kind) for t in held} == {("beam-7", None, "conversation")}
-    assert all(t.metadata == {} for t in held)
+    assert {(t.conversation, t.speaker, t.kind) for t in stored} == {("beam-7", None, "conversation")}
+    assert all(t.metadata == {} for t in stored)
 
 
 def test_a_date_holds_until_the_next_one_and_for_its_batch_only(write: Write, run: Run, turns: Turns) -> None:

@@ -57,11 +57,11 @@ Pieces = Callable[[], list[Record]]
 def test_each_paragraph_is_a_piece_of_knowledge(write: Write, run: Run, pieces: Pieces) -> None:
     path = write("notes.txt", "\n\nFirst line\nsecond line  \n \t \n\n  indented\n\nlast")
     assert run("text", path).created == 3
-    held = pieces()
-    assert [piece.content for piece in held] == ["First line\nsecond line", "  indented", "last"]
-    assert [piece.id for piece in held] == ["notes.txt#first-line", "notes.txt#indented", "notes.txt#last"]
-    assert {(piece.kind, piece.source) for piece in held} == {("knowledge", "notes.txt")}
-    assert held[1].metadata == {"source": "notes.txt", "chunk_index": 0}
+    stored = pieces()
+    assert [piece.content for piece in stored] == ["First line\nsecond line", "  indented", "last"]
+    assert [piece.id for piece in stored] == ["notes.txt#first-line", "notes.txt#indented", "notes.txt#last"]
+    assert {(piece.kind, piece.source) for piece in stored} == {("knowledge", "notes.txt")}
+    assert stored[1].metadata == {"source": "notes.txt", "chunk_index": 0}
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_not_text(write: Write, run: Run, pieces: Pieces) -> None:
@@ -200,8 +200,8 @@ Under
 
 def test_sections_are_pieces_with_the_path_of_their_headings(write: Write, run: Run, pieces: Pieces) -> None:
     run("markdown", write("garden.md", GARDEN))
-    held = pieces()
-    assert [(piece.content, piece.metadata["headings"]) for piece in held] == [
+    stored = pieces()
+    assert [(piece.content, piece.metadata["headings"]) for piece in stored] == [
         ("Before any heading.", []),
         ("# Garden #\n\nAll about it.", ["Garden"]),
         ("## Roses\nCut in *March*.\n```sh\n# not a heading\n\necho done\n```", ["Garden", "Roses"]),
@@ -212,11 +212,11 @@ def test_sections_are_pieces_with_the_path_of_their_headings(write: Write, run: 
         ("### Deep\n#Not a heading", ["Setext heading over two lines", "Deep"]),
     ]
     front_matter = {"title": "The garden", "author": "Ada", "tags": ["plants"], "text": "a block\n"}
-    assert all(piece.metadata["front_matter"] == front_matter for piece in held)
-    assert {(piece.metadata["title"], piece.tags) for piece in held} == {("The garden", ("plants",))}
+    assert all(piece.metadata["front_matter"] == front_matter for piece in stored)
+    assert {(piece.metadata["title"], piece.tags) for piece in stored} == {("The garden", ("plants",))}
     names = ["top", "garden", "roses", "setext-heading-over-two-lines", "deep"]
-    assert [piece.id for piece in held] == [f"garden.md#{name}" for name in names]
-    assert {(piece.kind, piece.source) for piece in held} == {("knowledge", "garden.md")}
+    assert [piece.id for piece in stored] == [f"garden.md#{name}" for name in names]
+    assert {(piece.kind, piece.source) for piece in stored} == {("knowledge", "garden.md")}
 
 
 @pytest.mark.parametrize(

@@ -46,18 +46,18 @@ def test_each_conversation_becomes_a_namespace_of_turns_in_order(write: Write, r
     )
     report = run("locomo", path)
     assert (report.created, report.damaged, report.namespaces) == (4, (), {"conv-1": 3, "conv-2": 1})
-    held = turns("conv-1")
-    assert [(t.id, t.session, t.position) for t in held] == [
+    stored = turns("conv-1")
+    assert [(t.id, t.session, t.position) for t in stored] == [
         ("D2:1", "session_2", 0),
         ("D2:2", "session_2", 1),
         ("D10:1", "session_10", 2),
     ]
-    assert [t.time.isoformat() for t in held if t.time] == [
+    assert [t.time.isoformat() for t in stored if t.time] == [
         "2023-05-08T13:56:00+00:00",
         "2023-05-08T13:56:00+00:00",
         "2023-09-13T00:09:00+00:00",
     ]
-    first = held[0]
+    first = stored[0]
     assert (first.kind, first.speaker, first.conversation, first.role) == ("conversation", "Ada", "conv-1", None)
 
 

@@ -61,11 +61,11 @@ def test_messages_are_found_in_lists_objects_and_lines(
     path = write(name, data)
     report = run(form, path)
     assert report.damaged == ()
-    held = turns()
-    assert {turn.conversation for turn in held} == conversations
-    assert all(turn.kind == "conversation" and turn.position in (0, 1) for turn in held)
-    assert {turn.content for turn in held} <= {"Be brief.", "Hello"}
-    assert (run(form, path).created, run(form, path).unchanged) == (0, len(held))
+    stored = turns()
+    assert {turn.conversation for turn in stored} == conversations
+    assert all(turn.kind == "conversation" and turn.position in (0, 1) for turn in stored)
+    assert {turn.content for turn in stored} <= {"Be brief.", "Hello"}
+    assert (run(form, path).created, run(form, path).unchanged) == (0, len(stored))
 
 
 def test_an_empty_list_holds_nothing(write: Write, run: Run) -> None:

@@ -92,25 +92,25 @@ def test_extreme_vectors_keep_their_direction() -> None:
 def test_shares_are_what_lies_above_the_floor_and_only_of_the_living_and_visible() -> None:
     documents, _ = table(b"a", b"b", b"c", b"", b"a")
     documents.remove("4")
-    held = documents.view()
-    index = DenseIndex(held.rows, 2)
+    stored = documents.view()
+    index = DenseIndex(stored.rows, 2)
     index.add({b"a": matrix([1, 0]), b"b": matrix([3, 4]), b"c": matrix([0, 1])})
     asked = quantised(matrix([[1, 0]]))[0]
-    dense = index.view(held).score(asked, held, 0.2, 0.6)
+    dense = index.view(stored).score(asked, stored, 0.2, 0.6)
     expected = [DENSE_SHARE / 100 * 0.8, DENSE_SHARE / 100 * 0.4, 0.0, 0.0, 0.0]
     assert (dense.shares / (1 << SHARE_BITS)).tolist() == pytest.approx(expected, abs=1e-4)
     assert dense.admits.tolist() == [True, bool(quantised(matrix([[3, 4]]))[0][0] >= 0.6 * 16384), False, False, False]
     visible = np.array([False, True, True, True, True])
-    scoped = index.view(held).score(asked, held.only(visible), 0.2, 0.5)
+    scoped = index.view(stored).score(asked, stored.only(visible), 0.2, 0.5)
     assert (scoped.shares > 0).tolist() == [False, True, False, False, False]
     assert scoped.admits.tolist() == [False, True, False, False, False]
 
 
 def test_a_cosine_at_the_floor_counts_for_nothing_and_admits_nothing() -> None:
-    _, held = table(b"a", b"b")
-    index = DenseIndex(held.rows, 2)
+    _, stored = table(b"a", b"b")
+    index = DenseIndex(stored.rows, 2)
     index.add({b"a": matrix([0, 1]), b"b": matrix([-1, 0])})
-    dense = index.view(held).score(quantised(matrix([[1, 0]]))[0], held, 0.0, 0.0)
+    dense = index.view(stored).score(quantised(matrix([[1, 0]]))[0], stored, 0.0, 0.0)
     assert (dense.shares.tolist(), dense.admits.tolist()) == ([0, 0], [False, False])
 
 

@@ -43,25 +43,25 @@ COMPILED = native_kernels.NativeKernels()
 Step = tuple[list[str], list[Document]]
 
 
-def built(held: list[Document]) -> Segment:
+def built(stored: list[Document]) -> Segment:
     builder = Builder()
-    for each in held:
+    for each in stored:
         builder.add(each)
     return builder.segment()
 
 
 class TestSegments:
     @given(own.collections())
-    def test_a_segment_answers_as_an_index_that_grew_one_by_one(self, held: list[Document]) -> None:
-        assert answers(WordIndex(built(held)).view()) == answers(made_of(held).view())
+    def test_a_segment_answers_as_an_index_that_grew_one_by_one(self, stored: list[Document]) -> None:
+        assert answers(WordIndex(built(stored)).view()) == answers(made_of(stored).view())
 
     @given(own.collections(), own.histories)
     def test_an_index_goes_on_from_a_segment(self, first: list[Document], history: list[Step]) -> None:
-        index, held = WordIndex(built(first)), {each.id: each for each in first}
+        index, stored = WordIndex(built(first)), {each.id: each for each in first}
         views = [(index.view(), answers(index.view()))]
         for step in history:
-            advance(index, held, step)
-            assert answers(index.view()) == answers(made_of(held.values()).view())
+            advance(index, stored, step)
+            assert answers(index.view()) == answers(made_of(stored.values()).view())
             views.append((index.view(), answers(index.view())))
         for view, before in views:
             assert answers(view) == before
@@ -70,16 +70,16 @@ class TestSegments:
     def test_merging_changes_no_answer_at_any_time(
         self, first: list[Document], history: list[Step], data: st.DataObject
     ) -> None:
-        index, held = WordIndex(built(first)), {each.id: each for each in first}
+        index, stored = WordIndex(built(first)), {each.id: each for each in first}
         for step in history:
-            advance(index, held, step)
+            advance(index, stored, step)
             view = index.view()
             later = data.draw(st.booleans())
             if later:  # what comes after the view is no part of what is merged
                 index.apply((), [document("later", "tea boat", session="s1", position=9)])
             segment = merged(view)
             assert segment.count == view.table.live_count
-            assert answers(WordIndex(segment).view()) == answers(made_of(held.values()).view())
+            assert answers(WordIndex(segment).view()) == answers(made_of(stored.values()).view())
             if not later:
                 index = WordIndex(segment)
             else:
@@ -89,7 +89,7 @@ class TestSegments:
     def test_a_merged_segment_equals_one_built_from_its_records(
         self, first: list[Document], history: list[Step], digests: bool
     ) -> None:
-        def still(held: list[Document]) -> list[Document]:
+        def still(stored: list[Document]) -> list[Document]:
             """No turns, all of one time and of nobody: a segment leaves them and their numbers in order."""
             return [
                 each._replace(
@@ -100,16 +100,16 @@ class TestSegments:
                     text=bytes([len(each.terms) + 1]) * 32 if digests else b"",
                     payload=each.id.encode() * len(each.terms),
                 )
-                for each in held
+                for each in stored
             ]
 
-        index, held = WordIndex(built(still(first))), {each.id: each for each in still(first)}
+        index, stored = WordIndex(built(still(first))), {each.id: each for each in still(first)}
         for removed, added in history:
-            advance(index, held, (removed, still(added)))
+            advance(index, stored, (removed, still(added)))
             table = index.view().table
             live = np.flatnonzero(table.alive[: table.count]).tolist()
             segment = merged(index.view())
-            for name, array in built([held[table.id(number)] for number in live]).arrays.items():
+            for name, array in built([stored[table.id(number)] for number in live]).arrays.items():
                 assert array.dtype == segment.arrays[name].dtype
                 assert array.tolist() == segment.arrays[name].tolist(), name
             index = WordIndex(segment)
@@ -122,15 +122,15 @@ class TestSegments:
             fields = ("knowledge", None, user, None, None, None, f"source {at}")
             return document(f"r{at}", "tea", speaker=user or "", session=user)._replace(fields=fields)
 
-        held = [said(at, user) for at, user in enumerate(users)]
-        split = data.draw(st.integers(0, len(held)))
-        index = WordIndex(built(held[:split]))
-        index.apply([], held[split:])
-        gone = data.draw(st.sets(st.sampled_from([each.id for each in held])))
+        stored = [said(at, user) for at, user in enumerate(users)]
+        split = data.draw(st.integers(0, len(stored)))
+        index = WordIndex(built(stored[:split]))
+        index.apply([], stored[split:])
+        gone = data.draw(st.sets(st.sampled_from([each.id for each in stored])))
         index.apply(gone, [])
         segment = merged(index.view())
         table = WordIndex(segment).view().table
-        for each in held:
+        for each in stored:
             number = table.number(each.id)
             assert (number == NONE) == (each.id in gone)
             if number != NONE:
@@ -141,26 +141,26 @@ class TestSegments:
                 assert (None if session == NONE else segment.sessions[session]) == (
                     None if each.session is None else session_name(each.session)
                 )
-        assert len(table.speakers.known) == len({each.speaker for each in held if each.id not in gone} - {""})
+        assert len(table.speakers.known) == len({each.speaker for each in stored if each.id not in gone} - {""})
 
     @given(own.collections(), own.histories, own.histories)
     @settings(max_examples=some(40))
     def test_a_fork_of_an_index_with_a_segment_goes_its_own_way(
         self, first: list[Document], here: list[Step], there: list[Step]
     ) -> None:
-        index, held = WordIndex(built(first)), {each.id: each for each in first}
-        fork, forked = index.fork(), dict(held)
+        index, stored = WordIndex(built(first)), {each.id: each for each in first}
+        fork, forked = index.fork(), dict(stored)
         for step in here:
-            advance(index, held, step)
+            advance(index, stored, step)
         for step in there:
             advance(fork, forked, step)
-        assert answers(index.view()) == answers(made_of(held.values()).view())
+        assert answers(index.view()) == answers(made_of(stored.values()).view())
         assert answers(fork.view()) == answers(made_of(forked.values()).view())
 
     @given(own.collections(expiring=True), st.sampled_from([0, 10, 25]))
-    def test_what_is_due_in_a_segment_is_as_if_it_had_never_been(self, held: list[Document], now: int) -> None:
-        view = WordIndex(built(held)).view()
-        assert answers(view.at(now)) == answers(made_of(each for each in held if each.expires > now).view())
+    def test_what_is_due_in_a_segment_is_as_if_it_had_never_been(self, stored: list[Document], now: int) -> None:
+        view = WordIndex(built(stored)).view()
+        assert answers(view.at(now)) == answers(made_of(each for each in stored if each.expires > now).view())
 
     def test_turns_of_one_place_and_time_stand_by_their_ids(self) -> None:
         turns = [document(name, "tea", session="s", micros=4) for name in ("b", "c", "a", "d")]
@@ -173,10 +173,10 @@ class TestSegments:
 
     def test_digests_are_kept_whole_and_none_stays_none(self) -> None:
         digests = [b"\0" * 31 + b"\1", b"", b"\1" + b"\0" * 31]
-        held = [document(f"r{at}", "tea")._replace(text=digest) for at, digest in enumerate(digests)]
-        for segment in (built(held), merged(WordIndex(built(held)).view())):
+        stored = [document(f"r{at}", "tea")._replace(text=digest) for at, digest in enumerate(digests)]
+        for segment in (built(stored), merged(WordIndex(built(stored)).view())):
             table = WordIndex(segment).view().table
-            assert [table.rows.text(table.number(each.id)) for each in held] == digests
+            assert [table.rows.text(table.number(each.id)) for each in stored] == digests
 
     def test_the_first_due_is_reported_again_when_it_is_gone(self) -> None:
         index = WordIndex(built([document("a", "tea", expires=10), document("b", "tea", expires=20)]))
@@ -189,25 +189,25 @@ class TestSegments:
 
 class TestPieces:
     @given(st.lists(st.binary(max_size=5), max_size=12), st.data())
-    def test_those_that_are_taken_are_what_they_were(self, held: list[bytes], data: st.DataObject) -> None:
-        pieces = Pieces.of(held)
-        assert [pieces[at] for at in range(len(pieces))] == held
-        kept = data.draw(st.lists(st.sampled_from(range(len(held))), unique=True).map(sorted)) if held else []
+    def test_those_that_are_taken_are_what_they_were(self, stored: list[bytes], data: st.DataObject) -> None:
+        pieces = Pieces.of(stored)
+        assert [pieces[at] for at in range(len(pieces))] == stored
+        kept = data.draw(st.lists(st.sampled_from(range(len(stored))), unique=True).map(sorted)) if stored else []
         both = pieces.taken(np.array(kept, dtype=np.int64), pieces)
-        assert [both[at] for at in range(len(both))] == [held[at] for at in kept] + held
+        assert [both[at] for at in range(len(both))] == [stored[at] for at in kept] + stored
 
     @given(st.lists(st.binary(max_size=4), min_size=1, max_size=8), st.data())
     def test_records_stand_in_the_index_through_tail_fork_and_merging(
         self, payloads: list[bytes], data: st.DataObject
     ) -> None:
-        held = [document(f"r{at}", "tea")._replace(payload=payload) for at, payload in enumerate(payloads)]
-        split = data.draw(st.integers(0, len(held)))
-        index = WordIndex(built(held[:split]))
-        index.apply([], held[split:])
-        gone = data.draw(st.sets(st.sampled_from([each.id for each in held])))
+        stored = [document(f"r{at}", "tea")._replace(payload=payload) for at, payload in enumerate(payloads)]
+        split = data.draw(st.integers(0, len(stored)))
+        index = WordIndex(built(stored[:split]))
+        index.apply([], stored[split:])
+        gone = data.draw(st.sets(st.sampled_from([each.id for each in stored])))
         index.apply(gone, [])
         for view in (index.view(), index.fork().view(), WordIndex(merged(index.view())).view()):
-            for each in held:
+            for each in stored:
                 if each.id not in gone:
                     assert view.table.rows.payload(view.table.number(each.id)) == each.payload
 
@@ -246,24 +246,24 @@ class TestStrings:
 
     @given(st.lists(st.text(max_size=5), unique=True))
     def test_strings_are_found_by_number_and_by_what_they_are(self, texts: list[str]) -> None:
-        held = Strings.of(texts)
-        assert [held[at] for at in range(len(held))] == texts
-        assert [held.find(text) for text in texts] == list(range(len(texts)))
-        assert held.find("none of these") == NONE
+        stored = Strings.of(texts)
+        assert [stored[at] for at in range(len(stored))] == texts
+        assert [stored.find(text) for text in texts] == list(range(len(texts)))
+        assert stored.find("none of these") == NONE
 
     @given(st.lists(st.text(max_size=5), unique=True))
     def test_strings_can_be_numbered_by_their_keys(self, texts: list[str]) -> None:
-        held = Strings.of(texts)
-        again = Strings.of([texts[number] for number in held.order.tolist()])
-        assert held.ranks()[held.order].tolist() == list(range(len(texts)))
-        for name, array in held.by_key().arrays("a").items():
+        stored = Strings.of(texts)
+        again = Strings.of([texts[number] for number in stored.order.tolist()])
+        assert stored.ranks()[stored.order].tolist() == list(range(len(texts)))
+        for name, array in stored.by_key().arrays("a").items():
             assert array.dtype == again.arrays("a")[name].dtype
             assert array.tolist() == again.arrays("a")[name].tolist()
 
     @given(st.lists(st.text(alphabet=st.sampled_from("abé字\U00020000"), min_size=4, max_size=9), unique=True))
     def test_the_trigrams_of_many_words_are_those_of_each(self, words: list[str]) -> None:
-        held = [document(f"r{at}", word) for at, word in enumerate(words)]
-        segment = built(held)
+        stored = [document(f"r{at}", word) for at, word in enumerate(words)]
+        segment = built(stored)
         forms = [
             parts[0] for parts in map(form_parts, map(segment.terms.__getitem__, segment.forms.terms.tolist())) if parts
         ]
@@ -399,13 +399,13 @@ class TestKernels:
     def test_compiled_and_not_they_give_the_same_bits(
         self, first: list[Document], history: list[Step], question: str, data: st.DataObject
     ) -> None:
-        index, held = WordIndex(built(first)), {each.id: each for each in first}
+        index, stored = WordIndex(built(first)), {each.id: each for each in first}
         for step in history:
-            advance(index, held, step)
+            advance(index, stored, step)
         view = index.view()
         asked = read(question + " boat tea red", view, date(2026, 1, 1))
         weighs = weighed(view, asked.asked, asked.sequence)
-        forced = data.draw(st.lists(st.sampled_from(sorted(numbers_of(view))), unique=True)) if held else []
+        forced = data.draw(st.lists(st.sampled_from(sorted(numbers_of(view))), unique=True)) if stored else []
         about = About(
             data.draw(st.sampled_from([NONE, 0])),
             data.draw(st.sampled_from([(), (1,), (2, 4)])),
@@ -436,26 +436,26 @@ class TestKernels:
     @pytest.mark.parametrize("parted", [False, True])
     def test_very_long_documents_and_counts_give_the_same_bits(self, *, parted: bool) -> None:
         sizes = (LONGEST - 1, LONGEST, LONGEST + 1, 2 * MOST_COUNT + 4, 3, 70)
-        held = [
+        stored = [
             document(f"r{size}x{times}", " ".join(["tea"] * times + ["boat"] * (size - times)))
             for size in sizes
             for times in (1, 2, 3, MOST_COUNT + 1)
             if times < size or size == 3
         ]
-        index = WordIndex(built(held[:10] if parted else held))
-        index.apply([], held[10:] if parted else [])
+        index = WordIndex(built(stored[:10] if parted else stored))
+        index.apply([], stored[10:] if parted else [])
         view = index.view()
         wanted = [QueryTerm("tea", "tea", ONE), QueryTerm("boat", "boat", ONE)]
         weighs = weighed(view, wanted, ["tea", "boat"])
         one, other = (reached_by(kernels, weighs, [], About(NONE, ())) for kernels in (numpy_kernels.KERNELS, COMPILED))
         assert alike(one, other)
-        assert len(one["numbers"]) == len(held)
+        assert len(one["numbers"]) == len(stored)
 
     def test_a_word_of_one_long_session_and_few_others_gives_the_same_bits(self) -> None:
         """Its share of the session is above 2 there: more than 31 bits."""
-        held = [document(f"t{at}", "tea", session="long", position=at) for at in range(200)]
-        held += [document(f"o{at}", "boat", session=f"s{at}") for at in range(10)]
-        view = WordIndex(built(held)).view()
+        stored = [document(f"t{at}", "tea", session="long", position=at) for at in range(200)]
+        stored += [document(f"o{at}", "boat", session=f"s{at}") for at in range(10)]
+        view = WordIndex(built(stored)).view()
         asked = read("tea", view, date(2026, 1, 1))
         weighs = weighed(view, asked.asked, asked.sequence)
         one, other = (reached_by(kernels, weighs, [], About(NONE, ())) for kernels in (numpy_kernels.KERNELS, COMPILED))
@@ -464,11 +464,11 @@ class TestKernels:
 
     def test_what_a_day_admits_also_has_the_share_of_its_session_where_no_word_of_the_question_is(self) -> None:
         """Its block has no document that a term reaches."""
-        held = [
+        stored = [
             document(f"t{at:03}", "tea" if at < 40 else "boat", session="s", position=at, micros=at) for at in range(99)
         ]
-        held += [document(f"o{at:03}", "tea " + "boat " * (20 + at)) for at in range(200)]
-        view = WordIndex(built(held)).view()
+        stored += [document(f"o{at:03}", "tea " + "boat " * (20 + at)) for at in range(200)]
+        view = WordIndex(built(stored)).view()
         asked = read("tea", view, date(2026, 1, 1))
         numbers = np.array([view.table.number("t070")])
         weighs = weighed(view, asked.asked, asked.sequence)
@@ -504,8 +504,8 @@ class TestKernels:
 
     @given(own.collections(), st.lists(st.sampled_from(own.QUESTIONS), min_size=2, max_size=4))
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-    def test_nothing_of_one_question_is_left_for_the_next(self, held: list[Document], questions: list[str]) -> None:
-        view = WordIndex(built(held)).view()
+    def test_nothing_of_one_question_is_left_for_the_next(self, stored: list[Document], questions: list[str]) -> None:
+        view = WordIndex(built(stored)).view()
         wanted = [
             weighed(view, (each := read(text, view, date(2026, 1, 1))).asked, each.sequence) for text in questions
         ]
@@ -559,7 +559,7 @@ class TestFiles:
         return SegmentFiles(str(tmp_path / "m.db.index"), "uuid")
 
     @pytest.fixture
-    def held(self) -> list[Document]:
+    def stored(self) -> list[Document]:
         return [
             document("a", "the lighthouse", session="s", position=0, speaker="Ana"),
             document("b", "red boats", session="s", position=1, expires=20),
@@ -570,20 +570,20 @@ class TestFiles:
         (found,) = (tmp_path / "m.db.index").glob("*.seg")
         return found
 
-    @given(held=own.collections())
+    @given(stored=own.collections())
     def test_what_is_read_answers_as_what_was_written(
-        self, tmp_path_factory: pytest.TempPathFactory, held: list[Document]
+        self, tmp_path_factory: pytest.TempPathFactory, stored: list[Document]
     ) -> None:
         files = SegmentFiles(str(tmp_path_factory.mktemp("index")), "uuid")
-        segment = built(held)
+        segment = built(stored)
         assert files.write(BRANCH, segment, MADE)
         found = files.read(BRANCH, MADE.rules)
         assert found is not None
         assert found[1] == MADE
         assert answers(WordIndex(found[0]).view()) == answers(WordIndex(segment).view())
 
-    def test_what_is_read_can_go_on(self, files: SegmentFiles, held: list[Document]) -> None:
-        files.write(BRANCH, built(held), MADE)
+    def test_what_is_read_can_go_on(self, files: SegmentFiles, stored: list[Document]) -> None:
+        files.write(BRANCH, built(stored), MADE)
         found = files.read(BRANCH, MADE.rules)
         assert found is not None
         index = WordIndex(found[0])
@@ -591,17 +591,17 @@ class TestFiles:
         assert own.postings(index.view(), "boat") == ["c", "d"]
         again = files.read(BRANCH, MADE.rules)
         assert again is not None
-        assert answers(WordIndex(again[0]).view()) == answers(made_of(held).view())
+        assert answers(WordIndex(again[0]).view()) == answers(made_of(stored).view())
 
-    def test_nobody_else_may_read_it(self, files: SegmentFiles, held: list[Document], tmp_path: Path) -> None:
-        files.write(BRANCH, built(held), MADE)
+    def test_nobody_else_may_read_it(self, files: SegmentFiles, stored: list[Document], tmp_path: Path) -> None:
+        files.write(BRANCH, built(stored), MADE)
         assert self.path(tmp_path).stat().st_mode & 0o777 == 0o600
         assert self.path(tmp_path).parent.stat().st_mode & 0o777 == 0o700
 
     def test_every_byte_counts(
-        self, files: SegmentFiles, held: list[Document], tmp_path: Path, caplog: pytest.LogCaptureFixture
+        self, files: SegmentFiles, stored: list[Document], tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
-        files.write(BRANCH, built(held), MADE)
+        files.write(BRANCH, built(stored), MADE)
         path = self.path(tmp_path)
         good = path.read_bytes()
         for at in range(0, len(good), 13):
@@ -641,34 +641,34 @@ class TestFiles:
         ],
     )
     def test_what_is_whole_but_no_segment_is_not_used(
-        self, files: SegmentFiles, held: list[Document], name: str, change: Any, caplog: pytest.LogCaptureFixture
+        self, files: SegmentFiles, stored: list[Document], name: str, change: Any, caplog: pytest.LogCaptureFixture
     ) -> None:
         """Its digest is right, as whoever made it can compute one; kernels would step out of their columns."""
-        segment = built(held)
+        segment = built(stored)
         segment.arrays[name] = change(segment.arrays[name])
         assert files.write(BRANCH, segment, MADE)
         assert files.read(BRANCH, MADE.rules) is None
         assert "recall rebuilds it" in caplog.text
 
-    def test_forms_that_no_trigram_leads_to_are_not_used(self, files: SegmentFiles, held: list[Document]) -> None:
-        segment = built(held)
+    def test_forms_that_no_trigram_leads_to_are_not_used(self, files: SegmentFiles, stored: list[Document]) -> None:
+        segment = built(stored)
         for name in ("grams.keys", "grams.ends"):
             segment.arrays[name] = segment.arrays[name][:0]
         assert files.write(BRANCH, segment, MADE)
         assert files.read(BRANCH, MADE.rules) is None
 
     def test_what_processes_left_that_died_while_writing_is_cleared_away(
-        self, files: SegmentFiles, held: list[Document], tmp_path: Path
+        self, files: SegmentFiles, stored: list[Document], tmp_path: Path
     ) -> None:
-        files.write(BRANCH, built(held), MADE)
+        files.write(BRANCH, built(stored), MADE)
         left = Path(f"{self.path(tmp_path)}.4711.new")
         left.write_bytes(b"half")
-        files.write(BRANCH, built(held), MADE)
+        files.write(BRANCH, built(stored), MADE)
         assert not left.exists()
 
-    def test_what_others_made_is_not_used(self, files: SegmentFiles, held: list[Document], tmp_path: Path) -> None:
+    def test_what_others_made_is_not_used(self, files: SegmentFiles, stored: list[Document], tmp_path: Path) -> None:
         assert files.read(BRANCH, MADE.rules) is None
-        files.write(BRANCH, built(held), MADE)
+        files.write(BRANCH, built(stored), MADE)
         assert files.read(BRANCH, "other rules") is None
         assert files.read(Branch("others"), MADE.rules) is None
         other = SegmentFiles(str(tmp_path / "m.db.index"), "other uuid")
@@ -677,23 +677,23 @@ class TestFiles:
         self.path(tmp_path).rename(other._path(BRANCH))
         assert other.read(BRANCH, MADE.rules) is None
 
-    def test_one_process_writes_at_a_time(self, files: SegmentFiles, held: list[Document]) -> None:
-        files.write(BRANCH, built(held), MADE)
+    def test_one_process_writes_at_a_time(self, files: SegmentFiles, stored: list[Document]) -> None:
+        files.write(BRANCH, built(stored), MADE)
         with files._alone() as first, SegmentFiles(files._folder, "uuid")._alone() as second:
             assert (first, second) == (True, False)
-            assert not files.write(BRANCH, built(held[:1]), MADE)
+            assert not files.write(BRANCH, built(stored[:1]), MADE)
         found = files.read(BRANCH, MADE.rules)
         assert found is not None
         assert found[0].count == 3
 
     def test_where_it_cannot_be_kept_nothing_is_lost(
-        self, held: list[Document], tmp_path: Path, caplog: pytest.LogCaptureFixture
+        self, stored: list[Document], tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         (tmp_path / "occupied").write_text("")
         files = SegmentFiles(str(tmp_path / "occupied"), "uuid")
-        assert not files.write(BRANCH, built(held), MADE)
+        assert not files.write(BRANCH, built(stored), MADE)
         assert "could not be saved" in caplog.text
-        assert not SegmentFiles(str(tmp_path / "index"), "uuid", read_only=True).write(BRANCH, built(held), MADE)
+        assert not SegmentFiles(str(tmp_path / "index"), "uuid", read_only=True).write(BRANCH, built(stored), MADE)
         assert not (tmp_path / "index").exists()
 
 

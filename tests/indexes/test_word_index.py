@@ -1,4 +1,4 @@
-"""The word index: its scores are the specification's, and depend on what is held and on nothing else."""
+"""The word index: its scores are the specification's, and depend on what is indexed and on nothing else."""
 
 from __future__ import annotations
 
@@ -78,21 +78,21 @@ class TestFormulas:
         assert found == [1, 2, 3, 4, 5, 6, 7, 8, 9]
 
     def test_nothing_is_lent_to_another_session_or_to_what_is_no_turn(self) -> None:
-        held = [
+        stored = [
             document("a", "tea", session="s1", position=0),
             document("b", "red", session="s2", position=1),
             document("c", "red", position=1),
         ]
-        view = made_of(held).view()
+        view = made_of(stored).view()
         assert [score(view, "tea", each) for each in "bc"] == [0, 0]
 
     def test_turns_stand_in_the_order_of_place_then_time_then_id(self) -> None:
-        held = [
+        stored = [
             document("z", "tea", session="s", position=0, micros=1),
             document("y", "red", session="s", position=0, micros=2),
             document("x", "boat", session="s", position=0, micros=2),
         ]
-        view = made_of(reversed(held)).view()
+        view = made_of(reversed(stored)).view()
         table = view.table
         order = [table.number("z")]
         while table.after[order[-1]] != NONE:
@@ -100,8 +100,8 @@ class TestFormulas:
         assert [table.id(int(at)) for at in order] == ["z", "x", "y"]
 
     def test_inverse_frequencies_are_mixed(self) -> None:
-        held = [document(f"r{at}", "tea") for at in range(3)] + [document("b", "boat boat boat")]
-        view = made_of(held).view()
+        stored = [document(f"r{at}", "tea") for at in range(3)] + [document("b", "boat boat boat")]
+        view = made_of(stored).view()
         scores = of_words(view, [QueryTerm("tea", "tea", 65_536), QueryTerm("boat", "boat", 65_536)])
         # N = 4, T = 6; tea: df 3, cf 3; boat: df 1, cf 3.
         tea, boat = (0.35667494 + 0.91629073) / 2, (1.20397280 + 0.91629073) / 2
@@ -126,34 +126,34 @@ class TestFormulas:
         assert not len(of_words(view, []).numbers)
 
     @given(own.collections(), st.sampled_from(own.QUESTIONS))
-    def test_scores_are_those_of_the_formulas_in_floating_point(self, held: list[Document], question: str) -> None:
-        view = made_of(held).view()
+    def test_scores_are_those_of_the_formulas_in_floating_point(self, stored: list[Document], question: str) -> None:
+        view = made_of(stored).view()
         wanted = asked(view, question)
         scores = of_words(view, wanted)
-        expected, whole = reference_scores(held, wanted)
+        expected, whole = reference_scores(stored, wanted)
         assert scores.mass / 65_536 == pytest.approx(whole, rel=1e-3, abs=1e-3)
-        for each in held:
+        for each in stored:
             found = own.total_of(scores, view.table.number(each.id)) / UNIT
             assert found == pytest.approx(expected[each.id], rel=1e-3, abs=1e-3)
             assert (found > 0) == (expected[each.id] > 0)
 
     @given(own.collections(), st.sets(st.sampled_from(own.IDS)))
-    def test_to_see_some_is_to_see_an_index_of_those_alone(self, held: list[Document], seen: set[str]) -> None:
-        some = own.only(made_of(held).view(), seen)
-        alone = made_of([each for each in held if each.id in seen]).view()
+    def test_to_see_some_is_to_see_an_index_of_those_alone(self, stored: list[Document], seen: set[str]) -> None:
+        some = own.only(made_of(stored).view(), seen)
+        alone = made_of([each for each in stored if each.id in seen]).view()
         assert answers(some) == answers(alone)
         assert some.table.session_lengths.sum() == alone.table.session_lengths.sum()
 
     @given(own.collections(), st.sets(st.sampled_from(own.IDS)))
-    def test_to_see_everything_is_to_see_without_conditions(self, held: list[Document], more: set[str]) -> None:
-        view = made_of(held).view()
-        assert answers(own.only(view, [*(each.id for each in held), *more])) == answers(view)
+    def test_to_see_everything_is_to_see_without_conditions(self, stored: list[Document], more: set[str]) -> None:
+        view = made_of(stored).view()
+        assert answers(own.only(view, [*(each.id for each in stored), *more])) == answers(view)
 
 
 class TestShares:
     @given(own.collections(), st.sampled_from(own.QUESTIONS))
-    def test_shares_sum_to_the_score_exactly(self, held: list[Document], question: str) -> None:
-        view = made_of(held).view()
+    def test_shares_sum_to_the_score_exactly(self, stored: list[Document], question: str) -> None:
+        view = made_of(stored).view()
         scores = of_words(view, asked(view, question))
         for number, place in own.places(scores).items():
             matches = own.explained(scores, [place])[0][1]
@@ -168,30 +168,32 @@ class TestShares:
 
     @given(own.collections(), st.sampled_from(own.QUESTIONS))
     def test_lenders_are_the_turns_within_four_places_that_have_the_word(
-        self, held: list[Document], question: str
+        self, stored: list[Document], question: str
     ) -> None:
-        view = made_of(held).view()
+        view = made_of(stored).view()
         wanted = asked(view, question)
         scores = of_words(view, wanted)
         by_word = {(query.word, query.like): query.term for query in wanted}
         reached = own.places(scores)
-        for each in held:
-            turns = sorted((other for other in held if other.session == each.session), key=lambda other: other.sort_key)
+        for each in stored:
+            turns = sorted(
+                (other for other in stored if other.session == each.session), key=lambda other: other.sort_key
+            )
             at = turns.index(each)
             near = [*reversed(turns[max(0, at - 4) : at]), *turns[at + 1 : at + 5]] if each.session else []
             place = reached.get(view.table.number(each.id))
             for match in own.explained(scores, [place])[0][1] if place is not None else ():
                 term = by_word[match.word, match.like]
-                having = tuple(other.id for other in near if term in [held for held, _ in other.terms])
+                having = tuple(other.id for other in near if term in [stored for stored, _ in other.terms])
                 assert match.lent_by == having
-                assert bool(match.own) == (term in [held for held, _ in each.terms])
+                assert bool(match.own) == (term in [stored for stored, _ in each.terms])
 
     def test_why_names_the_word_as_asked_and_the_word_that_stood_in(self) -> None:
-        held = [
+        stored = [
             document("a", "the lighthouse", session="s", position=0),
             document("b", "red boats", session="s", position=1),
         ]
-        view = made_of(held).view()
+        view = made_of(stored).view()
         scores = of_words(view, asked(view, "lihgthouse Boat"))
         first, second = own.explained(scores, [own.places(scores)[view.table.number("b")]])[0][1]
         assert (first.word, first.like, first.lent_by) == ("boat", "", ())
@@ -199,34 +201,34 @@ class TestShares:
 
 
 class TestDerived:
-    """The index is a function of what is held: how it came to be does not show."""
+    """The index is a function of what is indexed: how it came to be does not show."""
 
     @given(own.histories)
     def test_after_any_history_it_equals_the_rebuilt_index(
         self, history: list[tuple[list[str], list[Document]]]
     ) -> None:
-        index, held = WordIndex(), dict[str, Document]()
+        index, stored = WordIndex(), dict[str, Document]()
         for step in history:
-            advance(index, held, step)
+            advance(index, stored, step)
             assert answers(index.view()) == answers(
-                made_of(sorted(held.values(), key=lambda each: each.sort_key)).view()
+                made_of(sorted(stored.values(), key=lambda each: each.sort_key)).view()
             )
 
     @given(own.collections(), st.randoms())
-    def test_the_order_of_arrival_does_not_matter(self, held: list[Document], order: object) -> None:
-        before = answers(made_of(held).view())
-        order.shuffle(held)  # type: ignore[attr-defined]
+    def test_the_order_of_arrival_does_not_matter(self, stored: list[Document], order: object) -> None:
+        before = answers(made_of(stored).view())
+        order.shuffle(stored)  # type: ignore[attr-defined]
         one_by_one = WordIndex()
-        for each in held:
+        for each in stored:
             one_by_one.apply((), [each])
         assert answers(one_by_one.view()) == before
 
     @given(own.histories)
     def test_old_views_answer_as_they_did_to_the_bit(self, history: list[tuple[list[str], list[Document]]]) -> None:
-        index, held = WordIndex(), dict[str, Document]()
+        index, stored = WordIndex(), dict[str, Document]()
         views = [(index.view(), answers(index.view()))]
         for step in history:
-            advance(index, held, step)
+            advance(index, stored, step)
             if len(step[0]) != 1:  # now and then a view is not asked for between two steps
                 view = index.view()
                 views.append((view, answers(view)))
@@ -241,20 +243,20 @@ class TestDerived:
         here: list[tuple[list[str], list[Document]]],
         there: list[tuple[list[str], list[Document]]],
     ) -> None:
-        index, held = WordIndex(), dict[str, Document]()
+        index, stored = WordIndex(), dict[str, Document]()
         for step in before:
-            advance(index, held, step)
+            advance(index, stored, step)
         old = index.view()
         answered = answers(old)
-        fork, forked = index.fork(), dict(held)
-        second, seconds = fork.fork(), dict(held)
+        fork, forked = index.fork(), dict(stored)
+        second, seconds = fork.fork(), dict(stored)
         for at in range(max(len(here), len(there))):
             if at < len(here):
-                advance(index, held, here[at])
+                advance(index, stored, here[at])
             if at < len(there):
                 advance(fork, forked, there[at])
                 advance(second, seconds, there[-1 - at])
-            for one, content in ((index, held), (fork, forked), (second, seconds)):
+            for one, content in ((index, stored), (fork, forked), (second, seconds)):
                 assert answers(one.view()) == answers(made_of(content.values()).view())
         assert answers(old) == answered
 
@@ -299,10 +301,10 @@ class TestDerived:
 
 class TestExpiry:
     @given(own.collections(expiring=True), st.sampled_from([0, 9, 10, 15, 20, 30, 40]))
-    def test_what_is_due_is_as_if_it_had_never_been(self, held: list[Document], now: int) -> None:
-        view = made_of(held).view()
+    def test_what_is_due_is_as_if_it_had_never_been(self, stored: list[Document], now: int) -> None:
+        view = made_of(stored).view()
         before = answers(view)
-        left = [each for each in held if each.expires > now]
+        left = [each for each in stored if each.expires > now]
         assert answers(view.at(now)) == answers(made_of(left).view())
         assert answers(view) == before
 
@@ -310,17 +312,17 @@ class TestExpiry:
     def test_old_views_know_what_is_due_as_well(
         self, history: list[tuple[list[str], list[Document]]], now: int
     ) -> None:
-        index, held = WordIndex(), dict[str, Document]()
+        index, stored = WordIndex(), dict[str, Document]()
         views: list[tuple[WordView, list[Document]]] = []
         for step in history:
-            advance(index, held, step)
-            views.append((index.view(), list(held.values())))
+            advance(index, stored, step)
+            views.append((index.view(), list(stored.values())))
         for view, then in views:
             assert answers(view.at(now)) == answers(made_of(each for each in then if each.expires > now).view())
 
     @given(own.collections(expiring=True))
-    def test_time_goes_on(self, held: list[Document]) -> None:
-        view = made_of(held).view()
+    def test_time_goes_on(self, stored: list[Document]) -> None:
+        view = made_of(stored).view()
         assert answers(view.at(12).at(25)) == answers(view.at(25))
 
     def test_where_nothing_is_due_the_view_is_itself(self) -> None:
@@ -343,11 +345,11 @@ class TestNumbers:
 
     @given(own.histories)
     def test_a_record_has_one_number_while_it_is_stored(self, history: list[tuple[list[str], list[Document]]]) -> None:
-        index, held = WordIndex(), dict[str, Document]()
+        index, stored = WordIndex(), dict[str, Document]()
         views: list[tuple[WordView, set[str]]] = []
         for step in history:
-            advance(index, held, step)
-            views.append((index.view(), set(held)))
+            advance(index, stored, step)
+            views.append((index.view(), set(stored)))
         for view, then in views:
             numbers = {each: view.table.number(each) for each in own.IDS}
             assert {each for each, number in numbers.items() if number != NONE} == then

@@ -186,7 +186,7 @@ class TestRoot:
         assert root.hash == root_of(versions) == plain_root(bits)
         assert check(root, versions, pages) == ""
         for gone in paths:
-            rest = {each: held for each, held in versions.items() if each != gone}
+            rest = {each: stored for each, stored in versions.items() if each != gone}
             assert update(root, {gone: None}, pages).hash == root_of(rest)
 
     @given(st.dictionaries(ids | own.names, st.integers(0, 9).map(version), max_size=40))
@@ -197,20 +197,20 @@ class TestRoot:
     def test_after_any_history_the_pages_give_the_root_of_what_is_stored(
         self, history: list[dict[str, bytes | None]]
     ) -> None:
-        pages, held, root = Kept(), dict[str, bytes](), Root()
+        pages, stored, root = Kept(), dict[str, bytes](), Root()
         past: list[tuple[Root, dict[str, bytes]]] = [(root, {})]
         for changes in history:
             root = update(root, changes, pages)
             for record_id, now in changes.items():
                 if now is None:
-                    held.pop(record_id, None)
+                    stored.pop(record_id, None)
                 else:
-                    held[record_id] = now
-            assert root.hash == independent_root(held)
-            assert (root.page == 0) == (not held)
-            past.append((root, dict(held)))
-        for root, held in past:  # what was written then is whole still
-            assert check(root, held, pages) == ""
+                    stored[record_id] = now
+            assert root.hash == independent_root(stored)
+            assert (root.page == 0) == (not stored)
+            past.append((root, dict(stored)))
+        for root, stored in past:  # what was written then is whole still
+            assert check(root, stored, pages) == ""
 
     @given(st.dictionaries(ids | own.names, st.integers(0, 9).map(version), max_size=20), st.randoms())
     def test_the_order_of_writing_does_not_matter(self, versions: dict[str, bytes], order: random.Random) -> None:
@@ -242,10 +242,10 @@ class TestRoot:
     def test_no_change_is_the_same_root_and_writes_nothing(self) -> None:
         pages = Kept()
         root = built({"a": version(1)}, pages)
-        held = dict(pages.pages)
+        stored = dict(pages.pages)
         assert update(root, {}, pages) is root
         assert update(Root(), {"a": None, "b": None}, pages) == Root()
-        assert pages.pages == held
+        assert pages.pages == stored
         assert update(root, {"b": None}, pages).hash == root.hash
 
 
@@ -381,7 +381,7 @@ class TestCheck:
     def test_a_leaf_that_is_missing_is_distinguished_from_one_too_many_and_from_a_wrong_one(self) -> None:
         root, pages = self.fresh()
         more = {**self.VERSIONS, "more": version(1), "still more": version(1)}
-        fewer = {record_id: held for record_id, held in self.VERSIONS.items() if record_id != "a"}
+        fewer = {record_id: stored for record_id, stored in self.VERSIONS.items() if record_id != "a"}
         other = {**self.VERSIONS, "b": version(99)}
         assert check(root, more, pages) == "2 records are not in the Merkle trie"
         assert check(root, fewer, pages) == "the Merkle trie has 1 leaves without a record"

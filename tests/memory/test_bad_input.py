@@ -147,9 +147,9 @@ def test_a_text_above_the_cap_that_a_store_has_is_used_as_before(tmp_path: Path)
 def test_control_characters_inside_a_text_are_kept_as_they_are(memory: recollect.Memory) -> None:
     text = "nul \0, bell \a, escape \x1b[31m, delete \x7f, return \r\n, bom \ufeff, next line \x85"
     memory.remember(text, id="a")
-    held = memory.get("a")
-    assert held is not None
-    assert held.content == text
+    stored = memory.get("a")
+    assert stored is not None
+    assert stored.content == text
     assert memory.find(f.contains("\0, BELL"))[0].id == "a"
     assert memory.recall("escape bell")[0].record.content == text
 

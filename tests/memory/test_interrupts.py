@@ -1,4 +1,4 @@
-"""Ctrl-C at lines of a call: what was acknowledged is held, nothing is half done, and everybody goes on."""
+"""Ctrl-C at lines of a call: what was acknowledged is stored, nothing is half done, and everybody goes on."""
 
 from __future__ import annotations
 

@@ -69,20 +69,20 @@ class TestIds:
         assert memory.count() == 2
 
     def test_differing_importance_and_metadata_are_kept_and_reported(self, memory: recollect.Memory) -> None:
-        held = memory.remember("a fact", importance=0.5, metadata={"n": 1})
+        first = memory.remember("a fact", importance=0.5, metadata={"n": 1})
         with pytest.warns(recollect.RecollectWarning, match="kept its metadata, importance"):
-            assert memory.remember("a fact", importance=0.9, metadata={"n": 1.0}) == held
+            assert memory.remember("a fact", importance=0.9, metadata={"n": 1.0}) == first
         report = memory.remember_all([{"content": "a fact", "importance": 0.9}])
         assert (report.results[0].status, report.results[0].differing) == ("unchanged", ("importance",))
 
     def test_differing_fields_are_updated_when_asked(self, memory: recollect.Memory) -> None:
-        held = memory.remember("a fact", importance=0.5, tags=["x"])
+        first = memory.remember("a fact", importance=0.5, tags=["x"])
         got = memory.remember("a fact", importance=0.9, if_exists="update")
-        assert (got.id, got.importance, got.tags) == (held.id, 0.9, ("x",))
+        assert (got.id, got.importance, got.tags) == (first.id, 0.9, ("x",))
 
     def test_the_same_fact_again_is_an_error_when_asked(self, memory: recollect.Memory) -> None:
-        held = memory.remember("a fact")
-        with pytest.raises(RecordExistsError, match=held.hash):
+        first = memory.remember("a fact")
+        with pytest.raises(RecordExistsError, match=first.hash):
             memory.remember("a fact", if_exists="error")
         memory.remember("another", id="n")
         with pytest.raises(RecordExistsError):
@@ -154,7 +154,7 @@ class TestIds:
         assert memory.remember_all([*told, turn("bye")]).count("created") == 1
         assert [record.content for record in memory.find(order="position")] == ["hello", "how are you?", "hello", "bye"]
         memory.clear()
-        assert memory.remember_all(told).count("created") == 4  # nothing of it is held: it is remembered anew
+        assert memory.remember_all(told).count("created") == 4  # nothing of it is stored: it is remembered again
 
     def test_a_conversation_longer_than_a_commit_is_known_when_passed_again(self, memory: recollect.Memory) -> None:
         told = [turn(f"turn {number % 7}") for number in range(2100)]
@@ -274,17 +274,17 @@ class TestConditions:
     def test_a_lock_that_lasts_a_while_tells_a_retry_that_it_is_already_as_asked_for(
         self, memory: recollect.Memory
     ) -> None:
-        held = memory.remember("by me", id="lock", expect="absent", ttl=60)
+        first = memory.remember("by me", id="lock", expect="absent", ttl=60)
         with pytest.raises(ConflictError) as caught:
             memory.remember("by me", id="lock", expect="absent", ttl=60)
         assert caught.value.satisfied
         with pytest.raises(ConflictError) as caught:
             memory.remember("by another", id="lock", expect="absent", ttl=60)
         assert not caught.value.satisfied
-        longer = memory.remember("by me", id="lock", expect=held, ttl=600)  # and its holder can renew it
+        longer = memory.remember("by me", id="lock", expect=first, ttl=600)  # and its holder can renew it
         assert longer.expires is not None
-        assert held.expires is not None
-        assert longer.expires > held.expires
+        assert first.expires is not None
+        assert longer.expires > first.expires
 
     def test_a_stale_expectation_names_the_current_hash_and_changes_nothing(self, memory: recollect.Memory) -> None:
         old = memory.remember("one", id="a")
@@ -416,7 +416,7 @@ class TestReadingAndWriting:
             "content",
             "time",
         }
-        assert memory.update("a", lambda held: held.changed(content=held.text + "!")).content == "text!"
+        assert memory.update("a", lambda record: record.changed(content=record.text + "!")).content == "text!"
 
     @pytest.mark.in_process
     def test_update_of_an_unknown_id_or_field_is_an_error_by_name(self, memory: recollect.Memory) -> None:
@@ -428,9 +428,9 @@ class TestReadingAndWriting:
         with pytest.raises(InvalidArgumentError):
             memory.update("a")
         with pytest.raises(RecollectError, match="must return a record"):
-            memory.update("a", lambda held: "text")  # type: ignore[arg-type,return-value]
+            memory.update("a", lambda record: "text")  # type: ignore[arg-type,return-value]
         with pytest.raises(RecollectError, match="cannot change"):
-            memory.update("a", lambda held: held.changed(id="b"))
+            memory.update("a", lambda record: record.changed(id="b"))
 
     def test_forgetting_twice_is_no_error_and_an_unknown_id_is(self, memory: recollect.Memory) -> None:
         memory.remember("text", id="a")

@@ -139,14 +139,14 @@ class TestGolden:
 
     @pytest.mark.parametrize("item", GOLDEN, ids=[item["name"] for item in GOLDEN])
     def test_file_description_and_package_agree_to_the_bit(self, item: dict[str, Any]) -> None:
-        held = bytes.fromhex(item["bytes"])
-        assert independent_bytes(item["record"]) == held
+        stored = bytes.fromhex(item["bytes"])
+        assert independent_bytes(item["record"]) == stored
         record = Record.from_json(item["record"])
-        assert record.to_bytes() == held
+        assert record.to_bytes() == stored
         assert record.to_json() == item["record"]
-        assert Record.from_bytes(held) == record
-        assert Record.load(held) == record
-        assert hashlib.sha256(b"recollect.record.1\x00" + held).hexdigest() == item["hash"] == record.hash
+        assert Record.from_bytes(stored) == record
+        assert Record.load(stored) == record
+        assert hashlib.sha256(b"recollect.record.1\x00" + stored).hexdigest() == item["hash"] == record.hash
 
     def test_one_of_them_by_hand(self) -> None:
         # id "a" · kind "task" · text "ok" · position 300 · pinned
@@ -240,15 +240,15 @@ class TestUnknownFields:
     def test_fields_of_a_later_release_are_kept_byte_for_byte(self, record: Record) -> None:
         later = field(29, 200, b"\x00\xff") + field(300, 1, b"not UTF-8: \xff") + field(2**62, 0, b"")
         known = record.changed(unknown=())
-        held = Record.from_bytes(known.to_bytes() + later)
-        assert held.to_bytes() == known.to_bytes() + later
-        assert held.unknown == (
+        stored = Record.from_bytes(known.to_bytes() + later)
+        assert stored.to_bytes() == known.to_bytes() + later
+        assert stored.unknown == (
             RawField(29, 200, b"\x00\xff"),
             RawField(300, 1, b"not UTF-8: \xff"),
             RawField(2**62, 0, b""),
         )
-        assert held.changed(language="en").to_bytes().endswith(later)
-        assert Record.from_json(json.loads(json.dumps(held.to_json()))).to_bytes() == held.to_bytes()
+        assert stored.changed(language="en").to_bytes().endswith(later)
+        assert Record.from_json(json.loads(json.dumps(stored.to_json()))).to_bytes() == stored.to_bytes()
 
     def test_they_stand_in_the_order_of_their_numbers_whatever_is_added(self) -> None:
         unknown = (RawField(900, 1, b"z"), RawField(31, 2, b""), RawField(128, 3, b"y"))

@@ -400,7 +400,7 @@ def test_upon_a_file_system_of_somebodys_own_there_are_no_checksums(tmp_path: Pa
 def test_the_rescue_saves_every_record_that_is_whole_and_lists_the_rest(store: Path, tmp_path: Path) -> None:
     with recollect.open(store) as memory:
         memory.update("r5", content="fact 5, put right")
-        held = {record.id: record.to_bytes() for record in memory.find()}
+        stored = {record.id: record.to_bytes() for record in memory.find()}
     hurt_text(store, b"fact 5, put right")
     before = store.read_bytes()
     report = recollect.rescue(store, tmp_path / "new.db")
@@ -411,7 +411,7 @@ def test_the_rescue_saves_every_record_that_is_whole_and_lists_the_rest(store: P
     assert roots_are_same(report) == {"default": False, "other": True}
     with recollect.open(tmp_path / "new.db") as memory:
         assert {record.id: record.to_bytes() for record in memory.find()} == {
-            each: payload for each, payload in held.items() if each != "r5"
+            each: payload for each, payload in stored.items() if each != "r5"
         }
         assert memory.check() == []
         log = memory.changes()

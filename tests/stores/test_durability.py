@@ -271,7 +271,7 @@ def test_threads_that_write_and_recall_at_once_lose_no_update(tmp_path: Path, pa
         def work(worker: int) -> None:
             for step in range(15):
                 memory.remember(f"worker {worker} step {step}")
-                memory.update("counter", lambda held: held.changed(importance=(held.importance or 0.0) + 1 / 256))
+                memory.update("counter", lambda stored: stored.changed(importance=(stored.importance or 0.0) + 1 / 256))
                 assert memory.recall(f"worker {worker}", k=100)
                 assert memory.get("counter") is not None
 

@@ -74,16 +74,16 @@ def test_whatever_operation_fails_nothing_is_lost_and_the_error_says_what_is_tru
 
 
 def crashed(path: Path) -> list[str]:
-    """The ids of what is held for whoever opens the files as they are now: shared memory is gone."""
+    """The ids of what is stored for whoever opens the files as they are now: shared memory is gone."""
     copy = path.parent / "copy"
     copy.mkdir()
     for suffix in ("", "-wal"):
         shutil.copy(f"{path}{suffix}", copy / f"{path.name}{suffix}")
     with recollect.open(copy / path.name) as memory:
         assert memory.check() == []
-        held = [record.id for record in memory.find(order="id")]
+        stored = [record.id for record in memory.find(order="id")]
     shutil.rmtree(copy)
-    return held
+    return stored
 
 
 def failing(recorder: Recorder, kind: str, code: int, *, persists: bool, within: str = "") -> Fault:
@@ -749,7 +749,7 @@ def test_a_fork_is_refused_at_once_also_where_its_parent_was_in_the_middle_of_a_
     store = SqliteStore(path)
     memory = memory_on(store)
     memory.remember("parent", id="parent")
-    held, over = threading.Event(), threading.Event()
+    stored, over = threading.Event(), threading.Event()
 
     def hold() -> None:
         index = full_text_of(memory)
@@ -760,12 +760,12 @@ def test_a_fork_is_refused_at_once_also_where_its_parent_was_in_the_middle_of_a_
             index._pool,
             store.write(Branch("default")),
         ):
-            held.set()
+            stored.set()
             over.wait()
 
     thread = threading.Thread(target=hold)
     thread.start()
-    held.wait()
+    stored.wait()
     child = os.fork()
     if child == 0:
         refused = 0

@@ -317,11 +317,11 @@ def test_the_golden_file_of_format_3_opens_and_has_what_it_had(tmp_path: Path) -
     os.chmod(path, 0o600)
     with recollect.open(path) as store:
         assert store.namespaces() == sorted(wanted)
-        for name, held in wanted.items():
+        for name, stored in wanted.items():
             memory = store.namespace(name)
-            assert memory.root == held["root"]
-            assert [record.to_json() for record in memory.find(order="id")] == held["records"]
-            assert [commit.to_json() for commit in memory.changes()] == held["log"]
+            assert memory.root == stored["root"]
+            assert [record.to_json() for record in memory.find(order="id")] == stored["records"]
+            assert [commit.to_json() for commit in memory.changes()] == stored["log"]
             assert memory.recall("lighthouse boat 喜欢")
         assert store.check() == []
         store.remember("and it can be written")

@@ -53,14 +53,14 @@ class TestSqliteStore(StoreContract):
     )
     @settings(max_examples=some(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_many_ids_are_known_or_not_as_each_is_by_itself(
-        self, store: SqliteStore, held: set[str], put: set[str], dropped: set[str], asked: list[str], commits: bool
+        self, store: SqliteStore, before: set[str], put: set[str], dropped: set[str], asked: list[str], commits: bool
     ) -> None:
         with store.read() as view:
             branch = Branch(f"n{len(view.branches())}")
-        write(store, map(note, held), branch=branch)
+        write(store, map(note, before), branch=branch)
         with suppress(Undone), store.write(branch) as transaction:
             if commits:
-                write_into(transaction, store.key, map(note, put), dropped & held, branch=branch)
+                write_into(transaction, store.key, map(note, put), dropped & before, branch=branch)
             else:
                 for record in map(note, put):
                     transaction.put(branch, record, stored(record, store.key))

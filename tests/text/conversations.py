@@ -97,19 +97,19 @@ steps = st.tuples(
 histories = st.lists(steps, max_size=7)
 
 
-def advance(index: WordIndex, held: dict[str, Document], step: tuple[list[str], list[Document]]) -> None:
+def advance(index: WordIndex, stored: dict[str, Document], step: tuple[list[str], list[Document]]) -> None:
     """Take a step with the index and with the dict of what it should hold."""
     gone, come = step
     index.apply([*gone, *(each.id for each in come)], come)
     for record_id in gone:
-        held.pop(record_id, None)
+        stored.pop(record_id, None)
     for each in come:
-        held[each.id] = each
+        stored[each.id] = each
 
 
-def made_of(held: Iterable[Document]) -> WordIndex:
+def made_of(stored: Iterable[Document]) -> WordIndex:
     index = WordIndex()
-    index.apply((), held)
+    index.apply((), stored)
     return index
 
 
@@ -157,7 +157,7 @@ def order_of(scores: Scores) -> list[int]:
 
 
 def answers(view: WordView, ids: Sequence[str] = IDS) -> dict[str, Any]:
-    """All that a view says, by id: what has to be the same, to the bit, wherever the same is held."""
+    """All that a view says, by id: what has to be the same, to the bit, wherever the same is stored."""
     out: dict[str, Any] = {}
     table = view.table
     numbers = {record_id: table.number(record_id) for record_id in ids if table.number(record_id) >= 0}
@@ -185,13 +185,13 @@ def answers(view: WordView, ids: Sequence[str] = IDS) -> dict[str, Any]:
 LENT = {-4: 0.1, -3: 0.1, -2: 0.3, -1: 0.4, 1: 0.2, 2: 0.2, 3: 0.1, 4: 0.1}
 
 
-def reference_scores(held: Sequence[Document], asked: Sequence[QueryTerm]) -> tuple[dict[str, float], float]:
+def reference_scores(stored: Sequence[Document], asked: Sequence[QueryTerm]) -> tuple[dict[str, float], float]:
     """BM_i / U of each document, and U."""
-    bags = {each.id: [term for term, _ in each.terms] for each in held}
+    bags = {each.id: [term for term, _ in each.terms] for each in stored}
     sessions: dict[Any, list[Document]] = {}
-    for each in sorted(held, key=lambda each: each.sort_key):
+    for each in sorted(stored, key=lambda each: each.sort_key):
         sessions.setdefault(each.session or ("alone", each.id), []).append(each)
-    around: dict[str, list[tuple[float, Document]]] = {each.id: [] for each in held}
+    around: dict[str, list[tuple[float, Document]]] = {each.id: [] for each in stored}
     for turns in sessions.values():
         for place, turn in enumerate(turns):
             for step, weight in LENT.items():
@@ -203,10 +203,10 @@ def reference_scores(held: Sequence[Document], asked: Sequence[QueryTerm]) -> tu
     def capped(donor: Document) -> float:
         return min(1.0, 12 / max(len(bags[donor.id]), 1))
 
-    titles = {each.id: {term for term, _ in each.titles} for each in held}
+    titles = {each.id: {term for term, _ in each.titles} for each in stored}
 
     def idf(term: str) -> float:
-        count = len(held)
+        count = len(stored)
         titled = sum(term in title for title in titles.values())
         df = max(titled, sum(term in bag for bag in bags.values()))
         cf = max(titled, sum(bag.count(term) for bag in bags.values()))
@@ -215,7 +215,7 @@ def reference_scores(held: Sequence[Document], asked: Sequence[QueryTerm]) -> tu
 
     whole = 2.5 * sum(query.weight / 65_536 * idf(query.term) for query in asked)
     out = {}
-    for each in held:
+    for each in stored:
         length = len(bags[each.id]) + sum(w * capped(donor) * len(bags[donor.id]) for w, donor in around[each.id])
         pivot = 1.5 * (0.4 + 0.6 * length / 40)
         score = 0.0

@@ -38,15 +38,15 @@ def score_of(asked: frozenset[int], row: frozenset[int], rows: list[frozenset[in
     return share * 1024 / (1024 + max(0, len(row) - len(asked)))
 
 
-def brute(held: dict[int, frozenset[int]], asked: frozenset[int], wanted: int) -> list[tuple[int, int]]:
+def brute(stored: dict[int, frozenset[int]], asked: frozenset[int], wanted: int) -> list[tuple[int, int]]:
     """The nearest by Hamming, all rows read: number and distance."""
-    distances = sorted((len(asked ^ row), number) for number, row in held.items())
+    distances = sorted((len(asked ^ row), number) for number, row in stored.items())
     return [(number, distance) for distance, number in distances[:wanted]]
 
 
-def index_of(held: dict[int, frozenset[int]], kernels: SdrKernels) -> SdrIndex:
+def index_of(stored: dict[int, frozenset[int]], kernels: SdrKernels) -> SdrIndex:
     index = SdrIndex(kernels)
-    for number, row in held.items():
+    for number, row in stored.items():
         index.add(number, row)
     return index
 
@@ -64,39 +64,39 @@ HELD = st.dictionaries(st.integers(-5, 40), ROWS, max_size=20)
 class TestIndex:
     @given(HELD, ROWS, st.integers(0, 25))
     def test_the_nearest_are_those_of_reading_all_rows(
-        self, held: dict[int, frozenset[int]], asked: frozenset[int], wanted: int
+        self, stored: dict[int, frozenset[int]], asked: frozenset[int], wanted: int
     ) -> None:
         for kernels in KERNELS:
-            hits = index_of(held, kernels).nearest(asked, wanted)
-            assert [(hit.number, hit.hamming) for hit in hits] == brute(held, asked, wanted)
+            hits = index_of(stored, kernels).nearest(asked, wanted)
+            assert [(hit.number, hit.hamming) for hit in hits] == brute(stored, asked, wanted)
             assert all(Fraction(hit.score, 1 << SHARE_BITS) == 1 - Fraction(hit.hamming, BITS) for hit in hits)
 
     @given(HELD, ROWS, st.integers(0, 25))
     def test_the_best_by_overlap_are_those_of_reading_all_rows(
-        self, held: dict[int, frozenset[int]], asked: frozenset[int], wanted: int
+        self, stored: dict[int, frozenset[int]], asked: frozenset[int], wanted: int
     ) -> None:
         for kernels in KERNELS:
-            index = index_of(held, kernels)
+            index = index_of(stored, kernels)
             everything = index.overlapping(asked, 100)
-            assert {hit.number for hit in everything} == {number for number, row in held.items() if row & asked}
+            assert {hit.number for hit in everything} == {number for number, row in stored.items() if row & asked}
             assert everything == sorted(everything, key=lambda hit: (-hit.score, hit.number))
             assert index.overlapping(asked, wanted) == everything[:wanted]
             for hit in everything:
-                exact = score_of(asked, held[hit.number], list(held.values()))
+                exact = score_of(asked, stored[hit.number], list(stored.values()))
                 # Each of two roundings takes less than one unit, and a weight may be one off where libm is.
                 assert abs(exact - Fraction(hit.score, 1 << SHARE_BITS)) < Fraction(1, 1 << 12)
-                assert hit.hamming == len(asked ^ held[hit.number])
+                assert hit.hamming == len(asked ^ stored[hit.number])
                 assert 0 < hit.score <= 1 << SHARE_BITS
-                assert (hit.score == 1 << SHARE_BITS) == (held[hit.number] == asked)
+                assert (hit.score == 1 << SHARE_BITS) == (stored[hit.number] == asked)
 
     @given(HELD, st.lists(ROWS, max_size=4), st.data())
     def test_growing_merging_and_removing_leave_the_bits_of_an_index_made_at_once(
-        self, held: dict[int, frozenset[int]], questions: list[frozenset[int]], data: st.DataObject
+        self, stored: dict[int, frozenset[int]], questions: list[frozenset[int]], data: st.DataObject
     ) -> None:
-        gone = data.draw(st.lists(st.sampled_from(sorted(held)), unique=True)) if held else []
-        left = {number: row for number, row in held.items() if number not in gone}
+        gone = data.draw(st.lists(st.sampled_from(sorted(stored)), unique=True)) if stored else []
+        left = {number: row for number, row in stored.items() if number not in gone}
         for kernels in KERNELS:
-            index, made = index_of(held, kernels), index_of(left, kernels)
+            index, made = index_of(stored, kernels), index_of(left, kernels)
             for number in gone:
                 index.remove(number)
             assert len(index) == len(left)
@@ -143,8 +143,8 @@ class TestIndex:
                 postings = np.roll(base.postings, 1)
                 return super().best(base._replace(postings=postings), tail, asked, wanted)
 
-        held = {number: frozenset([number, number + 9]) for number in range(17)}
-        wrong, right = index_of(held, Wrong()), index_of(held, COMPILED)
+        stored = {number: frozenset([number, number + 9]) for number in range(17)}
+        wrong, right = index_of(stored, Wrong()), index_of(stored, COMPILED)
         assert wrong.overlapping([3, 4], 5) != right.overlapping([3, 4], 5)
 
 
@@ -162,7 +162,7 @@ def test_with_many_rows_numpy_and_c_agree_to_the_bit_and_so_does_reading_all_row
         index.add_all(range(len(texts)), sdrs)
         for number in range(0, len(texts), 7):
             index.remove(number)
-    held = {at: frozenset(sdrs.row(at).tolist()) for at in range(len(texts)) if at % 7}
+    stored = {at: frozenset(sdrs.row(at).tolist()) for at in range(len(texts)) if at % 7}
     assert (one._base.common >= 0).any()
     assert len(one._base.postings)
     for question in ("timeout of the replica", "queue queue", "alarm", "nothing known", texts[8]):
@@ -170,7 +170,7 @@ def test_with_many_rows_numpy_and_c_agree_to_the_bit_and_so_does_reading_all_row
         for wanted in (1, 10, 300):
             assert one.overlapping(asked, wanted) == other.overlapping(asked, wanted)
             assert one.nearest(asked, wanted) == other.nearest(asked, wanted)
-        assert [(hit.number, hit.hamming) for hit in other.nearest(asked, 50)] == brute(held, frozenset(asked), 50)
+        assert [(hit.number, hit.hamming) for hit in other.nearest(asked, 50)] == brute(stored, frozenset(asked), 50)
 
 
 class Model(RuleBasedStateMachine):
@@ -178,36 +178,36 @@ class Model(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.held: dict[int, frozenset[int]] = {}
+        self.stored: dict[int, frozenset[int]] = {}
         self.real = [SdrIndex(kernels) for kernels in KERNELS]
 
     @rule(number=st.integers(0, 30), row=ROWS)
     def put(self, number: int, row: frozenset[int]) -> None:
         for index in self.real:
-            if number in self.held:
+            if number in self.stored:
                 index.remove(number)
             index.add(number, row)
-        self.held[number] = row
+        self.stored[number] = row
 
     @rule(number=st.integers(0, 30))
     def remove(self, number: int) -> None:
-        if self.held.pop(number, None) is not None:
+        if self.stored.pop(number, None) is not None:
             for index in self.real:
                 index.remove(number)
 
     @rule(asked=ROWS, wanted=st.integers(1, 6))
     def ask(self, asked: frozenset[int], wanted: int) -> None:
         one, other = (index.overlapping(asked, wanted) for index in self.real)
-        assert one == other == index_of(self.held, COMPILED).overlapping(asked, wanted)
+        assert one == other == index_of(self.stored, COMPILED).overlapping(asked, wanted)
         for index in self.real:
             assert [(hit.number, hit.hamming) for hit in index.nearest(asked, wanted)] == brute(
-                self.held, asked, wanted
+                self.stored, asked, wanted
             )
 
     @invariant()
     def counts(self) -> None:
         for index in self.real:
-            assert len(index) == len(self.held)
+            assert len(index) == len(self.stored)
 
 
 @pytest.mark.usefixtures("merging")

@@ -407,19 +407,19 @@ class Held:
 
 @pytest.mark.promise("embedder.bounds")
 def test_a_request_past_its_deadline_ends_no_other(make: Make, server: StubServer) -> None:
-    held = Held()
+    stored = Held()
 
     def by_text(texts: list[str]) -> Answer | Endless:
-        return Endless(HEAD + b"\r\n", b" ", 0.01, 200) if texts == ["late"] else held(texts)
+        return Endless(HEAD + b"\r\n", b" ", 0.01, 200) if texts == ["late"] else stored(texts)
 
     server.script = [by_text] * 9
     embedder = make(timeout_s=PATIENCE_S, retries=0)
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(embedder.embed, ["slow"])
-        assert held.reached.wait(PATIENCE_S)
+        assert stored.reached.wait(PATIENCE_S)
         embedder._client.timeout_s = 0.1
         assert "no answer within 0.1 s" in str(failing(embedder, ("late",)))
-        held.go_on.set()
+        stored.go_on.set()
         assert len(slow.result(PATIENCE_S)) == 1
     assert "no answer within 0.1 s" in str(failing(embedder, ("late",)))  # also on a connection that was kept
     assert server.left.wait(PATIENCE_S)
@@ -440,15 +440,15 @@ def test_requests_one_after_another_share_a_connection(make: Make, server: StubS
 def test_an_embedder_that_is_closed_while_it_asks_is_answered_and_keeps_no_connection(
     make: Make, server: StubServer
 ) -> None:
-    held = Held()
-    server.script = [well, held]
+    stored = Held()
+    server.script = [well, stored]
     embedder = make()
     embedded(embedder, ["a"])
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(embedder.embed, ["slow"])
-        assert held.reached.wait(PATIENCE_S)
+        assert stored.reached.wait(PATIENCE_S)
         embedder.close()
-        held.go_on.set()
+        stored.go_on.set()
         assert len(slow.result(PATIENCE_S)) == 1
     assert server.connections == 1
     assert len(embedded(embedder, ["b"]).vectors) == 1
