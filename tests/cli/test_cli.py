@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 
 import recollect
 from recollect.cli import render
-from recollect.cli.app import app
+from recollect.cli.app import COMMANDS, SECTIONS, app
 from recollect.cli.benching import questions_of
 from recollect.cli.demo import SHOWN
 from recollect.cli.diagnosing import examine
@@ -47,6 +47,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def told(result: Result) -> Any:
     return json.loads(result.stdout)
+
+
+def test_the_help_lists_each_command_in_one_section_those_of_every_day_first(run: Run) -> None:
+    assert sorted(" ".join(SECTIONS.values()).split()) == sorted(COMMANDS)
+    listed = run("--help").output.partition("\nEvery day:\n")[2]
+    assert [line.split()[0] for line in listed.splitlines() if line.startswith("  ")] == " ".join(
+        SECTIONS.values()
+    ).split()
 
 
 def test_remember_recall_get_update_and_forget(run: Run) -> None:
@@ -677,7 +685,6 @@ def test_every_command_is_where_the_app_looks_for_it() -> None:
     import pkgutil
 
     import recollect.cli
-    from recollect.cli.app import COMMANDS, app
 
     for module in pkgutil.iter_modules(recollect.cli.__path__):
         importlib.import_module(f"recollect.cli.{module.name}")

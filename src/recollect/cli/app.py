@@ -216,6 +216,17 @@ COMMANDS = {
 }
 
 
+#: The commands of each section of the help, those of every day first.
+SECTIONS = {
+    "Every day": "remember recall context find get grep update supersede forget stats demo",
+    "History": "history log diff snapshot snapshots rollback revert",
+    "Keep in order": "consolidate duplicates contradictions entities entity policies quota redact salience erase",
+    "Beside the records": "glossary outline sdr",
+    "Share": "import export serve mcp token namespaces",
+    "Trust": "prove verify replay",
+    "Look after the store": "doctor backup restore compact migrate rescue embed",
+    "Measure": "bench eval sim",
+}
 #: The former name of a command, which is accepted and not shown -> its name.
 _FORMER_NAMES = {"list": "find", "show": "get"}
 #: What other tools call a command -> its name here.
@@ -237,6 +248,13 @@ class App(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for section, names in SECTIONS.items():
+            shown = [(name, command) for name in names.split() if (command := self.get_command(ctx, name)) is not None]
+            with formatter.section(section):
+                room = formatter.width - 6 - max(map(len, names.split()))  # a line for each
+                formatter.write_dl([(name, command.get_short_help_str(room)) for name, command in shown])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS:
