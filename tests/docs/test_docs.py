@@ -134,6 +134,15 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+def test_every_page_is_linked_from_the_readme_or_from_a_page_that_it_links() -> None:
+    first = linked(ROOT / "README.md")
+    assert first | {target for page in first for target in linked(page)} >= set((ROOT / "docs").glob("*.md"))
+
+
+def linked(page: Path) -> set[Path]:
+    return {(page.parent / target).resolve() for target in re.findall(r"\]\(([^)#:]+\.md)", page.read_text("utf-8"))}
+
+
 def test_the_first_screen_of_the_readme_has_eight_lines_that_run() -> None:
     first = next(code for language, code in blocks(PAGES[0]) if language == "python")
     assert len([line for line in first.splitlines() if line.strip()]) == 8
