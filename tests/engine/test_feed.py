@@ -858,6 +858,22 @@ class TestAsyncStreams:
 
         asyncio.run(run())
 
+    def test_the_stream_of_a_memory_without_a_pool_is_read_by_tasks_and_threads(self, memory: recollect.Memory) -> None:
+        async def run() -> None:
+            with memory.subscribe() as stream:
+                for name in "abc":
+                    memory.remember(name, id=name)
+                assert _ids(await anext(stream)) == ["a"]
+                assert _ids(await asyncio.to_thread(stream.wait, LONG_S)) == ["b"]
+                assert _ids(await stream.awaited(0)) == ["c"]
+                assert await stream.awaited(0.001) is None
+                waiting = asyncio.ensure_future(anext(stream, None))
+                await asyncio.to_thread(memory.remember, "d", id="d")
+                assert _ids(await asyncio.wait_for(waiting, LONG_S)) == ["d"]
+            assert [commit async for commit in stream] == []
+
+        asyncio.run(run())
+
     def test_a_stream_gets_a_commit_of_another_process(self, on_file: recollect.Memory, tmp_path: Path) -> None:
         async def run() -> None:
             awaited = recollect.AsyncMemory(on_file)
