@@ -3,6 +3,21 @@
 A tile of level 0 has the leaves of 256 entries, and one of level n the hashes of 256 tiles of level n - 1. Tiles that
 are complete never change, and are read when they are needed; the incomplete tile of each level is in memory. A tile is
 verified by the hash that the level above has for it.
+
+A subtree of the binary tree at height h lies in the tiles of level h // 8, at height h % 8 within a tile. After n
+entries, the incomplete tile of level l has (n >> 8 * l) % 256 hashes: the digits of n in base 256. Appending an entry
+is an increment with carry: a tile that gets its 256th hash is complete, and its top is the next hash of the level
+above. So each tile is stored once, at 32 bytes for each of its hashes and 256/255 hashes for each entry, and appending
+costs O(1) hashes on average.
+
+Invariant: `_unfinished` and the complete tiles determine every complete subtree. A path needs at most two subtrees of
+each height (only its last sibling on the right can be incomplete), so it reads a few tiles of each level. Trust goes
+down: a tile is used only if its top equals the hash that the level above has for it, and the topmost hashes are in
+memory. So a damaged file is noticed (`LostTileError`), and the tiles are computed again.
+
+Source:
+    R. Cox, Transparent logs for skeptical clients, 2019, research.swtch.com/tlog. There a tile of any height is a file
+    for clients; here tiles are private, and have 8 levels.
 """
 
 from __future__ import annotations

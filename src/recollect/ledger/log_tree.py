@@ -7,6 +7,21 @@ of RFC 9162 alone do not.
 The functions that compute hashes read the tree through `Subtree`, so they work on hashes in memory and in files alike,
 and read O(log n) of them. The functions that verify need the path only.
 
+The tree over n > 1 entries is a node over the first k and the other n - k, where k is the largest power of two below n.
+So the left side is complete, and appending entries changes only nodes on the right edge. From that follow:
+
+- Inclusion: the siblings from a leaf to the top, at most log2(n) rounded up. Another leaf with a path to the same hash
+  is a collision of SHA-256. Leaves and nodes begin with different bytes (0 and 1), so a node cannot be passed off as an
+  entry.
+- Consistency: the tree over the first m entries is a row of complete subtrees of the tree over n. The path has hashes
+  of subtrees from which both tops follow. If both are right, the first m leaves are the same. If m is a power of two,
+  the old tree is one subtree, and its hash is not repeated.
+
+The loops that verify walk two indexes, of the node and of the last node of its level, upwards. A node is a right child
+if its index is odd; at the right edge (`at == last`) levels without a sibling are skipped. Invariant: `node` is the
+hash of the subtree with index `at` on the current level. A path that is too short leaves `last` above 0, and one that
+is too long finds it at 0: both are refused.
+
 Source:
     RFC 9162, sections 2.1.1 (tree hash), 2.1.3 (inclusion), 2.1.4 (consistency).
 """

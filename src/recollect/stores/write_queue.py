@@ -5,6 +5,29 @@ thread that has finished its writes while others wait passes the open transactio
 committed; the last thread commits for all of them. A thread that finds no other thread waiting commits at once. This
 module controls the write lock and passes on the outcome; `stores.sqlite` writes and commits.
 
+States of a ticket: waiting, then holder, then released; with a shared transaction, released and then done.
+
+    holder --hand_over--> released, waits in `Shared.result` --end(outcome)--> done     others wait and can share
+    holder --commit, end(outcome), release--> done                                      no other thread waits
+
+Invariants:
+
+1. At most one ticket is the holder, and only the holder, or what recovers for it, uses the connection.
+   `WriteQueue.holder` changes by a single assignment, so there is no moment at which two threads, or no thread, believe
+   that they have an open transaction.
+2. `Shared.members` counts the parts in the open transaction that must not be lost. A part is undone by its own
+   savepoint; the transaction is rolled back as a whole only if it has no member, or if that fails: then for all.
+3. A thread returns from `write` only after `Shared.end`. So what is acknowledged is durable, and a failed commit fails
+   for every member.
+
+No deadlock: a member waits for the commit only after it has passed the lock on, the holder waits for no member, and the
+last thread finds no successor and commits. No starvation: the queue is first in, first out, and at most `MAX_SHARING`
+parts share a transaction. No waiting for others to join: with one writer, a commit costs what it costs without a queue.
+
+Source:
+    D. DeWitt et al., Implementation techniques for main memory database systems, SIGMOD 1984 (group commit). The
+    savepoints and the recovery from interruptions are ours.
+
 An interruption (Ctrl-C) can strike between any two steps of a thread, including its cleanup. A waiting thread therefore
 polls whether the thread it waits for is still inside its block (`ended`), and cleans up in its place if it is not.
 """

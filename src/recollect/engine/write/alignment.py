@@ -5,6 +5,31 @@ generated again, or a summary replaces the beginning. The list overlaps with wha
 
 An agent may also pass nothing but new turns, and people repeat themselves: a single "ok" that equals a stored turn is
 new. So an overlap counts only if it is the beginning of the conversation, reaches its end, or has several turns.
+
+The model: the stored turns S and the passed list P are sequences of keys (author and text). A passed turn is known if
+it is mapped to a stored one. The mapping is not unique, since turns repeat, so the rules are tried from the surest:
+
+1. P begins with S, or S with P: the list has grown, or is the same. This is the usual case and one comparison.
+2. At least six turns, and more than half of P, are both the end of S and the beginning of P: the list was trimmed. The
+   longest such run is found in linear time, by the failure function of Knuth, Morris and Pratt.
+3. An equal run (`_Block`) ends at or shortly before the end of S. What precedes it in P lies before it in S, or at the
+   end of S (it was new last time); what follows it goes on in order. Of all such runs, the one that explains most of P
+   counts. A full alignment (longest common subsequence) would be quadratic, and would match single turns that were said
+   twice; only runs near the end can be the place where an agent goes on.
+4. Otherwise only the common beginning is known, if it is more than one turn or the conversation is one exchange: this
+   is another answer to the same messages.
+
+Invariants: no stored turn is used twice by an overlap, and a turn that was forgotten is known (it maps to None), so it
+does not come back. So that a list that is passed twice stores nothing the second time, `align` tries it without the
+last n stored turns, if every new turn has the text of a stored one: if exactly these n are new then, the list added
+them.
+
+The cost of a wrong answer is not symmetric. A repetition that is taken for new is stored twice and can be forgotten; of
+a new turn that is taken for known, nothing says that it was said again. So an overlap needs more than one equal turn.
+
+Source:
+    Knuth, Morris, Pratt: Fast pattern matching in strings, SIAM Journal on Computing 6, 1977 (rule 2). The other rules
+    come from the lists that agents pass; docs/decisions.md has the reasons.
 """
 
 from __future__ import annotations
@@ -84,11 +109,7 @@ def align(
 
 
 def _continued(stored: Sequence[Hashable], passed: Sequence[Hashable]) -> int:
-    """Return the length of the longest run that ends the stored turns and begins the passed ones.
-
-    Source:
-        Knuth, Morris, Pratt: Fast pattern matching in strings, SIAM Journal on Computing 6, 1977.
-    """
+    """Return the length of the longest run that ends the stored turns and begins the passed ones: rule 2."""
     borders = [0] * len(passed)  # of the beginning up to each index: the longest proper one that also ends it
     length = 0
     for index in range(1, len(passed)):

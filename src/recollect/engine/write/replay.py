@@ -3,6 +3,18 @@
 Agents pass their whole list of messages after each one. So that this costs comparing them, and not reading the whole
 conversation again, its turns are cached and caught up from the log. Expired turns are included, since turns expire
 without a commit; they are left out at each use.
+
+The cache is a state machine over commits: a value belongs to a tag, the seq and root of a commit. Invariant: the value
+equals what reading all turns at that commit returns.
+
+- Start: read the turns of the conversation.
+- Catch up from tag to head: read the ids that the log names as changed since, remove their turns and add those that are
+  turns of the conversation now. The log names every change, so the result equals a new reading. `Follower` compares the
+  root of the tagged commit first: a restored or replaced file does not match, and the value is read again.
+- Discard: the changes are more than the turns, a record is corrupt, or the value exceeds the budget.
+
+The value is used under the write lock only, and a transaction that has written reads the store instead, so an undone
+transaction leaves nothing in the cache. Turns that come last are appended in place, in constant time.
 """
 
 from __future__ import annotations

@@ -3,6 +3,16 @@
 The base of an index is divided into blocks of documents with consecutive numbers, mostly turns of one session. For each
 term that questions ask for, a summary of what the base has of it is cached. A summary describes the base as it was
 built; blocks in which documents have died since, or have other turns around them, are the changes of a table.
+
+`kernels.choose` proves that a search by blocks is exact. What it takes from here:
+
+- A block without changes has the same documents with the same lenders as in the base. A document lends over at most
+  `_REACH` links, so only documents within `_REACH - 1` links of one that died, or whose links are other ones, can have
+  other lenders. Their blocks are the changes; all other blocks have the ratios of their summaries.
+- To compute a document exactly, all its lenders must be visited. They are next to its block (at most `_REACH` numbers
+  away), or they are listed: in `SegmentBase.far_lenders` for the base, in `BaseChanges.lenders` for changes and tail.
+- A summary is computed with all documents of the base alive, whatever has died since. So it can be cached with the
+  segment, and every view of the segment shares it.
 """
 
 from __future__ import annotations

@@ -76,13 +76,33 @@ def chosen() -> Kernels:
     return numpy_kernels.KERNELS
 
 
-# The best documents of a question, without computing the shares of all that it reaches.
+# The best documents of a question, without computing the shares of all that it reaches (block-max pruning).
 #
-# From the summaries of the terms follows for each block of documents an upper bound of a document's shares (block-max,
-# as in S. Ding and T. Suel, Faster top-k document retrieval using block-max indexes, SIGIR 2011). The shares are
-# computed in the blocks with the greatest bounds first, and then in other blocks as long as a bound is not below the
-# worst of the best so far. All results are exact. Blocks with changes, and the tail, are always computed; if these are
-# many, all are.
+# Idea: each block of documents has a limit that no total in it exceeds. Blocks are computed in descending order of
+# their limits, and the k best totals are in a heap. The worst of the k is the bar. As soon as the next limit is below
+# the bar, no block that is left has one of the best. The bounds are floats, since they decide only what is computed;
+# totals are integers, and a document that is computed gets the same bits as without blocks.
+#
+# Invariant: for each document d of a block B without changes, total(d) <= limit(B).
+#
+# Proof sketch. A total is the sum of d's shares, times d's factor.
+# 1. Words: a term gives d at most weight * mass / (mass + K), with the mass that neighbours lend to d included. The
+#    summary has the greatest such ratio in B, rounded up, so a sum over the terms bounds the sum for any d. The
+#    greatest may be in different documents, so the bound is loose but never low.
+# 2. Sessions: d is in one session, so the greatest bound of a session in B suffices. The sessions' counts include
+#    those of the tail, and dead documents, which can only raise them.
+# 3. Pairs: the share of a pair is added once to each block in which its terms are near each other. Extras (dates,
+#    classes) have a bound for each block.
+# 4. Factor: the greatest weight, speaker and kinds of answers of B, each taken by itself.
+# 5. Rounding: each bound is multiplied by 1 + 1e-9 and increased by 1, more than floats and floors can take from it.
+# A block whose documents have died, or have other lenders since, may break point 1: it is always computed first, with
+# the tail; if there are many such blocks, everything is. A block is left out only if limit < bar, so documents that
+# tie with the last one are found, and ties are decided as without blocks.
+#
+# The bounds are in `native/bounds.c`, the loop in `native/search.c`, and both in NumPy in `numpy_search.py`.
+#
+# Source: S. Ding and T. Suel, Faster top-k document retrieval using block-max indexes, SIGIR 2011. Lent masses,
+# sessions and factors are ours.
 
 #: Below this many documents in the base, all shares are computed.
 LEAST = 2000

@@ -3,6 +3,10 @@
 One statement for each row would cost more than the rows themselves. Writes are therefore staged by kind until the
 transaction ends, they exceed a limit, or a query needs the tables. Point lookups of the write path combine the staged
 writes with the tables and need no flush. `stores.sqlite.store` opens the transaction, calls `finish`, and commits.
+
+Several threads may share one transaction of SQLite (group commit, `stores.write_queue`). Each has an object of this
+class and a savepoint, and `finish` flushes before the savepoint is released: so nothing is staged when the connection
+passes to the next thread, and that thread reads in the tables what those before it wrote.
 """
 
 from __future__ import annotations
