@@ -391,7 +391,7 @@ class ConflictError(RecollectError):
 
     @property
     def satisfied(self) -> bool:
-        """Whether the store already has the requested state, through an earlier attempt or another writer."""
+        """True if the store already has the requested state, through an earlier attempt or another writer."""
         return bool(self.args[3])
 
     def __str__(self) -> str:
@@ -678,7 +678,7 @@ class ImportFormatError(RecollectError, ValueError):
 
 
 class ServerError(RecollectError):
-    """What a server says of a request, apart from the errors of what the request asks for.
+    """Base of errors about a request itself, apart from the errors of what the request asks for.
 
     Args:
         detail: What happened.

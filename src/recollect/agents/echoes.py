@@ -73,7 +73,7 @@ def without_echoes(memory: Memory) -> Memory:
 
 
 class EchoGuard:
-    """What one memory object returned lately. Safe for use by several threads.
+    """The records that one memory object returned lately. Safe for use by several threads.
 
     Args:
         most: Maximum number of records that are noted; those that were returned longest ago are dropped.

@@ -39,7 +39,7 @@ from recollect.text.facts import rule_importance
 class KnownAttributes:
     """The statements of a memory, by attribute, kept up to date from the log. Safe for use by several threads.
 
-    A new fact is compared with those of its attribute alone, without a search, so that checking costs little more than
+    A new fact is compared only with those of its attribute, without a search, so that checking costs little more than
     recording. The cache is of one manager; it can be lost at any time, and is read again.
 
     Args:
@@ -113,7 +113,7 @@ _FEWEST = 10
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a manager recorded.
+    """The result of recording.
 
     Attributes:
         record: The record; of an echo, what it repeats.

@@ -22,7 +22,7 @@ C = TypeVar("C", bound=type)
 
 
 class Form(NamedTuple):
-    """How values of a type are converted to JSON and back."""
+    """The conversion of values of a type to JSON and back."""
 
     to_json: Callable[[Any], Any]
     from_json: Callable[[Any], Any]

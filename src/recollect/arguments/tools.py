@@ -123,7 +123,7 @@ def kind_of(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool(Generic[C, R]):
-    """What a model can call.
+    """A tool: a function that a model can call.
 
     Attributes:
         name: Its name.

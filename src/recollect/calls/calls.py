@@ -200,7 +200,7 @@ class Calls:
 
         The list may be the whole conversation, its end (if you trim it), or only new messages. Stored turns are
         recognised by an overlap at the beginning or the end of the conversation; a new answer to the same message is
-        a new turn. A message that is passed alone is new, except as the first of its conversation; several that
+        a new turn. A message that is passed by itself is new, except as the first of its conversation; several that
         equal the last turns of the conversation are a repetition. Turns that were forgotten stay forgotten.
 
         Args:

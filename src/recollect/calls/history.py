@@ -144,7 +144,7 @@ class Histories(Calls):
             StoreError: The store failed.
 
         Cost:
-            Proportional to the changes between, or to the difference alone if both are snapshots or recent.
+            Proportional to the changes between, or only to the difference if both are snapshots or recent.
         """
         later = self._moment(_PRESENT if new is None else new)
         found: Difference = self.execute(Diff(old=self._moment(old).token, new=later.token))
@@ -295,7 +295,7 @@ class PastExecutor(WrappingExecutor):
 
     @property
     def location(self) -> str:
-        """Where the store is, and the time of the moment."""
+        """The location of the store, and the time of the moment."""
         return f"{self.executor.location} as of {self._moment.time.isoformat()}"
 
     def execute(self, operation: Operation, place: Place) -> Any:

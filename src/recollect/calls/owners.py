@@ -1,7 +1,7 @@
 """Whose records a call reads or writes: the arguments `user=`, `agent=` and `conversation=`, with one meaning.
 
 A call that reads takes the records of a user and those that belong to no user, so that what is shared is found too. A
-call that forgets takes those of the user alone. Names are compared as they are, and never parsed.
+call that forgets takes only those of the user. Names are compared as they are, and never parsed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How calls that fill a budget count the tokens of a text."""
+"""Counting the tokens of a text, for calls that fill a budget."""
 
 from __future__ import annotations
 

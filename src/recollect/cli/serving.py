@@ -141,7 +141,7 @@ def _token(path: Path) -> str:
 
 
 _RIGHTS = click.Choice(RIGHTS)
-#: The options of `serve` that concern one door alone.
+#: The options of `serve` that concern only one door.
 _FOR_HTTP = ("--tokens", "--allow-host", "--allow-origin", "--max-requests", "--mcp")
 _FOR_SOCKET = ("--salience",)
 

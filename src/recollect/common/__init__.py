@@ -1,1 +1,1 @@
-"""What every layer may use: deadlines, locks on files, time zones, how results show themselves, what is not copied."""
+"""Parts that every layer may use: deadlines, time zones, how results show themselves, values that are not copied."""

@@ -49,7 +49,7 @@ class Deadline:
 
     @property
     def is_over(self) -> bool:
-        """Whether the work should end."""
+        """True if the work should end."""
         return self._clock() >= self.cell[0]
 
     def check(self) -> None:
@@ -71,7 +71,7 @@ current: Callable[[], Deadline | None] = _deadline.get
 def within(limit: float | Deadline | None) -> Iterator[Deadline | None]:
     """End the work in a block by a deadline: a time in seconds from now, or one that is there; None for none.
 
-    Within another one, the block ends by the inner one alone, which should not be the later one.
+    Within another one, the block ends only by the inner one, which should not be the later one.
 
     Raises:
         DeadlineError: From within the block, when the work looks at the deadline and it is over.

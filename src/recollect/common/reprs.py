@@ -1,4 +1,4 @@
-"""How results show themselves: in a Python prompt, in a notebook and with rich.
+"""The display of results: in a Python prompt, in a notebook and with rich.
 
 A result describes itself as a `ShownTable`; text and HTML are made from it. Both are bounded, however large the result
 is: texts are cut to one line and long lists to their first rows. Content is data and never markup: HTML is escaped,
@@ -23,7 +23,7 @@ _SHORT_ID = 8
 
 
 class ShownTable(NamedTuple):
-    """What a result shows of itself.
+    """The short form in which a result shows itself.
 
     Attributes:
         title: What it is, in a few words.
@@ -68,7 +68,7 @@ def short_id(record_id: str) -> str:
 def shows_itself(kind: T) -> T:
     """Decorate a class so that its `_table` is its repr, and what notebooks and rich show of it.
 
-    Not a base class: `records.unchecked` needs classes that have none.
+    Not a base class: `records.frozen` needs classes that have none.
     """
     methods: dict[str, Callable[[Any], Any]] = {
         "__repr__": lambda self: as_text(self._table()),

@@ -1,4 +1,4 @@
-"""What tasks of asyncio wait for without blocking the event loop: a condition, which needs no thread, and a call."""
+"""Waiting in tasks of asyncio without blocking the event loop: for a condition, without a thread, and for a call."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class _Embedded:
 
 
 class QdrantManager:
-    """Where the terms are: a Qdrant server or, with the address "recollect:PATH", a file of this package.
+    """The location of the terms: a Qdrant server or, with the address "recollect:PATH", a file of this package.
 
     Terms are words, so what concerns dense vectors (`vector_size`, `quantization`, `distance_metric`, `use_indexing`,
     `use_sparse_vectors`) is checked and has no effect.
@@ -72,7 +72,7 @@ class QdrantManager:
         vector_size: 1 to 65,536.
         use_indexing: No effect.
         quantization: None, 4 or 8.
-        on_disk: Whether the server keeps payloads on disk alone.
+        on_disk: Whether the server keeps payloads only on disk.
         api_key: The key of the server.
         distance_metric: "cosine", "euclidean" or "dot".
         collection_prefix: The beginning of the collection's name.

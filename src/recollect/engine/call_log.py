@@ -59,7 +59,7 @@ class CallLog:
 
     @property
     def active(self) -> bool:
-        """Whether there is a callback, or the logger accepts debug lines."""
+        """True if there is a callback, or the logger accepts debug lines."""
         return self._on_call is not None or _log.isEnabledFor(logging.DEBUG)
 
     @contextmanager

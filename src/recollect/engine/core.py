@@ -376,7 +376,7 @@ class Core:
 
 
 class _OfThread(threading.local):
-    """What is known of each thread.
+    """Values of each thread.
 
     Attributes:
         commits: The number of its durable commits.
@@ -386,7 +386,7 @@ class _OfThread(threading.local):
 
 
 class _Caches(NamedTuple):
-    """What is cached of a branch apart from its indexes of words and vectors."""
+    """Caches of a branch apart from its indexes of words and vectors."""
 
     usage_totals: UsageTotalsCache
     turns: TurnCache

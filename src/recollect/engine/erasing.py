@@ -1,4 +1,4 @@
-"""How an erasure is executed: what it selects, and its commits.
+"""Execution of an erasure: what it selects, and its commits.
 
 Every version that the caller can read loses its payload. The log keeps the hashes, so roots and proofs stay valid.
 Records are selected among all versions, live and former, in a view, so that no writer waits. Each commit then examines

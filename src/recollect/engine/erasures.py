@@ -1,4 +1,4 @@
-"""What follows an erasure: everything but the ledger drops what was erased, at once or as soon as nothing prevents it.
+"""Cleanup after an erasure: everything but the ledger drops the erased contents, at once or when nothing prevents it.
 
 The commit of an erasure removes the payloads from the ledger, and notes in the same transaction what is left to do: the
 index file, the full-text index, the uses, the vectors, and former states of the store's own files. `finish` does it and

@@ -28,7 +28,7 @@ class Executor(Protocol):
 
     @property
     def location(self) -> str:
-        """Where the store is, for messages: a path, ":memory:" or an address without secrets."""
+        """The location of the store, for messages: a path, ":memory:" or an address without secrets."""
 
     @property
     def embedder(self) -> Embedder | None:
@@ -75,7 +75,7 @@ class WrappingExecutor:
 
     @property
     def location(self) -> str:
-        """Where the store is."""
+        """The location of the store."""
         return self.executor.location
 
     @property

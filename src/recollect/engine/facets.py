@@ -34,7 +34,7 @@ class FacetIndex(NamedTuple):
 
 @dataclass(frozen=True)
 class Facet:
-    """What the engine knows of a facet.
+    """A facet, as the engine knows it.
 
     Attributes:
         index: Its index, if it has one.

@@ -80,7 +80,7 @@ class Subscriber(Protocol):
 
 
 class Watch(Protocol):
-    """What a feed watches for commits of other processes: a store, or a server.
+    """A source of commits of other processes, which a feed watches: a store, or a server.
 
     Attributes:
         path: Where the store is, for messages.
@@ -149,7 +149,7 @@ class Feed:
 
     @property
     def forked(self) -> bool:
-        """Whether this process is a fork of the one that opened the store: its threads and locks are not usable."""
+        """True if this process is a fork of the one that opened the store: its threads and locks are not usable."""
         return os.getpid() != self._pid
 
     def check_process(self) -> None:

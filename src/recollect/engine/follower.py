@@ -27,7 +27,7 @@ _NO_TIME = -(2**63)
 
 
 class OfBranch(Hashable, Protocol):
-    """What decides which records a value is derived from."""
+    """A key that says from which records a value is derived."""
 
     @property
     def branch(self) -> Branch:
@@ -35,7 +35,7 @@ class OfBranch(Hashable, Protocol):
 
 
 class OfRecords(Protocol):
-    """What is derived from records one by one."""
+    """A value that is derived from records one by one."""
 
     def put(self, record: Record) -> object:
         """Insert a record, or replace it."""
@@ -45,7 +45,7 @@ class OfRecords(Protocol):
 
 
 class Sized(OfRecords, Protocol):
-    """What is derived from records one by one, and knows its size."""
+    """A value that is derived from records one by one, and knows its size."""
 
     @property
     def nbytes(self) -> int:
@@ -131,7 +131,7 @@ class Tagged(Generic[V]):
 
 
 class Use(NamedTuple):
-    """What a follower has cached, and how often it was made.
+    """Statistics of a follower: what it has cached, and how often values were made.
 
     Attributes:
         values: The number of values.
@@ -164,7 +164,7 @@ class Follower(Generic[K, V]):
 
     @property
     def use(self) -> Use:
-        """What is cached, and how often it was made."""
+        """Statistics of the cache: its contents, and how often they were made."""
         entries = self.entries
         return Use(len(entries), entries.nbytes, entries.evicted, self._started, self._caught_up)
 

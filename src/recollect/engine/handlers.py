@@ -1,4 +1,4 @@
-"""How each operation is executed. `handler_of` is the only way to find it."""
+"""The table of how each operation is executed. `handler_of` is the only way to read it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ Run = Callable[[Core, Place, Any], Any]
 
 
 class Handler:
-    """How an operation is executed on its own. Subclasses say how it is executed in a batch.
+    """The execution of an operation on its own. Subclasses say how it is executed in a batch.
 
     Args:
         run: Executes it on its own.
@@ -97,7 +97,7 @@ class Handler:
 
 
 class Reads(Handler):
-    """How a reading operation is executed: by one function, on the present, a batch or a past moment.
+    """The execution of a reading operation: by one function, on the present, a batch or a past moment.
 
     Args:
         read: The function.
@@ -117,7 +117,7 @@ class Reads(Handler):
 
 
 class Writes(Handler):
-    """How a writing operation is executed: inside a transaction, by default one of its own.
+    """The execution of a writing operation: inside a transaction, by default one of its own.
 
     Args:
         write: Executes it inside an open transaction.

@@ -1,4 +1,4 @@
-"""How the operations on the history are executed: snapshots, differences, versions, rollback and revert."""
+"""Execution of the operations on the history: snapshots, differences, versions, rollback and revert."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operations on the history return."""
+"""The results of the operations on the history."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class ChangedRecord(JsonForm, what="a changed record"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference(JsonForm, what="a difference"):
-    """How two moments differ. The records are sorted by id.
+    """The difference of two moments. The records are sorted by id.
 
     Attributes:
         added: The records that only the second moment has.
@@ -128,7 +128,7 @@ class Difference(JsonForm, what="a difference"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordVersion(JsonForm, what="a version of a record"):
-    """What a commit did to a record.
+    """The effect of a commit on a record.
 
     Attributes:
         commit: The commit, with the change of this record only.
@@ -176,7 +176,7 @@ class Replayed(JsonForm, what="a replay"):
 
     @property
     def status(self) -> str:
-        """What the replay found: "same", "different" or "rules changed".
+        """The finding of the replay: "same", "different" or "rules changed".
 
         "rules changed": the rules are others, and nothing but hits and scores differs, perhaps not even these.
         """
@@ -187,7 +187,7 @@ class Replayed(JsonForm, what="a replay"):
         return "different" if self.deviations else "same"
 
     def __bool__(self) -> bool:
-        """Whether the replay gave the same answer, by the same rules."""
+        """Return whether the replay gave the same answer, by the same rules."""
         return self.status == "same"
 
     def to_json(self) -> dict[str, Any]:

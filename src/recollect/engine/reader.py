@@ -26,8 +26,8 @@ T = TypeVar("T")
 class Reader(Protocol):
     """The records of a branch at one moment, as a scope sees them.
 
-    `engine.present.Present`, `engine.past.Past` and `engine.write.batch.InBatch` implement it. They differ in the view
-    of the store, the index, the clock and the vectors.
+    The classes of `engine.readers` implement it. They differ in the view of the store, the index, the
+    clock and the vectors.
 
     Attributes:
         branch: The branch.

@@ -283,7 +283,7 @@ class Hit(JsonForm, what="a hit"):
 
 @dataclass(frozen=True, slots=True)
 class Plan(JsonForm, what="a plan"):
-    """How a question was processed.
+    """The processing of a question.
 
     Attributes:
         question: The question.
@@ -349,7 +349,7 @@ class Hits(Sequence[Hit]):
 
     @property
     def receipt(self) -> Receipt:
-        """What binds the question and these hits to the commit that they were computed from, as plain JSON.
+        """A receipt, as plain JSON: it binds the question and these hits to the commit that they were computed from.
 
         It can be read later too, whatever was committed since. `Memory.replay` and `recollect replay` ask the question
         again and compare. docs/receipts.md specifies it.
@@ -653,7 +653,7 @@ class SimilarRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Similar(JsonForm, what="what is similar"):
-    """What is similar to a text, most similar first.
+    """Records that are similar to a text, most similar first.
 
     Attributes:
         measure: What the similarities are: "cosine" of the embedder's vectors, rounded to three digits, or, without

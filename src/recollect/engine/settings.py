@@ -33,7 +33,7 @@ def read_setting(view: ReadView, branch: Branch, name: str, build: type[Any], *,
         branch: The branch.
         name: The name of the setting.
         build: Builds it.
-        own: Whether it is that of a reserved namespace alone.
+        own: Whether it applies only to a reserved namespace.
 
     Raises:
         DamagedStoreError: What is stored is invalid.

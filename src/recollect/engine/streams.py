@@ -72,7 +72,7 @@ class CommitStream(Uncopied):
 
     @property
     def closed(self) -> bool:
-        """Whether the stream has ended: it or its memory was closed."""
+        """True if the stream has ended: it or its memory was closed."""
         return self._waiter.ended
 
     def wait(self, timeout: float | None = None) -> Commit | None:

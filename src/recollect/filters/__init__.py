@@ -169,7 +169,7 @@ def parent(*ids: str) -> Filter:
 def under(*ids: str) -> Filter:
     """Match the records below these records: their children, the children of those, and so on.
 
-    Which they are is looked up when a memory reads, so the filter cannot be evaluated on a record alone.
+    Which they are is looked up when a memory reads, so the filter cannot be evaluated on a single record.
     """
     return Under(ids)
 

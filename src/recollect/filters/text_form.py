@@ -4,11 +4,11 @@
 
 A condition is `key operator value`. Keys: the text fields of a record, `supersedes`, `derived_from`, `parent`, `under`,
 `tag`, `importance`, `time`, `valid_at`, `content`, `words` and `meta.KEY`. Operators: `=` and `!=`; `~` (contains) for
-content and meta; `>=` for importance; `<`, `<=`, `>`, `>=` for time. `meta.KEY` alone tests whether the key exists; a
-field alone, whether the record has it (`not user`). Values with spaces, parentheses or quotes are written in double or
-single quotes, with a backslash before a quote or a backslash inside; so are keys of metadata: `meta."a.b c"=1`. A
-single quote inside a bare word is part of it: `user=O'Brien`. `not` binds tighter than `and`, and `and` tighter than
-`or`. Times are ISO 8601; times without an offset are in the zone that the caller passes.
+content and meta; `>=` for importance; `<`, `<=`, `>`, `>=` for time. `meta.KEY` without an operator tests whether the
+key exists; a field without one, whether the record has it (`not user`). Values with spaces, parentheses or quotes are
+written in double or single quotes, with a backslash before a quote or a backslash inside; so are keys of metadata:
+`meta."a.b c"=1`. A single quote inside a bare word is part of it: `user=O'Brien`. `not` binds tighter than `and`, and
+`and` tighter than `or`. Times are ISO 8601; times without an offset are in the zone that the caller passes.
 
 A value that comes from outside is passed beside the text and never parsed: `?` stands for it, as in SQL.
 

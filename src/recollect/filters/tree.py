@@ -46,7 +46,7 @@ class Filter:
         return {name: value for name, value in self.__dict__.items() if name not in self._derived}
 
     def matches(self, record: Record) -> bool:
-        """Whether a record meets the condition."""
+        """Return whether a record meets the condition."""
         raise NotImplementedError
 
     def located(self, zone: tzinfo) -> Filter:
@@ -62,7 +62,7 @@ class Filter:
         raise NotImplementedError
 
     def __bool__(self) -> bool:
-        """Raise InvalidFilterError: `one and other` would be `other` alone."""
+        """Raise InvalidFilterError: `one and other` would be only `other`."""
         raise InvalidFilterError("and, or, not", "they do not combine filters: write one & other, one | other, ~one")
 
     def __and__(self, other: Filter) -> Filter:
@@ -386,7 +386,7 @@ class Time(Filter):
 
 @dataclass(frozen=True)
 class ValidAt(Filter):
-    """What the record says is true at a time: `valid_from` <= time < `valid_to`. A missing end is open.
+    """The record is true at a time: `valid_from` <= time < `valid_to`. A missing end is open.
 
     The interval is half-open, so that at the moment at which one fact replaces another, exactly one of them is valid.
     A record without `valid_from` and `valid_to` is valid at any time.

@@ -279,7 +279,7 @@ class FoundFile(NamedTuple):
 
 
 def leads_out(folder: Path, path: Path) -> bool:
-    """Whether a path within a folder leads to a file outside of it."""
+    """Return whether a path within a folder leads to a file outside of it."""
     root, real = os.path.realpath(folder), os.path.realpath(path)
     return os.path.commonpath((root, real)) != root
 

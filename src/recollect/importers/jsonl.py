@@ -125,7 +125,7 @@ def _header(value: dict[str, Any], place: str) -> _Header:
 
 
 def is_export(beginning: bytes) -> bool:
-    """Whether a file or an unreadable line begins like a header. No record has this key."""
+    """Return whether a file or an unreadable line begins like a header. No record has this key."""
     return beginning.lstrip().startswith(b'{"recollect"')
 
 

@@ -23,7 +23,7 @@ _FIELDS = {
 
 
 class Mem0:
-    """`{"results": [{"id", "memory", "user_id", ...}]}`, or the list alone; each memory is a fact about a user."""
+    """`{"results": [{"id", "memory", "user_id", ...}]}`, or only the list; each memory is a fact about a user."""
 
     name = "mem0"
     summary = "mem0: the JSON of get_all, an object with results or the list alone; memories as facts of a user"

@@ -107,7 +107,7 @@ class Messages(TurnImporter):
         return (_Found(f"{word} {number}", value) for number, value in enumerate(data, 1))
 
     def _is_lines(self, text: str) -> bool:
-        """Whether a text that is not one JSON value is JSON lines, of which some may be damaged."""
+        """Return whether a text that is not one JSON value is JSON lines, of which some may be damaged."""
         return text.lstrip().startswith("{") and any(self._known(found.value) for found in _lines(text))
 
     def _name(self, conversation: dict[str, Any]) -> tuple[str, str]:

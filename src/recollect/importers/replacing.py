@@ -44,7 +44,7 @@ class Replaced(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Whether it had been imported before, and is another now."""
+        """True if it had been imported before, and is another now."""
         return self.former > 0 and (
             self.forgotten > 0 or any(getattr(each, "status", "unchanged") != "unchanged" for each in self.results)
         )

@@ -408,7 +408,7 @@ def _store(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectErr
     """Remember items as `remember_all` does; return the outcome or the error of each."""
     from recollect.calls.calls import store_all
 
-    fields = [{**item.fields, "standing": False} for item in items]  # nobody wishes that here and now
+    fields = [{**item.fields, "standing": False} for item in items]  # the user did not ask for that here
     report = store_all(memory, fields)
     failed = {each.index: each.reason for each in report.failed}
     for reason in failed.values():

@@ -1,4 +1,4 @@
-"""Keyed memory in memory alone: keys with bytes, shared by agents, within a capacity and a time to live."""
+"""Keyed memory without a store: keys with bytes, shared by agents, within a capacity and a time to live."""
 
 from recollect.facets.keyed.shelf import Scorer, Shelf
 from recollect.facets.keyed.subscriptions import KeySubscription, Missed

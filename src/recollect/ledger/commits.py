@@ -40,7 +40,7 @@ class Branch(NamedTuple):
 
     @property
     def is_reserved(self) -> bool:
-        """Whether its namespace belongs to another one."""
+        """True if its namespace belongs to another one."""
         return _RESERVED_MARK in self.namespace
 
     @property
@@ -86,7 +86,7 @@ class Stored(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a commit did to one id.
+    """The effect of a commit on one id.
 
     Attributes:
         id: The id of the record.

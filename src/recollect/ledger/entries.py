@@ -36,7 +36,7 @@ _CAUSE = {cause: _prefixed(cause.encode()) for cause in CAUSES}
 
 
 class LogEntry(NamedTuple):
-    """What the hash of a log entry covers.
+    """The contents that the hash of a log entry covers.
 
     Attributes:
         seq: The number of the commit.

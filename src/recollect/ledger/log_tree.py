@@ -2,7 +2,7 @@
 
 Its leaves are the entries in order; a log only grows, so a head proves that one log begins with another (consistency),
 and that a commit is part of a log (inclusion). A head binds the number of entries as well as their tree hash: the paths
-of RFC 9162 alone do not.
+of RFC 9162 do not.
 
 The functions that compute hashes read the tree through `Subtree`, so they work on hashes in memory and in files alike,
 and read O(log n) of them. The functions that verify need the path only.

@@ -1,6 +1,6 @@
 """The Merkle trie: one root hash over all live records of a namespace.
 
-The root is a function of the set of (id, version) pairs alone, not of the order of writing. Each pair is a leaf. The
+The root is a function of the set of (id, version) pairs, not of the order of writing. Each pair is a leaf. The
 bits of H(id) are its path, most significant bit first:
 
     root of no leaves     EMPTY
@@ -400,7 +400,7 @@ class _LoadedPage:
         return nodes[1]
 
     def put(self, leaves: Sequence[bytes], depth: int, pages: Pages, replaced: list[int]) -> None:
-        """Set leaves (path, number, hash) and remove leaves (path alone), here and in new pages below.
+        """Set leaves (path, number, hash) and remove leaves (path only), here and in new pages below.
 
         The numbers of the pages that the new ones replace are appended to `replaced`.
         """
@@ -481,7 +481,7 @@ def _walk(child: Root | Child, node: Callable[[int], bytes], found: dict[bytes, 
         return f"page {child.page} of the Merkle trie does not have the hash that its parent states"
     for slot, item in enumerate(page):
         if isinstance(item, Leaf):
-            # The hashes do not cover this: a leaf that is alone below a node gives the same hash from any slot there.
+            # The hashes do not cover this: a single leaf below a node gives the same hash from any slot there.
             if not item.path.hex().startswith(f"{prefix}{slot:x}"):
                 return f"page {child.page} of the Merkle trie has a leaf in the wrong slot"
             found[item.path] = item

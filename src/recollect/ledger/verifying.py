@@ -106,7 +106,7 @@ def _verify_record(proof: Proof, trusted: tuple[bytes, ...], *, present: bool) -
         bound, end = _hash(proof["path"]) == path, EMPTY
         if proof["leaf"] is not None:
             other, version = (_hash(each) for each in _parts(proof["leaf"], ("path", "version")))
-            # The leaf of another id, which would not be alone here if there were one of this id.
+            # The leaf of another id, which would not be the only one here if there were one of this id.
             bound = bound and other != path and _same_bits(other, path, len(siblings))
             end = leaf_hash_at(other, version)
     if not bound or _fold(end, path, siblings) != root:

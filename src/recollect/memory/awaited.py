@@ -126,7 +126,7 @@ class AsyncSdr(_Wrapper[Sdr], SdrCoroutines):
 
 
 class _CallsWrapper(_Wrapper[C]):
-    """What the wrappers of a memory and of a batch share."""
+    """The base of the wrappers of a memory and of a batch."""
 
     @property
     def scope(self) -> dict[str, str]:

@@ -45,7 +45,7 @@ class Summariser(Protocol):
 @shows_itself
 @dataclass(frozen=True, slots=True, repr=False)
 class Summary:
-    """What consolidation did, or would do, with one group.
+    """The outcome of consolidation for one group, done or planned.
 
     Attributes:
         kind: The kind of its records.
@@ -207,7 +207,7 @@ class Consolidation(Calls):
 
 
 class _Method:
-    """How the summaries of one call are made.
+    """The options by which the summaries of one call are made.
 
     Args:
         summariser: The summariser; None: the built-in one.

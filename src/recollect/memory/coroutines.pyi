@@ -667,7 +667,7 @@ class OutlineCoroutines:
     async def get(self, node_id: str) -> OutlineNode | None:
         """Return a node, or None."""
     async def hash(self, node_id: str) -> str:
-        """Return the hash of a subtree, as 64 hex digits: it changes with anything in it (`text.outlines.nodes`)."""
+        """Return the hash of a subtree, as 64 hex digits: it changes with anything in it (`facets.outline.text.nodes`)."""
     async def history(self, node_id: str) -> list[RecordVersion]:
         """Return every version that a node had, oldest first, with its commit and its cause. See `Memory.history`."""
     async def ingest(

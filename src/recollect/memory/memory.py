@@ -304,7 +304,7 @@ class Memory(NamespaceCalls, Upkeep, Consolidation, Facets, Uncopied):
 
     @property
     def _shares_store(self) -> bool:
-        """Whether the store belongs to the memory that this one was created from."""
+        """True if the store belongs to the memory that this one was created from."""
         return bool(self._scope.fixed) or isinstance(self._executor, PastExecutor)
 
     def __repr__(self) -> str:

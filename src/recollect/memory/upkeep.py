@@ -202,7 +202,7 @@ class Upkeep(Calls):
                 f"{len(failed)} records have no vector, the first because {failed[0]['reason']}: "
                 "vector_stats()['failed'] lists them",
                 RecollectWarning,
-                stacklevel=3,  # the caller of the checked call (`arguments.named`)
+                stacklevel=3,  # the caller of the checked call (`arguments.signatures.named`)
             )
         return done
 

@@ -49,7 +49,7 @@ class Operation:
     name: ClassVar[str]
     #: The right that it needs.
     right: ClassVar[Right]
-    #: The type of its result, as an annotation, such as "list[Commit]" (`engine.result_json`); "" if that depends on
+    #: The type of its result, as an annotation, such as "list[Commit]" (`engine.results`); "" if that depends on
     #: the operations in it.
     result: ClassVar[str]
     #: Whether it can be part of a batch, and whether it can be executed as of a moment in the past.

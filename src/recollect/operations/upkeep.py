@@ -27,7 +27,7 @@ def check_low_water(value: object, when_full: WhenFull) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SetQuota(Operation, name="set_quota", right=ADMIN, result="None", in_batch=False):
-    """Set the quota of the namespace (`engine.quota.Quota`); without `records` and `bytes`, remove it."""
+    """Set the quota of the namespace (`engine.settings.Quota`); without `records` and `bytes`, remove it."""
 
     records: int | None = None
     bytes: int | None = None
@@ -57,7 +57,7 @@ REDACTIONS: tuple[Redaction, ...] = get_args(Redaction)
 
 @dataclass(frozen=True, kw_only=True)
 class SetPolicies(Operation, name="set_policies", right=ADMIN, result="None", in_batch=False):
-    """Set the policies of the namespace (`engine.policies.Policies`), all of them."""
+    """Set the policies of the namespace (`engine.settings.Policies`), all of them."""
 
     redaction: Redaction = "keep"
     categories: tuple[str, ...] = CATEGORIES

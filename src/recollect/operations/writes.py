@@ -198,7 +198,7 @@ class Supersede(Operation, name="supersede", right=WRITE, result="Outcome"):
         content: The text, or bytes of a `media_type`, of the new record.
         at: The time from which the new record is valid, and until which the old one is; None: the time of the call.
         fields: Fields of the new record, by name. The others are those of the old record, except what belongs to its
-            text (`engine.write.superseding`); None: the field is not carried over.
+            text (`engine.write.replacing`); None: the field is not carried over.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""What the policies of a namespace decide about a text: `redaction` of secrets, and `salience`, whether it is kept."""
+"""Policies of a namespace for texts: `redaction` of secrets, and `salience`, whether a text is worth remembering."""
 
 from __future__ import annotations
 

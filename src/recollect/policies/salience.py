@@ -64,7 +64,7 @@ WHY = {
 
 
 class Judgement(NamedTuple):
-    """Whether a text is worth remembering.
+    """A judgement whether a text is worth remembering.
 
     Attributes:
         accepted: Whether it is.

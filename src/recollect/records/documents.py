@@ -82,7 +82,7 @@ def take_former(pieces: Sequence[Mapping[str, Any]], left: dict[str, Record]) ->
     """Return the former record of each piece, taken out of `left`; None for a piece that is new.
 
     It is the one with its id and text; otherwise one with its text, so that a piece that moved stays what it is;
-    otherwise the one with its id; otherwise one whose id differs in the counter alone, as those of equal headings do.
+    otherwise the one with its id; otherwise one whose id differs only in the counter, as those of equal headings do.
     The scope in which an id was chosen only decides between ids that are equal otherwise.
 
     Args:

@@ -114,7 +114,7 @@ def clamped(importance: float | None) -> float | None:
 #: The tag of turns that an edited message or another answer has replaced. No text for a model has them.
 OTHER_BRANCH = "other-branch"
 #: The kind and the role of a summary that was passed in the place of turns. The role is that of a system prompt: it is
-#: nobody's word.
+#: no one's word.
 SUMMARY, SUMMARY_ROLE = "summary", "system"
 
 

@@ -90,12 +90,12 @@ def fact_key(record: Record) -> Hashable:
 
 
 def same_fact(one: Record, other: Record) -> bool:
-    """Whether two records state the same fact: same kind, scope and text."""
+    """Return whether two records state the same fact: same kind, scope and text."""
     return _scope(one) == _scope(other) and text_key(one.content) == text_key(other.content)
 
 
 def same_text(one: Record, other: Record) -> bool:
-    """Whether two records have the same text or the same bytes."""
+    """Return whether two records have the same text or the same bytes."""
     return text_key(one.content) == text_key(other.content)
 
 

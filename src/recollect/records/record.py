@@ -71,7 +71,7 @@ def record_id(value: object, name: str = "id") -> RecordId:
 
 
 def _is_plain(value: object, most: int) -> TypeGuard[str]:
-    """Whether a value passes every check of a name as it is: short printable ASCII, as most names are."""
+    """Return whether a value passes every check of a name as it is: short printable ASCII, as most names are."""
     return type(value) is str and value.isascii() and value.isprintable() and 0 < len(value) <= most
 
 

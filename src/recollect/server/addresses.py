@@ -1,4 +1,4 @@
-"""Who reaches a server over HTTP: the addresses that it listens on, and the web pages that may send requests.
+"""Addresses of a server over HTTP: those that it listens on, and the web pages that may send requests.
 
 A browser says with each request where it comes from: `Origin` if a script reads the answer or the request writes, and
 `Sec-Fetch-Site` always, also for what a page loads as a script, an image or a frame. Pages of other origins cannot read

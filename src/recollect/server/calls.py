@@ -102,7 +102,7 @@ class ClientCalls:
         """Run a call in a thread when it is its client's turn, and pass what comes of it to `done` in the event loop.
 
         It is refused while the server stops, or if too many wait; not if it is one of an open batch, since that would
-        leave the write lock to nobody. A write that has not begun after `turn_s` is refused, too.
+        leave the write lock to no other call. A write that has not begun after `turn_s` is refused, too.
 
         Args:
             door: Where the call came from, for metrics.
@@ -113,7 +113,7 @@ class ClientCalls:
             batch: It runs in the thread of this batch. Default: in one of those for reads, or of those for writes.
             begins: Whether it opens the batch.
             writes: Whether it writes; None: as its name says.
-            wanted: Returns whether somebody still waits for the result. A read that nobody waits for is not begun.
+            wanted: Returns whether the result is still waited for. Otherwise a read is not begun.
 
         Returns:
             The deadline of a read, to be cancelled when its client is gone; None if it has none.
@@ -240,7 +240,7 @@ class ClientCalls:
         def run() -> None:
             try:
                 call()
-            except BaseException as error:  # noqa: BLE001 - nobody waits for it
+            except BaseException as error:  # noqa: BLE001 - no caller waits for it
                 internal_error("release", error)
 
         self._readers.submit(Waiting(_OURS, run))

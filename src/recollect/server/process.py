@@ -127,7 +127,7 @@ _NAMES = frozenset((*REGISTRY, *ACTIONS, "batch", "context", "parse"))
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What a server was asked for.
+    """The options with which a server was started.
 
     Attributes:
         socket_path: The path of the socket; None: the default one, unless there is another door.
@@ -146,7 +146,7 @@ class Options:
         max_requests: Number of requests of one token that run at the same time.
         index_bytes, vector_bytes: Memory limits.
         log_calls: Whether each call is logged.
-        for_http, for_socket: The options that were stated and that concern one door alone, for messages.
+        for_http, for_socket: The options that were stated and that concern only one door, for messages.
     """
 
     socket_path: Path | None = None

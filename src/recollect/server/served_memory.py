@@ -50,7 +50,7 @@ class ServedMemory:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a store, and it is open."""
+        """True if there is a store, and it is open."""
         return self._memory is not None
 
     def reading(self) -> Memory:

@@ -107,7 +107,7 @@ def entry(name: str, token: str, right: Right, namespaces: tuple[str, ...], scop
 
 
 def add_entry(path: Path, text: str) -> None:
-    """Add an entry to a file of tokens, which is made, for its owner alone, if there is none.
+    """Add an entry to a file of tokens, which is made, readable only by its owner, if there is none.
 
     Raises:
         InvalidArgumentError: The file is no file of tokens, or cannot be written. It is as it was.

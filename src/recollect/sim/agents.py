@@ -1,4 +1,4 @@
-"""What an agent is, and what it can do: send, broadcast, set timers, draw, and use memory.
+"""Agents, and their abilities: to send, broadcast, set timers, draw, and use memory.
 
 An agent is a state machine: the simulator calls it when it starts, when a message or a timer comes, when it restarts
 after a crash, and when the run ends. After a crash it is a new object, which knows only what is in memory.

@@ -1,6 +1,6 @@
 """Draws from a generator that are the same on every version of Python.
 
-`random.Random` promises that for `random` and `getrandbits` alone: how `shuffle`, `sample` and `choice` use them may
+`random.Random` promises that only for `random` and `getrandbits`: how `shuffle`, `sample` and `choice` use them may
 change from one version to the next. So everything that the simulator and its agents draw is drawn here.
 """
 

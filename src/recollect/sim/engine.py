@@ -1,4 +1,4 @@
-"""What makes time pass: the virtual clock, the queue of events, and the driver of the agents' coroutines.
+"""The engine of the simulator: the virtual clock, the queue of events, and the driver of the agents' coroutines.
 
 Events come in the order of (time, insertion), so nothing depends on how fast the machine is. An agent is no task and no
 thread: its coroutine runs until it ends or waits. One that waits (for a value of a subscription) is resumed when what
@@ -139,7 +139,7 @@ class Driver:
 
 
 def _cancel(coroutine: Coroutine[Any, Any, None]) -> None:
-    """End a coroutine. (`close` alone would leave an asynchronous generator running that it waits for.)"""
+    """End a coroutine. (Only `close` would leave an asynchronous generator running that it waits for.)"""
     with suppress(StopIteration, asyncio.CancelledError):
         coroutine.throw(asyncio.CancelledError())
     coroutine.close()

@@ -80,7 +80,7 @@ class WatchedPlugin:
 
     @property
     def reports_removals(self) -> bool:
-        """Whether the plugin says what it evicts and what expires."""
+        """True if the plugin says what it evicts and what expires."""
         return self._events is not None
 
     async def call(self, agent: str, name: str, key: str, work: Awaitable[T]) -> T:
@@ -148,7 +148,7 @@ class TracedMemory:
 
     @property
     def can_recall(self) -> bool:
-        """Whether the plugin finds entries by what they say."""
+        """True if the plugin finds entries by what they say."""
         return callable(getattr(self._store.plugin, "recall", None))
 
     async def read(self, key: str) -> bytes | None:

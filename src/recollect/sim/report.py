@@ -1,4 +1,4 @@
-"""What a trace comes to: messages and losses by role, memory events by role, the size of memory over time, and who used
+"""The summary of a trace: messages and losses by role, memory events by role, memory's size over time, and who used
 it when. Read in one pass; what is kept grows with the agents and ticks, not with the events.
 
 The picture of a report, as SVG, is drawn with integers, so that the same trace gives the same bytes on every machine.
@@ -26,7 +26,7 @@ _ROWS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceReport:
-    """What a trace comes to.
+    """The summary of a trace.
 
     Attributes:
         name: The scenario.

@@ -33,7 +33,7 @@ _LIMITS = ("capacity", "capacity_bytes", "ttl")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """What a run came to.
+    """The result of a run.
 
     Attributes:
         name: The scenario.

@@ -55,7 +55,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryLayer:
-    """Which memory plugin is used, with which options, and whether each agent has one of its own."""
+    """The memory plugin of a scenario, its options, and whether each agent has one of its own."""
 
     use: str = "blackboard"
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Crash:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failures:
-    """What fails. Rates are probabilities of each message.
+    """The faults of a scenario. Rates are probabilities of each message.
 
     Attributes:
         message_drop: A message is lost.

@@ -36,7 +36,7 @@ FIELDS_WITHOUT_COLUMN = ("pinned", "valid_from", "valid_to", *LINK_FIELDS)
 
 
 class ReadView(Protocol):
-    """What the reading operations use of a view: also a past moment has it (`engine.read.past_view`).
+    """The part of a view that reading operations use. A past moment has it, too (`engine.read.past_view`).
 
     Times are microseconds since 1970. Records whose `expires` is `now` or earlier are not returned.
     """
@@ -444,9 +444,9 @@ class Store(Protocol):
             branch: The only branch that the transaction may write to; a setting of its namespace belongs to it.
             shared: The block is short and waits for no other thread, so that the transaction may share a durable
                 commit with those of other threads (`Capabilities.group_commit`). Each sees what the earlier ones
-                wrote, and is rolled back alone if it raises. None returns before the commit is durable, and none is
-                refused because of another's write before that write is durable. If the commit fails, all of them
-                raise, and nothing that they wrote is stored.
+                wrote, and is rolled back without the others if it raises. None returns before the commit is durable,
+                and none is refused because of another's write before that write is durable. If the commit fails, all
+                of them raise, and nothing that they wrote is stored.
 
         Raises:
             StoreBusyError: The timeout has passed; nothing was written.

@@ -85,7 +85,7 @@ class Backup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a store can do. A call that it cannot do raises UnsupportedError.
+    """The abilities of a store. A call that it cannot do raises UnsupportedError.
 
     Attributes:
         group_commit: Transactions that are opened with `shared=True` can share one durable commit.
@@ -105,7 +105,7 @@ class Capabilities:
 
 
 class Trimmed(NamedTuple):
-    """How far the trie pages of a branch's old roots have been dropped.
+    """The progress of dropping the trie pages of a branch's old roots.
 
     Pages are dropped in ascending order of commits. Those of the commit `seq` are stored, and those of older commits
     only if they were kept.
@@ -150,7 +150,7 @@ class Untrimmed(NamedTuple):
 
 
 class Resolved(NamedTuple):
-    """What a store knows of an id.
+    """The state of an id in a store.
 
     Attributes:
         known: Whether the id was ever stored: it has a version now, or a commit names it.

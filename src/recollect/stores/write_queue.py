@@ -142,12 +142,12 @@ class Ticket:
 
     @property
     def has_lock(self) -> bool:
-        """Whether it has the write lock."""
+        """True if it has the write lock."""
         return self.queue is not None and self.queue.holder is self
 
     @property
     def abandoned(self) -> bool:
-        """Whether its thread has left its block, so that it no longer needs the lock."""
+        """True if its thread has left its block, so that it no longer needs the lock."""
         return self.steps is not None and ended(self.steps)
 
     def managed(self, steps: Generator[T, None, None]) -> AbstractContextManager[T]:

@@ -203,7 +203,7 @@ def memory_machine(
                 if outcome.record is not None:
                     assert (outcome.status == "created") == (outcome.record.id not in before)
                     self.model[outcome.record.id] = outcome.record
-            # Turns that the list has left, or come back to, differ in these tags alone, and no turn of a list that goes
+            # Turns that the list has left, or come back to, differ only in these tags, and no turn of a list that goes
             # on is one that it has left.
             passed = {outcome.record.id for outcome in report.results if outcome.record is not None}
             for turn in self.memory.find("conversation=chat"):
@@ -425,7 +425,7 @@ def memory_machine(
 
         @rule(seq=st.integers(1, 12))
         def revert(self, seq: int) -> None:
-            """What a commit changed is taken back, except where it was changed or erased since."""
+            """The changes of a commit are taken back, except where a record was changed or erased since."""
             try:
                 restored = self.memory.revert(seq)
             except UnknownTargetError:
@@ -625,7 +625,7 @@ def memory_machine(
 
         @rule(record_id=IDS, since=st.integers(0, 9))
         def prove(self, record_id: str, since: int) -> None:
-            """What is stored is proved to be present, everything else to be absent, and the log only grows."""
+            """Stored records are proved to be present, everything else to be absent, and the log only grows."""
             head, proof = self.memory.head(), self.memory.prove(record_id)
             assert ("payload" in proof) is (record_id in self.model)
             assert verify(proof, head.root)

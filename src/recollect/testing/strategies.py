@@ -75,7 +75,7 @@ def _record(**fields: Any) -> Record:
 
 
 def filters(*, custom: bool = True) -> st.SearchStrategy[Filter]:
-    """Filters of every shape; with `custom`, custom ones too, alone and within others."""
+    """Filters of every shape; with `custom`, custom ones too, by themselves and within others."""
     several = st.lists(names, min_size=1, max_size=2)
     leaves: list[st.SearchStrategy[Filter]] = [
         st.builds(f.everything),

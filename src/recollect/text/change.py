@@ -14,7 +14,7 @@ from functools import cache
 
 
 class Holds(Enum):
-    """What a question asks for of a thing that has changed."""
+    """The side of a change that a question asks for."""
 
     NOW = "now"
     BEFORE = "before"

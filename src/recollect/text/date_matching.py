@@ -117,7 +117,7 @@ class Finder:
         for bound, (before, after) in self._bound_patterns.items():
             if before is not None and (found := before.search(text, max(0, begin - 30), begin)):
                 if self._of_a_unit.search(text, max(0, found.start() - 30), found.start()):
-                    break  # "the week before 3 May" is told of on that day
+                    break  # "the week before 3 May" is said on that day
                 return bound, found.start(), end
             if after is not None and (found := after.match(text, end)):
                 return bound, begin, found.end()

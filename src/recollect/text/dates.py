@@ -135,7 +135,7 @@ def named(question: str, reference: date, tag: str | None = None) -> NamedDates:
                 days.update((each.month, each.day) for each in _days(first, last))
             if match.bound or match.rule not in _OF_MONTHS:
                 continue
-        # What happened in a week of a month may be told of later in it.
+        # What happened in a week of a month may be reported later in it.
         months.update(slots[name] for name in ("month", "month2") if name in slots)
         if match.rule == "date":
             days.add((slots["month"], slots["day"]))

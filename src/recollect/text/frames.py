@@ -120,7 +120,7 @@ def frame_words(language: str) -> frozenset[str]:
 
 
 class Frame(NamedTuple):
-    """What a question asks besides its subject.
+    """The frame of a question: what it asks besides its subject.
 
     Attributes:
         words: Its words that are part of the frame in the first language.

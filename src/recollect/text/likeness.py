@@ -1,6 +1,6 @@
 """Likeness of words: how many edits make one of another, and whether one can stand for the other.
 
-An unknown word of a question may be misspelt, or another form of a known one. Common letters alone do not tell:
+An unknown word of a question may be misspelt, or another form of a known one. Common letters do not suffice:
 "fridge" and "friday" share half of them, and one is no typing error for the other.
 """
 

@@ -221,7 +221,7 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
         at = gap[1]
 
 
-#: Alternatives of `_INSTRUCTION` whose first words alone are common.
+#: Alternatives of `_INSTRUCTION` whose first words are common without the rest.
 _CALLS_ME = re.compile(r"(?:call|address)\s+me\s")
 _ANSWERS_IN = re.compile(r"(?:respond|reply|answer|write|speak)(?:\s+to\s+me)?\s+(?:only\s+|always\s+)?in\s")
 

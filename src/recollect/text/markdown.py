@@ -102,7 +102,7 @@ def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark")
-    parser.core.ruler.enableOnly(["normalize", "block"])  # the text inside blocks is needed of headings alone
+    parser.core.ruler.enableOnly(["normalize", "block"])  # the text inside blocks is needed only of headings
     return parser
 
 

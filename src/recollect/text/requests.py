@@ -100,7 +100,7 @@ _SPEECH_WORDS = frozenset(
 
 
 class AskedFor(NamedTuple):
-    """What a question asks to be done.
+    """The request in a question.
 
     Attributes:
         order: It asks in which order things were said or happened.

@@ -152,7 +152,7 @@ _LIST_NUMBER = re.compile(r"[+-]?\d[\d.,:/-]*")
 
 
 class Statement(NamedTuple):
-    """What a text states.
+    """The statements of a text.
 
     Attributes:
         words: Its words, folded, in order.

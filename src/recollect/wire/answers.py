@@ -38,7 +38,7 @@ _MOST_FROM = 2**53
 
 
 class Rest(NamedTuple):
-    """Which part of a list is asked for.
+    """The part of a list that is asked for.
 
     Attributes:
         start: The number of the first item.

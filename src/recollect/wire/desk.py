@@ -37,7 +37,7 @@ _ENCODED = {letter: f"%{ord(letter):02X}" for letter in "%()"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What a client may reach and do.
+    """The rights of a client: what it may reach and do.
 
     Attributes:
         right: "read", "write" or "admin".
@@ -80,7 +80,7 @@ class Grant:
         'root (token admin) (token mobile)'
 
         The last parenthesis is that of the server: in it, parentheses of the name are percent-encoded. A client without
-        a token is trusted with what it states; of one that states nothing, it is the name alone.
+        a token is trusted with what it states; of one that states nothing, it is only the name.
         """
         if not self.client:
             return stated or self.actor

@@ -1,6 +1,6 @@
 """`MemoryStore`: the store of LLM4S on a memory of this package, in memory or in a file.
 
-Texts are durable before a model is called, and no model is called while a lock is held. So an embedder that fails
+Texts are durable before a model is called, and no model is called while a lock is taken. So an embedder that fails
 loses nothing: the memory is stored without a vector, a RecollectWarning says why, and `embed_all` tries again.
 """
 
@@ -102,7 +102,7 @@ _COMMIT = 1000
 
 
 class VectorStoreStats(NamedTuple):
-    """How many memories have a vector.
+    """The numbers of memories with and without a vector.
 
     Attributes:
         total: The number of memories.
@@ -225,7 +225,7 @@ class MemoryStore:
 
         Args:
             id: The id of the memory.
-            update: A function of the memory. The id must not change. It runs while the write lock is held.
+            update: A function of the memory. The id must not change. It runs inside the write lock.
 
         Raises:
             UnknownRecordError: There is no memory with this id.

@@ -62,7 +62,7 @@ class MemoryType(str):
 
     @property
     def is_custom(self) -> bool:
-        """Whether it is not one of the five built-in types."""
+        """True if it is not one of the five built-in types."""
         return self not in MemoryType.BUILT_IN
 
 
@@ -178,7 +178,7 @@ class Memory:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether it has a vector."""
+        """True if it has a vector."""
         return self.embedding is not None
 
     @property

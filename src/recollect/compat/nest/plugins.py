@@ -26,7 +26,7 @@ _FORMER = 10_000
 
 @runtime_checkable
 class MemoryPlugin(Protocol):
-    """What every memory plugin has."""
+    """The calls that every memory plugin has."""
 
     async def read(self, key: str) -> bytes | None:
         """Return the value of a key; None if there is none."""
@@ -42,7 +42,7 @@ class MemoryPlugin(Protocol):
 
 
 class RecallHit(NamedTuple):
-    """What a recall found.
+    """A result of a recall.
 
     Attributes:
         key: The key.
@@ -203,7 +203,7 @@ class _OwnScorer:
         self._keyed.write(key, value)
         self._values[key] = value
         self._writes += 1
-        if self._writes > 4 * len(self._values) + _FORMER:  # the store has all versions, which nobody asks for here
+        if self._writes > 4 * len(self._values) + _FORMER:  # the store has all versions, which are not needed here
             self._keyed, self._writes = self._new(), 0
             for each, stored in self._values.items():
                 self._keyed.write(each, stored)
@@ -311,7 +311,7 @@ class VectorMemory(SemanticMemory):
 
     Args:
         embed: Returns the vector of a text.
-        index: Where the vectors are. It belongs to this memory alone.
+        index: Where the vectors are. It belongs only to this memory.
         **limits: As for `SemanticMemory`.
     """
 

@@ -55,7 +55,7 @@ def digest_of(record: Record, key: bytes) -> bytes:
     """Return the digest that the vectors of a record's text are stored under; b"" if there is no text to embed.
 
     It covers the fields that a scope can fix. Otherwise a vector would reveal within a scope that another one contains
-    the same text. It is keyed, so that with a private key nobody can confirm a guess of the text.
+    the same text. It is keyed, so that with a private key no one can confirm a guess of the text.
 
     Args:
         record: The record.
@@ -118,7 +118,7 @@ def document_of(record: Record, zone: tzinfo, digest_key: bytes | None = None) -
     if isinstance(caption, str):
         words.extend(terms(caption, language))
     if OTHER_BRANCH in tags:
-        tags = ()  # what was abandoned instructs nobody
+        tags = ()  # what was abandoned is no instruction any more
     standing = sum(1 << bit for bit, term in enumerate(STANDING_TAGS) if term in tags) if tags else 0
     payload, summary = record.to_bytes(), is_summary(record)
     micros = NO_TIME if record.time is None else microseconds(record.time)

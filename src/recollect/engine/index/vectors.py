@@ -182,7 +182,7 @@ class VectorKeeper:
 
     @property
     def use(self) -> Use:
-        """What is cached, and how often it was loaded."""
+        """Statistics of the cache: its contents, and how often they were loaded."""
         return Use(len(self._cached), self._cached.nbytes, self._cached.evicted, self._loaded, 0)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Pre-filtering: a superset and a subset of the documents that match a filter, computed from the index alone.
+"""Pre-filtering: a superset and a subset of the documents that match a filter, computed from the index only.
 
 They are the bounds of the filter (`filters.bounds`); the index cannot evaluate every condition.
 """
@@ -62,13 +62,13 @@ class Bounds(NamedTuple):
 
     @property
     def exact(self) -> bool:
-        """Whether both bounds are exactly the matching documents."""
+        """True if both bounds are exactly the matching documents."""
         return self.upper is not None and self.upper is self.lower
 
 
 #: Maximum number of records that are read from a store by their ids.
 MAX_IDS = 200
-#: Reading a record by its id takes as long as reading so many in their order.
+#: Reading a record by its id takes as long as reading this many in their order.
 _SCAN = 4
 #: Maximum number of ties that are ordered by their ids.
 _MAX_TIES = 10_000

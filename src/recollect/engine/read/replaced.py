@@ -57,7 +57,7 @@ _NO_LINKS = _Links(_NOTHING, _NOTHING, (), _NOTHING)
 
 
 class Replacements(NamedTuple):
-    """Which live documents are replaced by which, and from when.
+    """The replacements among live documents: which by which, and from when.
 
     Attributes:
         numbers: The replaced documents, ascending; one for each that replaces it.

@@ -29,7 +29,7 @@ _WORDS = {
 
 
 class Admission:
-    """What the policies of a namespace make of texts.
+    """The policies of a namespace, applied to texts.
 
     Args:
         policies: The policies.
@@ -40,7 +40,7 @@ class Admission:
 
     @property
     def is_open(self) -> bool:
-        """Whether every text is stored as it is."""
+        """True if every text is stored as it is."""
         return self.policies.redaction == "keep" and self.policies.salience == "off"
 
     def draft(self, draft: Draft) -> Draft:

@@ -44,7 +44,7 @@ from typing import NamedTuple
 #: How many turns at the end of the conversation may be missing in the list: an answer that was generated again, with
 #: its calls of tools.
 _MOST_REPLACED = 50
-#: How many turns a conversation may have for its first turn alone to be an overlap: a question, and its answer.
+#: How many turns a conversation may have for its first turn to be an overlap by itself: a question, and its answer.
 _FIRST_EXCHANGE = 4
 #: How many turns must both end the conversation and begin the list, more than half of it, so that it simply goes on.
 #: Fewer may be what was said twice.
@@ -147,10 +147,10 @@ def _aligned(
             break
         at += 1
     if not first:
-        at, found = 0, {}  # forgotten turns alone do not make a list the beginning of the conversation
+        at, found = 0, {}  # with nothing but forgotten turns, it is not the beginning of the conversation
     elif first == len(stored):
         return found
-    elif at == len(passed):  # the beginning of the conversation; one turn alone is a repetition
+    elif at == len(passed):  # the beginning of the conversation; a single turn is a repetition
         return found if len(passed) > 1 else {}
     rest = _around_overlap(stored, passed, first, at, was_forgotten)
     if rest is not None:

@@ -1,7 +1,7 @@
 """Drafts: records that a caller wants to remember, validated and filled in, before they are looked up in the store.
 
 A draft is created before its transaction begins, because the caller's values may run code of the caller, which must not
-run while the write lock is held.
+run while the writer has the lock.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class Draft(NamedTuple):
 
     @property
     def is_appended(self) -> bool:
-        """Whether it is a turn without position and id, which is appended to its conversation."""
+        """True if it is a turn without position and id, which is appended to its conversation."""
         return is_turn(self.record) and not self.has_position and not self.own_id and self.expect is None
 
 

@@ -25,7 +25,7 @@ from recollect.text.asking import only_asks
 from recollect.text.words import runs
 
 #: How many words, and what share of the longer one, two messages have in common if one is the other, edited, and how
-#: many words a clause has that is in both and says something of its author: nobody says it twice. Sentences that only
+#: many words a clause has that is in both and says something of its author: it is not said twice. Sentences that only
 #: resemble each other ("add milk to the list") and requests with the same frame are two messages.
 _COMMON_WORDS, _COMMON_SHARE, _CLAUSE_WORDS = 8, (3, 5), 4
 _CLAUSE_END = re.compile(r"[,;.!?\n]+(?!\d)")
@@ -34,7 +34,7 @@ _OF_AUTHOR = re.compile(
     r"(?!'d| (?:would|want|need|wish|möchten?|will|wollen|brauchen?)\b)|\bj'|我|私",
     re.IGNORECASE,
 )
-#: How many turns a conversation may have for a first message alone to be the edited one. Agents that pass nothing but
+#: How many turns a conversation may have for a single first message to be the edited one. Agents that pass nothing but
 #: new messages pass one that resembles the first sooner or later.
 _MOST_RESTATED = 4
 #: What a system prompt begins with if it is a summary, in the languages that are read. One that asks for a summary says
@@ -58,7 +58,7 @@ _BEGINNING = 120
 
 
 class Edits(NamedTuple):
-    """What a list says about the stored turns.
+    """The conclusions from a list about the stored turns.
 
     Attributes:
         abandoned: The indexes of stored turns of a branch that the list has left.

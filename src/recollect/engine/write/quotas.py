@@ -1,6 +1,6 @@
 """Enforcement of quotas: usage totals, and the eviction of records that exceed a quota.
 
-A quota (`engine.quota`) is kept in the store and enforced for every writer, inside the transaction that writes. The
+A quota (`engine.settings`) is kept in the store and enforced for every writer, inside the transaction that writes. The
 records are counted once; the totals are then updated by each write, and caught up from the log if other processes wrote
 meanwhile (`UsageTotalsCache`). A `Room` adds the changes of the current transaction to them.
 """
@@ -230,7 +230,7 @@ class _Total(NamedTuple):
 
 
 class Room:
-    """What a transaction may still write under a quota.
+    """The room that a quota leaves to a transaction.
 
     Args:
         branch: The branch.

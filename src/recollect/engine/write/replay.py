@@ -109,7 +109,7 @@ def said_by(role: str | None, speaker: str | None, content: str | bytes) -> Hash
 
 
 class Said(NamedTuple):
-    """What was said in a conversation to one user and agent.
+    """The turns of a conversation with one user and agent.
 
     Attributes:
         turns: The turns that are not system prompts, in order.
@@ -180,7 +180,7 @@ class Conversation:
 def _say(said: Said, turns: Iterable[StoredTurn]) -> None:
     for turn in turns:
         if turn.record.kind == SUMMARY:
-            if is_summary(turn.record):  # and no record of somebody's own kind
+            if is_summary(turn.record):  # and no record of a kind with this name
                 said.summaries[text_key(turn.record.content)] = turn
         elif turn.record.role == SYSTEM:
             said.prompts[turn.said] = turn
@@ -250,7 +250,7 @@ def turns_of(scope: Scope, conversation: str) -> Filter:
 
 @dataclass(frozen=True)
 class TurnSearch:
-    """What `find_replay` reads, as a transaction sees it.
+    """The sources of `find_replay`, as a transaction sees them.
 
     Attributes:
         transaction: The transaction.
@@ -293,7 +293,7 @@ class TurnSearch:
         if record_id in self.written:
             return True
         if logged[0] == record_id and self._was_rolled_back(record_id):
-            return False  # nobody forgot it: the memory returned to a moment before the message
+            return False  # it was not forgotten: the memory returned to a moment before the message
         if not self.scope.fixed:
             return True
         # A caller outside of the scope may have used this id for a record of another scope.

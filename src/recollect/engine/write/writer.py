@@ -601,7 +601,7 @@ class Writer(Naming):
 
     @property
     def erases(self) -> bool:
-        """Whether payloads are removed."""
+        """True if payloads are removed."""
         return bool(self._erased)
 
     def _store(self, record: Record, payload: bytes, cause: str) -> None:

@@ -2,7 +2,7 @@
 
 A record mentions the entities that its text names (`text.entities`), the one that it is a fact about, its speaker, and,
 if it is a relation, both of its ends. Dates and quantities are no entities. An entity is identified by its name in
-lower case (`records.graph.entity_id`); a relation of the type "same as" makes one entity of two.
+lower case (`facets.entities.graph.entity_id`); a relation of the type "same as" makes one entity of two.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class NamedEntity(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """What an index keeps of a record.
+    """The part of a record that the index stores.
 
     Attributes:
         owner: The values of the fields that a scope can fix.
@@ -65,7 +65,7 @@ class Noted(NamedTuple):
 
 
 class MentionsOf(NamedTuple):
-    """What decides which records an index of mentions has: those of all scopes of a branch."""
+    """A key that says which records an index of mentions has: those of all scopes of a branch."""
 
     branch: Branch
 

@@ -136,7 +136,7 @@ class Mentioning(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """What connects two entities.
+    """A connection of two entities.
 
     Attributes:
         source: The id of the entity where a relation starts; without a type, the one that comes first by id.
@@ -154,7 +154,7 @@ class Edge(NamedTuple):
 @shows_itself
 @dataclass(frozen=True, slots=True, repr=False)
 class EntityView(JsonForm, what="the view of an entity"):
-    """What a memory knows about an entity.
+    """The knowledge of a memory about an entity.
 
     Attributes:
         entity: The entity.

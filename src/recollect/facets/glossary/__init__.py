@@ -1,1 +1,1 @@
-"""What the terms mean that an agent meets, with aliases, found exactly or by words."""
+"""The meanings of the terms that an agent meets, with aliases, found exactly or by words."""

@@ -100,7 +100,7 @@ class FoundTerm(JsonForm, what="a found term"):
 
 @dataclass(frozen=True, slots=True)
 class Annotation(JsonForm, what="an annotation"):
-    """Where a term occurs in a text.
+    """An occurrence of a term in a text.
 
     Attributes:
         start: The offset of its first character.

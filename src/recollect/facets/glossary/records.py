@@ -21,7 +21,7 @@ _BETWEEN = "::"
 
 
 class Entry(NamedTuple):
-    """What a glossary says about a term.
+    """The entry of a glossary for a term.
 
     Attributes:
         key: The term.

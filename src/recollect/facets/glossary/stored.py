@@ -33,7 +33,7 @@ _TERM_BYTES, _TOKEN_BYTES = 4000, 120
 
 
 class TermsOf(NamedTuple):
-    """What decides which terms an index has, and how their texts are read.
+    """A key that says which terms an index has, and how their texts are read.
 
     Attributes:
         branch: The branch of the glossary.

@@ -1,4 +1,4 @@
-"""What a glossary takes and returns."""
+"""Arguments and results of a glossary."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TermVersion:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """Where a term occurs in a text.
+    """An occurrence of a term in a text.
 
     Attributes:
         start: The offset of its first character.

@@ -1,6 +1,6 @@
 """The events of keyed memory on a store: its commits, passed to the subscriptions of a process by one listener.
 
-The log has all of them but a failed `cas`, which changes nothing: its own process alone learns of it.
+The log has all of them but a failed `cas`, which changes nothing: only its own process learns of it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _REMOVED: dict[str, EventKind] = {"evicted": "evicted", "expired": "expired"}
 
 
 class Announcer:
-    """What the keyed memories of one namespace and scope share in this process. Thread-safe.
+    """The state that the keyed memories of one namespace and scope share in this process. Thread-safe.
 
     It refers to the memory only while there is a subscription, so that a memory that is dropped is closed. Its calls
     get the entries, as a memory.
@@ -53,7 +53,7 @@ class Announcer:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is no subscription."""
+        """True if there is no subscription."""
         return self._listener is None
 
     def subscribe(

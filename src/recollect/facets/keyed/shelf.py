@@ -1,4 +1,4 @@
-"""`Shelf`, keyed memory in memory alone: exact by any clock, without a thread, and the same on every machine.
+"""`Shelf`, keyed memory without a store: exact by any clock, without a thread, and the same on every machine.
 
 What happens depends on the calls and the clock only. What is due is removed before anything else is done, so an expired
 entry is never read, counted, or kept in place of a live one.
@@ -137,7 +137,7 @@ class Shelf:
             importance: 0 to 1; None counts as less than 0.
 
         Raises:
-            InvalidArgumentError: The entry alone is larger than the capacity. Nothing was written.
+            InvalidArgumentError: The entry is larger than the capacity by itself. Nothing was written.
         """
         checked_key(key)
         self._put(key, checked_value("value", value), checked_importance(importance))

@@ -69,7 +69,7 @@ class KeySubscription:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed. What is in the queue can still be read."""
+        """True if it was closed. What is in the queue can still be read."""
         return self._closed
 
     def put(self, event: Event) -> None:

@@ -41,7 +41,7 @@ class Event(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a recall found.
+    """A result of a recall.
 
     Attributes:
         key: The key.

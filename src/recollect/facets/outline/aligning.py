@@ -1,4 +1,4 @@
-"""Which stored node each node of a tree is, and where among its siblings it is stored.
+"""Alignment of a tree with the stored nodes: which node is which, and where among its siblings it is stored.
 
 A node with an ID is the stored one with this id, wherever that is. One without is found, among the stored nodes without
 an ID, by what it says: first among the children of the node above it (the same subtree, the same text, the same title),
@@ -49,12 +49,12 @@ class Placed(NamedTuple):
 
     @property
     def is_changed(self) -> bool:
-        """Whether something else is stored, or the same in another form."""
+        """True if something else is stored, or the same in another form."""
         return self.before is not None and (self.before.said, self.before.form) != (self.said, self.form)
 
     @property
     def is_moved(self) -> bool:
-        """Whether it is stored with another parent, or at another place among its siblings."""
+        """True if it is stored with another parent, or at another place among its siblings."""
         return self.before is not None and (self.before.parent, self.before.order) != (self.parent, self.order)
 
 
@@ -172,7 +172,7 @@ class _Aligned:
     # What a node and a stored node have in common
 
     def _shapes_of_stored(self) -> dict[str, bytes]:
-        """What each stored subtree says, without the ids."""
+        """The text of each stored subtree, without the ids."""
         out: dict[str, bytes] = {}
         order, waiting = [], [each for each in self._stored if self._stored[each].parent not in self._stored]
         while waiting:

@@ -81,7 +81,7 @@ class Focusing:
         return "".join(chosen).rstrip("\n")
 
     def shorten(self, tokens: float) -> bool:
-        """Remove what was chosen last, about so many tokens; return False if there is nothing left to remove."""
+        """Remove what was chosen last, about this many tokens; return False if there is nothing left to remove."""
         while tokens > 0 and self._lines:
             last = next(reversed(self._lines))
             body = self._bodies.pop(last, "")

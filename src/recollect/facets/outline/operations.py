@@ -20,7 +20,7 @@ class ReadTree(Operation, name="read_tree", right=READ, result="list[TreeEntry]"
         depth: How many levels below the node, or which levels of the outlines: 0 gives the node, or no more than the
             roots. None: all.
         expect: Raise ConflictError unless the subtree has this hash ("absent": unless there is no such node), so that
-            a batch that begins with it writes only if nobody has changed the subtree since it was read.
+            a batch that begins with it writes only if the subtree has not changed since it was read.
     """
 
     id: str | None = None

@@ -201,7 +201,7 @@ class OutlineReads(Uncopied):
         return text
 
     def hash(self, node_id: str) -> str:
-        """Return the hash of a subtree, as 64 hex digits: it changes with anything in it (`text.outlines.nodes`).
+        """Return the hash of a subtree, as 64 hex digits: it changes with anything in it (`facets.outline.text.nodes`).
 
         Raises:
             UnknownRecordError: There is no such node.

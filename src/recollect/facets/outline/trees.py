@@ -24,7 +24,7 @@ _NODE_BYTES = 1200
 
 
 class OutlineOf(NamedTuple):
-    """What decides which nodes a tree has.
+    """A key that says which nodes a tree has.
 
     Attributes:
         branch: The branch of the outlines.

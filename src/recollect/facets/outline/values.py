@@ -1,4 +1,4 @@
-"""What the calls of an outline return: nodes, what an ingest changed, and a view of many nodes."""
+"""The results of an outline's calls: nodes, the changes of an ingest, and a view of many nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANY: Any = object()
 
 
 class Ingested(NamedTuple):
-    """What an ingest changed, as ids of nodes in the order of the tree.
+    """The changes of an ingest, as ids of nodes in the order of the tree.
 
     Attributes:
         root: The id of the outline's root.

@@ -22,7 +22,7 @@ _TEXT_BYTES, _ROW_BYTES = 2500, 1000
 
 
 class SdrsOf(NamedTuple):
-    """What decides which texts an index has.
+    """A key that says which texts an index has.
 
     Attributes:
         branch: The branch of the texts.

@@ -269,7 +269,7 @@ class Table:
 
     @cached_property
     def has_speakers(self) -> bool:
-        """Whether any live document has a speaker."""
+        """True if any live document has a speaker."""
         return bool(self.spoken.any())
 
     def by_machine(self, numbers: Ints) -> Flags:

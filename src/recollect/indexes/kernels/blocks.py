@@ -48,7 +48,7 @@ _NOTHING: Ints = np.zeros(0, dtype=np.int64)
 
 
 class SegmentBase:
-    """What is computed once for a segment: its blocks, and the summaries of its terms.
+    """Values that are computed once for a segment: its blocks, and the summaries of its terms.
 
     Args:
         segment: The segment.
@@ -281,7 +281,7 @@ def _compared(table: Table, base: SegmentBase) -> BaseChanges:
 
 
 class Pruned(NamedTuple):
-    """What a search needs to leave out blocks.
+    """The data by which a search leaves out blocks.
 
     Attributes:
         base: The base of the table.

@@ -102,7 +102,7 @@ class Matched(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TermSummary:
-    """What the base of an index has of a term, if all of its documents are live. It never changes.
+    """Statistics of a term in the base of an index, as if all of its documents were live. They never change.
 
     Attributes:
         blocks: The blocks with a document that the term reaches, ascending.

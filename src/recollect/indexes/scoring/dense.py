@@ -61,7 +61,7 @@ class Dense(NamedTuple):
 
     Attributes:
         shares: The share of the score, with SHARE_BITS of fraction.
-        admits: Whether the cosine alone makes the document a hit.
+        admits: Whether the cosine suffices to make the document a hit.
     """
 
     shares: Ints
@@ -113,7 +113,7 @@ class DenseView:
 
     @property
     def known(self) -> Flags:
-        """Whether each document has a vector."""
+        """A flag for each document: whether it has a vector."""
         out: Flags = self._rows != NONE
         return out
 

@@ -17,7 +17,7 @@ from recollect.indexes.scoring.scores import NOTHING, Scores
 
 
 class Prior(NamedTuple):
-    """How much what is known before the question adds to a score.
+    """The addition to a score by what is known before the question.
 
     Attributes:
         recency: What a record of the reference time gets, 0 to 1.

@@ -37,7 +37,7 @@ _LEAST_WORDS = 2
 
 
 class Contest(NamedTuple):
-    """Which of several rivals a question asks for.
+    """The choice among several rivals that a question asks for.
 
     Attributes:
         holds: NOW: the newest. BEFORE: the oldest.

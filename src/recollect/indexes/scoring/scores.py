@@ -246,7 +246,7 @@ class Scores:
 
     @property
     def _apart(self) -> bool:
-        """Whether there are shares or factors that the kernels do not know."""
+        """True if there are shares or factors that the kernels do not know."""
         return self.members is not None or len(self.placed) > 0
 
     @cached_property
@@ -296,7 +296,7 @@ class Scores:
 
     @cached_property
     def _found(self) -> dict[int, tuple[Ints, Ints]]:
-        """What `best` has found."""
+        """The result of `best`."""
         return {}
 
     def explained(

@@ -377,7 +377,7 @@ def _best_with(spoken: Flags, asked: WeightedQuery, about: About, wanted: Wanted
 
     They are among the best of the speaker and the best of all others: each search is independent of that share. The
     same applies to documents with standing tags. None if too few of the speaker's have any other share, so that
-    documents with this share alone can be among the best.
+    documents with only this share can be among the best.
     """
     table = asked.view.table
     extras, found = wanted.extras, []

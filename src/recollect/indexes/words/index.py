@@ -159,7 +159,7 @@ class WordView:
 
     @cached_property
     def has_titles(self) -> bool:
-        """Whether a live document has a title: without any, a question looks up none."""
+        """True if a live document has a title: without any, a question looks up none."""
         return self.in_use(ANY_TITLE)
 
     def in_use(self, term: str) -> bool:

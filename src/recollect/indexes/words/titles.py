@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from recollect.indexes.documents.columns import Document
 from recollect.indexes.words.surface_forms import comparable, form
 
-#: Prefix of title terms. Alone, it is the term of all documents that have a title.
+#: Prefix of title terms. Without a word, it is the term of all documents that have a title.
 ANY_TITLE = "^"
 
 

@@ -218,7 +218,7 @@ class Filling:
         return "".join(heading.opening + heading.closing for heading in entry.headings) + entry.block
 
     def _explain(self, candidate: Candidate) -> None:
-        """Add the turn that a hit mostly got its score from, since the hit alone does not say what it is about."""
+        """Add the turn that a hit mostly got its score from, since the hit by itself does not say what it is about."""
         if candidate.explained_by is None or candidate.explained_by in self._entries:
             return
         if candidate.record.id not in self._entries:  # a part explains itself

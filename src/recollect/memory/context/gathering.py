@@ -76,7 +76,7 @@ class Candidate:
 
     @property
     def key(self) -> str | tuple[str, tuple[Span, ...]]:
-        """What identifies the candidate: a record may be considered for a part, and as a whole."""
+        """The identity of the candidate: a record may be considered for a part, and as a whole."""
         return (self.record.id, self.part) if self.part else self.record.id
 
 

@@ -1,7 +1,7 @@
 """Styles: how the entries of a context are formatted.
 
 A context is a tree: headings, and blocks below them. What a heading and a block look like depends on the style and on
-the record alone, so the size of a context is the sum of the sizes of its parts, and `filling` knows it in advance.
+the record only, so the size of a context is the sum of the sizes of its parts, and `filling` knows it in advance.
 
 Recalled text is data that anybody may have written. Nothing in a text can end the quotation or look like another entry:
 in Markdown, the fence is longer than any run of its character (very long runs are cut), and each further line of a text
@@ -60,7 +60,7 @@ class StyledEntry(NamedTuple):
 
 
 class EntryHeading(NamedTuple):
-    """Where a record is shown.
+    """The position at which a record is shown.
 
     Attributes:
         section: "standing", "pinned", "glossary", "facts", "outline", "documents" or "conversations".

@@ -57,7 +57,7 @@ class ContextItem:
 
     @property
     def included(self) -> bool:
-        """Whether the context has the text of the record, or passages of it."""
+        """True if the context has the text of the record, or passages of it."""
         return self.outcome in ("whole", "part")
 
     @property

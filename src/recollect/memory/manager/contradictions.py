@@ -153,7 +153,7 @@ class Contradictions(Calls):
         """Let the newer of two records supersede the older one, and return the newer one.
 
         The older record stays, valid until the time of the newer one (`valid_to`), and `supersedes` of the newer one
-        names it. What was derived from it alone (`derived_from`), such as the facts that were extracted from a message,
+        names it. What was derived only from it (`derived_from`), such as the facts that were extracted from a message,
         ends with it. This is one commit, also for several contradictions, and `revert` takes it back.
 
         Args:

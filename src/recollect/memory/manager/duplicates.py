@@ -68,7 +68,7 @@ class DuplicateGroup:
 
 
 class _Said(NamedTuple):
-    """What a record says.
+    """A record, and the statements of its text.
 
     Attributes:
         record: The record.

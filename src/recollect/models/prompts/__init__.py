@@ -21,7 +21,7 @@ def template(name: str) -> str:
 def filled(name: str, texts: Sequence[str]) -> str:
     """Return a prompt with texts, each enclosed in a mark that none of them contains.
 
-    The mark depends on the texts alone, so equal texts give equal prompts.
+    The mark depends only on the texts, so equal texts give equal prompts.
     """
     digest = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
     marks = (f"data-{digest[at : at + 8]}" for at in range(57))

@@ -181,7 +181,7 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 class McpClients:
-    """What answers MCP clients, with the checks of tokens that all routes have. An ASGI application.
+    """An ASGI application that answers MCP clients, with the checks of tokens that all routes have.
 
     Args:
         site: What all requests share.
@@ -296,7 +296,7 @@ class HttpDoor:
         return len(self._server.server_state.connections)
 
     async def open(self) -> str:
-        """Begin to accept clients. See `server.running.Door`."""
+        """Begin to accept clients. See `server.process.Door`."""
         if self._socket is None:
             try:
                 family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
@@ -327,7 +327,7 @@ class HttpDoor:
             await self._end()
 
     async def flushed(self) -> None:
-        """Return when all connections are closed. See `server.running.Door`."""
+        """Return when all connections are closed. See `server.process.Door`."""
         if self._running is not None:
             await asyncio.shield(self._running)
 

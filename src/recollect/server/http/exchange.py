@@ -49,7 +49,7 @@ class OpenedBatch(NamedTuple):
 
 @dataclass
 class Site:
-    """What all requests of a server share.
+    """The state that all requests of a server share.
 
     Attributes:
         calls: Executes calls.
@@ -143,7 +143,7 @@ class Exchange:
         return data
 
     async def parsed(self, raw: bytes) -> Any:
-        """Return what a text of JSON says; a long one is parsed in a thread, so that nobody waits for it.
+        """Return what a text of JSON says; a long one is parsed in a thread, so that no request waits for it.
 
         Raises:
             ProtocolError: The text is not JSON.
@@ -300,7 +300,7 @@ class CheckedHandler:
             if response.status_code in _CUT_OFF:
                 response.headers["Connection"] = "close"
             return response
-        except ClientDisconnect:  # nobody reads the answer
+        except ClientDisconnect:  # the client does not read the answer
             return Response(None, HTTPStatus.BAD_REQUEST)
         except Exception as error:  # noqa: BLE001 - logged without contents, which a traceback may quote
             return problem(internal_error(_route_of(exchange.request), error))

@@ -1,7 +1,7 @@
-"""Who may send which request: the token, the Host and the origin of a request, and how many run for one client.
+"""Admission of requests: the token, the Host and the origin of a request, and how many run for one client.
 
 Host is checked because a web page can let its own name point to this machine (DNS rebinding), and the origin because it
-can send a request to another one (`server.origins`). Both are refused unless they are named.
+can send a request to another one (`server.addresses`). Both are refused unless they are named.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ async def export(exchange: Exchange) -> Response:
             while page := await exchange.run("export", lambda: _page(opened)):
                 exchange.site.guard.check_again(exchange.request, exchange.grant)
                 yield page
-        except RecollectError as error:  # a line that is no record, so that nobody takes the rest for all
+        except RecollectError as error:  # a line that is no record, so that no client takes the rest for all
             yield encode(error.to_json()) + b"\n"
         finally:
             ends.cancel()

@@ -1,4 +1,4 @@
-"""What a server says to a model: instructions when it connects, and a prompt."""
+"""Texts of a server for a model: instructions when it connects, and a prompt."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _MOST_BYTES = 4 * 2**20
 async def serve_http(
     protocol: Protocol, host: str, port: int, *, token: str | None, ready: Callable[[str], object]
 ) -> None:
-    """Serve clients until the process is told to end.
+    """Serve clients until the process gets a signal to end.
 
     Args:
         protocol: The handlers.

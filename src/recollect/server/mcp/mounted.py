@@ -27,7 +27,7 @@ _SESSIONS = 256
 
 
 class SharedAccess(Access):
-    """What the MCP clients of one grant may reach of a memory that others use, too.
+    """The part of a shared memory that the MCP clients of one grant may reach.
 
     Args:
         served: The memory of the server.

@@ -41,7 +41,7 @@ _WHERE = string(
     "Fields: id, kind, user, agent, conversation, session, speaker, role, entity, source, tag, time, "
     "valid_at, supersedes, derived_from"
 )
-#: Whose records are read, and those of nobody.
+#: The user whose records are read, besides those of no user.
 OWNERS = {
     "user": string("The user who asks: records of other users are left out"),
     "agent": string("Leave out records of other agents"),

@@ -63,7 +63,7 @@ _BEGIN, _COMMIT, _UNDO = "begin", "commit", "undo"
 
 @dataclass
 class SocketState:
-    """What all connections of the socket share.
+    """The state that all connections of the socket share.
 
     Attributes:
         calls: Executes requests.
@@ -469,7 +469,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def _is_gone(self) -> bool:
-        """Whether nobody reads answers any more."""
+        """True if the client does not read answers any more."""
         return self._transport is None or self._transport.is_closing()
 
     def _write(self, answer: Mapping[str, Any] | bytes) -> None:

@@ -29,7 +29,7 @@ class SocketDoor:
         self._server: asyncio.Server | None = None
 
     async def open(self) -> str:
-        """Begin to accept clients. See `server.running.Door`."""
+        """Begin to accept clients. See `server.process.Door`."""
         if self._given is not None:
             listening, address = self._given, f"unix://{self._given.getsockname()}"
         else:
@@ -55,7 +55,7 @@ class SocketDoor:
             self._file.remove()
 
     async def flushed(self) -> None:
-        """Return when all connections are closed. See `server.running.Door`."""
+        """Return when all connections are closed. See `server.process.Door`."""
         while self._shared.connections:
             await asyncio.sleep(0.01)
 

@@ -1,4 +1,4 @@
-"""The socket of the daemon in the file system: made for its owner alone, and safe to start again after a crash.
+"""The socket of the daemon in the file system: made for its owner only, and safe to start again after a crash.
 
 A socket file whose server is gone is replaced; one with a server, and any other file, is not. A lock beside it decides
 between two that start at the same time.

@@ -1,4 +1,4 @@
-"""What tasks share: the seat of an agent in a scenario, the description of a task, and agents that take turns."""
+"""The base of tasks: the seat of an agent in a scenario, the description of a task, and agents that take turns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TURN = b"turn"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
-    """Where an agent sits: what it needs to know of the scenario to do its task.
+    """The seat of an agent: what it needs to know of the scenario to do its task.
 
     Attributes:
         name: Its name.

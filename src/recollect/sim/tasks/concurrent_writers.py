@@ -1,4 +1,4 @@
-"""Many writers on few keys: shared counters and shared logs, by compare and swap alone.
+"""Many writers on few keys: shared counters and shared logs, only by compare and swap.
 
 A writer reads a key, thinks for some ticks, and swaps. If another one was faster, the swap fails, and it begins again,
 until its own change is in. So a counter ends at the number of its changes, and a log contains each of its lines once.

@@ -1,4 +1,4 @@
-"""Validators: judge a run by its trace alone, with a name, a verdict and a reason each.
+"""Validators: judge a run only by its trace, with a name, a verdict and a reason each.
 
 `validate_trace` reads a trace once and shows each event to the validators of its scenario, together with what memory
 must contain at this moment by the events before it. A validator fails on what the trace proves, and says in its detail

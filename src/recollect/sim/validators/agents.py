@@ -129,7 +129,7 @@ class NoCrossAgentRead(TraceCheck):
 
 
 class RecallHonest(TraceCheck):
-    """What honest agents recall is not displaced by junk, which is what Byzantine agents wrote.
+    """Junk, which Byzantine agents wrote, does not displace what honest agents recall.
 
     Of their recalls, at least 60 per cent contain an honest hit, and at least 35 per cent begin with one. No junk comes
     before an honest hit with a higher score.

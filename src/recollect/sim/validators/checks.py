@@ -1,4 +1,4 @@
-"""What a validator is: it sees the events of a trace in order, collects faults, and gives a verdict."""
+"""Base of validators: a validator sees the events of a trace in order, collects faults, and gives a verdict."""
 
 from __future__ import annotations
 

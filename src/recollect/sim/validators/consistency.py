@@ -78,7 +78,7 @@ class NoLostWrite(TraceCheck):
 
 
 class MonotoneReads(TraceCheck):
-    """What an agent finds at a key is never older than what it found there before."""
+    """An agent never finds at a key an older value than it found there before."""
 
     name = "monotone_reads"
 

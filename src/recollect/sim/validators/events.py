@@ -55,7 +55,7 @@ class TraceEvent(NamedTuple):
 
     @property
     def finds(self) -> bool:
-        """Whether it shows an agent a value of a key, or that there is none."""
+        """True if it shows an agent a value of a key, or that there is none."""
         return self.kind == "read" or (self.kind == "recalled" and self.rank > 0)
 
 

@@ -1,4 +1,4 @@
-"""What memory must contain by the events so far, if it keeps its promises: the model that validators compare with."""
+"""The model that validators compare with: the contents that memory must have after the events so far."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TracedEntry(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """How an entry left memory: by which kind of event, and with which version."""
+    """The end of an entry: by which kind of event it left memory, and with which version."""
 
     kind: str
     version: int

@@ -1,4 +1,4 @@
-"""Which validators judge which scenario, and what runs them over a trace, in one pass."""
+"""The validators of each scenario, and their run over a trace, in one pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is derived from a store: index files, the full-text index, uses, vectors and tiles of the log."""
+"""The files derived from a store: index files, the full-text index, uses, vectors and tiles of the log."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ class FullText(DerivedDatabase):
 
     def __init__(self, folder: str | None, uuid: str) -> None:
         super().__init__(folder, uuid)
-        # `_lock` is held to catch up, and to use an index in memory, which alone has `_connection`.
+        # `_lock` is taken to catch up, and to use an index in memory: only that has `_connection`.
         self._pool = threading.Lock()  # for `_file`, on which the connections are open, and for the fields below
         self._idle: list[apsw.Connection] = []
         self._generation = 0  # of that file

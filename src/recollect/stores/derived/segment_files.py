@@ -42,7 +42,7 @@ _TYPES = {np.dtype(kind).str for kind in ("u1", "i1", "?", "u2", "i4", "i8", "u8
 
 
 class Made(NamedTuple):
-    """What a segment was built from.
+    """The source of a segment: the state from which it was built.
 
     Attributes:
         rules: Identifies everything that determines the segment of given records.

@@ -351,7 +351,7 @@ class VectorFile(DerivedDatabase):
 
 
 class _WantedError(Exception):
-    """What a caller was asked for, in the middle of a write, raised an error."""
+    """A function of the caller raised an error in the middle of a write."""
 
     def __init__(self, error: RecollectError) -> None:
         super().__init__(error)

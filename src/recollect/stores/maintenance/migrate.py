@@ -44,7 +44,7 @@ OnStep = Callable[[str], object]
 
 
 class Conversion(NamedTuple):
-    """What a step needs.
+    """The arguments of a step.
 
     Attributes:
         connection: The only connection to the file.

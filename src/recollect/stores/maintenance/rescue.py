@@ -46,7 +46,7 @@ _AT_ONCE = 1000
 
 
 class RescuedBranch(NamedTuple):
-    """What was saved of a branch.
+    """The contents of a branch that were saved.
 
     Attributes:
         records: The number of live records saved.

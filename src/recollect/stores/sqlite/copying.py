@@ -32,7 +32,7 @@ _ROLLBACK_JOURNAL = 1
 
 
 class Copied(Store, Protocol):
-    """What copying needs of an SQLite store. Its class is also used to open and verify the copy."""
+    """The part of an SQLite store that copying needs. Its class is also used to open and verify the copy."""
 
     def __init__(self, path: str, *, create: bool = True, read_only: bool = False, key: bytes = PUBLIC_KEY) -> None: ...
 

@@ -148,7 +148,7 @@ def _checked(path: str, header: bytes) -> bytes:
 
 
 def has_all_pages(path: str) -> bool:
-    """Return whether a file has the pages that its header states. The last ones may still be in the WAL alone.
+    """Return whether a file has the pages that its header states. The last ones may still be only in the WAL.
 
     A checkpoint writes the header before the pages that it adds.
 

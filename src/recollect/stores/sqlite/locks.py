@@ -66,7 +66,7 @@ SUPPORTED = hasattr(fcntl, "F_OFD_SETLK") and sys.maxsize > 2**32
 
 
 class _File:
-    """What this process has open of one store's file, and of the index of its WAL.
+    """The descriptors that this process has open for one store's file and for the index of its WAL.
 
     To close one of its descriptors drops all POSIX locks of this process on it, those of a store that is just being
     opened, too. So none is closed as long as a store uses the file, from before SQLite opens it until SQLite has closed

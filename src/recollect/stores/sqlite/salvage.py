@@ -74,7 +74,7 @@ class RemovedVersion(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What can be saved of a branch.
+    """The contents of a branch that can be saved.
 
     Attributes:
         live: The live versions by id.
@@ -278,7 +278,7 @@ class Salvage:
 
     @property
     def empty(self) -> bool:
-        """Whether the file contains no part of a store."""
+        """True if the file contains no part of a store."""
         return not (self._versions or self._heads or self._changes or self._commits or self._branches or self._corrupt)
 
     @property
@@ -550,7 +550,7 @@ def _has_path(record_id: str) -> bool:
 
 
 def _read(path: str) -> FilePages:
-    """Return the pages of a file and its WAL; of the WAL alone, if the file is missing."""
+    """Return the pages of a file and its WAL; only those of the WAL, if the file is missing."""
     wal_file = Path(wal_path(path))
     wal = wal_file.read_bytes() if wal_file.exists() else b""
     data = b"" if wal and not Path(path).exists() else read(path)

@@ -1,1 +1,1 @@
-"""What every SQLite file of Recollect needs: page checksums, the comparison of tables, and errors."""
+"""Parts that every SQLite file of Recollect needs: page checksums, the comparison of tables, and errors."""

@@ -1,4 +1,4 @@
-"""What a connection to a file may rely on: its schema is verified, and it reads the present.
+"""Connections to a file: the schema is verified, and reads see the present.
 
 A file may come from an untrusted source, and SQLite runs what its schema contains: a view in place of a table may be a
 query that never ends. The schema is therefore compared before the first read, connections disable views and triggers

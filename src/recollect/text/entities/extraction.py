@@ -2,7 +2,7 @@
 
 What has a form of its own (dates, addresses, ...) is found first. A name is a run of words with capital letters in
 Latin script; the words in it, before it and after it decide its type. Of texts in other scripts only dates, quantities,
-handles and addresses in Latin letters and digits are found. The result depends on the text alone.
+handles and addresses in Latin letters and digits are found. The result depends only on the text.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ def _is_short_for(word: str, name: str) -> bool:
 
 
 def _is_called(text: str, start: int, stop: int) -> bool:
-    """Return whether a word is what somebody is called: "Thanks, Kim!"."""
+    """Return whether a word is the name of a person who is addressed: "Thanks, Kim!"."""
     after = text[stop : stop + 1]
     before = text[max(start - 2, 0) : start]
     if before != ", " or after not in ("!", "?", ".", ",", ""):

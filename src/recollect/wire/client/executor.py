@@ -209,12 +209,12 @@ class RemoteBatch:
         return send_all(operation, self._sent)
 
     def check(self) -> None:
-        """Raise StoreServerError if an operation has no answer: nobody knows what the batch would commit."""
+        """Raise StoreServerError if an operation has no answer: it is not known what the batch would commit."""
         if self._lost:
             raise _undone(self._location, self._lost)
 
     def _sent(self, operation: Operation) -> Any:
-        return read_whole(operation, self._exchanged, lambda: None)  # nobody else writes meanwhile
+        return read_whole(operation, self._exchanged, lambda: None)  # no one else writes meanwhile
 
     def _exchanged(self, operation: Operation, rest: Mapping[str, Any] | None) -> Any:
         message = request_json(operation, self._place._replace(actor=None, reason=None))

@@ -1,4 +1,4 @@
-"""What a client's memory stands on: something that exchanges messages with a server and tries again where it is safe.
+"""The transport of a client's memory: it exchanges messages with a server and tries again where that is safe.
 
 A message that was not sent is always sent again, on a new connection. One that was sent is repeated only if its effect
 is the same: it only reads, or has an idempotency key. Of any other the outcome is unknown, and the error says so.
@@ -58,7 +58,7 @@ class Pool(Generic[C]):
         self._lock = threading.Lock()
 
     def take(self) -> C | None:
-        """Return a connection for the caller alone; None if there is none.
+        """Return a connection for the caller only; None if there is none.
 
         Raises:
             ClosedError: The pool is closed.
@@ -124,7 +124,7 @@ class RemoteExport:
 
 
 class Channel(Protocol):
-    """A connection that one batch uses alone."""
+    """A connection that only one batch uses."""
 
     def exchange(self, message: dict[str, Any]) -> Any:
         """Send a message in the batch and return the JSON form of its answer."""
@@ -165,7 +165,7 @@ class Transport(Protocol):
 
 
 class Patience(NamedTuple):
-    """How long a client waits, and how often it tries.
+    """Limits of a client: how long it waits, and how often it tries.
 
     Attributes:
         timeout_s: Seconds that an answer may take.

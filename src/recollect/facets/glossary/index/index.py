@@ -1,7 +1,7 @@
 """The terms of one glossary, scored for a question by BM25, with names that the question contains above words.
 
 The text of a term is its key, value, aliases and description together. A score is BM25's (Robertson and Zaragoza, 2009)
-with k1 = 1.2, b = 0.75 and the IDF ln(1 + (N - n + 0.5) / (n + 0.5)), over the terms of this index alone. A key or an
+with k1 = 1.2, b = 0.75 and the IDF ln(1 + (N - n + 0.5) / (n + 0.5)), over the terms of this index only. A key or an
 alias that occurs in the question adds the most that words could give, so that it is ranked above every term that only
 shares words, and is never scored below `EXACT`. Logarithms are exact and sums have one order, so every machine computes
 the same scores.
@@ -33,7 +33,7 @@ Tokenize = Callable[[str], Sequence[str]]
 
 
 class Term(NamedTuple):
-    """What the index keeps of a term.
+    """The part of a term that the index stores.
 
     Attributes:
         key: Its key.
@@ -67,7 +67,7 @@ class Scored(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """Where a term occurs in a text.
+    """An occurrence of a term in a text.
 
     Attributes:
         start: The offset of its first character.
@@ -378,7 +378,7 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 class NameSpan(NamedTuple):
-    """Where a name occurs in a text.
+    """An occurrence of a name in a text.
 
     Attributes:
         start: The offset of its first character.

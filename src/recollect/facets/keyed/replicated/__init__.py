@@ -20,7 +20,7 @@ reading, merging and `cas`. Bytes that are not the one form of a state are refus
 What is not prevented: a member that has seen an add may remove it, as any member may, or publish another element under
 a tag that it has seen. It may stamp a register with a far future, and raise the entry of a third replica in a counter
 or write a line in its name: no replica but that one can tell. It may flood a state with elements or lines. Against
-these, sign the bytes of states, or give each replica a key that it alone may write, and merge from these.
+these, sign the bytes of states, or give each replica a key that only it may write, and merge from these.
 """
 
 from recollect.facets.keyed.replicated.kept import AwaitedKept, Kept

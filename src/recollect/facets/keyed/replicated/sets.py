@@ -41,7 +41,7 @@ class AddTag(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """How many tags of a replica a state has seen.
+    """The number of tags of a replica that a state has seen.
 
     Attributes:
         replica: Its id.
@@ -207,7 +207,7 @@ def _check_order(name: str, values: Sequence[str | AddTag]) -> None:
 MOST = 2**16
 #: Bytes of a link. 16 resist a search for a preimage, and a collision gains nothing.
 _BYTES = 16
-#: Every so many links one is stored, and those between are computed.
+#: One link of this many is stored, and those between are computed.
 _EVERY = 64
 
 

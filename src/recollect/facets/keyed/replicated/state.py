@@ -1,7 +1,7 @@
-"""What all replicated states have, their canonical JSON, and the checks of what is in it.
+"""The base of all replicated states, their canonical JSON, and the checks of its contents.
 
 The byte form of a state is JSON in UTF-8 with sorted keys, no spaces and no escapes that are not needed. Decoding
-builds the state, which checks its fields, encodes it again and compares: this comparison alone refuses another order,
+builds the state, which checks its fields, encodes it again and compares: this comparison refuses another order,
 spacing or form of a number, and a key that is there twice.
 """
 

@@ -73,7 +73,7 @@ class TextLog:
 
     @property
     def texts(self) -> list[str]:
-        """What the lines say, in order."""
+        """The texts of the lines, in order."""
         return [line.text for line in self.lines]
 
     @property

@@ -43,7 +43,7 @@ _SPECIAL = frozenset({TODO, PRIORITY, TAGS, LEVEL, TITLE, FILE_TAGS, *AS_WRITTEN
 #: The states of tasks, unless a file has others in a #+TODO line.
 _STATES = ("TODO", "DONE")
 _STATES_LINES = ("#+todo", "#+seq_todo", "#+typ_todo")
-#: How many levels a headline may leave out. More make a text of stars alone.
+#: How many levels a headline may leave out. More make a text of nothing but stars.
 _MOST_LEFT_OUT = 100
 _BLANKS = " \t"
 _COOKIE = re.compile(r"\[#([A-Za-z0-9]{1,2})\] ?")
@@ -86,7 +86,7 @@ def document_of(tree: Node) -> Node:
     """Return the document as which a tree is written: itself, or one that has it as its only headline.
 
     That headline is of the first level, and the text above it names the states of tasks that are not TODO and DONE. The
-    lines of a headline that is written alone end with LF, those of its text as they did.
+    lines of a headline that is written by itself end with LF, those of its text as they did.
     """
     if tree.type == DOCUMENT:
         document = Node(DOCUMENT, _without(tree, FILE_TAGS), tree.raw_content, tree.contents)
