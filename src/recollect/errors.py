@@ -229,7 +229,6 @@ class UnknownArgumentError(RecollectError, TypeError):
     """The call does not take this argument. Raised before anything is changed.
 
     Args:
-        call: The call.
         name: The unknown argument; if it was passed by position, its `repr`.
         similar: The argument that was probably meant, or "".
         positional: Whether it was passed by position, after the last one that may be.
@@ -262,7 +261,6 @@ class InvalidRecordError(RecollectError, ValueError):
     """A field of a record has an invalid value.
 
     Args:
-        field: The field.
         value: The value that was passed. `args` contains its `repr`, cut to 80 characters.
         rule: What the field must be.
     """
@@ -404,7 +402,6 @@ class IdempotencyError(RecollectError):
     """A write was not executed, because its idempotency key belongs to another one, or because its answer is gone.
 
     Args:
-        key: The key.
         rule: What is the matter with it.
     """
 
@@ -443,7 +440,6 @@ class QuotaError(RecollectError):
     """The write would exceed the quota of the namespace, or of one of its users.
 
     Args:
-        namespace: The namespace.
         what: "records" or "bytes".
         limit: The quota; None within a scope that shares the quota with others.
         used: The amount that the write would have led to; None within such a scope.

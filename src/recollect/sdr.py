@@ -48,7 +48,6 @@ class SDRMemory(Sdr):
 
     Args:
         path: The path of the store; ":memory:" for one in memory.
-        namespace: The namespace.
         **options: As for `recollect.open`.
 
     Raises:

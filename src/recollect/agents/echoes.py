@@ -41,7 +41,6 @@ class _Served(NamedTuple):
     """A record that was returned.
 
     Attributes:
-        record: The record.
         what: What it states.
         pairs: Its shingles, and each of its stems.
     """

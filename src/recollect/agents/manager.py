@@ -41,9 +41,6 @@ class KnownAttributes:
 
     A new fact is compared only with those of its attribute, without a search, so that checking costs little more than
     recording. The cache is of one manager; it can be lost at any time, and is read again.
-
-    Args:
-        memory: The memory.
     """
 
     def __init__(self, memory: Memory) -> None:

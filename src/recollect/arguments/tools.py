@@ -126,7 +126,6 @@ class Tool(Generic[C, R]):
     """A tool: a function that a model can call.
 
     Attributes:
-        name: Its name.
         description: What it does and when to call it, for a model.
         inputs: The schemas of its arguments.
         required: The arguments that must be passed; None: the schema does not say.

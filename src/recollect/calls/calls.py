@@ -60,7 +60,6 @@ class Calls:
         """Execute an operation (`recollect.operations`) and return its result.
 
         Args:
-            operation: The operation.
             actor: Who makes the change; recorded in the commit.
             reason: Why the change is made; recorded in the commit.
         """
@@ -471,7 +470,7 @@ class Calls:
             id: The id of the record to replace.
             content: The new text, or bytes with a `media_type`.
             at: The time from which the new text is true, within the validity of the old record; default: now. `time`
-                alone says when the new record was made, so a RecollectWarning asks for this one.
+                only says when the new record was made, so a RecollectWarning asks for this one.
             **fields: Fields of the new record. Those that are not passed are carried over from the old one, except
                 media_type, position, time, valid_to and derived_from, which belong to its text; None leaves a field
                 out. `time` defaults to now.

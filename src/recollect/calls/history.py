@@ -75,9 +75,6 @@ class Histories(Calls):
     def drop_snapshot(self, name: str) -> Snapshot:
         """Remove a named snapshot and return it. Its commit and all versions stay.
 
-        Args:
-            name: The name.
-
         Raises:
             UnknownTargetError: There is no such snapshot.
             ScopeError: This memory is scoped.
@@ -112,9 +109,6 @@ class Histories(Calls):
 
     def history(self, id: str) -> list[RecordVersion]:  # noqa: A002 - the field's name
         """Return every version that a record had, oldest first, with its commit and its cause.
-
-        Args:
-            id: The id.
 
         Returns:
             The versions; [] if the id was never used. Within a scope only those that lay in it.
@@ -285,7 +279,6 @@ class PastExecutor(WrappingExecutor):
     Args:
         executor: The executor of the present.
         branch: The branch of the moment.
-        moment: The moment.
     """
 
     def __init__(self, executor: Executor, branch: Branch, moment: Moment) -> None:

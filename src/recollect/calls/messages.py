@@ -16,7 +16,6 @@ class MessageList:
     """The messages of a call, read as turns.
 
     Attributes:
-        turns: The turns.
         failed: The messages that cannot be read.
 
     Raises:

@@ -30,7 +30,6 @@ class NamespaceCalls(Histories):
     Args:
         executor: Executes the operations.
         branch: The branch of the namespace.
-        scope: The scope.
     """
 
     def __init__(self, executor: Executor, branch: Branch, scope: Scope = Scope()) -> None:  # noqa: B008 - a constant
@@ -60,7 +59,6 @@ class NamespaceCalls(Histories):
         """Execute an operation (`recollect.operations`) and return its result. All other calls are built on this one.
 
         Args:
-            operation: The operation.
             actor: Who makes the change; recorded in the commit.
             reason: Why the change is made; recorded in the commit.
             idempotency_key: A text of the caller's that names this write. If a write with this key was executed within

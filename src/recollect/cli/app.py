@@ -54,7 +54,6 @@ class Settings:
 
     Attributes:
         db: The path of the store; None means the default.
-        namespace: The namespace.
         as_json: Whether to print JSON.
         k: The `-k` before the name of the command; None if there is none.
         embedder: The embedder; None means the default.

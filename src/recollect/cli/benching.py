@@ -67,7 +67,6 @@ def questions_of(memory: Memory, count: int, seed: int) -> list[str]:
     """Return questions, each of 3 to 10 words of one record in random order; of fewer words if the record has fewer.
 
     Args:
-        memory: The memory.
         count: The number of questions.
         seed: The seed for choosing records and words.
 

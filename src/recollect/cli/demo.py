@@ -29,11 +29,9 @@ class Answer(NamedTuple):
     """A question of the demo with its hits.
 
     Attributes:
-        question: The question.
         kind: The kind of question.
         note: What it demonstrates.
         evidence: The ids of the turns that answer it.
-        hits: The hits.
         milliseconds: The time that the recall took.
     """
 

@@ -203,7 +203,6 @@ def explain(hits: Hits, lenders: Mapping[str, Record]) -> None:
     """Print the parts of each hit's score: one row for each signal (the shares add up to the score) and each word.
 
     Args:
-        hits: The hits.
         lenders: The turns that lent words, by id; of a missing one the id is shown.
     """
     rows: list[Sequence[str]] = []

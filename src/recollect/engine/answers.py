@@ -42,7 +42,6 @@ class Answers:
 
     Args:
         transaction: The transaction of the write.
-        branch: The branch.
         scope: The scope of the caller.
         micros: The time of the write, in microseconds since 1970.
         key: The store's key.
@@ -127,7 +126,6 @@ def erase_answers(transaction: Transaction, branch: Branch, key: bytes) -> None:
     """Remove the contents of all answers of a namespace, and of those that belong to it, and all of earlier releases.
 
     Args:
-        transaction: The transaction.
         branch: A branch of the namespace.
         key: The store's key.
     """

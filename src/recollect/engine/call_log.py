@@ -27,7 +27,6 @@ class Call:
     Attributes:
         operation: The name of the operation, such as "remember" (`recollect.operations`); a `with memory.batch()` block
             is one "batch".
-        namespace: The namespace.
         scoped: Whether the memory was restricted to a scope.
         seconds: How long it took.
         count: How many results it returned: records, hits, commits or outcomes; the number itself, if it returned one.

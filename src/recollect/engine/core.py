@@ -56,7 +56,6 @@ class Core:
     """A store with its indexes, clock and listeners. Shared by all namespaces and scopes opened from one memory.
 
     Attributes:
-        store: The store.
         clock: Returns the current time.
         zone: The time zone of the store.
         intake: The limits and the default language of the memory.
@@ -211,7 +210,6 @@ class Core:
         """Call `read` with a view of the store and the index at that view.
 
         Args:
-            branch: The branch.
             read: What to call.
             index_at: Returns the index for a view, or None if it needs a newer view; default: the index at the view.
         """

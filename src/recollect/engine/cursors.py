@@ -50,7 +50,6 @@ class Cursors:
 
         Args:
             seq: The number of the commit.
-            branch: The branch.
             scope: The scope of the caller.
             salt: What distinguishes cursors of one commit. Its lowest 32 bits count.
 

@@ -33,7 +33,6 @@ class Engine:
     """An `Executor` for a store in this process.
 
     Args:
-        store: The store.
         clock: Returns the current time as an aware datetime.
         intake: The limits and the default language of the memory.
         embedder: The embedding model, if any.

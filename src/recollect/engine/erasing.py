@@ -194,7 +194,6 @@ class _Run:
     """The commits of an erasure.
 
     Attributes:
-        branch: The branch.
         scope: The scope of the caller.
         redact: Whether to redact what the log says of the records.
         key: The store key.

@@ -54,7 +54,6 @@ class Erasures:
     """The erasures of a store.
 
     Args:
-        store: The store.
         keeper: The word indexes.
         past: The word indexes of past moments.
         fulltext: The full-text index.
@@ -157,12 +156,7 @@ class Erasures:
 
     @staticmethod
     def note(transaction: Transaction, branch: Branch) -> None:
-        """Note in the transaction of an erasure what follows it. The note says nothing of what was erased.
-
-        Args:
-            transaction: The transaction.
-            branch: The branch.
-        """
+        """Note in the transaction of an erasure what follows it. The note says nothing of what was erased."""
         note = _decoded(transaction.setting(_NOTE))
         own = [branch.namespace, branch.name]
         note["branches"] = [*(each for each in note["branches"] if each != own), own]

@@ -38,7 +38,6 @@ class Executor(Protocol):
         """Execute an operation and return its result.
 
         Args:
-            operation: The operation.
             place: Where, for whom and why it is executed.
 
         Raises:

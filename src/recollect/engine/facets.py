@@ -81,9 +81,6 @@ class ExpiringIndex:
     """The base of an index that is derived from records one by one, and drops those that have expired.
 
     It is changed in place: a caller locks it.
-
-    Args:
-        records: The records.
     """
 
     def __init__(self, records: Iterable[Record]) -> None:

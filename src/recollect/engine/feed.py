@@ -35,11 +35,7 @@ PAGE = 256
 
 
 class CommitLog(Protocol):
-    """The commits of a branch as a scope sees them.
-
-    Attributes:
-        branch: The branch.
-    """
+    """The commits of a branch as a scope sees them."""
 
     branch: Branch
 
@@ -65,7 +61,6 @@ class Subscriber(Protocol):
     """Something that reads the log of a branch and is woken by new commits.
 
     Attributes:
-        branch: The branch.
         seen: The seq up to which it has read the log.
     """
 

@@ -72,8 +72,6 @@ def changed_since(view: View, branch: Branch, seq: int, root: bytes) -> list[str
     An id that was redacted since says not what to remove, so what is derived from it is started over.
 
     Args:
-        view: The view.
-        branch: The branch.
         seq: The seq of the commit that is reflected so far; 0 if nothing is.
         root: The root hash after that commit.
 
@@ -183,9 +181,6 @@ class Follower(Generic[K, V]):
 
         Args:
             value: The value at an earlier commit of the same history. It is not used any more if this raises.
-            view: The view.
-            branch: The branch.
-            key: The key.
             tag: The seq and root of that commit.
         """
         return None
@@ -200,9 +195,7 @@ class Follower(Generic[K, V]):
         """Return the entry of a key, caught up to a view; None if it reflects a newer commit than the view has.
 
         Args:
-            view: The view.
             branch: The branch that the value is derived from.
-            key: The key.
             newest: The view is that of the writer, so a value with a higher seq is of a commit that was undone.
         """
         head = view.head(branch)

@@ -136,8 +136,6 @@ def _without_unreadable(
     An error of reading ends a transaction of SQLite. So what cannot be read is found out in views, and only then.
 
     Args:
-        core: The core.
-        branch: The branch.
         versions: Returns the versions that are to be restored.
         attempt: Restores them, except those that it is passed.
     """

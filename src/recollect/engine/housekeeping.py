@@ -27,9 +27,6 @@ _BEGIN = -(2**63)
 class Expiries:
     """When the records of each branch expire next.
 
-    Args:
-        store: The store.
-
     Attributes:
         next: By branch, the newest commit, and the time of the first expiry after all that were noticed.
         known: Whether the time that the store states was read.
@@ -135,11 +132,7 @@ class Expiries:
 
 
 class Trimmer:
-    """Trims the branches that this process writes to.
-
-    Args:
-        store: The store.
-    """
+    """Trims the branches that this process writes to."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -30,7 +30,6 @@ class Reader(Protocol):
     clock and the vectors.
 
     Attributes:
-        branch: The branch.
         scope: The scope of the caller.
         intake: The limits and the default language of the memory.
         now: The time of the moment, in the zone of the store.

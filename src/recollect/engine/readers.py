@@ -41,7 +41,6 @@ class Present:
     """A `Reader` of the newest state.
 
     Args:
-        core: The core.
         place: Where and for whom the operation is executed.
     """
 
@@ -249,7 +248,6 @@ class Past:
     """A `Reader` of a past moment.
 
     Args:
-        core: The core.
         place: Where and for whom the operation is executed.
         point: The moment.
         dense: Whether the vectors are used, if there are any.

@@ -259,7 +259,6 @@ class Hit(JsonForm, what="a hit"):
     """A record that answers a question.
 
     Attributes:
-        record: The record.
         score: The sum of `why.shares`.
         confidence: The calibrated score, 0 to 1 (see docs/retrieval.md).
         why: The explanation of the score.
@@ -286,7 +285,6 @@ class Plan(JsonForm, what="a plan"):
     """The processing of a question.
 
     Attributes:
-        question: The question.
         k: The maximum number of hits.
         terms: The terms that were searched for, including replacements of unknown words.
         weight: The weight of the question: the sum of the IDF of its terms, counting repeated terms.
@@ -322,7 +320,6 @@ class Hits(Sequence[Hit]):
     """The hits of a question, best first, and the snapshot that they were computed from. A sequence of `Hit`.
 
     Attributes:
-        hits: The hits.
         plan: How the question was processed.
         watermark: The seq of the commit that the index reflects; 0 within a scope.
         root: The root hash of the namespace at that commit, in hex; "" within a scope.

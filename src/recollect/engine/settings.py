@@ -30,7 +30,6 @@ def read_setting(view: ReadView, branch: Branch, name: str, build: type[Any], *,
 
     Args:
         view: A view of the store.
-        branch: The branch.
         name: The name of the setting.
         build: Builds it.
         own: Whether it applies only to a reserved namespace.

@@ -40,7 +40,6 @@ class _Cached:
     Attributes:
         lock: Hold it while the tree is used.
         tree: The tree; None before it is loaded.
-        head: The head.
         nbytes: Its size in bytes.
     """
 

@@ -89,7 +89,6 @@ def covered(question: EvaluationQuestion, turns: dict[str, Record], passages: di
     """Return the coverage of a question.
 
     Args:
-        question: The question.
         turns: The records of its evidence, by id.
         passages: What is given of each record that is in the context, by id.
     """

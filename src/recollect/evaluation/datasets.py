@@ -34,7 +34,6 @@ class EvaluationQuestion:
     """A question about the conversation of a namespace.
 
     Attributes:
-        namespace: The namespace.
         text: The question.
         category: The category in the data set.
         evidence: Ids of the records that answer it; none for a question that cannot be answered.

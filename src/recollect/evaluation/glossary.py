@@ -31,7 +31,6 @@ class Sentence(NamedTuple):
 
     Attributes:
         text: The sentence.
-        abbreviation: The abbreviation.
         expansion: What it means there.
     """
 
@@ -45,7 +44,6 @@ class Expansions(NamedTuple):
 
     Attributes:
         candidates: Abbreviation -> its expansions.
-        sentences: The sentences.
     """
 
     candidates: Mapping[str, Sequence[str]]

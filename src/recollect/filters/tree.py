@@ -252,7 +252,6 @@ class Meta(Filter):
     """A condition on one key of the metadata. The key is literal: dots, quotes and colons are part of it.
 
     Attributes:
-        key: The key.
         test: "has" (the key exists), "equals" (Python's `==`), "contains" (a text contains the value, ignoring case; a
             list has it as an item; an object has it as a key).
         value: The value for "equals" and "contains".

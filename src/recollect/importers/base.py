@@ -290,7 +290,6 @@ def files_below(folder: Path, suffixes: tuple[str, ...], *, follow_links: bool) 
     An entry with such a suffix that is not a file, and a subfolder that cannot be listed, is yielded as damage.
 
     Args:
-        folder: The folder.
         suffixes: The suffixes, in lower case.
         follow_links: Whether links to files outside the folder are included. Links to folders never are.
     """

@@ -30,7 +30,6 @@ class Piece(NamedTuple):
     """A piece of a document.
 
     Attributes:
-        text: The text.
         line: The number of its first line, from 1.
         name: Its name; several pieces may have the same.
         part: Its number among the parts of a long section or paragraph, from 0.

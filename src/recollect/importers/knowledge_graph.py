@@ -48,7 +48,6 @@ def write_graph(memory: Memory, file: TextIO) -> int:
     """Write the knowledge graph of a memory in this format, and return the number of lines.
 
     Args:
-        memory: The memory.
         file: A UTF-8 text file without newline translation.
     """
     check_memory(memory)

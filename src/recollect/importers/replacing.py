@@ -55,7 +55,6 @@ def replace(memory: Memory, documents: list[ImportedDocument], owner: Mapping[st
 
     Args:
         memory: Where to store them.
-        documents: The documents.
         owner: The fields that all of their items have.
 
     Raises:

@@ -228,7 +228,6 @@ def import_source(memory: Memory, source: Source, *, progress: Callable[[int], o
 
     Args:
         memory: Where to store them.
-        source: The source.
         progress: Called after each commit with the number of items processed.
 
     Raises:
@@ -471,7 +470,6 @@ def watch(
     Args:
         memory: Where to store the documents.
         importer: The importer of text or Markdown.
-        folder: The folder.
         zone: See `import_path`.
         follow_links: See `import_path`.
         name: See `import_path`.
@@ -500,7 +498,7 @@ def watch(
         inside = {os.path.relpath(path, root).replace(os.sep, "/") for path in paths}
 
         def wanted(source: str, inside: set[str] = inside) -> bool:
-            """Whether a file changed, or a folder that it is in, which may have come as a whole."""
+            """Return whether a file changed, or a folder that it is in, which may have come as a whole."""
             return any(source == each or source.startswith(f"{each}/") for each in inside)
 
         forget = forget_deleted and not all(os.path.lexists(os.path.join(root, each)) for each in inside)

@@ -76,7 +76,6 @@ def entry_of(commit: Commit, key: bytes = PUBLIC_KEY, redacted: Mapping[str, byt
     """Return the log entry of a commit.
 
     Args:
-        commit: The commit.
         key: The store key, from which the salts of actor and reason are derived.
         redacted: The commitments that stand for a redacted "actor" or "reason", which the commit does not have any
             more.

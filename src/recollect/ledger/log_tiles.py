@@ -43,7 +43,6 @@ class CompleteTile(NamedTuple):
     """A complete tile, to be stored.
 
     Attributes:
-        level: Its level.
         number: Its number within the level.
         top: The hash over all of it.
         hashes: Its hashes, one after the other.

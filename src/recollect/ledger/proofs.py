@@ -44,7 +44,6 @@ def descend(root: Root, path: bytes, node: Callable[[int], bytes]) -> Descent:
     """Follow a path down from a root.
 
     Args:
-        root: The root.
         path: The path of an id.
         node: Returns a page (`merkle.Pages.node`).
 
@@ -94,9 +93,7 @@ def presence(
 
     Args:
         record_id: The id, as it is stored.
-        root: The root.
         descent: The way to the leaf.
-        version: The version.
         content: The salt and the payload of the version; None if the payload has been erased.
         log: The commit of the root in the log (`commit_in_log`), if any.
     """

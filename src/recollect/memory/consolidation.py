@@ -319,7 +319,6 @@ class Group(NamedTuple):
     """Records that belong together.
 
     Attributes:
-        kind: Their kind.
         key: What they have in common, such as the name of the conversation.
         records: The records, oldest first.
     """
@@ -335,7 +334,6 @@ def groups_of(records: Iterable[Record], min_count: int, now: datetime) -> list[
     A group is cut to `LARGEST` records, its newest, of a conversation its oldest, and then needs `min_count`.
 
     Args:
-        records: The records.
         min_count: Minimum number of records of a group after the cut.
         now: Records whose validity ended at or before this time are left out.
     """

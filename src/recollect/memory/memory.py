@@ -64,7 +64,6 @@ class Memory(NamespaceCalls, Upkeep, Consolidation, Facets, Uncopied):
         has expired is present until a commit removes it.
 
         Args:
-            id: The id.
             at: The seq of the commit after which it is proved; default: the newest.
 
         Raises:

@@ -28,7 +28,6 @@ class Model(Protocol):
         """Return the reply to a prompt.
 
         Args:
-            prompt: The prompt.
             system: The system prompt; "" for none.
             max_tokens: Maximum number of tokens of the reply.
 

@@ -432,7 +432,6 @@ def address_of(server: Server, environment: Mapping[str, str]) -> tuple[str, str
     """Return the URL of a server, its key, and the variable of the key if it needs one and has none.
 
     Args:
-        server: The server.
         environment: The environment variables.
     """
     own_url = environment.get(server.url_variable, "").strip()

@@ -194,7 +194,6 @@ def target_of(text: str, zone: tzinfo) -> int | str | datetime:
     (12, datetime.datetime(2026, 3, 1, 0, 0, tzinfo=datetime.timezone.utc), 'before the trip')
 
     Args:
-        text: The text.
         zone: The time zone of a time in ISO 8601 without one.
     """
     if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
@@ -212,7 +211,6 @@ class At(Operation, name="at", right=READ, in_batch=False):
 
     Attributes:
         moment: The token of the moment (`Moment.token`).
-        operation: The operation.
     """
 
     moment: str
@@ -277,11 +275,7 @@ class Receipt(Operation, name="receipt", right=READ, result="dict", in_batch=Fal
 
 @dataclass(frozen=True, kw_only=True)
 class Replay(Operation, name="replay", right=READ, result="Replayed", in_batch=False):
-    """Ask the question of a receipt again, as of its commit. The result is a `Replayed`.
-
-    Attributes:
-        receipt: The receipt.
-    """
+    """Ask the question of a receipt again, as of its commit. The result is a `Replayed`."""
 
     receipt: Mapping[str, Any]
 

@@ -47,7 +47,6 @@ class Find(Operation, name="find", right=READ, result="RecordList"):
     Attributes:
         where: Only records that match are returned.
         limit: Maximum number of records.
-        order: The order.
         after: Only records after the page whose cursor this is.
     """
 
@@ -114,7 +113,6 @@ class Recall(Operation, name="recall", right=READ, result="Hits"):
     """Find the records that answer a question best. The result is `Hits`.
 
     Attributes:
-        question: The question.
         k: Maximum number of hits.
         where: Only records that match are hits.
         reference: The time to which words such as "yesterday" in the question refer. None: now.
@@ -172,7 +170,6 @@ class FindSimilar(Operation, name="find_similar", right=READ, result="Similar"):
     """Find the records that are most similar to a text, from a minimum similarity on. The result is `Similar`.
 
     Attributes:
-        text: The text.
         k: Maximum number of records.
         minimum: The least similarity, inclusive; 0 to 1.
         where: Only records that match are found.
@@ -288,7 +285,6 @@ class Prove(Operation, name="prove", right=READ, result="dict", in_batch=False, 
     """Prove that a record is present or that its id is absent. The result is a dict (`ledger.proofs`).
 
     Attributes:
-        id: The id.
         at: The seq of the commit after which it is; None: the newest.
     """
 

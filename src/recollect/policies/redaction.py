@@ -23,7 +23,6 @@ class Redacted(NamedTuple):
     """A text in which something may have been replaced.
 
     Attributes:
-        text: The text.
         found: How many times each category was found, in the order of `CATEGORIES`; empty if the text is unchanged.
             What several patterns found in one place counts once, as what the longest of them is.
     """
@@ -74,7 +73,6 @@ def redact(text: str, categories: Collection[str] = CATEGORIES) -> Redacted:
     Redacted(text='nothing to hide', found={})
 
     Args:
-        text: The text.
         categories: What to replace: "secret" (keys, tokens, passwords), "email", "card", "iban", "phone" and
             "national_id".
 

@@ -71,7 +71,6 @@ class RawField(NamedTuple):
 
     Attributes:
         number: The number of the field.
-        type: Its type.
         value: The encoded value.
     """
 

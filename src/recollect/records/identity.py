@@ -33,8 +33,6 @@ def derived_id(record: Record, ordinal: int = 0, key: bytes | None = None) -> Re
     The text is normalised to NFC first, so that two encodings of one letter give the same id.
 
     Args:
-        record: The record.
-        ordinal: The ordinal.
         key: The private key on which the id depends too; None for none.
     """
     name = _prefix(*_scope(record)) + length_prefixed(_composed(record.content))

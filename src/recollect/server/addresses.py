@@ -95,7 +95,6 @@ def foreign_page(
 
     Args:
         method: The method of the request.
-        path: Its path.
         headers: Its headers, with names in lower case.
         own: The origin of the server, as the request names it.
         origins: The origins whose pages may send requests.

@@ -107,7 +107,6 @@ class ClientCalls:
         Args:
             door: Where the call came from, for metrics.
             name: What is executed.
-            call: The call.
             done: Called with the result, or with the error that it raised.
             client: Whose call it is.
             batch: It runs in the thread of this batch. Default: in one of those for reads, or of those for writes.

@@ -67,11 +67,7 @@ _RECORDS, _BYTES = 200, 256 * 2**10
 class ExportPages:
     """The records of an export, page by page. Thread-safe.
 
-    Args:
-        export: The export.
-
     Attributes:
-        root: Its root.
         count: The number of its records.
     """
 

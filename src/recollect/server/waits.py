@@ -17,11 +17,7 @@ _LOOK_S = 0.5
 
 
 class Waits:
-    """Waits for commits of the memory of a server.
-
-    Args:
-        memory: The memory.
-    """
+    """Waits for commits of the memory of a server."""
 
     def __init__(self, memory: ServedMemory) -> None:
         self._served = memory

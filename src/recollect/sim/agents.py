@@ -22,7 +22,6 @@ class AgentContext:
     Attributes:
         agent_id: Its name.
         rng: Its generator. Draw with `recollect.sim.dice`, for results that do not depend on the version of Python.
-        memory: The memory.
         plugins: The plugins by layer: {"memory": ...}.
     """
 

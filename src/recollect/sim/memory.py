@@ -61,7 +61,6 @@ class WatchedPlugin:
     """A plugin, and what is in it by what was seen so far.
 
     Args:
-        plugin: The plugin.
         versions: What the run has in common.
         owner: The agent that it belongs to; "" if all share it.
     """
@@ -235,7 +234,6 @@ def plugin_maker(
     """Return what makes an instance of the plugin of a layer, for all agents (None) or for one.
 
     Args:
-        layer: The layer.
         clock: The virtual clock, which the plugin gets if it takes one.
         given: The class to use in place of the one that the layer names.
 

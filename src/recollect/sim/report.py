@@ -30,7 +30,6 @@ class TraceReport:
 
     Attributes:
         name: The scenario.
-        seed: The seed.
         limits: The limits of the memory that are set.
         byzantine: The Byzantine agents.
         agents: All agents, in order.

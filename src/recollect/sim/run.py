@@ -37,7 +37,6 @@ class RunResult:
 
     Attributes:
         name: The scenario.
-        seed: The seed.
         agents: Number of agents.
         byzantine: The names of the Byzantine ones.
         events: Number of messages, timers, crashes and restarts.

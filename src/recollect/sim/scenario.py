@@ -126,7 +126,6 @@ class Scenario:
         roles: The roles; (): those of the task, in its proportions.
         memory: The memory layer.
         layers: The other layers, which are not used.
-        task: The task.
         config: The settings of the task.
         failures: What fails.
         ticks: The duration.

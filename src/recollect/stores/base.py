@@ -88,9 +88,7 @@ class ReadView(Protocol):
         and position; "position" by conversation, position and time.
 
         Args:
-            branch: The branch.
             where: The filter.
-            order: The order.
             limit: Maximum number of records.
             after: Only records whose `sort_key` follows this one in the order, whether a record has it or not.
             now: Records that have expired at this time are left out.
@@ -131,7 +129,6 @@ class ReadView(Protocol):
         """Yield commits, oldest first.
 
         Args:
-            branch: The branch.
             since: Only commits with a greater seq.
             limit: Maximum number of commits.
             record_id: Only commits that changed this record.
@@ -263,7 +260,6 @@ class View(ReadView, Protocol):
         """Return the newest commit up to `seq` whose root has stored pages, and the root; (0, Root()) if there is none.
 
         Args:
-            branch: The branch.
             seq: The number of a commit.
             newer: Return the oldest such commit from `seq` on instead.
 
@@ -317,7 +313,6 @@ class View(ReadView, Protocol):
         """Return the ids that differ between two commits, with the version of each after both of them.
 
         Args:
-            branch: The branch.
             since: The seq of the earlier commit; 0: before the first.
             until: The seq of the later commit.
 
@@ -371,7 +366,6 @@ class Transaction(View, Protocol):
         """Append the commit to the log of its branch. Its seq must follow the head's.
 
         Args:
-            commit: The commit.
             replaced: The pages of the previous root that the new one does not have (`Trie.replaced`).
         """
 
@@ -385,7 +379,6 @@ class Transaction(View, Protocol):
         """Drop the pages of old roots.
 
         Args:
-            branch: The branch.
             seqs: The commits whose roots have no pages any more.
             pages: The numbers of the pages to remove. No other root needs them.
             trimmed: The new value of `View.trimmed`.
@@ -395,7 +388,6 @@ class Transaction(View, Protocol):
         """Remove payloads. The versions stay in the log and in the roots.
 
         Args:
-            branch: The branch.
             record_id: The id of the record.
             versions: Those of its versions that lose their payload. None of them is live.
             redact: Replace the id wherever the log has it (`merkle.redacted_id`).
@@ -405,7 +397,6 @@ class Transaction(View, Protocol):
         """Remove the "actor" or the "reason" of a commit, and store what stands for it in the commit's entry.
 
         Args:
-            branch: The branch.
             seq: The number of the commit.
             commitments: The commitment to each text (`entries.note_hash`), by its name.
         """
@@ -540,7 +531,6 @@ class Store(Protocol):
 
         Args:
             branch: The branch that the versions belong to.
-            versions: The versions.
         """
 
     def probe(self) -> None:

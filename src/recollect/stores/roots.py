@@ -46,8 +46,6 @@ def pages_at(view: View, branch: Branch, seq: int) -> tuple[Root, Pages]:
     """Return the root after a commit, and its pages: those that are stored, or else recomputed ones.
 
     Args:
-        view: The view.
-        branch: The branch.
         seq: The number of the commit; 0 for the empty root.
 
     Raises:

@@ -65,8 +65,6 @@ def memory_on(
     """Create a memory on a store of your own.
 
     Args:
-        store: The store.
-        namespace: The namespace.
         clock: The clock; default: a `TickingClock`.
         loopback: Whether operations and results pass through JSON bytes (`Loopback`).
         **intake: The arguments of `Intake`, such as `limits`.

@@ -33,11 +33,7 @@ class PhraseMatch(NamedTuple):
 
 
 class Finder:
-    """Finds the phrases of a language.
-
-    Args:
-        phrases: The phrases.
-    """
+    """Finds the phrases of a language."""
 
     def __init__(self, phrases: Phrases) -> None:
         units_of, hours_of = _units(phrases.units), _units(phrases.hours)

@@ -86,7 +86,6 @@ def named(question: str, reference: date, tag: str | None = None) -> NamedDates:
     """Return the dates named in a question: of each way to write one, the first `MOST_DATES`.
 
     Args:
-        question: The question.
         reference: The day on which it is asked, or the time, without which it names no hours.
         tag: The language of the asker as a BCP 47 tag, which decides whether 10/11/2026 is in October ("en-US") or in
             November ("en-GB", "de"); None: as in the language of the question. In English it may be either.

@@ -24,7 +24,6 @@ class Extracted(NamedTuple):
     Attributes:
         entity_name: The name of the entity.
         entity_type: Its type, such as "person".
-        fact: The fact.
         importance: The importance that the extractor gives it, 0 to 1; None if it gives none.
     """
 
@@ -41,7 +40,6 @@ def facts_in(text: str, *, speaker: str | None = None) -> list[Extracted]:
     [('Ada Lovelace', 'person', 'Ada Lovelace moved to London.'), ('London', 'place', 'Ada Lovelace moved to London.')]
 
     Args:
-        text: The text.
         speaker: Who says it.
     """
     found = []

@@ -62,7 +62,6 @@ class Lines:
     """The lines of a text, and where they are in it.
 
     Attributes:
-        text: The text.
         lines: The lines, without their ends.
         starts: The index of the first character of each.
     """

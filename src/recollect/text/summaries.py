@@ -177,7 +177,6 @@ def statement(text: str, language: str | None = None) -> Statement:
     (('20.5',), 1, ['ana'], ('never', 'pay', 'ana', '20', '5', 'euro'))
 
     Args:
-        text: The text.
         language: Its language, as a BCP 47 tag; None: detected.
     """
     words = tuple(run for run, _ in runs(text))

@@ -175,8 +175,6 @@ def terms(text: str, language: str = ENGLISH, *, divided: bool = True) -> list[T
     """Return the terms of a text in order, without stop words.
 
     Args:
-        text: The text.
-        language: Its language.
         divided: Whether the parts of a word of letters and digits follow it.
 
     >>> [term for term, _ in terms("Caroline's cats don't like the ferries; 我喜欢")]

@@ -118,7 +118,6 @@ def answer(operation: Operation, execute: Callable[[Operation], Any], rest: Rest
     """Execute an operation, and return the answer to it as JSON.
 
     Args:
-        operation: The operation.
         execute: Executes an operation, and returns its result.
         rest: Which part of a list is asked for.
 

@@ -151,7 +151,6 @@ def send_all(operation: Operation, send: Callable[[Operation], Any]) -> Any:
     """Send an operation and return its result.
 
     Args:
-        operation: The operation.
         send: Sends an operation, and returns its result.
 
     Raises:

@@ -22,7 +22,6 @@ class Embedding:
     """Computes vectors with the embedder of a memory, outside of locks and batches, and stores them in the records.
 
     Args:
-        memory: The memory.
         dimension: The number of components that a vector must have; None: that of the embedder.
     """
 

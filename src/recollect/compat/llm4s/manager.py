@@ -152,7 +152,6 @@ class MemoryManager:
         Args:
             entity_id: The id of the entity (`EntityId.from_name`).
             entity_name: Its name.
-            fact: The fact.
             entity_type: The type of the entity, such as "person".
             importance: Clamped to [0, 1]; default: that of the settings.
         """
@@ -166,7 +165,6 @@ class MemoryManager:
         """Store a fact about a user and return it. The same fact again changes nothing.
 
         Args:
-            fact: The fact.
             user_id: The user. Without one, the fact is in no `user_context`, and in `relevant_context`.
             importance: Clamped to [0, 1]; default: that of the settings.
         """
@@ -218,7 +216,6 @@ class MemoryManager:
         See `Memory.extract_entities` of `recollect`.
 
         Args:
-            text: The text.
             conversation_id: The conversation that it comes from.
 
         Raises:
@@ -258,7 +255,6 @@ class MemoryManager:
         See `Memory.context` of `recollect`, which chooses what goes in, with its style "llm4s".
 
         Args:
-            query: The query.
             max_tokens: Maximum size, headings included; default: `context_token_budget` of the settings.
             filter: Only memories that match it.
             tokenizer: Converts a text to its tokens or to their number; default: a quarter of the UTF-8 bytes.

@@ -273,7 +273,6 @@ class MemoryStore:
         """Return the memories that match a filter, newest first; of equal times, in a fixed order.
 
         Args:
-            filter: The filter.
             limit: Maximum number of memories, 1 or more; None: no limit.
         """
         return [memory_of(record) for record in self.memory.find(filter, limit)]

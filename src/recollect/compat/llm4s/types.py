@@ -81,7 +81,6 @@ class Memory:
     """One memory. Immutable: the `with_...` methods return changed copies.
 
     Attributes:
-        id: The id.
         content: The text.
         memory_type: The type.
         metadata: Names and texts.
@@ -202,7 +201,6 @@ class ScoredMemory:
     """A memory that a search found.
 
     Attributes:
-        memory: The memory.
         score: 0 to 1, higher is better: by vector (cosine + 1) / 2, by words the confidence of recall.
         note: Why the search was made by words although there is an embedder or a vector, or which memories it could not
             compare; otherwise "".

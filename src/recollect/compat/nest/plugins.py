@@ -45,8 +45,6 @@ class RecallHit(NamedTuple):
     """A result of a recall.
 
     Attributes:
-        key: The key.
-        value: Its value.
         score: How well it fits.
     """
 
@@ -234,7 +232,6 @@ class RecollectMemory:
     Args:
         agent_id: The id of an agent, which commits name as the actor.
         path: Where the store is, as for `recollect.open`; None: in memory.
-        namespace: The namespace.
         ttl: Seconds after its last write at which an entry expires; None: never.
     """
 

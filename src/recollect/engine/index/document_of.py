@@ -58,7 +58,6 @@ def digest_of(record: Record, key: bytes) -> bytes:
     the same text. It is keyed, so that with a private key no one can confirm a guess of the text.
 
     Args:
-        record: The record.
         key: The store's key.
     """
     text = text_of(record)
@@ -108,7 +107,6 @@ def document_of(record: Record, zone: tzinfo, digest_key: bytes | None = None) -
     `metadata["entity_name"]`.
 
     Args:
-        record: The record.
         zone: The time zone in which its time is on a day.
         digest_key: The key of the digest that its vectors are stored under; None: the document has none.
     """

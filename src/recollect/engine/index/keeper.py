@@ -83,7 +83,6 @@ class IndexKeeper(Follower[Branch, _Cached]):
     """The word indexes of a store.
 
     Args:
-        store: The store.
         files: The index files; None to keep none.
         digest_key: The key of the digests that vectors are stored under; None: documents have none.
         zone: The time zone of the store.
@@ -165,7 +164,6 @@ class IndexKeeper(Follower[Branch, _Cached]):
 
         Args:
             view: The view of the store.
-            branch: The branch.
             in_file: If the index is not loaded, load it from its file.
 
         Cost:

@@ -39,7 +39,6 @@ class _Built:
     """A past index, which never changes: other ones are forked from it.
 
     Attributes:
-        index: The index.
         words: Its view.
         seq: The seq of the moment.
         root: The root after that commit.
@@ -79,7 +78,6 @@ class PastIndexes:
 
         Args:
             view: A view of the store.
-            branch: The branch.
             head: The commit, which the history of the view contains.
 
         Cost:

@@ -70,7 +70,6 @@ class QuestionVector(NamedTuple):
     Attributes:
         keeper: The vectors to compare it with; None if there is no vector.
         model: The model of the vector.
-        vector: The vector.
         note: The reason for the notes of the hits; "" if there is a vector.
     """
 
@@ -160,7 +159,6 @@ class VectorKeeper:
     """The vectors of a store and their embedder. Shared by all namespaces and scopes opened from one memory.
 
     Args:
-        embedder: The embedder.
         store: The stored vectors.
         key: The key of the digests that they are stored under.
         budget_bytes: Memory limit of the vectors cached for recall. Those of the least recently used branch and model
@@ -244,7 +242,6 @@ class VectorKeeper:
 
         Args:
             model: The model of the vectors.
-            branch: The branch.
             table: The documents.
             past: They are those of a past moment. They use the vectors that are cached for the present, and replace
                 none of them.
@@ -305,10 +302,8 @@ class VectorKeeper:
         """Embed the texts of some records, those that have no vector yet. See `embed_all`.
 
         Args:
-            store: The store.
             branch: The branch of the records.
             model: The model (`model`).
-            records: The records.
             seq: The seq of the view that they were read in.
             batch_size: Number of texts that are embedded at a time.
         """

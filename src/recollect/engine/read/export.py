@@ -25,7 +25,6 @@ def export(branch: Branch, scope: Scope, store: Store, reads_at: Callable[[View,
     Args:
         branch: The branch to read.
         scope: The scope of the caller. Within one, all records are in memory: its ids have another order.
-        store: The store.
         reads_at: Returns the time that decides which records have expired (`Core.reads_at`).
     """
     with ExitStack() as stack:

@@ -286,7 +286,6 @@ class Below:
 
     Attributes:
         view: The view of the store.
-        branch: The branch.
         scope: The scope of the caller.
         words: The index at that view; None: records are read.
         now: Records that expire at or before this time do not count.

@@ -30,10 +30,8 @@ def grep(
     """Return the records that match a full-text query.
 
     Args:
-        operation: The operation.
         branch: The branch to read.
         scope: The scope of the caller.
-        store: The store.
         index: The full-text index of the store.
         reads_at: Returns the time that decides which records have expired (`Core.reads_at`).
         staged: Returns what replaces the records of a view: records that differ, and ids that have none. They are the

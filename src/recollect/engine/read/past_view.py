@@ -35,7 +35,6 @@ class PastView:
 
     Args:
         view: A view of the store, which has the moment in its history.
-        branch: The branch.
         head: The commit that is the newest one of the moment; `Head()` before the first.
         now: The time of the moment, in microseconds since 1970.
         words: The word index at that commit; only `select`, `count` and `tally` need it.

@@ -69,7 +69,6 @@ class Reading:
     """A view of the store with everything that a reading operation needs.
 
     Attributes:
-        view: The view.
         branch: The branch to read.
         scope: The scope of the caller.
         now: The time that decides which records have expired (see `Engine.reads_at`).
@@ -380,8 +379,6 @@ class Log:
     """The commits of a branch as a scope sees them.
 
     Args:
-        store: The store.
-        branch: The branch.
         scope: The scope of the reader.
         cursors: The cursors of the store.
     """

@@ -103,7 +103,6 @@ def replaced(view: ReadView, branch: Branch, words: WordView) -> Replacements:
 
     Args:
         view: The view of the store.
-        branch: The branch.
         words: The index at that view, without expired records.
 
     Cost:

@@ -38,7 +38,6 @@ class Candidates:
     Args:
         where: The filter, for records as they are stored.
         view: The view of the store.
-        branch: The branch.
         words: The index at that view.
         scope: The scope of the caller.
         now: Records that expire at or before this time are ignored, in microseconds since 1970.

@@ -75,9 +75,7 @@ def resolve(target: Pin, view: View, branch: Branch, scope: Scope, cursors: Curs
     """Return the moment that a target names.
 
     Args:
-        target: The target.
         view: A view of the store.
-        branch: The branch.
         scope: The scope of the caller. Within one, only times and cursors name moments.
         cursors: The cursors of the store.
         now: The time that decides in the present which records have expired (`Core.reads_at`).

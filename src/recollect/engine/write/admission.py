@@ -29,11 +29,7 @@ _WORDS = {
 
 
 class Admission:
-    """The policies of a namespace, applied to texts.
-
-    Args:
-        policies: The policies.
-    """
+    """The policies of a namespace, applied to texts."""
 
     def __init__(self, policies: Policies) -> None:
         self.policies = policies

@@ -81,7 +81,7 @@ def align(
         passed: The keys of the passed turns, in order.
         was_forgotten: Returns whether the passed turn with an index was stored once and then forgotten. Its second
             argument is the index that the turn would have among the stored ones.
-        one_exchange: Whether the stored turns are a question and what followed it, so that the first turn alone is an
+        one_exchange: Whether the stored turns are a question and what followed it, so that the first turn is then an
             overlap. They are, if they are few.
 
     Cost:

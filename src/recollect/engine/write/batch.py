@@ -61,7 +61,6 @@ class Services(NamedTuple):
     """The parts of the engine that a transaction uses.
 
     Attributes:
-        store: The store.
         intake: The limits and the default language of the memory.
         keeper: The word indexes.
         fulltext: The full-text index.

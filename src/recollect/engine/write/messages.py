@@ -34,7 +34,6 @@ class Addition:
     """The turns of an `AddMessages` operation in a scope.
 
     Args:
-        operation: The operation.
         scope: The scope of the caller.
         now: The time of turns for which no time is stated. Later turns are newer, by a microsecond each.
         intake: The settings for new records.

@@ -178,9 +178,6 @@ class UsageTotalsCache(Follower[Branch, UsageTotals]):
         """Return the totals at the newest commit.
 
         Args:
-            transaction: The transaction.
-            branch: The branch.
-            quota: The quota.
             clean: Whether the transaction has changed nothing yet. Otherwise the totals may include changes that are
                 undone later, so they are not cached.
 
@@ -216,10 +213,8 @@ class _Total(NamedTuple):
 
     Attributes:
         what: "records" or "bytes".
-        limit: Its limit.
         mark: The low-water mark of the limit.
         total: The total after a change.
-        change: The change.
     """
 
     what: str
@@ -233,8 +228,6 @@ class Room:
     """The room that a quota leaves to a transaction.
 
     Args:
-        branch: The branch.
-        quota: The quota.
         totals: The totals at the newest commit.
         others: The totals of the other namespaces that share the quota. Their records are never evicted.
         micros: The time of the transaction (microseconds since 1970).

@@ -80,7 +80,6 @@ class StoredTurn(NamedTuple):
 
     Attributes:
         order: The sort key within a conversation, as `stores.ordering.in_order` sorts by position.
-        record: The record.
         said: The author and the text (`said_by`).
         unchanged: The outcome of storing it again.
     """
@@ -130,7 +129,6 @@ class Conversation:
     """The turns of a conversation in a scope, in order of position. They are added at the end in constant time.
 
     Attributes:
-        turns: The turns.
         nbytes: Their approximate memory, in bytes.
     """
 
@@ -253,8 +251,6 @@ class TurnSearch:
     """The sources of `find_replay`, as a transaction sees them.
 
     Attributes:
-        transaction: The transaction.
-        branch: The branch.
         scope: The scope of the caller.
         now: The time that decides which records have expired, in microseconds since 1970.
         known: Returns whether a stored id was ever in use.

@@ -356,7 +356,6 @@ class Writer(Naming):
         """Return whether replacing a live record by a draft would change nothing, except for default values.
 
         Args:
-            draft: The draft.
             existing: The live record.
             earlier: Ignore `expires` if it was computed from a `ttl`: an earlier attempt computed another value.
         """

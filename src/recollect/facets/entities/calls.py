@@ -218,7 +218,6 @@ class EntityCalls(Calls):
         it counts 0.7 and the rules 0.3.
 
         Args:
-            text: The text.
             extractor: A function from a text to the facts that it states, such as `recollect.models.ModelExtractor`.
                 Default: rules, which take each sentence that names an entity, word for word.
             default_importance: The importance from which the rules start, 0 to 1.

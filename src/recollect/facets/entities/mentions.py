@@ -37,7 +37,6 @@ class NamedEntity(NamedTuple):
 
     Attributes:
         id: The id of the entity.
-        name: Its name.
         type: Its type, as in `text.entities`, or as the record states it.
     """
 

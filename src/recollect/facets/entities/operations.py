@@ -157,11 +157,9 @@ class EntityView(JsonForm, what="the view of an entity"):
     """The knowledge of a memory about an entity.
 
     Attributes:
-        entity: The entity.
         timeline: The records that mention it, oldest first, those without a time last: the newest ones, if there are
             more than the limit.
         together: The entities that occur in the same records, and in how many, most first.
-        relations: Its relations.
     """
 
     entity: EntitySummary

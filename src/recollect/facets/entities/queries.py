@@ -37,7 +37,6 @@ class Mentions:
     """An index of mentions as a scope sees it.
 
     Args:
-        index: The index.
         scope: The scope of the caller.
         now: Records that expire at or before this time (microseconds since 1970) are ignored.
         owners: Only records of these owners, by field, and those without one are seen.

@@ -20,8 +20,6 @@ class RecallTerms(Operation, name="recall_terms", right=READ, result="list[Found
     """Find the terms of an agent that answer a question. The result is a list of `FoundTerm`, best first.
 
     Attributes:
-        agent: The agent.
-        question: The question.
         limit: Maximum number of terms.
         minimum: The least score; None: any.
         typos: Whether misspelt words stand for those that resemble them.
@@ -49,12 +47,7 @@ class RecallTerms(Operation, name="recall_terms", right=READ, result="list[Found
 
 @dataclass(frozen=True, kw_only=True)
 class AnnotateTerms(Operation, name="annotate_terms", right=READ, result="list[Annotation]"):
-    """Find where the terms of an agent occur in a text. The result is a list of `Annotation`.
-
-    Attributes:
-        agent: The agent.
-        text: The text.
-    """
+    """Find where the terms of an agent occur in a text. The result is a list of `Annotation`."""
 
     agent: str
     text: str
@@ -66,11 +59,7 @@ class AnnotateTerms(Operation, name="annotate_terms", right=READ, result="list[A
 
 @dataclass(frozen=True, kw_only=True)
 class SharedNames(Operation, name="shared_names", right=READ, result="list[SharedName]"):
-    """List the names that several terms of an agent have. The result is a list of `SharedName`.
-
-    Attributes:
-        agent: The agent.
-    """
+    """List the names that several terms of an agent have. The result is a list of `SharedName`."""
 
     agent: str
 
@@ -86,7 +75,6 @@ class FoundTerm(JsonForm, what="a found term"):
     """A term that answers a question.
 
     Attributes:
-        record: Its record.
         score: Its score, on BM25's scale.
         exact: The names of it that the question contains.
         words: The tokens that it shares with the question.
@@ -120,7 +108,6 @@ class SharedName(JsonForm, what="a shared name"):
     """A name that several terms have.
 
     Attributes:
-        name: The name.
         keys: The keys of the terms, sorted.
     """
 

@@ -26,7 +26,6 @@ class Entry(NamedTuple):
     Attributes:
         key: The term.
         value: What it means.
-        category: Its category.
         aliases: Its other names.
         description: More about it.
     """

@@ -38,7 +38,6 @@ class TermsOf(NamedTuple):
     Attributes:
         branch: The branch of the glossary.
         scope: The scope of the caller.
-        agent: The agent.
         tokenizer: Returns the tokens of a text; None: words.
     """
 

@@ -73,7 +73,6 @@ class StatedTerm(NamedTuple):
     Attributes:
         key: The term.
         value: What it means.
-        category: Its category.
         aliases: Its other names.
         description: More about it.
         expires: When it expires; None: never.

@@ -195,7 +195,6 @@ def events_of(entries: NamespaceCalls, commits: Iterable[Commit], since: int | s
     """Return what commits did to keys.
 
     Args:
-        entries: The entries.
         commits: The commits, in order.
         since: The cursor of the commit before them.
     """

@@ -117,7 +117,6 @@ class Keyed(Uncopied):
         """Set the value of a key if it has another one now, and return whether it had. Of several, one succeeds.
 
         Args:
-            key: The key.
             expected: What it must have now; None: there must be none.
             new: What it then has.
             ttl: As for `write`.

@@ -35,7 +35,6 @@ def entry_fields(key: str, writes: int, importance: float | None) -> dict[str, A
     """Return the fields of an entry's record, all of them stated, except for its id, content and expiry.
 
     Args:
-        key: The key.
         writes: How often it was written before: a value that is written again is a new version.
         importance: How important it is.
     """

@@ -133,7 +133,6 @@ class Shelf:
 
         Args:
             key: The key: any text.
-            value: The value.
             importance: 0 to 1; None counts as less than 0.
 
         Raises:
@@ -146,7 +145,6 @@ class Shelf:
         """Set the value of a key if it has another one now, and return whether it had.
 
         Args:
-            key: The key.
             expected: What it must have now; None: there must be none.
             new: What it then has. This is a write.
             importance: As for `write`.

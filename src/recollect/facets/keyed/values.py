@@ -22,7 +22,6 @@ class Event(NamedTuple):
         seq: Its number: events are counted from 1; on a store it is that of the commit, or, within a scope, its cursor,
             and one of "cas_failed" has that of the commit before it.
         kind: "written", "forgotten", "evicted", "expired", or "cas_failed".
-        key: The key.
         time: When it happened, by the clock of the memory.
         size: The size of the value, in bytes; 0 for "cas_failed".
         value: The value that was written; None for any other kind, and if it was erased since.
@@ -44,8 +43,6 @@ class Found(NamedTuple):
     """A result of a recall.
 
     Attributes:
-        key: The key.
-        value: Its value.
         score: How well it fits, by the scorer.
     """
 

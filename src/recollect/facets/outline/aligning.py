@@ -30,8 +30,6 @@ class Placed(NamedTuple):
     """A node of a tree with what is stored of it.
 
     Attributes:
-        node: The node.
-        id: Its id.
         parent: The id of its parent; None for the root.
         order: Its rank among its siblings.
         said: The digest of what it says, in hex.

@@ -46,7 +46,6 @@ class TreeEntry(NamedTuple):
     """A node in its tree, without its text.
 
     Attributes:
-        id: Its id.
         parent: The id of its parent; None for a root.
         order: Its rank among its siblings.
         kind: Its type, in folded case.

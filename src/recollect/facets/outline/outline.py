@@ -85,7 +85,6 @@ class Outline(OutlineSearches):
         """Store the tree of a text in Org, Markdown or JSON. See `ingest`.
 
         Args:
-            text: The text.
             format: "org", "markdown" or "json".
             source: The name of the outline, such as the path of the file.
             snapshot: As for `ingest`.

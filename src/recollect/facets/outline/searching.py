@@ -46,7 +46,6 @@ class OutlineSearches(OutlineReads):
         it fails, it is the confidence of `Memory.recall`, and `measure` and `notes` say so.
 
         Args:
-            text: The text.
             k: Maximum number of nodes.
             under: Search this node and what is below it. None: all outlines.
             minimum: The least similarity, inclusive; 0 to 1.

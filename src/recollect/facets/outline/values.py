@@ -44,7 +44,6 @@ class OutlineNode:
     """A node as it is stored, without its children.
 
     Attributes:
-        id: Its id.
         parent: The id of its parent; None for a root.
         type: What it is, such as "HEADLINE".
         title: Its title, or None.

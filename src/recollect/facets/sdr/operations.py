@@ -16,7 +16,6 @@ class RecallSdrs(Operation, name="recall_sdrs", right=READ, result="list[FoundSd
     """Find the texts whose sparse codes are closest to that of a text. The result is a list of `FoundSdr`, best first.
 
     Attributes:
-        text: The text.
         limit: Maximum number of texts.
         minimum: The least score, inclusive; 0 to 1.
         rule: Whether to rank by the rule of sdr-memory, 1 - hamming / 4096 of the 80 lowest bits.
@@ -42,7 +41,6 @@ class FoundSdr(NamedTuple):
     """A text that is close to another.
 
     Attributes:
-        record: Its record.
         score: The score of the ranking, 0 to 1.
         rule_score: 1 - hamming / 4096 of the 80 lowest bits.
     """

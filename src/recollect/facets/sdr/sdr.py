@@ -43,7 +43,6 @@ class SdrHit(TypedDict):
 
     Attributes:
         id: Its number.
-        text: The text.
         score: How well it answers the question, 0 to 1, or, by the rule, 1 - hamming / 4096.
         metadata: What was stored with it.
         rule_score: 1 - hamming / 4096 of the 80 lowest bits, whatever the ranking.
@@ -121,7 +120,6 @@ class Sdr(Uncopied):
         by its best piece. Texts that share no trigram are not returned.
 
         Args:
-            text: The text.
             limit: Maximum number of texts, 1 or more.
             rule: Rank by the rule of sdr-memory instead, 1 - hamming / 4096 of the 80 lowest bits, which favours short
                 texts. Every text is then a hit.
@@ -139,7 +137,6 @@ class Sdr(Uncopied):
         """Change a text or its metadata. The former version stays in the history.
 
         Args:
-            number: Its number.
             text: The new text; None: as it is.
             metadata: The new metadata; None: as it is.
 
@@ -207,9 +204,6 @@ class Sdr(Uncopied):
 
         A text that is stored already under its number, with the same metadata, is left as it is. Texts are the same if
         their normalised forms are: those that `write_table` writes.
-
-        Args:
-            texts: The texts.
 
         Returns:
             How many were stored.

@@ -17,7 +17,6 @@ class SdrText(TypedDict):
 
     Attributes:
         id: Its number.
-        text: The text.
         metadata: What was stored with it.
         created_ts: When it was stored, in seconds since 1970.
         updated_ts: When it was changed last.
@@ -49,7 +48,6 @@ def checked_text(name: str, text: object) -> SdrText:
 
     Args:
         name: What the caller calls it, for messages.
-        text: The text.
 
     Raises:
         InvalidArgumentError: The text is invalid.
@@ -119,7 +117,6 @@ def encode(text: str, *, rule: bool = False) -> bytes:
     of its trigrams sets the bit FNV-1a 64 of its UTF-8, modulo 4096. A blank text has no bits.
 
     Args:
-        text: The text.
         rule: Keep the 80 lowest bits only, as the rule of sdr-memory says. A long text then loses most of its words.
 
     Returns:

@@ -144,7 +144,6 @@ def values_of(document: Document, session: int, speaker: int, fields: Iterable[i
     """Return the values of a document in the order of `COLUMNS`: alive, and linked to no other.
 
     Args:
-        document: The document.
         session: The number of its session, or NONE.
         speaker: The number of its speaker, or NONE.
         fields: The numbers of its field values, or NONE.

@@ -51,7 +51,6 @@ class SegmentBase:
     """Values that are computed once for a segment: its blocks, and the summaries of its terms.
 
     Args:
-        segment: The segment.
         table: A table that begins with its documents.
     """
 
@@ -126,7 +125,6 @@ class SegmentBase:
         """Compute the summaries of a segment for the terms that were used last in the previous segment.
 
         Args:
-            kernels: The kernels.
             segment: The segment that this is the base of.
             previous: The previous one.
             like: Its base.
@@ -210,7 +208,6 @@ def prepare(kernels: Summarizing, segment: Segment, table: Table, previous: Segm
     """Compute for a segment what has been computed for the one that it replaces, so that no recall need do so.
 
     Args:
-        kernels: The kernels.
         segment: The new segment.
         table: A table that begins with its documents.
         previous: The segment that it replaces.

@@ -121,7 +121,6 @@ def reach_best(
     tags (`Table.standing`) are included.
 
     Args:
-        kernels: The kernels.
         postings: The postings of the terms.
         table: The documents.
         weights: The weights of the terms.

@@ -42,7 +42,6 @@ class MemberShares(NamedTuple):
         numbers: The documents; ascending in what `member_shares` returns.
         shares: The share of each.
         rarest: The index in `members` of the rarest member that each contains.
-        members: The members.
     """
 
     numbers: Ints
@@ -77,7 +76,6 @@ def member_shares(members: tuple[Member, ...], speaker: int, whole: int, view: W
     """Return the share of each live document that contains a member.
 
     Args:
-        members: The members.
         speaker: The speaker whose documents can have a share; NONE: all but machines.
         whole: The mass of the question, by which shares are divided.
         view: The view to search.

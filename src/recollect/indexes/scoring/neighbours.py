@@ -28,7 +28,6 @@ def limits(scores: Scores, best: int | None) -> Ints:
     """Return what is taken from each document of `scores`, 0 or less; empty if nothing is.
 
     Args:
-        scores: The scores.
         best: Only these best documents are limited, and others that the question reaches may be missing; None: all are
             there.
 

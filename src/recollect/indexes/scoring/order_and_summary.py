@@ -26,7 +26,6 @@ def by_place(request: AskedFor, numbers: Ints, table: Table) -> Ints:
     Args:
         request: What the question asks to be done.
         numbers: The documents.
-        table: Their table.
 
     Cost:
         O(documents of the table).

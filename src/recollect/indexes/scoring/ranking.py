@@ -23,7 +23,6 @@ def ranked(best: Best, numbers: Ints, table: Table, first: int) -> Iterator[tupl
     Args:
         best: Returns the best documents.
         numbers: The documents.
-        table: Their table.
         first: The number of results that is probably needed; this many are sorted in the first step.
     """
     yielded, step = 0, max(1, min(first, len(numbers)))

@@ -73,12 +73,8 @@ class WeightedQuery:
     """The terms of a question, weighted for a view: the input of the kernels.
 
     Attributes:
-        view: The view.
-        terms: The terms.
         in_titles: The terms, by their number, that also occur in titles. After the terms, they have rows of their own
             in postings and weights: the same words as title terms.
-        postings: Their postings.
-        weights: Their weights.
         mass: The mass of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction.
         kernels: The kernels to use.
     """
@@ -113,7 +109,6 @@ def weighed(
 
     Args:
         view: The view to search.
-        terms: The terms.
         sequence: The terms in the order of the question.
         other_signals: Whether to include the signals other than words: sessions and pairs.
     """

@@ -286,7 +286,6 @@ def score(
     are hits.
 
     Args:
-        question: The question.
         view: The view to search.
         dense: The signal of the vectors, if there are any.
         best: At most this many documents are needed, and STANDING of those with standing tags; None: all.

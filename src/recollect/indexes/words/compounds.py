@@ -46,7 +46,6 @@ def related(words: Sequence[str], language: str, in_use: Callable[[str], bool]) 
 
     Args:
         words: The folded words of a question, each once.
-        language: Their language.
         in_use: Returns whether a document has a term.
 
     Cost:

@@ -23,7 +23,6 @@ class SimilarWord(NamedTuple):
 
     Attributes:
         word: The known word.
-        stem: Its stem.
         dice: The Dice coefficient 2|a&b| / (|a|+|b|) of the two sets of trigrams, with 16 bits of fraction.
     """
 
@@ -73,7 +72,6 @@ class Vocabulary:
 
         Args:
             word: The unknown word.
-            stem: Its stem.
             in_use: Whether the reader's view has a document that uses a word with this stem.
 
         Cost:

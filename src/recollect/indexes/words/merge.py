@@ -59,7 +59,6 @@ def _compressed(columns: dict[str, NDArray[Any]], count: int, *names: str) -> In
     """Renumber the values of some columns without gaps, in place, and return the old number of each new one.
 
     Args:
-        columns: The columns.
         count: A bound above all old numbers.
         names: The columns that share these numbers.
     """

@@ -338,7 +338,6 @@ def in_order(terms: Ints, occurrences: Ints) -> Ints:
 
     Args:
         terms: The term of each occurrence.
-        occurrences: The occurrences.
     """
     bits = int(occurrences.max(initial=0)).bit_length()
     if bits + int(terms.max(initial=0)).bit_length() < 64:

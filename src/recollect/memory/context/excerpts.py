@@ -89,7 +89,6 @@ def passages(text: str, words: Mapping[str, float], room: int) -> tuple[Span, ..
     """Return the passages of a text that best match the words of a question.
 
     Args:
-        text: The text.
         words: The words of the question and their weights.
         room: Maximum number of UTF-8 bytes of the passages and the marks between them, 0 or more.
 

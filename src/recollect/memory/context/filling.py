@@ -49,7 +49,6 @@ class Filling:
     """A context that is being filled.
 
     Args:
-        style: The style.
         max_tokens: The budget.
         size: Returns the size of a part in tokens, not rounded.
         candidates: All candidates.
@@ -314,7 +313,6 @@ class Chosen:
         """Add a record, unless a chosen one says the same: then return the id of that one.
 
         Args:
-            record: The record.
             text: What is shown of it.
 
         >>> chosen, said = Chosen(), "Ana moved to Oslo in May 2021."

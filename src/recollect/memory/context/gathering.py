@@ -57,7 +57,6 @@ class Candidate:
     """A record that is considered.
 
     Attributes:
-        record: The record.
         origin: Why it is considered.
         score: The score of the hit; 0.0 if it is none.
         words: The words of the question that it matched, and their parts of the score.

@@ -95,7 +95,6 @@ def layout(style: Style, texts: Iterable[str]) -> Layout:
     """Return the layout of a style.
 
     Args:
-        style: The style.
         texts: The texts of all candidates, to choose a fence that none of them can close.
     """
     match style:

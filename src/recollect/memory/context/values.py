@@ -33,7 +33,6 @@ class ContextItem:
     """A record that was considered for a context.
 
     Attributes:
-        record: The record.
         origin: Why it was considered. "standing": a standing instruction or preference. "pinned": a pinned record.
             "hit": it answers the question. "neighbour": a turn next to a hit that explains it. "glossary": a term that
             the question names, with its definition as its text. "outline": a note that matches it, with its title.
@@ -106,7 +105,6 @@ class Context(str):
             which they were considered.
         tokens: The number of tokens of the text, headings included.
         max_tokens: The budget.
-        style: The style.
     """
 
     items: tuple[ContextItem, ...]

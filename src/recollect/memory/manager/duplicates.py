@@ -71,7 +71,6 @@ class _Said(NamedTuple):
     """A record, and the statements of its text.
 
     Attributes:
-        record: The record.
         what: What its text states.
         exact: What must be the same in all duplicates: the owner, numbers and negations.
     """

@@ -75,7 +75,6 @@ def described(texts: list[str], others: list[dict[str, Any]], rest: dict[str, An
     """Return the content of a turn: the texts, and a line that describes the other parts.
 
     Args:
-        texts: The texts.
         others: The other parts.
         rest: The further keys of the message, such as "tool_calls".
 

@@ -71,7 +71,6 @@ def read_turns(messages: Iterable[Any], zone: tzinfo | None = None) -> Iterator[
     """Yield the turns of messages, in order, each with the index of its (first) message.
 
     Args:
-        messages: The messages.
         zone: The time zone of times without an offset; default: that of the memory that stores the turns.
 
     Yields:

@@ -74,7 +74,6 @@ class Exchange:
     """A request and what its handler needs.
 
     Attributes:
-        request: The request.
         grant: What its client may do.
         site: What all requests share.
         calls: Executes calls.
@@ -218,7 +217,6 @@ class Exchange:
 
         Args:
             body: The answer.
-            status: Its status.
             same: What the ETag is a hash of, if two answers can mean the same although their bytes differ.
             is_read: Whether nothing was changed, so that the answer can be refused; None: if it is one to GET.
 

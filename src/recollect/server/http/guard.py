@@ -243,7 +243,7 @@ _STATUS: tuple[tuple[type[RecollectError], HTTPStatus], ...] = (
 
 def status_of(error: RecollectError) -> HTTPStatus:
     """Return the status of an error."""
-    own: HTTPStatus | None = getattr(error, "http_status", None)  # of errors of this server alone
+    own: HTTPStatus | None = getattr(error, "http_status", None)  # only of errors of this server
     return own or next((status for kind, status in _STATUS if isinstance(error, kind)), HTTPStatus.BAD_REQUEST)
 
 
@@ -251,7 +251,6 @@ def problem(error: RecollectError, status: HTTPStatus | None = None) -> Response
     """Return an error as an answer.
 
     Args:
-        error: The error.
         status: The status; None: that of its class.
     """
     status = status or status_of(error)

@@ -199,7 +199,6 @@ class Described(NamedTuple):
 
     Attributes:
         path: The path, below /v1/{namespace}.
-        methods: The methods.
         handler: What answers.
         summary: What it does, in a line.
         fields: The fields of the body, or the query parameters of GET, with their JSON types.

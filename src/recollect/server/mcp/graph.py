@@ -120,7 +120,6 @@ class GraphWriter:
     Args:
         graph: The graph, as of the beginning of the batch, which holds the write lock: no other writer changes it.
         lock: The lock of the graph.
-        batch: The batch.
         now: The time of the memory's clock.
     """
 

@@ -32,7 +32,6 @@ class SharedAccess(Access):
     Args:
         served: The memory of the server.
         grant: What they may do.
-        namespace: The namespace.
     """
 
     def __init__(self, served: ServedMemory, grant: Grant, namespace: str) -> None:

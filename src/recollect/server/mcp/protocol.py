@@ -48,7 +48,6 @@ class Runner(Protocol_):
             client: Which session or connection makes it.
             name: The name of the tool.
             reads: Whether it only reads.
-            call: The call.
 
         Raises:
             ToolError: It was refused.

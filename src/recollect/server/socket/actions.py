@@ -49,7 +49,6 @@ def act(name: str, fields: Mapping[str, Any], memory: Memory, salience: Level) -
 
     Args:
         name: The action.
-        fields: Its fields.
         memory: The memory whose texts it concerns.
         salience: How strictly texts are judged before they are stored; "off": not at all.
 

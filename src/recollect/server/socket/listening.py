@@ -25,9 +25,6 @@ _MAX_PATH_BYTES = 103
 class SocketFile:
     """A listening socket with a file.
 
-    Args:
-        path: The path.
-
     Raises:
         InvalidArgumentError: There is another file or another server at the path, or it cannot be used.
     """

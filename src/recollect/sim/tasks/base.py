@@ -23,8 +23,6 @@ class Seat:
     """The seat of an agent: what it needs to know of the scenario to do its task.
 
     Attributes:
-        name: Its name.
-        role: Its role.
         index: Its number in its role, from 0.
         peers: The names of the agents of each role.
         settings: What the task is set to.

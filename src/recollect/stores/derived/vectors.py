@@ -118,9 +118,7 @@ class VectorFile(DerivedDatabase):
         """Store vectors by the digests of their texts, atomically.
 
         Args:
-            model: The model.
             namespace: The namespace of the texts.
-            vectors: The vectors.
             wanted: Returns the digests whose vectors may be stored. It is called while no other process can erase.
 
         Raises:
@@ -231,7 +229,6 @@ class VectorFile(DerivedDatabase):
         """Delete vectors of a namespace, from every model, and return their number. Used to erase texts.
 
         Args:
-            namespace: The namespace.
             wanted: Returns the digests whose vectors stay. No vector is stored between its call and the deletion.
         """
         if self._path is not None and self._identity() is None:

@@ -40,7 +40,6 @@ def copies_with(path: str, branch: Branch, versions: Sequence[bytes]) -> tuple[s
     Args:
         path: The store.
         branch: The branch that the versions belong to.
-        versions: The versions.
 
     Cost:
         If there is a file that may be a store, starts Python to read it.

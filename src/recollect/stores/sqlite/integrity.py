@@ -46,9 +46,7 @@ class _StoredRoot(NamedTuple):
 
     Attributes:
         at: The commit, for messages.
-        branch: Its branch.
         seq: Its number.
-        root: The root.
         replaced: The pages of the previous root that this one does not have, encoded.
     """
 

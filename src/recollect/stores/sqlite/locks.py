@@ -137,7 +137,6 @@ class _Locked:
 
     Args:
         file: The file of the store.
-        path: Its path.
         end: What follows it in the path that is opened.
         writing: Whether to open it for writing.
 

@@ -49,7 +49,6 @@ class Lost(NamedTuple):
     """Something that cannot be saved.
 
     Attributes:
-        namespace: The namespace.
         what: "record", "commit", "namespace", or "settings" (quotas).
         name: The id of the record, the seq of the commit, or the substitute name of the namespace.
         version: For a record, the hash of its live version in hex; "" if it is unknown.
@@ -84,7 +83,6 @@ class Saved(NamedTuple):
         redacted: The commitments to redacted actors and reasons, by seq and name.
         seq: The number of the newest commit that anything was read of; 0 if there is none.
         root: The newest root; None if it is lost.
-        snapshots: The snapshots.
         lost: What cannot be saved.
     """
 
@@ -157,7 +155,6 @@ class Salvage:
 
         Args:
             kind: The kind of its page.
-            row: The row.
             trust: Whether its page is intact (_INTACT), or only rows that have a hash are taken (_BY_HASH), or all
                 others (_UNVERIFIED), unless an intact page has them.
             free: Whether its page is on the freelist.

@@ -89,7 +89,6 @@ def entities(text: str, *, speaker: str | None = None) -> list[EntityMention]:
     [('Ada Lovelace', 'person'), ('Acme Corp', 'organization'), ('Oslo', 'place'), ('2026-03-03', 'date')]
 
     Args:
-        text: The text.
         speaker: The name of who says it, if that is known. Its parts are names of persons.
 
     Cost:

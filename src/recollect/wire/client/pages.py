@@ -32,7 +32,6 @@ def read_whole(operation: Operation, send: Send, state: Callable[[], object]) ->
     """Return the result of an operation.
 
     Args:
-        operation: The operation.
         send: Sends an operation.
         state: Returns what is another value after the records were changed.
 
@@ -108,7 +107,7 @@ def _rest(operation: Operation, answer: Any, send: Send) -> Any:
 
 # The commits of a namespace, read from a server, and what notices new ones.
 #
-# A client knows commits by their cursors alone, since a scope does not show their numbers. `RemoteLog` gives each
+# A client knows commits only by their cursors, since a scope does not show their numbers. `RemoteLog` gives each
 # commit that it reads a number of its own.
 
 #: What the newest commit is for a subscriber that is to read the log.
@@ -119,7 +118,6 @@ class RemoteLog:
     """A `CommitLog` that a server reads.
 
     Args:
-        branch: The branch.
         scope: The scope of the reader.
         execute: Executes a reading operation on the server.
     """
@@ -195,7 +193,7 @@ class RemoteWatch:
         self._versions = count()
 
     def add(self, log: RemoteLog) -> RemoteLog:
-        """Watch a log, as long as somebody uses it."""
+        """Watch a log, as long as it is used."""
         self._logs.add(log)
         return log
 

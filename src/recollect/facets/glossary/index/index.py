@@ -36,7 +36,6 @@ class Term(NamedTuple):
     """The part of a term that the index stores.
 
     Attributes:
-        key: Its key.
         names: Its key and its aliases.
         counts: How often each token occurs in its text.
         length: The number of these tokens.
@@ -55,7 +54,6 @@ class Scored(NamedTuple):
 
     Attributes:
         id: The id of the term.
-        score: Its score.
         exact: The names of it that occur in the question.
         words: The tokens that both share.
     """
@@ -73,7 +71,6 @@ class Mention(NamedTuple):
         start: The offset of its first character.
         end: The offset after its last one.
         ids: The terms that have this name, those with this key first, then by key.
-        name: The name.
     """
 
     start: int
@@ -116,7 +113,6 @@ class TermIndex:
 
         Args:
             term_id: Its id.
-            key: Its key.
             aliases: Its other names.
             text: All of its text, the names included.
         """
@@ -172,7 +168,6 @@ class TermIndex:
         """Return the terms that share a token or a name with a question, best first, ties by key and id.
 
         Args:
-            question: The question.
             k: Maximum number of terms; None: no limit.
             typos: Whether a token that is in no term stands for the known ones that resemble it, with a lower weight.
 

@@ -99,8 +99,6 @@ class Kept(_Copy[S]):
         votes.change(lambda counter: counter.add(1, replica="alice"))
 
     Args:
-        memory: The memory.
-        key: The key.
         state: What this replica knows: its last copy, or an empty state, such as `Counter()`.
         own: The local replica: a state is refused that claims more of it than the copy knows.
         refused: What happens to bytes under the key that are refused.

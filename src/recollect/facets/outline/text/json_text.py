@@ -26,11 +26,7 @@ def loads(text: str) -> Any:
 
 
 class _Reader:
-    """A JSON text that is being read.
-
-    Args:
-        text: The text.
-    """
+    """A JSON text that is being read."""
 
     def __init__(self, text: str) -> None:
         self._text = text

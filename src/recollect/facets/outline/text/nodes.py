@@ -229,7 +229,6 @@ def said_digest(kind: str, attributes: Mapping[str, Any], content: str | None) -
 
     Args:
         kind: Its type.
-        attributes: Its attributes.
         content: Its title and text; None if it has neither.
     """
     canonical = json.dumps(attributes, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -185,7 +185,6 @@ def _read_body(node: Node, lines: list[str], *, first: int) -> None:
     """Read what follows a title: the planning line of a headline, a drawer of properties, and text.
 
     Args:
-        node: The node.
         lines: The title and all lines up to the next one.
         first: The first line after the title: 1, or 0 for a document, which has none.
     """

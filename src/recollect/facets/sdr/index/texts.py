@@ -27,7 +27,6 @@ class TextHit(NamedTuple):
     """A text that was found.
 
     Attributes:
-        number: Its number.
         score: The score of the ranking, 0 to 1. By overlap it is calibrated: see `_CALIBRATED`.
         rule_score: 1 - hamming / 4096 of its 80 lowest bits.
         overlap: The overlap of its best piece, in (0, 1]; 0 if it was not computed.

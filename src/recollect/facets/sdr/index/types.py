@@ -46,7 +46,6 @@ class SdrBase(NamedTuple):
     """Rows that do not change except for `alive`, and an index of their bits.
 
     Attributes:
-        rows: The rows.
         sizes: The number of bits of each row.
         postings: The indexes of the rows that have bit b are `postings[starts[b]:starts[b + 1]]`, ascending; unsigned,
             so that no check for negative indexes is compiled.
@@ -92,7 +91,6 @@ class BestRows(NamedTuple):
 
     Attributes:
         numbers: The numbers of the rows.
-        values: Their values.
         hamming: The number of bits in which each differs from the question.
     """
 
