@@ -175,7 +175,6 @@ def count_option(default: int, name: str = "-k") -> Callable[[F], F]:
     """Add `-k N`, or `--limit N`, to a command. Its default is the `-k` before the name of the command, then `default`.
 
     Args:
-        default: The default.
         name: "-k" for the hits of a question, "--limit" for what is listed.
     """
 

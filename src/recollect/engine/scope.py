@@ -207,7 +207,7 @@ def _qualifier(fixed: tuple[tuple[str, str], ...]) -> str:
 
 
 class Place(NamedTuple):
-    """Where, for whom and why an operation is executed.
+    """The place of an operation: where, for whom and why it is executed.
 
     Attributes:
         branch: The branch to read or write.

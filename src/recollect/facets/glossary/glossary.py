@@ -130,7 +130,6 @@ class Glossary(Uncopied):
         the question is not returned: nothing is guessed.
 
         Args:
-            question: The question.
             agent_id: The agent.
             k: Maximum number of terms, 1 or more.
             score_threshold: The least score, inclusive. 1.0 to 3.0 usually leave out near misses.

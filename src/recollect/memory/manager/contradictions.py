@@ -44,9 +44,6 @@ class StatedAttribute(NamedTuple):
     Attributes:
         owner: The user and the agent to whom the record belongs.
         subject: The id of the subject.
-        attribute: The attribute.
-        value: The value.
-        record: The record.
     """
 
     owner: tuple[str, str]

@@ -119,7 +119,6 @@ class QdrantGlossary:
         below 3.0, as there.
 
         Args:
-            question: The question.
             agent_id: The agent.
             k: Maximum number of terms, 1 or more.
             score_threshold: The least score, inclusive.
