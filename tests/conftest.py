@@ -18,7 +18,7 @@ from recollect.memory import opening
 from recollect.stores.memory import MemoryStore
 from recollect.testing import Loopback, machine, memory_on
 
-# The same examples on every run of CI; the long form searches further and anew.
+# The same examples on every run of CI; the long form searches further and differently.
 settings.register_profile(
     "ci",
     max_examples=some(100),
@@ -111,7 +111,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays, so no full collection need look at it again: there are thousands of tests."""
+    """Keep what is loaded by now, so no full collection need look at it again: there are thousands of tests."""
     gc.collect()
     gc.freeze()
 

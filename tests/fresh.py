@@ -12,7 +12,7 @@ from tests.paths import ROOT
 
 
 def run(code: str, folder: Path) -> str:
-    """What the code prints. It finds the folder in `folder`. Raises: AssertionError where it fails."""
+    """Return the output of the code. It finds the folder in `folder`. Raises: AssertionError where it fails."""
     prelude = f"from pathlib import Path\nfolder = Path({str(folder)!r})\n"
     done = subprocess.run([sys.executable, "-c", prelude + code], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr

@@ -49,8 +49,8 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("machine")
     texts = folder / "doc"
     texts.mkdir()
-    told = [f"The old {one} {verb} every {other} of the year." for one in NOUNS for other in NOUNS for verb in VERBS]
-    (texts / "plain.txt").write_text("\n".join(told), encoding="utf-8")
+    output = [f"The old {one} {verb} every {other} of the year." for one in NOUNS for other in NOUNS for verb in VERBS]
+    (texts / "plain.txt").write_text("\n".join(output), encoding="utf-8")
     (texts / "module.py").write_text('"""A docstring says what the module is for."""\n# A comment says why it is so.\n')
     (texts / "page.html").write_text(
         "<p>A <b>page</b> of the manual is here.</p><pre>This is code and is not read.</pre>"

@@ -45,7 +45,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return run
 
 
-def told(result: Result) -> Any:
+def parsed(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
@@ -58,36 +58,36 @@ def test_the_help_lists_each_command_in_one_section_those_of_every_day_first(run
 
 
 def test_remember_recall_get_update_and_forget(run: Run) -> None:
-    made = told(
+    made = parsed(
         run("remember", "Ana prefers window seats", "--user", "ana", "--tag", "travel", "--meta", "n=1", "--json")
     )
     assert made["status"] == "created"
     record_id = made["record"]["id"]
     assert made["record"]["metadata"] == {"n": 1}
-    hits = told(run("recall", "which seat for Ana?", "--json"))["hits"]
+    hits = parsed(run("recall", "which seat for Ana?", "--json"))["hits"]
     assert hits[0]["record"]["id"] == record_id
     assert sum(hits[0]["why"]["shares"].values()) == hits[0]["score"]
     shown = run("recall", "which seat for Ana?", "-k", "1").stdout
     assert "window seats" in shown
     assert "seat" in shown.split("window seats")[1]  # the reason
-    updated = told(run("update", record_id, "--importance", "0.9", "--drop", "tags", "--json"))["record"]
+    updated = parsed(run("update", record_id, "--importance", "0.9", "--drop", "tags", "--json"))["record"]
     assert updated["importance"] == 0.9
     assert "tags" not in updated
-    whole = told(run("get", record_id, "--json"))
+    whole = parsed(run("get", record_id, "--json"))
     assert [each["cause"] for each in whole["history"]] == ["written", "written"]
     assert "forgotten" in run("forget", record_id).stdout
     assert "already forgotten" in run("forget", record_id).stdout
-    assert told(run("find", "--json")) == {"records": [], "cursor": None}
+    assert parsed(run("find", "--json")) == {"records": [], "cursor": None}
 
 
 def test_the_history_is_shown_and_taken_back(run: Run) -> None:
     run("remember", "one", "--id", "a")
-    made = told(run("snapshot", "first", "--json"))
+    made = parsed(run("snapshot", "first", "--json"))
     run("update", "a", "--content", "two", "--importance", "0.9")
     run("remember", "three", "--id", "b")
     lines = run("diff", "first").stdout.splitlines()
     assert lines == ["+ b  three", "- a  one", "+ a  two", "  a  importance: None -> 0.9"]
-    assert [each["id"] for each in told(run("diff", "3", "first", "--json"))["removed"]] == ["b"]
+    assert [each["id"] for each in parsed(run("diff", "3", "first", "--json"))["removed"]] == ["b"]
     shown = run("history", "a").stdout
     assert shown.index("one") < shown.index("two")
     for _ in range(2):  # a dry run changes nothing
@@ -98,10 +98,10 @@ def test_the_history_is_shown_and_taken_back(run: Run) -> None:
         in run("rollback", "first", "--reason", "a mistake").stdout
     )
     assert "a mistake" in run("log").stdout
-    assert told(run("snapshots", "--json")) == [made]
+    assert parsed(run("snapshots", "--json")) == [made]
     assert "first" in run("snapshots").stdout
-    assert told(run("stats", "--json"))["root"] == made["root"]
-    assert told(run("revert", "2", "--json", code=1))["conflicts"] == ["a"]
+    assert parsed(run("stats", "--json"))["root"] == made["root"]
+    assert parsed(run("revert", "2", "--json", code=1))["conflicts"] == ["a"]
     assert "not restored: a was changed later" in run("revert", "2", code=1).stderr
     assert "changed 2 records" in run("revert", "4").stdout
     assert "there is no such snapshot" in run("rollback", "second", code=1).stderr
@@ -112,7 +112,7 @@ def test_supersede_ends_one_record_and_begins_another(run: Run) -> None:
     run("remember", "Ana lives in Rome", "--id", "home", "--user", "ana")
     assert run("supersede", "home", "Ana lives in Oslo", "--at", "2026-02-01").stdout.startswith("created")
     for day, city in (("2026-01-31", "Rome"), ("2026-02-01", "Oslo")):
-        (found,) = told(run("find", "--where", f"valid_at={day} and user=ana", "--json"))["records"]
+        (found,) = parsed(run("find", "--where", f"valid_at={day} and user=ana", "--json"))["records"]
         assert found["content"] == f"Ana lives in {city}"
     assert "pass a time at which it is valid" in run("supersede", "home", "Paris", "--at", "2026-03-01", code=1).stderr
     run("supersede", "home", "Paris", "--at", "in spring", code=1)
@@ -126,7 +126,7 @@ def test_a_snapshot_has_a_name_that_names_no_other_moment_and_can_be_dropped(run
     run("snapshot", "before the trip")
     assert "choose another name" in run("snapshot", "before the trip", code=1).stderr
     run("snapshot", "before the trip", "--drop")
-    assert told(run("snapshots", "--json")) == []
+    assert parsed(run("snapshots", "--json")) == []
     assert "no such snapshot" in run("snapshot", "before the trip", "--drop", code=1).stderr
     assert "NAME" in run("snapshot", "--drop", code=2).stderr
     assert "no differences" in run("diff", "1").stderr
@@ -135,7 +135,7 @@ def test_a_snapshot_has_a_name_that_names_no_other_moment_and_can_be_dropped(run
 def test_a_receipt_is_written_over_no_store_and_no_other_file(run: Run, tmp_path: Path) -> None:
     run("remember", "Ana prefers window seats", "--id", "a")
     other, notes = tmp_path / "other.db", tmp_path / "notes.txt"
-    store = Path(told(run("stats", "--json"))["store"]["path"])
+    store = Path(parsed(run("stats", "--json"))["store"]["path"])
     run("backup", str(other))
     notes.write_text("mine")
     kept = [path.read_bytes() for path in (other, notes)]
@@ -143,7 +143,7 @@ def test_a_receipt_is_written_over_no_store_and_no_other_file(run: Run, tmp_path
     for path in (other, notes):
         assert "exists and is not a receipt" in run("recall", "seat", "--receipt", str(path), code=1).stderr
     assert [path.read_bytes() for path in (other, notes)] == kept
-    assert [each["id"] for each in told(run("find", "--json"))["records"]] == ["a"]
+    assert [each["id"] for each in parsed(run("find", "--json"))["records"]] == ["a"]
     for _ in range(2):  # the second one replaces the first
         run("recall", "seat", "--receipt", str(tmp_path / "r.json"))
     assert "same" in run("replay", str(tmp_path / "r.json")).stdout
@@ -152,7 +152,7 @@ def test_a_receipt_is_written_over_no_store_and_no_other_file(run: Run, tmp_path
 def test_what_is_proved_is_named(run: Run, tmp_path: Path) -> None:
     run("remember", "Ana prefers window seats", "--id", "seat")
     run("remember", "Ana likes tea", "--id", "tea")
-    root = told(run("stats", "--json"))["root"]
+    root = parsed(run("stats", "--json"))["root"]
     for id_, text in (
         ("seat", "there is a record with the id 'seat': Ana prefers"),
         ("sea", "no record with the id 'sea'"),
@@ -160,9 +160,9 @@ def test_what_is_proved_is_named(run: Run, tmp_path: Path) -> None:
         (tmp_path / "proof").write_text(run("prove", id_).stdout)
         assert text in run("verify", str(tmp_path / "proof"), "--root", root).stdout
     (tmp_path / "proof").write_text(run("prove", "--log", "1").stdout)
-    head = told(run("prove", "--log", "1"))["new"]["head"]
+    head = parsed(run("prove", "--log", "1"))["new"]["head"]
     assert "2 commits begins with that of 1" in run("verify", str(tmp_path / "proof"), "--root", head).stdout
-    assert told(run("prove", "tea", "--at", "1"))["proof"].startswith("recollect/absence")
+    assert parsed(run("prove", "tea", "--at", "1"))["proof"].startswith("recollect/absence")
     for wrong in ((), ("seat", "--log", "1"), ("--log", "1", "--at", "1")):
         assert "pass either" in run("prove", *wrong, code=2).stderr
 
@@ -174,20 +174,20 @@ def test_the_names_of_other_tools_lead_to_the_command(run: Run) -> None:
 
 def test_commands_that_read_read_the_past(run: Run, tmp_path: Path) -> None:
     run("remember", "Ana prefers window seats", "--id", "seat")
-    first = told(run("stats", "--json"))
-    time = told(run("log", "--json"))[0]["time"]
+    first = parsed(run("stats", "--json"))
+    time = parsed(run("log", "--json"))[0]["time"]
     run("update", "seat", "--content", "Ana prefers aisle seats")
     run("remember", "Bob collects stamps", "--id", "stamps")
     for moment in ("1", time, time.replace("+00:00", ""), first["root"]):
-        assert told(run("recall", "which seat?", "--at", moment, "--json"))["hits"][0]["record"]["content"] == (
+        assert parsed(run("recall", "which seat?", "--at", moment, "--json"))["hits"][0]["record"]["content"] == (
             "Ana prefers window seats"
         )
-        assert [each["id"] for each in told(run("find", "--at", moment, "--json"))["records"]] == ["seat"]
+        assert [each["id"] for each in parsed(run("find", "--at", moment, "--json"))["records"]] == ["seat"]
         assert "window" in run("context", "which seat?", "--at", moment).stdout
-        assert told(run("grep", "window", "--at", moment, "--json")) != []
-        assert told(run("get", "seat", "--at", moment, "--json"))["content"] == "Ana prefers window seats"
-        assert [each["seq"] for each in told(run("log", "--at", moment, "--json"))] == [1]
-        past = told(run("stats", "--at", moment, "--json"))
+        assert parsed(run("grep", "window", "--at", moment, "--json")) != []
+        assert parsed(run("get", "seat", "--at", moment, "--json"))["content"] == "Ana prefers window seats"
+        assert [each["seq"] for each in parsed(run("log", "--at", moment, "--json"))] == [1]
+        past = parsed(run("stats", "--at", moment, "--json"))
         assert (past["seq"], past["root"], past["records"]) == (1, first["root"], 1)
         assert "window" in run("export", "--at", moment).stdout
     assert "names no moment" in run("find", "--at", "9", code=1).stderr
@@ -195,26 +195,26 @@ def test_commands_that_read_read_the_past(run: Run, tmp_path: Path) -> None:
     assert "no record 'stamps'" in run("get", "stamps", "--at", "1", code=1).stderr
     run("export", str(tmp_path / "then.jsonl"), "--all", "--at", "1")
     run("--db", str(tmp_path / "copy.db"), "import", "jsonl", str(tmp_path / "then.jsonl"))
-    assert told(run("--db", str(tmp_path / "copy.db"), "stats", "--json"))["root"] == first["root"]
+    assert parsed(run("--db", str(tmp_path / "copy.db"), "stats", "--json"))["root"] == first["root"]
 
 
 def test_a_moment_without_an_offset_is_in_the_zone_that_is_passed(run: Run) -> None:
-    time = datetime.fromisoformat(told(run("remember", "Ana prefers window seats", "--json"))["record"]["time"])
+    time = datetime.fromisoformat(parsed(run("remember", "Ana prefers window seats", "--json"))["record"]["time"])
     soon = (time + timedelta(hours=2, minutes=1)).replace(tzinfo=None).isoformat()
-    assert told(run("recall", "seats", "--at", soon, "--tz", "Etc/GMT-2", "--json"))["hits"] != []
+    assert parsed(run("recall", "seats", "--at", soon, "--tz", "Etc/GMT-2", "--json"))["hits"] != []
     before = (time + timedelta(hours=1)).replace(tzinfo=None).isoformat()
-    assert told(run("recall", "seats", "--at", before, "--tz", "Etc/GMT-2", "--json"))["hits"] == []
+    assert parsed(run("recall", "seats", "--at", before, "--tz", "Etc/GMT-2", "--json"))["hits"] == []
 
 
 def test_options_stand_before_and_after_the_command(run: Run, tmp_path: Path) -> None:
     db = str(tmp_path / "other.db")
     run("--db", db, "-n", "first", "remember", "one")
     run("remember", "two", "--db", db, "-n", "second")
-    assert [each["namespace"] for each in told(run("--json", "--db", db, "namespaces"))] == ["first", "second"]
-    assert told(run("-n", "first", "find", "--json", "--db", db))["records"][0]["content"] == "one"
+    assert [each["namespace"] for each in parsed(run("--json", "--db", db, "namespaces"))] == ["first", "second"]
+    assert parsed(run("-n", "first", "find", "--json", "--db", db))["records"][0]["content"] == "one"
     run("remember", "three", "--db", db, "-n", "second")
-    assert len(told(run("-k", "1", "--db", db, "-n", "second", "find", "--json"))["records"]) == 1
-    assert len(told(run("-k", "1", "--db", db, "-n", "second", "find", "--json", "-k", "2"))["records"]) == 2
+    assert len(parsed(run("-k", "1", "--db", db, "-n", "second", "find", "--json"))["records"]) == 1
+    assert len(parsed(run("-k", "1", "--db", db, "-n", "second", "find", "--json", "-k", "2"))["records"]) == 2
     assert "second" in run("namespaces", "--db", db).stdout
 
 
@@ -244,16 +244,16 @@ def test_grep_and_find_take_filters_and_limits(run: Run) -> None:
             "--time",
             f"2026-01-0{number + 1}",
         )
-    assert [each["content"][-1] for each in told(run("grep", "light* and not 3", "--json"))] == ["4", "2", "1", "0"]
-    assert len(told(run("grep", "lighthouse", "--limit", "2", "-w", "user=bob", "--json"))) == 2
-    found = told(run("find", "--where", "user=ana and time<2026-01-03", "--json"))["records"]
+    assert [each["content"][-1] for each in parsed(run("grep", "light* and not 3", "--json"))] == ["4", "2", "1", "0"]
+    assert len(parsed(run("grep", "lighthouse", "--limit", "2", "-w", "user=bob", "--json"))) == 2
+    found = parsed(run("find", "--where", "user=ana and time<2026-01-03", "--json"))["records"]
     assert [each["content"][-1] for each in found] == ["1"]
     assert "3 of 5" in run("find", "--limit", "3").stderr
-    first = told(run("find", "--limit", "3", "--json"))
+    first = parsed(run("find", "--limit", "3", "--json"))
     assert f"--after {first['cursor']}" in run("find", "--limit", "3").stderr
-    rest = told(run("find", "--limit", "3", "--after", first["cursor"], "--json"))
+    rest = parsed(run("find", "--limit", "3", "--after", first["cursor"], "--json"))
     assert rest["cursor"] is None
-    assert [*first["records"], *rest["records"]] == told(run("find", "--json"))["records"]
+    assert [*first["records"], *rest["records"]] == parsed(run("find", "--json"))["records"]
     assert "the next ones" not in run("find", "--limit", "5").stderr
     assert "must be the cursor" in run("find", "--order", "id", "--after", first["cursor"], code=1).stderr
 
@@ -264,8 +264,8 @@ def test_former_names_of_commands_and_options_are_accepted_and_not_shown(run: Ru
     assert run("show", "n1", "--json").stdout == run("get", "n1", "--json").stdout
     first = run("find", "--limit", "2", "--json")
     assert run("list", "-k", "2", "--json").stdout == first.stdout
-    rest = run("find", "--after", told(first)["cursor"], "--json")
-    assert run("list", "--cursor", told(first)["cursor"], "--json").stdout == rest.stdout
+    rest = run("find", "--after", parsed(first)["cursor"], "--json")
+    assert run("list", "--cursor", parsed(first)["cursor"], "--json").stdout == rest.stdout
     commands = run("--help").stdout
     assert re.search(r"^ +find +", commands, re.MULTILINE)
     assert not re.search(r"^ +(list|show) +", commands, re.MULTILINE)
@@ -287,11 +287,11 @@ def test_forgetting_by_filter_asks_first(run: Run) -> None:
     run("remember", "one", "--tag", "x")
     run("remember", "two")
     assert "confirm with --yes" in run("forget", "--where", "tag=x", code=2).stderr
-    assert told(run("forget", "--where", "tag=x", "--yes", "--json")) == {"forgotten": 1}
+    assert parsed(run("forget", "--where", "tag=x", "--yes", "--json")) == {"forgotten": 1}
     assert "pass ids, or select what to forget" in run("forget", code=2).stderr
     assert "not both" in run("forget", "x", "--where", "tag=x", code=2).stderr
     assert "is empty" in run("forget", "--where", "", "--yes", code=1).stderr  # an unset variable
-    assert len(told(run("find", "--json"))["records"]) == 1
+    assert len(parsed(run("find", "--json"))["records"]) == 1
 
 
 def test_export_and_import_come_to_the_same_root(run: Run, tmp_path: Path) -> None:
@@ -304,8 +304,8 @@ def test_export_and_import_come_to_the_same_root(run: Run, tmp_path: Path) -> No
     run("export", path, "--all")
     other = str(tmp_path / "b.db")
     run("import", "jsonl", path, "--db", other)
-    assert [each["root"] for each in told(run("namespaces", "--db", other, "--json"))] == roots
-    again = told(run("import", "jsonl", path, "--db", other, "--json"))
+    assert [each["root"] for each in parsed(run("namespaces", "--db", other, "--json"))] == roots
+    again = parsed(run("import", "jsonl", path, "--db", other, "--json"))
     assert (again[0]["created"], again[0]["unchanged"]) == (0, 3)
     assert run("export").stdout.count("\n") == 3  # a header and two records
 
@@ -318,7 +318,7 @@ def test_import_reports_what_is_damaged_and_imports_the_rest(run: Run, tmp_path:
     assert "2 remembered" in result.stdout
     assert "line 2" in result.stderr
     assert "UTC" in result.stdout
-    assert len(told(run("find", "--json"))["records"]) == 2
+    assert len(parsed(run("find", "--json"))["records"]) == 2
 
 
 def test_a_document_that_is_imported_again_replaces_what_it_was(run: Run, tmp_path: Path) -> None:
@@ -369,9 +369,9 @@ def test_watching_names_the_extra_that_is_missing_and_makes_no_store(
 
 def test_stats_and_doctor_tell_what_is_there(run: Run) -> None:
     run("remember", "x", "--kind", "task")
-    assert told(run("stats", "--json"))["kinds"] == {"task": 1}
+    assert parsed(run("stats", "--json"))["kinds"] == {"task": 1}
     assert "kind task" in run("stats").stdout
-    findings = {each["what"]: each for each in told(run("doctor", "--check", "--json"))}
+    findings = {each["what"]: each for each in parsed(run("doctor", "--check", "--json"))}
     assert all(each["well"] for each in findings.values())
     assert {"signal words", "signal context", "signal trigram", "signal dense", "write and read-back", "check"} <= set(
         findings
@@ -393,7 +393,7 @@ def test_the_doctor_finds_a_store_that_is_not_well(run: Run, tmp_path: Path) -> 
 
 
 def test_the_demo_finds_the_evidence_of_every_question(run: Run) -> None:
-    shown = told(run("demo", "--json"))
+    shown = parsed(run("demo", "--json"))
     assert shown["turns"] >= 150
     assert shown["sessions"] >= 12
     assert len(shown["answers"]) == 8
@@ -408,7 +408,7 @@ def test_the_demo_finds_the_evidence_of_every_question(run: Run) -> None:
 def test_a_demo_that_is_kept_can_be_asked_more(run: Run, tmp_path: Path) -> None:
     db = str(tmp_path / "demo.db")
     run("--db", db, "demo")
-    assert told(run("--db", db, "-n", "demo", "recall", "who repaired the chimney?", "--json"))["hits"]
+    assert parsed(run("--db", db, "-n", "demo", "recall", "who repaired the chimney?", "--json"))["hits"]
 
 
 READING = [
@@ -457,14 +457,14 @@ REFUSED = {
 @pytest.mark.parametrize("named", REFUSED)
 def test_bad_input_is_one_line_and_exit_code_1(run: Run, named: str) -> None:
     run("remember", "held", "--id", "held")
-    before = told(run("stats", "--json"))["root"]
+    before = parsed(run("stats", "--json"))["root"]
     result = run(*REFUSED[named], code=1)
     assert result.stderr.startswith("error: ")
     assert named in result.stderr
     assert result.stderr.count("\n") == 1
     as_json = json.loads(run(*REFUSED[named], "--json", code=1).stderr)
     assert named in as_json["message"]
-    assert told(run("stats", "--json"))["root"] == before
+    assert parsed(run("stats", "--json"))["root"] == before
 
 
 @pytest.mark.parametrize(
@@ -494,7 +494,7 @@ def test_an_export_onto_the_store_itself_is_refused_and_one_that_fails_leaves_th
     run("remember", "x")
     for path in (tmp_path / "a.db", tmp_path / "a.db-wal"):
         assert "is the store itself" in run("export", str(path), code=1).stderr
-    assert len(told(run("find", "--json"))["records"]) == 1
+    assert len(parsed(run("find", "--json"))["records"]) == 1
     out = tmp_path / "out.jsonl"
     run("export", str(out))
     before = out.read_bytes()
@@ -524,7 +524,7 @@ def test_a_broken_file_among_others_does_not_keep_them_out(run: Run, tmp_path: P
     paths = [tmp_path / name for name in ("a.json", "broken.json", "b.json")]
     for path in paths:
         path.write_text("{" if path.stem == "broken" else json.dumps([{"role": "user", "content": path.stem}]))
-    reports = told(run("import", "openai", *map(str, paths), "--json", code=1))
+    reports = parsed(run("import", "openai", *map(str, paths), "--json", code=1))
     assert [(Path(each["path"]).stem, each.get("created")) for each in reports] == [
         ("a", 1),
         ("b", 1),
@@ -567,13 +567,13 @@ def test_the_log_lists_what_was_forgotten_newest_first(run: Run) -> None:
     run("remember", "one", "--id", "a")
     run("remember", "two", "--id", "b", "--user", "ana")
     run("forget", "a")
-    assert [[each["cause"] for each in commit["changes"]] for commit in told(run("log", "a", "--json"))] == [
+    assert [[each["cause"] for each in commit["changes"]] for commit in parsed(run("log", "a", "--json"))] == [
         ["forgotten"],
         ["written"],
     ]
-    assert [commit["seq"] for commit in told(run("log", "-k", "2", "--json"))] == [3, 2]
-    assert [commit["seq"] for commit in told(run("log", "--user", "bo", "--json"))] == [3, 1]
-    assert told(run("log", "a", "--where", "user=ana", "--json")) == []
+    assert [commit["seq"] for commit in parsed(run("log", "-k", "2", "--json"))] == [3, 2]
+    assert [commit["seq"] for commit in parsed(run("log", "--user", "bo", "--json"))] == [3, 1]
+    assert parsed(run("log", "a", "--where", "user=ana", "--json")) == []
     assert "forgotten" in run("log").stdout
     assert "'c'" in run("log", "c", code=1).stderr
     assert "limit" in run("log", "-k", "0", code=1).stderr
@@ -590,13 +590,13 @@ def test_a_path_that_cannot_be_written_is_one_error(run: Run, tmp_path: Path) ->
 def test_expect_is_not_ignored_beside_where(run: Run) -> None:
     run("remember", "x", "--tag", "t")
     assert "--expect" in run("forget", "--where", "tag=t", "--expect", "absent", "--yes", code=2).stderr
-    assert len(told(run("find", "--json"))["records"]) == 1
+    assert len(parsed(run("find", "--json"))["records"]) == 1
 
 
 def test_control_characters_do_not_reach_the_terminal(run: Run) -> None:
     run("remember", "red \x1b[31m alert \x07 text")
     assert "\x1b" not in run("recall", "alert").stdout
-    assert told(run("recall", "alert", "--json"))["hits"][0]["record"]["content"] == "red \x1b[31m alert \x07 text"
+    assert parsed(run("recall", "alert", "--json"))["hits"][0]["record"]["content"] == "red \x1b[31m alert \x07 text"
 
 
 def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
@@ -629,7 +629,7 @@ def test_context_prints_a_prompt_within_its_budget_and_says_what_it_left_out(run
     assert "Bob" not in done.stdout + done.stderr
     assert "hit: whole" in done.stderr
     assert "hit: no room" in done.stderr
-    found = told(run("context", "which seats?", "--user", "ana", "--max-tokens", "40", "--json"))
+    found = parsed(run("context", "which seats?", "--user", "ana", "--max-tokens", "40", "--json"))
     assert found["tokens"] <= found["max_tokens"] == 40
     assert found["text"] == done.stdout
     assert json.loads(run("context", "which seats?", "--style", "messages").stdout)[0]["role"] == "user"
@@ -640,14 +640,14 @@ def test_context_prints_a_prompt_within_its_budget_and_says_what_it_left_out(run
 def test_context_shows_control_characters_as_symbols(run: Run) -> None:
     run("remember", "red \x1b[31m alert")
     assert "\x1b" not in run("context", "alert").stdout
-    assert "\x1b[31m" in told(run("context", "alert", "--json"))["text"]
+    assert "\x1b[31m" in parsed(run("context", "alert", "--json"))["text"]
 
 
 def test_bench_times_recall_on_the_users_own_file_and_writes_nothing(run: Run) -> None:
     for number in range(30):
         run("remember", f"the lighthouse keeper number {number} prefers window seats in the harbour")
-    before = told(run("namespaces", "--json"))
-    found = told(run("bench", "--questions", "20", "-k", "3", "--json"))
+    before = parsed(run("namespaces", "--json"))
+    found = parsed(run("bench", "--questions", "20", "-k", "3", "--json"))
     assert (found["records"], found["questions"], found["k"]) == (30, 20, 3)
     assert 0 < found["p50_ms"] <= found["p95_ms"] <= found["p99_ms"]
     assert found["first_recall_ms"] > 0
@@ -655,7 +655,7 @@ def test_bench_times_recall_on_the_users_own_file_and_writes_nothing(run: Run) -
     shown = run("bench", "--questions", "20").stdout
     assert "p95" in shown
     assert "█" in shown
-    assert told(run("namespaces", "--json")) == before
+    assert parsed(run("namespaces", "--json")) == before
 
 
 def test_the_questions_of_bench_are_words_of_a_record_and_follow_the_seed(tmp_path: Path) -> None:
@@ -696,10 +696,10 @@ def test_every_command_is_where_the_app_looks_for_it() -> None:
 def test_a_quota_is_set_shown_and_taken_away(run: Run) -> None:
     assert "not both" in run("quota", "--records", "2", "--none", code=2).output
     run("quota", "--records", "1", "--when-full", "least-recent")
-    assert told(run("quota", "--json"))["records"] == 1
+    assert parsed(run("quota", "--json"))["records"] == 1
     run("remember", "one", "--id", "1", "--ttl", "3600")
     run("remember", "two", "--id", "2")
-    assert [each["id"] for each in told(run("find", "--json"))["records"]] == ["2"]
+    assert [each["id"] for each in parsed(run("find", "--json"))["records"]] == ["2"]
     assert "1 of 1 records; when full: least recent" in run("quota").stdout
     run("quota", "--when-full", "refuse", code=2)
     run("quota", "--records", "1")
@@ -708,7 +708,7 @@ def test_a_quota_is_set_shown_and_taken_away(run: Run) -> None:
     run("quota", "--low-water", "0.5", code=2)
     marked = run("quota", "--records", "10", "--when-full", "least-recent", "--low-water", "0.9").stdout
     assert marked.strip().endswith("of 10 records; when full: least recent, down to 0.9 of the limit")
-    assert told(run("quota", "--json"))["low_water"] == 0.9
+    assert parsed(run("quota", "--json"))["low_water"] == 0.9
     assert "no quota" in run("quota", "--none").stdout
     run("remember", "three")
 
@@ -719,9 +719,9 @@ def test_import_fills_fields_and_reads_standard_input(run: Run) -> None:
     shown = run("import", "openai", "-", *given, input=chat).stdout
     assert shown.startswith("-: 1 remembered")
     assert "time zone" not in shown
-    (record,) = told(run("find", "--json"))["records"]
+    (record,) = parsed(run("find", "--json"))["records"]
     assert [record[name] for name in ("user", "conversation", "tags")] == ["ana", "monday", ["a", "b"]]
-    assert told(run("import", "openai", "-", *given, "--json", input=chat))[0]["unchanged"] == 1
+    assert parsed(run("import", "openai", "-", *given, "--json", input=chat))[0]["unchanged"] == 1
     assert "standard input" in run("import", "openai", "-", input="no messages", code=1).stderr
 
 
@@ -742,18 +742,18 @@ def test_variables_name_the_namespace_and_the_user(run: Run, monkeypatch: pytest
     run("remember", "tea is green", "--id", "a")
     run("remember", "tea is black", "--id", "b", "--user", "bo")
     run("-n", "other", "remember", "tea is white")
-    assert [each["namespace"] for each in told(run("namespaces", "--json"))] == ["mine", "other"]
-    assert [each["id"] for each in told(run("find", "--json"))["records"]] == ["a"]
-    assert [each["id"] for each in told(run("find", "--json", "--user", ""))["records"]] == ["b", "a"]
+    assert [each["namespace"] for each in parsed(run("namespaces", "--json"))] == ["mine", "other"]
+    assert [each["id"] for each in parsed(run("find", "--json"))["records"]] == ["a"]
+    assert [each["id"] for each in parsed(run("find", "--json", "--user", ""))["records"]] == ["b", "a"]
     run("update", "b", "--importance", "1")
-    assert told(run("get", "b", "--json"))["user"] == "bo"
+    assert parsed(run("get", "b", "--json"))["user"] == "bo"
     export = tmp_path / "x.jsonl"
     run("export", str(export))
     assert "same root" in run("-n", "copy", "import", "jsonl", str(export)).stdout
     note = tmp_path / "note.txt"
     note.write_text("a note")
     run("import", "text", str(note))
-    assert told(run("get", "note.txt#a-note", "--json"))["user"] == "ana"
+    assert parsed(run("get", "note.txt#a-note", "--json"))["user"] == "ana"
 
 
 def test_options_of_fields_filter_like_where(run: Run) -> None:
@@ -769,7 +769,7 @@ def test_options_of_fields_filter_like_where(run: Run) -> None:
             (("--user", "bo", "--where", "tag=bo or tag=ana"), 1),
         )
         for conditions, count in cases:
-            found = told(run(*command, *conditions, "--json"))
+            found = parsed(run(*command, *conditions, "--json"))
             assert len(found if command[0] == "grep" else found.get("hits", found.get("records"))) == count
 
 
@@ -812,21 +812,21 @@ def test_tables_have_short_ids_and_fit_80_columns(run: Run, monkeypatch: pytest.
     assert "an-id-that-a-person-\nchose" in "\n".join(line[:20].strip() for line in run("find").stdout.splitlines())
     run("remember", "another", "--id", OTHER)
     assert "07da8130-e45f-5 " in run("find").stdout
-    assert told(run("find", "--json"))["records"][0]["id"] == OTHER
+    assert parsed(run("find", "--json"))["records"][0]["id"] == OTHER
 
 
 def test_the_beginning_of_an_id_is_enough_if_it_is_unique(run: Run) -> None:
     run("remember", "one", "--id", ONE)
-    assert told(run("get", "07da", "--json"))["id"] == ONE
+    assert parsed(run("get", "07da", "--json"))["id"] == ONE
     run("remember", "other", "--id", OTHER)
     for command in (("show",), ("forget",), ("update", "--importance", "1"), ("log",)):
         error = run(*command, "07da8130", code=1).stderr
         assert "several ids begin with '07da8130'" in error
         assert f"{ONE}, {OTHER}" in error
     run("update", "07da8130-e45f-5", "--importance", "1")
-    assert told(run("get", ONE, "--json"))["importance"] == 1.0
+    assert parsed(run("get", ONE, "--json"))["importance"] == 1.0
     assert ONE in run("forget", "07da8130-e45f-5").stdout
-    assert told(run("get", "07da8130", "--json"))["id"] == OTHER
+    assert parsed(run("get", "07da8130", "--json"))["id"] == OTHER
     assert "forgotten" in run("log", "07da8130-e45f-5").stdout
     assert "no record '07d'" in run("get", "07d", code=1).stderr
 
@@ -834,10 +834,10 @@ def test_the_beginning_of_an_id_is_enough_if_it_is_unique(run: Run) -> None:
 def test_a_forgotten_id_and_a_whole_id_are_never_the_beginning_of_another(run: Run) -> None:
     run("remember", "one", "--id", "note")
     run("remember", "two", "--id", "note-2")
-    assert told(run("get", "note", "--json"))["content"] == "one"
+    assert parsed(run("get", "note", "--json"))["content"] == "one"
     run("forget", "note")
     assert "already forgotten" in run("forget", "note").stdout
-    assert told(run("get", "note-2", "--json"))["content"] == "two"
+    assert parsed(run("get", "note-2", "--json"))["content"] == "two"
 
 
 def test_confidence_says_how_well_a_hit_fits_in_a_memory_of_any_size(run: Run) -> None:
@@ -856,7 +856,7 @@ def test_confidence_says_how_well_a_hit_fits_in_a_memory_of_any_size(run: Run) -
 
 
 def completed(words: str, tmp_path: Path) -> list[str]:
-    """What the shell offers after these words."""
+    """Return what the shell offers after these words."""
     variables = {"_RECOLLECT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     command = [sys.executable, "-c", "from recollect.cli.app import app; app(prog_name='recollect')"]
     done = subprocess.run(command, env={**os.environ, **variables}, cwd=tmp_path, capture_output=True, text=True)
@@ -927,7 +927,7 @@ def test_every_command_opens_a_store_with_a_key_file_and_shows_no_key(
         result = run(*command)
         out += [result.stdout, result.stderr]
     assert root in "".join(out)
-    assert told(run("--db", new, "find", "--json"))["records"][0]["content"] == "Ana likes tea"
+    assert parsed(run("--db", new, "find", "--json"))["records"][0]["content"] == "Ana likes tea"
     assert completed("recollect -n def", tmp_path) == ["plain,default"]
     Path(new).write_bytes(b"")
     out += [run("--db", new, "doctor", code=1).output, run("--key-file", str(tmp_path), "list", code=1).output]
@@ -968,7 +968,7 @@ def test_before_the_first_write_nothing_is_remembered_yet(
 
 
 def test_the_doctor_examines_the_installation_without_a_store(run: Run, tmp_path: Path) -> None:
-    found = {each["what"]: each for each in told(run("doctor", "--json"))}
+    found = {each["what"]: each for each in parsed(run("doctor", "--json"))}
     assert "nothing remembered yet" in found["store"]["finding"]
     assert "FTS5): finds a word" in found["full text"]["finding"]
     assert found["kernels"]["finding"].startswith(("numpy", "native"))
@@ -976,7 +976,7 @@ def test_the_doctor_examines_the_installation_without_a_store(run: Run, tmp_path
     assert all(each["well"] for each in found.values())
     assert not (tmp_path / "a.db").exists()
     missing = run("--db", str(tmp_path / "none" / "x.db"), "doctor", "--json", code=1)
-    assert "check the path" in told(missing)[-1]["finding"]
+    assert "check the path" in parsed(missing)[-1]["finding"]
 
 
 def test_the_doctor_says_what_to_do_with_a_store_that_was_cut(run: Run, tmp_path: Path) -> None:
@@ -989,7 +989,7 @@ def test_the_doctor_says_what_to_do_with_a_store_that_was_cut(run: Run, tmp_path
         assert "recollect rescue OLD NEW" in " ".join(shown.split()), size
 
 
-def test_a_time_zone_that_is_none_is_refused(run: Run) -> None:
+def test_an_invalid_time_zone_is_refused(run: Run) -> None:
     assert "is not a time zone" in run("recall", "x", "--tz", "Europe/Nowhere", code=2).stderr
 
 
@@ -997,10 +997,10 @@ def test_reads_take_what_is_shared_and_writes_only_what_is_the_users(run: Run) -
     for number, user in enumerate(("ana", "ana", "bo", "bo", "", "")):
         run("remember", f"tea is in box {number}", "--kind", "user_fact", *(("--user", user) if user else ()))
     assert run("find", "--user", "ana").stdout.count("tea is") == 4
-    assert told(run("entities", "--user", "ana", "--json")) == []
+    assert parsed(run("entities", "--user", "ana", "--json")) == []
     assert "confirm with --yes" in run("forget", "--user", "ana", code=2).stderr
-    assert told(run("forget", "--user", "ana", "--yes", "--json")) == {"forgotten": 2}
-    assert told(run("forget", "--user", "bo", "--where", "content~'box 2'", "--yes", "--json")) == {"forgotten": 1}
+    assert parsed(run("forget", "--user", "ana", "--yes", "--json")) == {"forgotten": 2}
+    assert parsed(run("forget", "--user", "bo", "--where", "content~'box 2'", "--yes", "--json")) == {"forgotten": 1}
     assert run("find").stdout.count("tea is") == 3
     assert "not both" in run("forget", "abcd", "--user", "ana", code=2).stderr
 
@@ -1041,6 +1041,6 @@ def test_a_context_takes_parts_and_a_least_confidence(run: Run) -> None:
     assert "Identifiable" in run("context", asked, "--include", "records", "--include", "glossary").stdout
     assert run("context", "Is the king of Peru in the boiler?", "--min-confidence", "0.99").stdout == ""
     assert "boiler" in run("context", "When is the boiler serviced?", "--min-confidence", "auto").stdout
-    assert told(run("recall", "Is the king of Peru a boiler?", "--min-confidence", "0.99", "--json"))["hits"] == []
+    assert parsed(run("recall", "Is the king of Peru a boiler?", "--min-confidence", "0.99", "--json"))["hits"] == []
     assert "min_confidence" in run("recall", "x", "--min-confidence", "2", code=1).stderr
     run("recall", "x", "--min-confidence", "much", code=2)

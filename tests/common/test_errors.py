@@ -41,10 +41,10 @@ def made(kind: type[RecollectError]) -> RecollectError:
 @pytest.mark.parametrize("kind", list(kinds()), ids=lambda kind: kind.__name__)
 def test_no_message_of_an_error_has_a_character_that_a_terminal_obeys(kind: type[RecollectError]) -> None:
     error = made(kind)
-    told = str(error)
-    assert told.isprintable()
-    told.encode("utf-8")
-    assert str(pickle.loads(pickle.dumps(error))) == told
+    written = str(error)
+    assert written.isprintable()
+    written.encode("utf-8")
+    assert str(pickle.loads(pickle.dumps(error))) == written
 
 
 def test_every_error_has_a_message_of_its_own() -> None:

@@ -104,7 +104,7 @@ def found(store: MemoryStore, where: Filter) -> set[str]:
 
 
 def sendable(where: Filter) -> bool:
-    """Whether a filter has a JSON form, so that it can be sent to another process."""
+    """Return whether a filter has a JSON form, so that it can be sent to another process."""
     try:
         where.to_json()
     except UnsupportedError:

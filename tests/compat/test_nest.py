@@ -171,7 +171,7 @@ class TestProtocol:
         assert SemanticMemory(3).stats()["capacity"] == 3
         assert SemanticMemory("agent-7").stats()["capacity"] == -1
 
-    def test_a_swap_on_an_absent_key_succeeds_on_the_blackboard_alone(self) -> None:
+    def test_a_swap_on_an_absent_key_succeeds_only_on_the_blackboard(self) -> None:
         assert run(Blackboard().cas("k", None, b"v"))
         assert not run(SemanticMemory().cas("k", None, b"v"))
         assert not run(SemanticMemory().cas("k", b"", b"v"))

@@ -26,7 +26,7 @@ runpy.run_path(sys.argv.pop(1), run_name="__main__")
 
 
 def outputs(example: Path) -> list[str]:
-    """What the docstring says that each run prints."""
+    """Return the output that the docstring states for each run."""
     documentation = ast.get_docstring(ast.parse(example.read_text(encoding="utf-8")))
     assert documentation
     return [dedent(found[1]).rstrip("\n") + "\n" for found in _OUTPUT.finditer(documentation)]

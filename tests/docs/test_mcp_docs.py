@@ -60,8 +60,8 @@ def texts() -> list[str]:
 
 def command_lines() -> list[Config]:
     """The servers that the command line of a client is told, as in "claude mcp add NAME -- COMMAND ARGUMENT"."""
-    told = [shlex.split(line.partition(" -- ")[2]) for line in texts() if " mcp add " in line]
-    return [{"command": command, "args": arguments} for command, *arguments in told]
+    printed = [shlex.split(line.partition(" -- ")[2]) for line in texts() if " mcp add " in line]
+    return [{"command": command, "args": arguments} for command, *arguments in printed]
 
 
 ALL = [*configured(), *command_lines()]
@@ -141,7 +141,7 @@ def http_server(home: Path) -> Iterator[tuple[str, str]]:
 
 
 def header(config: Config) -> str:
-    """What a client sends as Authorization, with its variable or input in braces."""
+    """Return the value that a client sends as Authorization, with its variable or input in braces."""
     if "bearer_token_env_var" in config:
         return f"Bearer ${{{config['bearer_token_env_var']}}}"
     return str(config["headers"]["Authorization"])

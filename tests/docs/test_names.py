@@ -48,7 +48,7 @@ def mentioned(text: str) -> list[str]:
 
 
 def has(owner: Any, names: list[str]) -> bool:
-    """Whether a module or a class has a name, and what that is the next name, and so on."""
+    """Return whether a module or a class has a name, and what that is the next name, and so on."""
     for name in names:
         hints = get_type_hints(owner) if isinstance(owner, type) else {}
         if name in hints:
@@ -70,7 +70,7 @@ FILES = (".py", ".db", ".json", ".jsonl", ".md", ".txt", ".toml")
 
 
 def missing(text: str) -> list[str]:
-    """What a page mentions and is nowhere."""
+    """Return what a page mentions and is nowhere."""
     modules = {path.stem for path in PACKAGE.iterdir() if not path.name.startswith("_")}
     out = []
     for piece in mentioned(text):

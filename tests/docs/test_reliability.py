@@ -35,9 +35,9 @@ def test_every_promise_has_a_test_and_every_id_of_a_test_is_a_promise() -> None:
 
 
 def test_every_part_is_reported_and_can_be_loaded() -> None:
-    told = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    printed = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
     for name in torture.PARTS:
-        assert f"| `{name}` |" in told
+        assert f"| `{name}` |" in printed
         assert callable(torture.trials_of(name))
 
 

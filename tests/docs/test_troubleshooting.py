@@ -26,7 +26,7 @@ def messages() -> list[str]:
 
 
 def quoted_messages(rows: list[str]) -> list[str]:
-    """What rows quote that begin with the code of an error, a warning or a quotation."""
+    """Return the quotations of rows that begin with the code of an error, a warning or a quotation."""
     begins = re.compile(r"\| (?:`\w+`:|a `RecollectWarning`:|\")")
     return [text for row in rows if begins.match(row) for text in re.findall(r'"([^"]+)"', row)]
 

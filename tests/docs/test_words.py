@@ -1,4 +1,4 @@
-"""What people read in a hurry has the words of the field (CONTRIBUTING.md), and none of a private dialect."""
+"""Texts that people read in a hurry have the words of the field (CONTRIBUTING.md), and none of a private dialect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A verifier written from docs/proofs.md alone: `verified(proof, trusted)`. It imports nothing of the package."""
+"""A verifier written only from docs/proofs.md: `verified(proof, trusted)`. It imports nothing of the package."""
 
 import hashlib
 import re
@@ -136,7 +136,7 @@ def consistency(proof: object) -> list[bytes]:
 
 
 def verified(proof: object, trusted: str | tuple[str, str]) -> bool:
-    """Whether the proof (a parsed JSON value) proves its statement with respect to the trusted hash or hashes."""
+    """Return whether the proof (a parsed JSON value) proves its statement relative to the trusted hash or hashes."""
     pair = type(trusted) is tuple and len(trusted) == 2
     given = [octets(each) for each in (trusted if pair else [trusted])]
     try:

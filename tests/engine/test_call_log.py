@@ -1,4 +1,4 @@
-"""What is reported of calls: to `on_call`, and in the debug log."""
+"""Reports of calls: to `on_call`, and in the debug log."""
 
 from __future__ import annotations
 
@@ -98,6 +98,6 @@ def test_the_debug_log_has_a_line_for_each_call_and_no_content(caplog: pytest.Lo
     assert not any("4711" in line or "ana" in line for line in lines)
 
 
-def test_a_callback_that_is_none_is_refused() -> None:
+def test_a_callback_that_cannot_be_called_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="on_call must be a function of a call"):
         recollect.open(":memory:", on_call="print")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Which of several records that say the same kind of thing comes first, and that questions push no answer out."""
+"""The order of several records that say the same kind of thing, and that questions push no answer out."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ class TestNeighbours:
 
 
 class TestTimesOfTheDay:
-    """What was said at the time that a question names comes before what else was said on that day."""
+    """Turns of the time that a question names come before others of that day."""
 
     SAID = (
         ("2026-11-16T08:30", "We looked at the boiler and the invoice."),

@@ -1,4 +1,4 @@
-"""What a warm recall and a remember cost, in exact counts: nothing adds a step to them unnoticed."""
+"""The cost of a warm recall and of a remember, in exact counts: nothing adds a step to them unnoticed."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from recollect.testing import TickingClock, memory_on
 SCRIPT = Path(__file__).parent / "print_results.py"
 
 
-def told_by(python: str, seed: str) -> str:
+def printed_by(python: str, seed: str) -> str:
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     done = subprocess.run([python, str(SCRIPT)], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.count("\n") > 20
@@ -30,14 +30,14 @@ def told_by(python: str, seed: str) -> str:
 
 
 def test_roots_ids_scores_and_reasons_are_the_same_under_any_hash_seed() -> None:
-    told = {told_by(sys.executable, seed) for seed in ("0", "1", "4242")}
-    assert len(told) == 1
+    printed = {printed_by(sys.executable, seed) for seed in ("0", "1", "4242")}
+    assert len(printed) == 1
 
 
 def test_roots_ids_scores_and_reasons_are_the_same_on_every_python() -> None:
     """golden/results.txt was written by CPython 3.11; `make test-all` compares 3.12 and 3.13 with it."""
     golden = GOLDEN / "results.txt"
-    assert told_by(sys.executable, "7") == golden.read_text(encoding="utf-8")
+    assert printed_by(sys.executable, "7") == golden.read_text(encoding="utf-8")
 
 
 def test_the_root_is_a_function_of_what_is_stored_and_not_of_the_order_of_writing(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_the_root_is_a_function_of_what_is_stored_and_not_of_the_order_of_writin
 
 def test_scores_do_not_depend_on_the_order_of_writing_nor_on_the_store(tmp_path: Path) -> None:
     words = "lighthouse harbour boat key tea stove roof".split()
-    told = set()
+    printed = set()
     stores: list[Store] = [MemoryStore(), SqliteStore(tmp_path / "a.db")]
     for seed, store in enumerate(stores):
         rng = random.Random(1)
@@ -82,9 +82,9 @@ def test_scores_do_not_depend_on_the_order_of_writing_nor_on_the_store(tmp_path:
         random.Random(seed).shuffle(items)
         memory.remember_all(items)
         memory.forget("id 7")
-        told.add(tuple((hit.record.id, hit.score) for hit in memory.recall("the harbour's boat and tea", k=40)))
+        printed.add(tuple((hit.record.id, hit.score) for hit in memory.recall("the harbour's boat and tea", k=40)))
         memory.close()
-    assert len(told) == 1
+    assert len(printed) == 1
 
 
 @pytest.mark.skipif(shutil.which("taskset") is None, reason="no taskset on this machine")
@@ -92,7 +92,7 @@ def test_the_number_of_cores_changes_nothing() -> None:
     one = subprocess.run(
         ["taskset", "-c", "0", sys.executable, str(SCRIPT)], capture_output=True, text=True, check=True
     )
-    assert one.stdout == told_by(sys.executable, "3")
+    assert one.stdout == printed_by(sys.executable, "3")
 
 
 def test_shares_add_up_to_the_score_exactly() -> None:

@@ -212,7 +212,7 @@ class TestEdits:
     @pytest.mark.parametrize(
         "more",
         [
-            [user("question 5")],  # new messages alone
+            [user("question 5")],  # only new messages
             [user("question 5"), assistant("answer 5")],
             [*pairs(0, 5), user("question 5")],  # the whole list
             [*pairs(3, 5), user("question 5")],  # its end
@@ -471,7 +471,7 @@ class TestSummaries:
         passed(memory, {"role": "system", "content": text.format(2)}, *pairs(3, 8))
         assert memory.count("kind=summary") == 0
 
-    def test_a_record_of_the_same_kind_of_somebody_is_no_summary_of_turns(self, memory: Memory) -> None:
+    def test_a_record_of_a_kind_of_the_same_name_is_no_summary_of_turns(self, memory: Memory) -> None:
         mine = memory.remember("Summary 0: mine", kind="summary", conversation="c")
         passed(memory, *pairs(0, 6))
         passed(memory, user("Summary 1: they talked."), *pairs(3, 7))

@@ -47,7 +47,7 @@ MEANING = {"feline": "cat", "kitten": "cat", "automobile": "car", "vehicle": "ca
 
 
 class Meaning:
-    """An embedder that knows what words mean, counts what it is asked, and fails when it is told to.
+    """An embedder that knows what words mean, counts what it is asked, and fails on request.
 
     bad       texts that it refuses, whatever they come with
     failures  what it raises, in turn, before it works again
@@ -229,7 +229,7 @@ class TestRecall:
         memory.embed_all()
         memory.remember("kitten", id="b", kind="fact")
         assert {each for each, _ in found(memory, "feline")} == {"a", "b"}
-        memory.remember("kitten", id="c", user="bob")  # else bob could tell that somebody has said it
+        memory.remember("kitten", id="c", user="bob")  # else bob could learn that another user has said it
         assert {each for each, _ in found(memory, "feline")} == {"a", "b"}
 
     def test_what_an_attached_picture_shows_is_embedded_with_the_text(self, open_: Open) -> None:
@@ -391,13 +391,13 @@ class TestWorker:
         embedder = Meaning()
         memory = open_(embedder)
         memory.remember_all([{"content": f"text {number % 20}", "id": str(number)} for number in range(50)])
-        told: list[tuple[int, int]] = []
-        assert memory.embed_all(batch_size=8, progress=lambda done, total: told.append((done, total))) == 20
+        reported: list[tuple[int, int]] = []
+        assert memory.embed_all(batch_size=8, progress=lambda done, total: reported.append((done, total))) == 20
         assert len(embedder.texts) == len(set(embedder.texts)) == 20
         assert embedder.calls == 3
-        assert told[0] == (0, 50)
-        assert told[-1] == (50, 50)
-        assert told == sorted(told)
+        assert reported[0] == (0, 50)
+        assert reported[-1] == (50, 50)
+        assert reported == sorted(reported)
         assert memory.embed_all() == 0
         assert embedder.calls == 3
 
@@ -426,9 +426,9 @@ class TestWorker:
         memory.embed_all()
         memory.remember("one more", id="new")
         memory.forget(memory.find(limit=2)[1].id)
-        told: list[tuple[int, int]] = []
-        assert memory.embed_all(progress=lambda done, total: told.append((done, total))) == 1
-        assert told[-1] == (2, 2)
+        reported: list[tuple[int, int]] = []
+        assert memory.embed_all(progress=lambda done, total: reported.append((done, total))) == 1
+        assert reported[-1] == (2, 2)
         assert memory.recall("x").plan.vectors == memory.seq == memory.vector_stats()["watermark"]
 
     def test_one_bad_text_costs_only_itself_and_is_named(self, open_: Open) -> None:
@@ -805,7 +805,9 @@ class TestMemoryLimit:
 
 
 class TestFile:
-    def test_vectors_lie_beside_the_store_for_the_owner_alone_and_survive(self, on_disk: Open, tmp_path: Path) -> None:
+    def test_vectors_lie_beside_the_store_readable_only_by_its_owner_and_survive(
+        self, on_disk: Open, tmp_path: Path
+    ) -> None:
         memory = on_disk(Meaning())
         memory.remember("kitten")
         root = memory.root
@@ -966,7 +968,7 @@ class TestCommand:
     def test_the_doctor_tells_of_the_embedder(self, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
         run("remember", "x")
         monkeypatch.setenv("RECOLLECT_EMBEDDER", "hashed")
-        told = {each["what"]: each for each in json.loads(run("doctor", "--json").stdout)}
-        assert told["signal dense"]["finding"].startswith("active: hashed/1, 256 dimensions, 0 of 1 records")
+        reported = {each["what"]: each for each in json.loads(run("doctor", "--json").stdout)}
+        assert reported["signal dense"]["finding"].startswith("active: hashed/1, 256 dimensions, 0 of 1 records")
         monkeypatch.setenv("RECOLLECT_EMBEDDER", "openai/m")
         assert "OPENAI_API_KEY" in run("doctor", code=1).stdout

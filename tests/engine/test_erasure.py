@@ -140,7 +140,7 @@ class TestTheBytes:
         memory.erase("b")
         assert stored() == raw.keys() - {shared}  # with that of the former version, which can be read in the past
         memory.close()
-        assert raw[shared] not in (folder / "a.db.index" / "vectors.db").read_bytes()  # closed: nobody has locks
+        assert raw[shared] not in (folder / "a.db.index" / "vectors.db").read_bytes()  # closed: no process has locks
         with recollect.open(folder / "a.db", embedder=Hashed()) as again:
             assert again.embed_all() == 0
 
@@ -212,7 +212,7 @@ class TestTheBytes:
 
     def test_ids_reasons_and_actors_are_in_no_file_once_they_are_redacted(self, folder: Path) -> None:
         with recollect.open(folder / "a.db", embedder="none") as memory:
-            for start in range(0, 3000, 500):  # so many that rows move between pages
+            for start in range(0, 3000, 500):  # enough that rows move between pages
                 ids = [f"zzid-{number * 7919 % 3001:04d}-x" for number in range(start, start + 500)]
                 memory.remember_all([{"content": f"text {each}", "id": each, "user": f"u{each}"} for each in ids])
             with memory.batch(actor="zzactor", reason="zzreason") as batch:
@@ -567,7 +567,7 @@ class TestOtherProcesses:
             memory.erase(SECRET, redact=True)
             second.remember_all([{"content": f"n{number}", "id": f"n{number}"} for number in range(1100)])
             for number in range(1100):
-                second.get(f"n{number}")  # so many that they are written
+                second.get(f"n{number}")  # enough that they are written
             assert core_of(other).uses.of(core_branch(second))
             assert found_in(folder, SECRET) == set()
         assert found_in(folder, SECRET) == set()

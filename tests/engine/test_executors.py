@@ -212,7 +212,7 @@ STRATEGIES[ops.ExecuteBatch] = st.builds(
 
 
 def seen(call: Callable[[], Any]) -> Any:
-    """What a call returns or raises, in a form that can be compared."""
+    """Return the result or the error of a call, in a form that can be compared."""
     try:
         return comparable(call())
     except RecollectError as error:
@@ -254,7 +254,7 @@ class TestEveryCallIsAnOperation:
             assert not kind.result or callable(form_named(kind.result).to_json), kind.name
 
     def test_what_has_a_past_can_be_executed_there_and_nothing_else_can(self) -> None:
-        """What is written once for all readers has a past; nothing else can have one."""
+        """Reads that are written once for all readers have a past; nothing else can have one."""
         for kind in REGISTRY.values():
             assert kind.in_past is isinstance(handler_for(kind), Reads), kind.name
 
@@ -476,7 +476,7 @@ class TestEveryCallIsAnOperation:
 
 
 def is_of(result: object, annotation: str) -> bool:
-    """Whether a result has the type that its operation states, by name."""
+    """Return whether a result has the type that its operation states, by name."""
     if annotation.endswith(" | None"):
         return result is None or is_of(result, annotation.removesuffix(" | None"))
     if annotation.startswith("list["):

@@ -186,7 +186,7 @@ class TestWaking:
         assert opened().count("recollect-listener") in (1, 2)
         memory.close()
 
-    def test_a_commit_that_nobody_listens_to_costs_at_most_one_view_of_the_watcher(
+    def test_a_commit_without_listeners_costs_at_most_one_view_of_the_watcher(
         self, on_file: recollect.Memory, monkeypatch: Any
     ) -> None:
         listening = [on_file.namespace(f"n{number}").listen(Heard()) for number in range(50)]
@@ -935,7 +935,7 @@ memory.close()
 
 
 @pytest.mark.parametrize("path", ["str(folder / 'a.db')", "':memory:'"])
-def test_a_fork_has_no_feed_and_leaves_that_of_its_parent_alone(tmp_path: Path, path: str) -> None:
+def test_a_fork_has_no_feed_and_does_not_touch_that_of_its_parent(tmp_path: Path, path: str) -> None:
     printed = fresh.run(FORK.format(path=path), tmp_path).splitlines()
     # A store in memory can be used in a fork, so a stream can be created there, but not waited for.
     assert printed.count("ForkedError") == (5 if "folder" in path else 4)

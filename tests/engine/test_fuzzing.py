@@ -47,7 +47,7 @@ def test_whatever_comes_in_an_error_of_ours_comes_out_or_a_result(tmp_path: Path
 
 @pytest.fixture(scope="module")
 def of_plain() -> Work:
-    """What plain words cost, once all that is made once for all texts is there."""
+    """Return the cost of plain words, once all that is made once for all texts is there."""
     use("é 我 각 \U0001f600 \U000323b0 \u0301 \u00bd tea " * 20)
     return work(plain(SIZE))
 

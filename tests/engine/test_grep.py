@@ -288,11 +288,11 @@ def test_where_another_process_brings_the_index_further_a_newer_moment_is_asked_
     written: list[str] = []
 
     def overtaken(self: Any, *arguments: Any) -> Any:
-        told = real(self, *arguments)
+        reported = real(self, *arguments)
         if self is core_of(memory).fulltext and len(written) < 3:
             written.append(f"w{len(written)}")
             other.remember("beta", id=written[-1])
-        return told
+        return reported
 
     monkeypatch.setattr(fulltext.FullText, "_catch_up", overtaken)
     with recollect.open(tmp_path / "a.db") as other:

@@ -1,4 +1,4 @@
-"""What an input costs grows with its length, whatever it repeats: measured exactly, at small sizes."""
+"""The cost of an input grows with its length, whatever it repeats: measured exactly, at small sizes."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def texts(count: int, start: int = 0) -> list[str]:
     ]
 
 
-def told(memory: Calls) -> list[Any]:
+def answers(memory: Calls) -> list[Any]:
     """All that recall says, without what tells which kernels walked."""
     return [
         [(hit.record.id, hit.score, hit.confidence, dict(hit.why.shares), hit.why.words) for hit in hits]
@@ -50,11 +50,11 @@ def told(memory: Calls) -> list[Any]:
 
 
 def complete(memory: Memory) -> list[Any]:
-    """The same of an index that is made anew."""
+    """The same of an index that is rebuilt."""
     core_of(memory).keeper.drop(DEFAULT)
     files, core_of(memory).keeper._files = core_of(memory).keeper._files, None
     try:
-        return told(memory)
+        return answers(memory)
     finally:
         core_of(memory).keeper._files = files
         core_of(memory).keeper.drop(DEFAULT)
@@ -101,10 +101,10 @@ def kept(path: Path, clock: Callable[[], datetime]) -> Path:
 
 
 def never_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From here on an index that is made anew is an error."""
+    """From here on an index that is rebuilt is an error."""
 
     def add(self: Builder, document: object) -> None:
-        raise AssertionError("the index was made anew")
+        raise AssertionError("the index was rebuilt")
 
     monkeypatch.setattr(Builder, "add", add)
 
@@ -115,7 +115,7 @@ class TestFiles:
             expected = complete(memory)
         never_made(monkeypatch)
         with recollect.open(kept) as memory:
-            assert told(memory) == expected
+            assert answers(memory) == expected
 
     def test_what_was_written_since_is_caught_up(self, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with recollect.open(kept) as memory:
@@ -125,25 +125,25 @@ class TestFiles:
             expected = complete(memory)
         never_made(monkeypatch)
         with recollect.open(kept) as memory:
-            assert told(memory) == expected
+            assert answers(memory) == expected
 
     def test_without_the_file_it_is_rebuilt(self, kept: Path) -> None:
         with recollect.open(kept) as memory:
-            expected = told(memory)
+            expected = answers(memory)
         shutil.rmtree(f"{kept}.index")
         with recollect.open(kept) as memory:
-            assert told(memory) == expected
+            assert answers(memory) == expected
         assert list(kept.parent.glob("m.db.index/*.seg"))  # and kept again
 
     def test_a_damaged_file_is_rebuilt_and_said_so(self, kept: Path, caplog: pytest.LogCaptureFixture) -> None:
         with recollect.open(kept) as memory:
-            expected = told(memory)
+            expected = answers(memory)
         (file,) = kept.parent.glob("m.db.index/*.seg")
         data = bytearray(file.read_bytes())
         data[len(data) // 2] ^= 1
         file.write_bytes(data)
         with recollect.open(kept) as memory:
-            assert told(memory) == expected
+            assert answers(memory) == expected
         assert "corrupt" in caplog.text
         assert file.read_bytes() != bytes(data)
 
@@ -154,26 +154,26 @@ class TestFiles:
         shutil.copy(kept, copy)
         with recollect.open(kept, clock=clock) as memory:
             memory.remember_all(texts(30, 200))
-            told(memory)
+            answers(memory)
             settled(core_of(memory).keeper)
         with recollect.open(copy, clock=clock) as memory:
             memory.remember_all(texts(40, 300))
-            expected = told(memory)
+            expected = answers(memory)
         # The copy is put back, and the index of what it replaced still lies there.
         shutil.copy(copy, kept)
         with recollect.open(kept) as memory:
-            assert told(memory) == expected
+            assert answers(memory) == expected
         assert "another history" in caplog.text
 
     def test_what_is_opened_for_reading_uses_the_file_and_writes_none(
         self, kept: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with recollect.open(kept) as memory:
-            expected = told(memory)
+            expected = answers(memory)
         before = {each.name: each.stat().st_mtime_ns for each in kept.parent.glob("m.db.index/*")}
         never_made(monkeypatch)
         with recollect.open(kept, read_only=True) as memory:
-            assert told(memory) == expected
+            assert answers(memory) == expected
         assert {each.name: each.stat().st_mtime_ns for each in kept.parent.glob("m.db.index/*")} == before
 
     def test_an_index_with_digests_is_another_than_one_without(self, kept: Path) -> None:
@@ -209,24 +209,24 @@ class TestMerging:
             for at in range(12):
                 memory.remember_all(texts(7, 1000 + 20 * at))
                 memory.forget(memory.find(order="oldest", limit=1)[0].id)
-                now = told(memory)
+                now = answers(memory)
                 settled(keeper)
-                assert told(memory) == now
+                assert answers(memory) == now
             index = index_of(memory)
             assert index.segment is not None
             assert index.segment.count > 60  # more than what it began with
-            assert told(memory) == complete(memory)
+            assert answers(memory) == complete(memory)
 
     def test_where_more_comes_than_is_stored_both_are_rebuilt(self, path: Path, clock: Callable[[], datetime]) -> None:
         with recollect.open(path, clock=clock) as memory:
             memory.remember_all(texts(30))
-            told(memory)
+            answers(memory)
             index = index_of(memory)
             with memory.batch() as batch:
                 batch.remember_all(texts(200, 1000))
                 batch.forget(memory.find(order="oldest", limit=1)[0].id)
-                within = told(batch)
-            assert told(memory) == within
+                within = answers(batch)
+            assert answers(memory) == within
             assert index_of(memory) is not index
             assert within == complete(memory)
 
@@ -241,7 +241,7 @@ class TestMerging:
             segment = index_of(memory).segment
             assert segment is not None
             assert segment.count == 20
-            assert told(memory) == complete(memory)
+            assert answers(memory) == complete(memory)
 
     def test_what_is_written_while_it_merges_is_not_lost(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         begun, go_on = threading.Event(), threading.Event()
@@ -262,10 +262,10 @@ class TestMerging:
             begun.wait()
             memory.remember_all(texts(30, 200))
             memory.forget(memory.find(limit=1)[0].id)
-            before = told(memory)
+            before = answers(memory)
             go_on.set()
             settled(core_of(memory).keeper)
-            assert told(memory) == before == complete(memory)
+            assert answers(memory) == before == complete(memory)
 
     def test_a_merge_that_fails_changes_no_answer(
         self, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -279,9 +279,9 @@ class TestMerging:
             settled(core_of(memory).keeper)
             monkeypatch.setattr(indexing, "merged", failing)
             memory.remember_all(texts(15, 100))
-            before = told(memory)
+            before = answers(memory)
             settled(core_of(memory).keeper)
-            assert told(memory) == before
+            assert answers(memory) == before
         assert "could not be merged" in caplog.text
 
     def test_no_worker_is_left_when_a_memory_is_closed(self, kept: Path) -> None:
@@ -305,7 +305,7 @@ class TestHistories:
             replaced(path, copy)
             assert [hit.record.text for hit in memory.recall("lost anchor") if "lost" in hit.record.text] == []
             assert sum("another" in hit.record.text for hit in memory.recall("another gull")) == 4
-            assert told(memory) == complete(memory)
+            assert answers(memory) == complete(memory)
 
     def test_what_was_written_before_a_copy_was_put_back_is_not_taken_for_what_came_after(self, tmp_path: Path) -> None:
         path, copy = tmp_path / "a.db", tmp_path / "copy.db"
@@ -319,7 +319,7 @@ class TestHistories:
                 memory.remember("a rope")
                 assert [hit.record.text for hit in memory.recall("lost anchor")] == []
                 assert [hit.record.text for hit in memory.recall("gull")] == ["a gull"]
-                assert told(memory) == told(other) == complete(memory)
+                assert answers(memory) == answers(other) == complete(memory)
 
     def test_a_batch_finds_what_is_stored_though_its_index_is_let_go_meanwhile(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
@@ -444,7 +444,7 @@ class TestBudget:
             for space in spaces:
                 space.remember_all(texts(30))
             keeper = core_of(memory).keeper
-            before = [told(space) for space in spaces]
+            before = [answers(space) for space in spaces]
             one = keeper.entry(Branch("c")).nbytes
             keeper.entries._budget_bytes = 2 * one + one // 2
             spaces[0].recall("boat")
@@ -452,9 +452,9 @@ class TestBudget:
             spaces[1].recall("boat")
             assert [branch.namespace for branch in keeper.entries] == ["a", "b"]
             keeper.entries._budget_bytes = 1  # at least the one that is asked is cached
-            assert told(spaces[2]) == before[2]
+            assert answers(spaces[2]) == before[2]
             assert [branch.namespace for branch in keeper.entries] == ["c"]
-            assert told(spaces[0]) == before[0]
+            assert answers(spaces[0]) == before[0]
 
     def test_the_limit_is_an_argument_or_a_variable(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def loaded(**options: Any) -> list[str]:
@@ -490,10 +490,10 @@ class TestBudget:
             for at in range(4):
                 for space in spaces:
                     space.remember_all(texts(12, 100 * at))
-                    told(space)
+                    answers(space)
             settled(keeper)
             for space in spaces:
-                told(space)
+                answers(space)
             assert keeper.entries.nbytes == sum(keeper.entry(branch).nbytes for branch in keeper.entries)
             keeper.drop(Branch("b"))
             assert keeper.entries.nbytes == sum(keeper.entry(branch).nbytes for branch in keeper.entries)
@@ -512,7 +512,7 @@ class TestBudget:
 
 
 class TestRecent:
-    """What a process wrote last goes into its index without being read back."""
+    """The last writes of a process go into its index without being read back."""
 
     def test_nothing_is_read_back_of_what_this_process_wrote(
         self, path: Path, clock: Callable[[], datetime], monkeypatch: pytest.MonkeyPatch
@@ -527,11 +527,11 @@ class TestRecent:
                 memory.remember_all(texts(150))
                 first = memory.remember("a calm boat")
                 second = memory.remember("another calm boat")
-                told(memory)
+                answers(memory)
                 memory.update(first.id, content="a storm over the keel")
                 memory.forget(second.id)
                 memory.remember("a gull in the storm")
-                found = told(memory)
+                found = answers(memory)
             assert found == complete(memory)
 
     def test_what_others_wrote_is(self, path: Path, clock: Callable[[], datetime]) -> None:
@@ -539,8 +539,8 @@ class TestRecent:
             for at in range(30):
                 (memory, other, memory)[at % 3].remember(f"boat {at} in the harbour with tea")
                 if at % 4 == 0:
-                    assert told(memory) == told(other)
-            assert told(memory) == told(other) == complete(memory)
+                    assert answers(memory) == answers(other)
+            assert answers(memory) == answers(other) == complete(memory)
 
     def test_a_write_that_was_undone_is_in_no_index(self, path: Path) -> None:
         with recollect.open(path) as memory:
@@ -560,7 +560,7 @@ class TestRecent:
                 for text in texts(40):
                     batch.remember(text)
             assert core_of(memory).keeper._write_cache.since(DEFAULT, 0, EMPTY, memory_head(memory)) is None
-            assert told(memory) == complete(memory)
+            assert answers(memory) == complete(memory)
 
     @pytest.mark.in_process
     def test_records_of_a_class_of_the_callers_are_indexed_as_they_are_kept(self, path: Path) -> None:

@@ -1,6 +1,6 @@
 """No file confirms a guess of a text that was erased, redacted or refused: no digest of it is left anywhere.
 
-Every file is searched for the digests that somebody would try who guesses a text: plain ones of many kinds, and HMACs
+Every file is searched for the digests that an attacker who guesses would try: plain ones of many kinds, and HMACs
 under the key that is public by default, of the text and of each JSON form of the write that had it.
 """
 
@@ -43,7 +43,7 @@ PREFIXES = (b"", b"recollect.given.1\0", b"recollect.vector.1\0", b"recollect.re
 
 
 def forms(text: str, operations: Sequence[Operation], user: str | None) -> Iterator[bytes]:
-    """Yield what may be hashed: the text, alone and in a record, and the JSON forms of the writes that had it."""
+    """Yield what may be hashed: the text, by itself and in a record, and the JSON forms of the writes that had it."""
     values: list[Any] = [text, {"content": text}, {"role": "user", "content": text}, [user, None, None, text]]
     for operation in operations:
         values += [operation.to_json(), [operation.to_json()]]

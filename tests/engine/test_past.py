@@ -62,15 +62,15 @@ class Clock:
 
 def comparable(hits: Hits) -> Any:
     """Everything of hits but the notes, which also state what is of the present, which kernels answered, and when."""
-    told = hits.to_json()
-    del told["reference"], told["time"]
-    told.pop("notes", None)
-    del told["plan"]["notes"], told["plan"]["kernels"]
-    return told
+    reported = hits.to_json()
+    del reported["reference"], reported["time"]
+    reported.pop("notes", None)
+    del reported["plan"]["notes"], reported["plan"]["kernels"]
+    return reported
 
 
 def seen(memory: recollect.Memory, wheres: list[Filter], *, deep: bool = True) -> dict[str, Any]:
-    """What the reading calls of a memory return."""
+    """Return the results of the reading calls of a memory."""
     out: dict[str, Any] = {"changes": memory.changes(), "count": memory.count()}
     stats: dict[str, Any] = dict(memory.stats())
     stats.pop("store", None)
@@ -459,7 +459,7 @@ class TestScopes:
 
 
 class TestIndexes:
-    """The indexes of the past leave those of the present alone, and start from the nearest."""
+    """The indexes of the past do not change those of the present, and start from the nearest."""
 
     def test_the_index_of_the_present_is_neither_changed_nor_replaced(self, tmp_path: Path) -> None:
         with recollect.open(tmp_path / "a.db", embedder=Hashed()) as memory:

@@ -27,7 +27,7 @@ class Clock:
         return self.time
 
 
-def told(memory: recollect.Memory, questions: list[str]) -> list[Any]:
+def answers(memory: recollect.Memory, questions: list[str]) -> list[Any]:
     """The ids, scores, confidences, explanations and plans of the hits: every other question has a filter."""
     out = []
     for number, question in enumerate(questions):
@@ -67,8 +67,8 @@ def test_every_moment_of_a_conversation_gives_what_it_gave_then(data_folder: Pat
                     batch.update(rng.choice(stored), content=f"{rng.choice(turns)[1]['text']} (changed)")
                 if stored and rng.random() < 0.5:
                     batch.forget(rng.choice(stored))
-            recorded.append((memory.seq, told(memory, questions)))
+            recorded.append((memory.seq, answers(memory, questions)))
         assert any(change.cause == "expired" for commit in memory.changes() for change in commit.changes)
         rng.shuffle(recorded)
         for seq, expected in recorded:
-            assert told(memory.at(seq), questions) == expected, f"commit {seq}"
+            assert answers(memory.at(seq), questions) == expected, f"commit {seq}"

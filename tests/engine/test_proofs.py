@@ -47,7 +47,7 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
 
 
 def both(proof: object, *trusted: str) -> bool:
-    """What both verifiers say, which must be the same."""
+    """Return the answer of both verifiers, which must be the same."""
     found = verify(proof, trusted if len(trusted) > 1 else trusted[0])
     assert independent.verified(proof, trusted if len(trusted) > 1 else trusted[0]) is found  # type: ignore[arg-type]
     return found
@@ -238,7 +238,7 @@ def replaced(value: Any, way: tuple[Any, ...], new: Any) -> Any:
 
 
 def is_exactly(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal; 1, 1.0 and true are not."""
+    """Return whether two JSON values are equal; 1, 1.0 and true are not."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
@@ -301,7 +301,7 @@ FORMS = (
 
 
 def anchors(proof: Proof) -> list[str]:
-    """What a proof is verified against."""
+    """The hashes against which a proof is verified."""
     if "new" in proof:
         return [proof["new"]["head"]]
     return [proof["root"], *([proof["log"]["head"]] if "log" in proof else [])]
@@ -451,7 +451,7 @@ class TestWhatIsNoProof:
 
 
 class TestDishonestRoots:
-    """Whoever makes a root may bind anything to it. What a proof states is nevertheless so."""
+    """The author of a root may bind anything to it. What a proof states is nevertheless so."""
 
     def root_over(self, path: bytes, node: bytes, siblings: list[bytes]) -> str:
         bits = f"{int.from_bytes(path):0256b}"[: len(siblings)]

@@ -1,4 +1,4 @@
-"""What a namespace may hold: quotas, eviction, expiry and caps, on every store."""
+"""Limits of a namespace: quotas, eviction, expiry and caps, on every store."""
 
 from __future__ import annotations
 
@@ -501,7 +501,7 @@ class Model:
         self.records: dict[str, tuple[str | None, float, int, bool]] = {}
 
     def put(self, name: str, group: str | None, importance: float, pinned: bool, step: int) -> bool:
-        """Whether there is room; then the record is there, and what had to go is not."""
+        """Return whether there is room; then the record is there, and what had to go is not."""
         group = group if self.per else None
         own = [each for each, value in self.records.items() if value[0] == group and each != name]
         if len(own) == self.limit and self.records.get(name, (object(),))[0] != group:
@@ -575,7 +575,7 @@ def test_eviction_does_what_a_plain_model_of_it_does(
 
 
 @pytest.mark.promise("quota.each")
-def test_a_quota_for_each_user_is_shared_with_nobody(memory: Memory) -> None:
+def test_a_quota_for_each_user_is_not_shared(memory: Memory) -> None:
     memory.set_quota(records=2, per="user", when_full="least recent")
     ana, bob = memory.scoped(user="ana"), memory.scoped(user="bob")
     bob.remember_all(["one", "two"])

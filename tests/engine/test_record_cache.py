@@ -1,4 +1,4 @@
-"""What stays at hand: bounded by bytes, and what was not asked for the longest goes first."""
+"""The record cache: bounded by bytes; what was not read for the longest time is evicted first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recollect.records.record import Record
 
 
 def taken(value: Any) -> int:
-    """What a value takes in memory, all that it refers to included."""
+    """Return the memory of a value, all that it refers to included."""
     if value is None or isinstance(value, bool):
         return 0  # there is one of each
     nbytes = sys.getsizeof(value)

@@ -32,7 +32,7 @@ def ends(calls: Memory | Batch, ids: list[str]) -> dict[str, datetime]:
 
 
 def chain(memory: Memory, **fields: object) -> None:
-    """Rome, then Oslo, then Bergen; each replaces the one before, by its link alone."""
+    """Rome, then Oslo, then Bergen; each replaces the one before, only by its link."""
     cities = (("Rome", "2026-01-01", ()), ("Oslo", "2026-03-01", ("Rome",)), ("Bergen", "2026-06-01", ("Oslo",)))
     for city, time, supersedes in cities:
         memory.remember(f"Ana has a flat in {city}", id=city, time=time, supersedes=supersedes, user="ana", **fields)  # type: ignore[arg-type]
@@ -42,7 +42,7 @@ def ids(memory: Memory, question: str, **arguments: object) -> list[str]:
     return [hit.record.id for hit in memory.recall(question, **arguments)]  # type: ignore[arg-type]
 
 
-def test_a_link_alone_ends_what_it_names_when_its_own_record_begins(memory: Memory) -> None:
+def test_a_link_ends_what_it_names_when_its_own_record_begins(memory: Memory) -> None:
     chain(memory)
     assert ends(memory, ["Rome", "Oslo", "Bergen", "none"]) == {
         "Rome": day("2026-03-01"),
@@ -162,7 +162,7 @@ def test_changed_and_expired_records_change_what_is_replaced() -> None:
 
 
 def test_a_reader_that_ignores_links_gives_the_old_fact(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: the code before let `supersedes` alone end nothing."""
+    """The control: the code before let `supersedes` by itself end nothing."""
     from recollect.engine.read import queries, recall
 
     memory.remember("We move on 14 March", id="old", time="2026-01-05")

@@ -83,7 +83,7 @@ def test_commits_come_back_equal_also_those_of_a_scope(stored: list[Record], use
 
 
 def parts(failed: Failed) -> tuple[Any, ...]:
-    """What a failure is made of. (Errors are never equal.)"""
+    """Return the parts of a failure. (Errors are never equal.)"""
     return failed.item, failed.index, type(failed.reason), failed.reason.args
 
 

@@ -1,7 +1,7 @@
-"""Scopes: whoever works in one is told nothing of others, and meets nothing of theirs.
+"""Scopes: a caller in one learns nothing of others, and meets nothing of theirs.
 
 The rule is a comparison. Two memories do the same in a scope: in one of them others write beside it, with the same ids,
-conversations, positions and texts; in the other there is nobody else. Every public call must give the same, fail in the
+conversations, positions and texts; in the other there is no one else. Every public call must give the same, fail in the
 same way, and count the same. What may differ, and why, is in `DIFFERS` and in docs/concepts.md.
 """
 
@@ -145,7 +145,7 @@ wheres = st.sampled_from(
 )
 
 
-def told(text: str, given: dict[str, Any]) -> dict[str, Any]:
+def fields_of(text: str, given: dict[str, Any]) -> dict[str, Any]:
     return {"content": text, **{name: value for name, value in given.items() if value is not None}}
 
 
@@ -195,7 +195,7 @@ def _streamed(m: Memory, cursor: Any) -> Any:
 
 
 def _seen(m: Memory, text: str, where: Any, id: str) -> Any:  # noqa: A002
-    """What a memory of the past shows."""
+    """Return the answers of a memory of the past."""
     return m.get(id), m.find(where), m.count(where), m.recall(text, 3, where), m.grep("tea"), m.stats(), m.changes()
 
 
@@ -227,7 +227,7 @@ does(
 )
 does(
     "remember_all",
-    lambda m, items: m.remember_all([told(*item) for item in items]),
+    lambda m, items: m.remember_all([fields_of(*item) for item in items]),
     items=st.lists(st.tuples(texts, fields), max_size=4),
 )
 does(
@@ -462,7 +462,7 @@ steps = st.lists(st.tuples(st.just("ours"), calls) | st.tuples(st.just("others")
 
 
 def act_as_others(world: World, scope: Scope, act: str, arguments: dict[str, Any]) -> None:
-    """What others do: never in the scope."""
+    """The steps of others, never in the scope."""
     memory = world.whole
     try:
         match act:
@@ -479,7 +479,9 @@ def act_as_others(world: World, scope: Scope, act: str, arguments: dict[str, Any
                     memory.forget(theirs[arguments["which"] % len(theirs)].id)
             case "turns":
                 turn = {"kind": "conversation", "conversation": "c" if "user" in dict(scope.fixed) else "d"}
-                memory.scoped(user="bob").remember_all([told(f"turn {n}", turn) for n in range(arguments["count"])])
+                memory.scoped(user="bob").remember_all(
+                    [fields_of(f"turn {n}", turn) for n in range(arguments["count"])]
+                )
             case "elsewhere":
                 memory.namespace("other").remember(arguments["text"])
     except RecollectError:
@@ -501,7 +503,7 @@ def plain(value: Any) -> Any:
 
 
 def answer(world: World, name: str, arguments: dict[str, Any]) -> Any:
-    """What a call in the scope gives, or how it fails."""
+    """Return the result of a call in the scope, or its error."""
     arguments = dict(arguments)
     if "cursor" in arguments:
         arguments["cursor"] = world.cursors[arguments["cursor"] % len(world.cursors)] if world.cursors else 0
@@ -631,7 +633,7 @@ def test_records_that_had_their_ids_before_keep_them_in_the_scope(memory: Memory
 
 
 @pytest.mark.promise("scope.ids")
-def test_nobody_outside_gives_a_scope_two_records_of_one_id(memory: Memory) -> None:
+def test_no_call_outside_gives_a_scope_two_records_of_one_id(memory: Memory) -> None:
     ana = memory.scoped(user="ana")
     ana.remember("hers", id="note")
     assert memory.remember("from outside", id="note", user="ana").id == "note-2"
@@ -706,7 +708,7 @@ def test_an_id_that_looks_qualified_cannot_be_chosen_in_a_scope(memory: Memory) 
     st.text(min_size=1, max_size=20),
     st.integers(1, 12),
 )
-def test_qualified_ids_are_read_back_by_their_own_scope_alone(fixed: dict[str, str], chosen: str, number: int) -> None:
+def test_qualified_ids_are_read_back_only_by_their_own_scope(fixed: dict[str, str], chosen: str, number: int) -> None:
     try:
         record_id = Record(id=chosen, content="x").id
     except RecollectError:
@@ -745,7 +747,7 @@ def test_every_scope_of_a_record_is_listed_once() -> None:
 
 
 @pytest.mark.promise("scope.alone")
-def test_a_position_at_the_end_blocks_nobody(memory: Memory) -> None:
+def test_a_position_at_the_end_blocks_no_one(memory: Memory) -> None:
     turn = {"kind": "conversation", "conversation": "c"}
     memory.scoped(user="bob").remember("the last", position=2**63 - 1, **turn)  # type: ignore[arg-type]
     ana = memory.scoped(user="ana")

@@ -43,8 +43,8 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store.close()
 
 
-class Told:
-    """What threads were given back, by their names: a result, or an error."""
+class Writers:
+    """Threads that write, and what each call returned, by their names: a result, or an error."""
 
     def __init__(self) -> None:
         self.given: dict[str, object] = {}
@@ -73,20 +73,20 @@ class Told:
 
 
 @contextmanager
-def at_once(store: SqliteStore) -> Iterator[Told]:
+def at_once(store: SqliteStore) -> Iterator[Writers]:
     """Calls that all wait when the first of them begins."""
-    told = Told()
+    writers = Writers()
     with store.write(Branch("default")):
-        yield told
-    told.join()
+        yield writers
+    writers.join()
 
 
 def together(store: SqliteStore, memory: Memory, operations: dict[str, Operation]) -> dict[str, object]:
     """Do the operations at once, each in a thread of its own, its name the actor."""
-    with at_once(store) as told:
+    with at_once(store) as writers:
         for name, operation in operations.items():
-            told.tell(store, name, lambda operation=operation, name=name: memory.execute(operation, actor=name))  # type: ignore[misc]
-    return told.given
+            writers.tell(store, name, lambda operation=operation, name=name: memory.execute(operation, actor=name))  # type: ignore[misc]
+    return writers.given
 
 
 @contextmanager
@@ -123,7 +123,7 @@ def test_threads_share_a_commit_and_each_has_its_own_seq_root_and_actor(store: S
     memory = memory_on(store)
     with counted(store) as commits:
         together(store, memory, facts(8))
-    assert len(commits) == 2  # of the one that held them up, which was empty, and of the eight
+    assert len(commits) == 2  # of the one that delayed them, which was empty, and of the eight
     assert [commit.actor for commit in memory.changes()] == [f"thread {number}" for number in range(8)]
     assert [len(commit.changes) for commit in memory.changes()] == [1] * 8
     assert well(memory)
@@ -139,7 +139,7 @@ def test_without_sharing_each_has_a_sync_of_its_own(store: SqliteStore, monkeypa
     assert well(memory)
 
 
-def test_one_thread_alone_commits_each_call(store: SqliteStore) -> None:
+def test_a_single_thread_commits_each_call(store: SqliteStore) -> None:
     memory = memory_on(store)
     with counted(store) as commits:
         for number in range(3):
@@ -147,7 +147,7 @@ def test_one_thread_alone_commits_each_call(store: SqliteStore) -> None:
     assert len(commits) == 3
 
 
-def test_no_more_than_so_many_share(store: SqliteStore) -> None:
+def test_the_number_of_threads_that_share_is_limited(store: SqliteStore) -> None:
     memory = memory_on(store)
     with counted(store) as commits:
         given = together(store, memory, facts(MAX_SHARING + 3))
@@ -185,7 +185,7 @@ def test_a_call_that_is_refused_changes_nothing_for_those_beside_it(store: Sqlit
     assert well(memory)
 
 
-def test_nobody_else_sees_a_shared_transaction_before_it_is_committed(store: SqliteStore) -> None:
+def test_no_reader_sees_a_shared_transaction_before_it_is_committed(store: SqliteStore) -> None:
     seen: list[int] = []
 
     def on_step(_number: int, name: str) -> None:
@@ -194,32 +194,32 @@ def test_nobody_else_sees_a_shared_transaction_before_it_is_committed(store: Sql
                 seen.append(view.head(BRANCH).seq)
 
     memory = memory_on(SteppedStore(store, on_step))
-    with at_once(store) as told:
+    with at_once(store) as writers:
         for number in range(4):
-            told.tell(store, f"thread {number}", lambda number=number: memory.remember(f"fact {number}"))  # type: ignore[misc]
+            writers.tell(store, f"thread {number}", lambda number=number: memory.remember(f"fact {number}"))  # type: ignore[misc]
     assert seen == [0, 0, 0, 0]
     assert memory.seq == 4
 
 
-def test_nobody_is_notified_before_the_commit(store: SqliteStore) -> None:
+def test_no_listener_is_notified_before_the_commit(store: SqliteStore) -> None:
     memory = memory_on(store)
 
     def remembered(number: int) -> object:
         record = memory.remember(f"fact {number}")
-        with SqliteStore(store.path, read_only=True).read() as view:  # a connection that knows the file alone
+        with SqliteStore(store.path, read_only=True).read() as view:  # a connection that knows only the file
             return view.get(BRANCH, record.id)
 
-    with at_once(store) as told:
+    with at_once(store) as writers:
         for number in range(6):
-            told.tell(store, f"thread {number}", lambda number=number: remembered(number))  # type: ignore[misc]
-    assert len(told.given) == 6
-    assert None not in told.given.values()
+            writers.tell(store, f"thread {number}", lambda number=number: remembered(number))  # type: ignore[misc]
+    assert len(writers.given) == 6
+    assert None not in writers.given.values()
 
 
 def test_a_thread_that_gives_up_waiting_leaves_its_place_to_the_next(tmp_path: Path) -> None:
     hasty, patient = SqliteStore(tmp_path / "a.db", timeout_s=0.01), SqliteStore(tmp_path / "b.db", timeout_s=600)
     given = together(hasty, memory_on(hasty), {"first": Remember(content="first")} | facts(2))
-    # Whoever was not in time is told; the turn is not lost with them.
+    # A thread that was too late gets an error; its turn is not lost with it.
     assert all(isinstance(each, (StoreBusyError, Outcome)) for each in given.values())
     memory_on(hasty).remember("after")
     ticket, late = Ticket(shares=True), Ticket(shares=True)
@@ -237,7 +237,7 @@ def test_a_thread_that_gives_up_waiting_leaves_its_place_to_the_next(tmp_path: P
 @pytest.mark.parametrize("error", [StoreFullError("x", "injected"), KeyboardInterrupt(), ZeroDivisionError()])
 @pytest.mark.parametrize("step", ["put", "append", "commit"])
 @pytest.mark.parametrize("place", [0, 2, 4])
-def test_a_fault_in_one_part_undoes_that_part_alone(
+def test_a_fault_in_one_part_undoes_only_that_part(
     store: SqliteStore, error: BaseException, step: str, place: int
 ) -> None:
     def on_step(_number: int, name: str) -> None:
@@ -254,16 +254,16 @@ def test_a_fault_in_one_part_undoes_that_part_alone(
     assert well(memory)
 
 
-def test_where_the_commit_fails_nobody_learns_otherwise_and_nothing_is_stored(store: SqliteStore) -> None:
+def test_where_the_commit_fails_every_thread_raises_and_nothing_is_stored(store: SqliteStore) -> None:
     memory = memory_on(store)
     memory.remember("held")
     before = memory.root
-    with at_once(store) as told:
+    with at_once(store) as writers:
         for number in range(5):
-            told.tell(store, f"thread {number}", lambda number=number: memory.remember(f"fact {number}"))  # type: ignore[misc]
+            writers.tell(store, f"thread {number}", lambda number=number: memory.remember(f"fact {number}"))  # type: ignore[misc]
         first = iter([False])  # the one that holds them up
         store._writer.set_commit_hook(lambda: next(first, True))
-    errors = list(told.given.values())
+    errors = list(writers.given.values())
     assert [type(error) for error in errors] == [DamagedStoreError] * 5
     assert len({id(error) for error in errors}) == 5
     assert (memory.root, memory.seq, memory.count()) == (before, 1, 1)
@@ -274,23 +274,23 @@ def test_where_the_commit_fails_nobody_learns_otherwise_and_nothing_is_stored(st
 
 
 @pytest.mark.promise("share.refused")
-def test_nobody_is_refused_for_what_another_wrote_and_lost(store: SqliteStore) -> None:
+def test_no_thread_is_refused_for_what_another_wrote_and_lost(store: SqliteStore) -> None:
     """A condition that fails against a neighbour's write, whose commit then fails: what it was told never was."""
     memory = memory_on(store)
     before = memory.root
-    with at_once(store) as told:
-        told.tell(store, "writes", lambda: memory.remember("first", id="a"))
-        told.tell(store, "is refused", lambda: memory.remember("second", id="a", expect="absent"))
-        told.tell(store, "writes too", lambda: memory.remember("third", id="c"))
+    with at_once(store) as writers:
+        writers.tell(store, "writes", lambda: memory.remember("first", id="a"))
+        writers.tell(store, "is refused", lambda: memory.remember("second", id="a", expect="absent"))
+        writers.tell(store, "writes too", lambda: memory.remember("third", id="c"))
         first = iter([False])  # the one that holds them up
         store._writer.set_commit_hook(lambda: next(first, True))
-    assert {name: type(each) for name, each in told.given.items()} == dict.fromkeys(told.given, DamagedStoreError)
+    assert {name: type(each) for name, each in writers.given.items()} == dict.fromkeys(writers.given, DamagedStoreError)
     assert (memory.root, memory.count()) == (before, 0)
     store._writer.set_commit_hook(None)
-    with at_once(store) as told:
-        told.tell(store, "writes", lambda: memory.remember("first", id="a"))
-        told.tell(store, "is refused", lambda: memory.remember("second", id="a", expect="absent"))
-    refusal = told.given["is refused"]
+    with at_once(store) as writers:
+        writers.tell(store, "writes", lambda: memory.remember("first", id="a"))
+        writers.tell(store, "is refused", lambda: memory.remember("second", id="a", expect="absent"))
+    refusal = writers.given["is refused"]
     assert isinstance(refusal, ConflictError)
     stored = memory.get("a")
     assert stored is not None
@@ -313,11 +313,11 @@ def test_a_disk_that_fills_in_a_part_is_reported_to_all_who_lose_by_it(store: Sq
         },
     )
     assert isinstance(given["big"], StoreFullError)
-    told = {name for name, each in given.items() if not isinstance(each, BaseException)}
+    writers = {name for name, each in given.items() if not isinstance(each, BaseException)}
     lost = {name: type(each) for name, each in given.items() if isinstance(each, BaseException)}
-    assert {record.content for record in memory.find()} == {"held", *told}
+    assert {record.content for record in memory.find()} == {"held", *writers}
     assert set(lost.values()) == {StoreFullError}
-    assert "after" in told
+    assert "after" in writers
     assert well(memory)
 
 
@@ -339,11 +339,11 @@ def test_what_a_caller_may_delay_does_not_begin_before_the_others_are_notified(s
         return memory.update("held", lambda record: record.changed(pinned=wrote.wait(600)))
 
     memory.remember("held", id="held")
-    with at_once(store) as told:
-        told.tell(store, "remember", remember)
-        told.tell(store, "batch", batch)
-        told.tell(store, "update", update)
-    assert told.given["batch"] is True
+    with at_once(store) as writers:
+        writers.tell(store, "remember", remember)
+        writers.tell(store, "batch", batch)
+        writers.tell(store, "update", update)
+    assert writers.given["batch"] is True
     assert [len(commit.changes) for commit in memory.changes()] == [1] * 4
     assert well(memory)
 
@@ -354,13 +354,13 @@ def test_those_who_wait_when_the_store_is_closed_get_an_error_and_what_was_ackno
     path = tmp_path / "closed.db"
     store = SqliteStore(path, timeout_s=600)
     memory = memory_on(store)
-    with at_once(store) as told:
-        told.tell(store, "first", lambda: memory.remember("first"))
-        told.tell(store, "close", memory.close)
+    with at_once(store) as writers:
+        writers.tell(store, "first", lambda: memory.remember("first"))
+        writers.tell(store, "close", memory.close)
         while not store._closed:
             os.sched_yield()
-    assert isinstance(told.given["first"], ClosedError)
-    assert told.given["close"] is None
+    assert isinstance(writers.given["first"], ClosedError)
+    assert writers.given["close"] is None
     with recollect.open(path) as again:
         assert again.count() == 0
         assert again.check() == []

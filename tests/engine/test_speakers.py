@@ -60,7 +60,7 @@ def texts(memory: Memory, question: str, k: int = 3) -> list[str]:
         "Tobias说了什么？",
     ],
 )
-def test_what_somebody_said_comes_first_and_then_what_was_said_about_them(question: str, memory: Memory) -> None:
+def test_what_a_person_said_comes_first_and_then_what_was_said_about_them(question: str, memory: Memory) -> None:
     assert texts(memory, question) == ["We need a chimney cap.", "I called the plumber.", "Tobias is a good cook."]
 
 
@@ -75,7 +75,7 @@ def test_the_share_of_the_speaker_is_explained_and_the_shares_are_the_score(memo
         assert hit.score == pytest.approx(sum(hit.why.shares.values()))
 
 
-def test_a_question_about_something_that_somebody_said_is_about_that(memory: Memory) -> None:
+def test_a_question_about_something_that_a_person_said_is_about_that(memory: Memory) -> None:
     hits = memory.recall("What did Tobias say about the plumber?", k=1)
     assert hits[0].record.content == "I called the plumber."
     assert "speaker" not in hits[0].why.shares
@@ -109,7 +109,7 @@ def test_the_newest_turns_come_first_and_a_date_decides() -> None:
         assert texts(memory, "What did Jonas say on 2026-02-10?", 1) == ["note 10"]
 
 
-def test_two_speakers_of_one_name_admit_nobody() -> None:
+def test_two_speakers_of_one_name_admit_no_one() -> None:
     with recollect.open(":memory:") as memory:
         for speaker in ("Ana Ruiz", "Ana Costa"):
             memory.remember("I like tea", speaker=speaker, kind="conversation", conversation="c")
@@ -176,7 +176,7 @@ def test_what_the_assistant_recommended_is_not_just_its_newest_turn() -> None:
         assert second.confidence < 0.9
 
 
-def test_what_i_said_about_somebody_is_not_what_they_said() -> None:
+def test_what_i_said_about_a_person_is_not_what_they_said() -> None:
     with recollect.open(":memory:") as memory:
         for speaker, text in (("Henrik", "Lunch at noon?"), ("Petra", "Henrik owes me twenty euros.")):
             memory.remember(text, speaker=speaker, kind="conversation", conversation="c")

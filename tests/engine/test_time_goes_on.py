@@ -1,4 +1,4 @@
-"""What has expired never returns, in any part of a memory, whatever the clock does, reopened or not, killed or not."""
+"""Expired records never return, in any part of a memory, whatever the clock does, reopened or not, killed or not."""
 
 from __future__ import annotations
 

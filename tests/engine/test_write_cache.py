@@ -1,4 +1,4 @@
-"""What a process wrote last, at hand for its indexes."""
+"""The write cache: what a process wrote last, cached for its indexes."""
 
 from __future__ import annotations
 

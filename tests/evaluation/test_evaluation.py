@@ -224,10 +224,10 @@ class TestDataSets:
         with recollect.open(":memory:") as memory:
             found = evaluate(datasets.memdaily(path), memory)
             assert memory.namespaces() == ["events-4"]
-            told = memory.namespace("events-4").get("0")
-            assert told is not None
-            assert told.time is not None
-            assert told.time.isoformat() == "2024-04-01T08:30:00+00:00"
+            printed = memory.namespace("events-4").get("0")
+            assert printed is not None
+            assert printed.time is not None
+            assert printed.time.isoformat() == "2024-04-01T08:30:00+00:00"
         assert found.summary()["overall"]["mrr"] == 1.0
 
     @pytest.mark.parametrize(

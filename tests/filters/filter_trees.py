@@ -147,7 +147,7 @@ def true_of(record: Record) -> list[Filter]:
 
 @st.composite
 def trees_about(draw: st.DrawFn, stored: list[Record]) -> Filter:
-    """Conditions that some of these records meet, of each kind as often, alone or in trees."""
+    """Conditions that some of these records meet, of each kind as often, single or in trees."""
     met: dict[str, list[Filter]] = {}
     for where in (where for record in stored for where in true_of(record)):
         met.setdefault(" ".join(sorted(where.to_json())), []).append(where)

@@ -1,4 +1,4 @@
-"""What an index says of a filter: between its bounds, and of a scope just what it is."""
+"""Bounds of filters in an index: a filter lies between them, and a scope is exact."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def views(stored: list[Record], split: int) -> list[WordView]:
     return [index.view(), index.fork().view(), WordIndex(merged(index.view())).view()]
 
 
-def flags_of(told: Flags | None, view: WordView, stored: list[Record]) -> list[bool]:
-    assert told is not None
-    assert len(told) == view.table.count
-    return [bool(told[view.table.number(record.id)]) for record in stored]
+def flags_of(found: Flags | None, view: WordView, stored: list[Record]) -> list[bool]:
+    assert found is not None
+    assert len(found) == view.table.count
+    return [bool(found[view.table.number(record.id)]) for record in stored]
 
 
 @given(records, st.data())
@@ -49,15 +49,15 @@ def test_a_filter_matches_all_in_its_lower_bound_and_none_outside_its_upper_one(
     where = data.draw(own.trees_about(stored))
     matching = [where.matches(record) for record in stored]
     for view in views(stored, data.draw(st.integers(0, len(stored)))):
-        told = bounds(where, view)
-        if told.upper is not None:
-            upper = flags_of(told.upper, view, stored)
+        found = bounds(where, view)
+        if found.upper is not None:
+            upper = flags_of(found.upper, view, stored)
             assert all(admitted for admitted, matches in zip(upper, matching, strict=True) if matches)
-        if told.lower is not None:
-            lower = flags_of(told.lower, view, stored)
+        if found.lower is not None:
+            lower = flags_of(found.lower, view, stored)
             assert not any(sure for sure, matches in zip(lower, matching, strict=True) if not matches)
-        if told.exact:
-            assert flags_of(told.upper, view, stored) == matching
+        if found.exact:
+            assert flags_of(found.upper, view, stored) == matching
 
 
 def test_long_tags_sessions_and_keys_are_read_like_short_ones() -> None:
@@ -69,14 +69,14 @@ def test_long_tags_sessions_and_keys_are_read_like_short_ones() -> None:
     for text in longs:
         for where in (f.tag(text), f.session(text), f.derived_from(text[:255]), f.meta(text), f.meta(text, text)):
             for view in views(stored, 3):
-                told = bounds(where, view)
-                assert told.exact == (where != f.meta(text, text))
-                assert flags_of(told.upper, view, stored) == [where.matches(record) for record in stored]
+                found = bounds(where, view)
+                assert found.exact == (where != f.meta(text, text))
+                assert flags_of(found.upper, view, stored) == [where.matches(record) for record in stored]
 
 
 def test_nothing_else_of_a_filter_is_left_open_than_what_no_index_tells() -> None:
     view = WordIndex(Builder().segment()).view()
-    told: list[Filter] = [
+    found: list[Filter] = [
         *(getattr(f, name)("x") for name in TEXT_FIELDS),
         f.tag("x"),
         f.meta("x"),
@@ -88,7 +88,7 @@ def test_nothing_else_of_a_filter_is_left_open_than_what_no_index_tells() -> Non
         f.everything(),
         f.nothing(),
     ]
-    for where in (*told, ~told[0], told[0] & ~told[3], told[1] | told[2]):
+    for where in (*found, ~found[0], found[0] & ~found[3], found[1] | found[2]):
         assert bounds(where, view).exact
     open_: list[Filter] = [
         f.meta("x", 1),
@@ -97,7 +97,7 @@ def test_nothing_else_of_a_filter_is_left_open_than_what_no_index_tells() -> Non
         f.matches("x"),
         f.speaker("\0user"),
     ]
-    for where in (*open_, ~open_[0], told[0] & open_[0], told[0] | open_[2], f.custom(lambda record: True)):
+    for where in (*open_, ~open_[0], found[0] & open_[0], found[0] | open_[2], f.custom(lambda record: True)):
         assert not bounds(where, view).exact
     # Neither says more than it can.
     assert bounds(f.contains("x"), view) == bounds(~f.contains("x"), view) == (None, None)
@@ -112,9 +112,9 @@ def test_a_condition_that_the_index_tells_admits_just_what_it_matches(
 ) -> None:
     for where in [*(each for record in stored for each in own.true_of(record)), data.draw(own.conditions)]:
         for view in views(stored, data.draw(st.integers(0, len(stored)))):
-            told = bounds(where, view)
-            if told.exact:
-                assert flags_of(told.upper, view, stored) == [where.matches(record) for record in stored]
+            found = bounds(where, view)
+            if found.exact:
+                assert flags_of(found.upper, view, stored) == [where.matches(record) for record in stored]
 
 
 @given(records, st.sampled_from(["after", "before", "between"]), values.times, values.times, st.data())
@@ -125,9 +125,9 @@ def test_a_condition_on_the_time_admits_just_what_it_matches(
     start, end = sorted(data.draw(st.lists(st.sampled_from(times), min_size=2, max_size=2)))
     where = Time(test, start=None if test == "before" else start, end=None if test == "after" else end)
     for view in views(stored, data.draw(st.integers(0, len(stored)))):
-        told = bounds(where, view)
-        assert told.exact
-        assert flags_of(told.upper, view, stored) == [where.matches(each) for each in stored]
+        found = bounds(where, view)
+        assert found.exact
+        assert flags_of(found.upper, view, stored) == [where.matches(each) for each in stored]
 
 
 @given(records, st.dictionaries(st.sampled_from(["user", "agent", "conversation"]), own.names, min_size=1), st.data())

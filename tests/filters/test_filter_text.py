@@ -245,7 +245,7 @@ class TestErrors:
         message.encode("utf-8")
 
     @pytest.mark.parametrize(
-        ("text", "told"),
+        ("text", "output"),
         [
             ("usr=ana", "did you mean 'user'"),
             ("", "is empty"),
@@ -263,8 +263,8 @@ class TestErrors:
             ("meta.a<3", "only =, ~ or !="),
         ],
     )
-    def test_an_unknown_condition_is_answered_with_the_known_ones(self, text: str, told: str) -> None:
-        with pytest.raises(InvalidFilterError, match=told):
+    def test_an_unknown_condition_is_answered_with_the_known_ones(self, text: str, output: str) -> None:
+        with pytest.raises(InvalidFilterError, match=output):
             parse(text)
 
     @pytest.mark.parametrize("text", ["(" * 5000 + "user=a" + ")" * 5000, "not " * 5000 + "user=a", "(" * 5000])

@@ -47,7 +47,7 @@ QUESTIONS = (
 )
 
 
-def told(hits: Any) -> list[Any]:
+def shown(hits: Any) -> list[Any]:
     return [(hit.record, hit.score, hit.confidence, dict(hit.why.shares), hit.why.words) for hit in hits]
 
 
@@ -88,7 +88,7 @@ def test_a_filtered_recall_is_the_ranking_less_what_the_filter_turns_away(
         memory = whole.scoped(user=user) if user else whole
         ranking = memory.recall(question, k=1000)
         found = memory.recall(question, k=k, where=where)
-        assert told(found) == told(matching(ranking, where)[:k])
+        assert shown(found) == shown(matching(ranking, where)[:k])
         assert {hit.record.id for hit in found.standing} == {hit.record.id for hit in matching(ranking.standing, where)}
         assert found.plan.passed <= ranking.plan.passed
         if found.plan.narrowed is not None:
@@ -144,7 +144,7 @@ def test_an_index_is_in_memory_from_the_first_recall_on_unless_it_is_far_behind(
         keeper._merge_now(branch, keeper.entry(branch))
         cached = keeper.entry(branch).value
         assert cached is not None
-        assert cached.view is None  # nobody has asked since
+        assert cached.view is None  # no question was asked since
         assert loaded(memory)
         memory.remember_all([f"most tea {at}" for at in range(1001)])
         assert not loaded(memory)

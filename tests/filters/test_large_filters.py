@@ -116,8 +116,8 @@ def test_without_the_limit_a_filter_would_be_too_large_for_sqlite_and_that_is_no
     monkeypatch.setattr(sql_filters, "MOST_VALUES", 10**9)
     deep = f.all_of(*(~f.kind(str(number)) for number in range(1500)))
     wide = f.any_of(*(f.all_of(*(f.user(f"{one} {two}") for two in range(200))) for one in range(200)))
-    for where, told in ((deep, "Expression tree is too large"), (wide, "too many SQL variables")):
-        with pytest.raises(StoreIOError, match=told):
+    for where, found in ((deep, "Expression tree is too large"), (wide, "too many SQL variables")):
+        with pytest.raises(StoreIOError, match=found):
             memory.find(where)
     assert memory.count() == 40
     assert memory.check() == []

@@ -32,7 +32,7 @@ _TIMEOUT_S = 30.0
 
 
 class Answer(NamedTuple):
-    """What a server answered."""
+    """An answer of a server."""
 
     status: int
     headers: Mapping[str, str]

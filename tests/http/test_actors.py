@@ -69,7 +69,7 @@ def test_the_actor_of_every_operation_and_route_that_writes_ends_with_the_token(
             assert set(new) == {SIGNED}, (name, body)
 
         server("POST", f"{path}/remember", {"content": "the first"}, token=token)
-        assert actors(server, "default") == ["mobile"]  # the name alone
+        assert actors(server, "default") == ["mobile"]  # only the name
         for each in WRITES:
             send("POST", "execute", each if each.get("actor") else each | where)
         send("POST", "execute", NOTE | {"id": "key"} | where, "k1")

@@ -1,4 +1,4 @@
-"""What a client left behind ends soon after its limit, instead of computing on. The clock is that of the test."""
+"""Calls that a client left behind end soon after their limit, instead of computing on. The clock is the test's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORST = " ".join(f"harbour{number}" for number in range(5000))[: exchange._SHORT
 COUNT = 16
 
 
-class Held:
+class Paused:
     """Questions that wait, once they are begun, until the test lets them go on.
 
     Attributes:
@@ -59,8 +59,8 @@ class Held:
 
 
 @pytest.fixture
-def stored(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
-    made = Held(monkeypatch)
+def stored(monkeypatch: pytest.MonkeyPatch) -> Iterator[Paused]:
+    made = Paused(monkeypatch)
     yield made
     made.go_on.set()
 
@@ -72,7 +72,7 @@ def nothing_runs(server: Server) -> bool:
     return ended and server.calls.running == 0
 
 
-def ask_worst(server: Server, stored: Held, elapsed_s: float) -> list[tuple[int, str]]:
+def ask_worst(server: Server, stored: Paused, elapsed_s: float) -> list[tuple[int, str]]:
     """Ask sixteen questions at once, let that time pass while they run or wait, and return their answers."""
     server.calls.deadline = stored.deadline
     start, arrived = server.calls.start, threading.Semaphore(0)
@@ -97,7 +97,9 @@ def ask_worst(server: Server, stored: Held, elapsed_s: float) -> list[tuple[int,
 
 
 @pytest.mark.promise("deadline.wire")
-def test_sixteen_of_the_worst_questions_end_after_their_limit_and_nothing_runs_on(tmp_path: Path, stored: Held) -> None:
+def test_sixteen_of_the_worst_questions_end_after_their_limit_and_nothing_runs_on(
+    tmp_path: Path, stored: Paused
+) -> None:
     with served(tmp_path) as server:
         server("POST", "/v1/default/remember", {"content": "the harbour"})
         assert ask_worst(server, stored, CALL_S) == [(504, "deadline")] * COUNT
@@ -105,7 +107,7 @@ def test_sixteen_of_the_worst_questions_end_after_their_limit_and_nothing_runs_o
         assert nothing_runs(server)
 
 
-def test_control_without_the_look_they_run_on(tmp_path: Path, stored: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_without_the_look_they_run_on(tmp_path: Path, stored: Paused, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Deadline, "check", lambda self: None)
     with served(tmp_path) as server:
         server("POST", "/v1/default/remember", {"content": "the harbour"})
@@ -114,14 +116,14 @@ def test_control_without_the_look_they_run_on(tmp_path: Path, stored: Held, monk
 
 
 @pytest.mark.promise("deadline.wire")
-def test_within_their_limit_they_are_answered(tmp_path: Path, stored: Held) -> None:
+def test_within_their_limit_they_are_answered(tmp_path: Path, stored: Paused) -> None:
     with served(tmp_path) as server:
         server("POST", "/v1/default/remember", {"content": "the harbour"})
         assert ask_worst(server, stored, CALL_S / 2) == [(200, "")] * COUNT
 
 
 @pytest.mark.promise("deadline.wire")
-def test_a_client_that_is_answered_that_it_takes_too_long_leaves_nothing_behind(tmp_path: Path, stored: Held) -> None:
+def test_a_client_that_is_answered_that_it_takes_too_long_leaves_nothing_behind(tmp_path: Path, stored: Paused) -> None:
     """The answer of the server itself comes first, since the clock of the deadlines stands still."""
     with served(tmp_path) as server:
         server("POST", "/v1/default/remember", {"content": "the harbour"})
@@ -136,7 +138,7 @@ def test_a_client_that_is_answered_that_it_takes_too_long_leaves_nothing_behind(
 
 @pytest.mark.promise("deadline.wire")
 def test_a_client_that_leaves_leaves_nothing_behind(
-    tmp_path: Path, stored: Held, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, stored: Paused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exchange, "LOOK_S", 0.0)
     with served(tmp_path) as server:
@@ -161,7 +163,7 @@ def test_a_client_that_leaves_leaves_nothing_behind(
         assert stored.searched == 0
 
 
-def test_a_client_of_ours_raises_the_error(tmp_path: Path, stored: Held) -> None:
+def test_a_client_of_ours_raises_the_error(tmp_path: Path, stored: Paused) -> None:
     with served(tmp_path) as server:
         server.calls.deadline = lambda seconds: Deadline(-1.0)
         stored.go_on.set()

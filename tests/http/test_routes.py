@@ -428,7 +428,7 @@ class TestBatches:
         while server.running():
             pass
         assert server("DELETE", path).status == 200
-        assert server("POST", "/v1/default/remember", {"content": "tea"}).status == 201  # nobody has the lock
+        assert server("POST", "/v1/default/remember", {"content": "tea"}).status == 201  # no call has the lock
         assert server.batches() == 0
 
     def test_a_batch_is_one_commit_that_others_see_at_the_end(self, server: Server) -> None:

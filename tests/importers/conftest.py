@@ -1,4 +1,4 @@
-"""What the importers' tests share: a memory with a standing clock, and files to import."""
+"""Parts that the importers' tests share: a memory with a standing clock, and files to import."""
 
 from __future__ import annotations
 

@@ -365,9 +365,9 @@ def test_any_json_gives_a_report_or_a_refusal_and_a_second_run_adds_nothing(
     with recollect.open(":memory:") as memory:
         first = tried(memory, form, path)
         if first is not None:
-            # Every item is told of: nothing goes missing in silence.
-            told = sum(1 for _ in FORMATS[form].read(path, UTC))
-            assert first.created + first.unchanged + first.updated + len(first.damaged) == told
+            # Every item is reported: nothing goes missing in silence.
+            reported = sum(1 for _ in FORMATS[form].read(path, UTC))
+            assert first.created + first.unchanged + first.updated + len(first.damaged) == reported
             again = tried(memory, form, path)
             assert again is not None
             assert (again.created, again.damaged) == (0, first.damaged)

@@ -132,12 +132,12 @@ def test_damaged_messages_in_the_middle_are_reported_by_their_place(write: Write
 
 
 def test_running_twice_adds_nothing_and_a_longer_chat_only_its_new_messages(write: Write, run: Run) -> None:
-    def told(count: int) -> Path:
+    def file_of(count: int) -> Path:
         return write("1/chat.json", [batch(1, *(message(number, "ok") for number in range(count)))])
 
-    assert run("beam", told(2500)).created == 2500
-    assert run("beam", told(2500)).created == 0
-    assert run("beam", told(2502)).created == 2
+    assert run("beam", file_of(2500)).created == 2500
+    assert run("beam", file_of(2500)).created == 0
+    assert run("beam", file_of(2502)).created == 2
 
 
 def test_messages_of_one_id_in_two_batches_are_both_stored(write: Write, run: Run) -> None:

@@ -257,8 +257,8 @@ def test_long_sections_are_divided_at_paragraphs_and_each_part_keeps_its_heading
     *parts, last = [piece.text for piece in pieces()]
     assert len(parts) > 2
     assert all(part.startswith("# Top\n\nParagraph ") and len(part) <= 2000 for part in parts)
-    told = "\n\n".join(part.removeprefix("# Top\n\n") for part in parts)
-    assert told == "\n\n".join(paragraphs)
+    reported = "\n\n".join(part.removeprefix("# Top\n\n") for part in parts)
+    assert reported == "\n\n".join(paragraphs)
     assert last == "# Next\n\nshort"
 
 

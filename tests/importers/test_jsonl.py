@@ -56,7 +56,7 @@ def fill(memory: Memory) -> None:
         parent="control",
         order=-3,
     )
-    memory.update("fact", time=None)  # remembering alone would date it
+    memory.update("fact", time=None)  # remember would date it
 
 
 def test_an_export_imported_into_an_empty_store_gives_the_same_root(write: Write, memory: Memory) -> None:
@@ -132,7 +132,7 @@ HEADER = {"recollect": {"format": 1, "namespace": "default", "root": None, "reco
 GOOD = {"id": "good", "content": "good"}
 
 
-def told(*lines: Any) -> bytes:
+def lines_of(*lines: Any) -> bytes:
     return b"".join((line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n" for line in lines)
 
 
@@ -166,7 +166,7 @@ def told(*lines: Any) -> bytes:
 def test_a_damaged_line_in_the_middle_is_reported_and_the_rest_is_stored(
     bad: Any, write: Write, run: Run, memory: Memory
 ) -> None:
-    path = write("export.jsonl", told(HEADER, GOOD, bad, {**GOOD, "id": "last"}))
+    path = write("export.jsonl", lines_of(HEADER, GOOD, bad, {**GOOD, "id": "last"}))
     report = run("jsonl", path)
     assert [damage.place for damage in report.damaged] == ["line 3"]
     assert [record.id for record in memory.find(order="id")] == ["good", "last"]
@@ -175,12 +175,12 @@ def test_a_damaged_line_in_the_middle_is_reported_and_the_rest_is_stored(
 def test_a_hash_that_is_right_is_no_damage(write: Write, run: Run) -> None:
     record = Record(id="a", content="x", time=WHEN)
     line = {**record.to_json(), "hash": record.hash}
-    assert run("jsonl", write("export.jsonl", told(HEADER, GOOD, b"", GOOD, line))).damaged == ()
+    assert run("jsonl", write("export.jsonl", lines_of(HEADER, GOOD, b"", GOOD, line))).damaged == ()
 
 
 @pytest.mark.parametrize("count", [2, 4])
 def test_a_file_with_more_or_fewer_lines_than_its_header_says_is_reported(count: int, write: Write, run: Run) -> None:
-    report = run("jsonl", write("export.jsonl", told(HEADER, *[GOOD] * count)))
+    report = run("jsonl", write("export.jsonl", lines_of(HEADER, *[GOOD] * count)))
     assert [damage.place for damage in report.damaged] == ["line 1"]
     assert "3 records" in report.damaged[0].reason
 
@@ -188,7 +188,7 @@ def test_a_file_with_more_or_fewer_lines_than_its_header_says_is_reported(count:
 @pytest.mark.parametrize("bad", [{"recollect": 5}, b'{"recollect": {"format": 1, "names'])
 def test_records_under_a_damaged_header_go_to_no_namespace(bad: Any, write: Write, run: Run, memory: Memory) -> None:
     three = [{**GOOD, "id": str(number)} for number in range(3)]
-    report = run("jsonl", write("export.jsonl", told(HEADER, *three, bad, GOOD, HEADER, *three)))
+    report = run("jsonl", write("export.jsonl", lines_of(HEADER, *three, bad, GOOD, HEADER, *three)))
     assert [damage.place for damage in report.damaged] == ["line 5", "line 6"]
     assert (report.created, report.unchanged, memory.get("good") is not None) == (3, 3, False)
 
@@ -198,10 +198,10 @@ def test_records_under_a_damaged_header_go_to_no_namespace(bad: Any, write: Writ
     [
         b"",
         b"\n\n",
-        told({**GOOD, "hash": "h"}),
-        told({"recollect": {"format": 2, "namespace": "a", "records": 0}}),
-        told({"recollect": {"format": 1, "records": 0}}),
-        told({"recollect": {"format": 1, "namespace": "", "records": 0}}),
+        lines_of({**GOOD, "hash": "h"}),
+        lines_of({"recollect": {"format": 2, "namespace": "a", "records": 0}}),
+        lines_of({"recollect": {"format": 1, "records": 0}}),
+        lines_of({"recollect": {"format": 1, "namespace": "", "records": 0}}),
         bytes(range(256)),
     ],
 )
@@ -213,13 +213,13 @@ def test_a_file_without_a_header_first_is_refused_whole(data: bytes, write: Writ
 
 def test_a_byte_order_mark_and_empty_lines_are_passed_over(write: Write, run: Run) -> None:
     header = {"recollect": {**HEADER["recollect"], "records": 1}}
-    report = run("jsonl", write("export.jsonl", b"\xef\xbb\xbf\n" + told(b"", header, b" ", GOOD)))
+    report = run("jsonl", write("export.jsonl", b"\xef\xbb\xbf\n" + lines_of(b"", header, b" ", GOOD)))
     assert (report.created, report.damaged) == (1, ())
 
 
 def test_lines_longer_than_any_record_are_reported(write: Write, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recollect.importers.jsonl._LONGEST_LINE", 200)
-    path = write("export.jsonl", told(HEADER, GOOD, {"id": "long", "content": "x" * 5000}, {**GOOD, "id": "last"}))
+    path = write("export.jsonl", lines_of(HEADER, GOOD, {"id": "long", "content": "x" * 5000}, {**GOOD, "id": "last"}))
     report = run("jsonl", path)
     assert (report.created, [damage.place for damage in report.damaged]) == (2, ["line 3"])
 
@@ -233,7 +233,7 @@ def test_a_scoped_memory_exports_what_it_sees_and_imports_into_its_scope(write: 
     assert len(text.splitlines()) == 2
     with recollect.open(":memory:") as other:
         report = import_path(
-            other.scoped(user="eve"), IMPORTERS["jsonl"], write("mine.jsonl", told(HEADER, GOOD, GOOD, GOOD))
+            other.scoped(user="eve"), IMPORTERS["jsonl"], write("mine.jsonl", lines_of(HEADER, GOOD, GOOD, GOOD))
         )
         assert (report.created, report.unchanged, report.damaged) == (1, 2, ())
         assert [record.user for record in other.find()] == ["eve"]

@@ -68,22 +68,25 @@ def test_a_session_time_is_taken_in_the_zone_that_the_user_names(write: Write, r
 
 
 @pytest.mark.parametrize(
-    ("told", "hour"), [("12:00 am on 1 May, 2023", 0), ("12:00 pm on 1 May, 2023", 12), ("11:59 PM on 1 May 2023", 23)]
+    ("written", "hour"),
+    [("12:00 am on 1 May, 2023", 0), ("12:00 pm on 1 May, 2023", 12), ("11:59 PM on 1 May 2023", 23)],
 )
 def test_the_twelve_hour_clock_is_read_without_a_locale(
-    told: str, hour: int, write: Write, run: Run, turns: Turns
+    written: str, hour: int, write: Write, run: Run, turns: Turns
 ) -> None:
-    run("locomo", write("data.json", [sample(session_1=[turn(1)], session_1_date_time=told)]))
+    run("locomo", write("data.json", [sample(session_1=[turn(1)], session_1_date_time=written)]))
     time = turns("conv-1")[0].time
     assert time is not None
     assert (time.month, time.day, time.hour) == (5, 1, hour)
 
 
-@pytest.mark.parametrize("told", ["13:00 pm on 1 May, 2023", "1:00 pm on 31 June, 2023", "1:00 pm on 1 Mai, 2023", 7])
+@pytest.mark.parametrize(
+    "written", ["13:00 pm on 1 May, 2023", "1:00 pm on 31 June, 2023", "1:00 pm on 1 Mai, 2023", 7]
+)
 def test_a_session_time_that_cannot_be_read_is_reported_and_its_turns_are_kept(
-    told: Any, write: Write, run: Run
+    written: Any, write: Write, run: Run
 ) -> None:
-    report = run("locomo", write("data.json", [sample(session_1=[turn(1)], session_1_date_time=told)]))
+    report = run("locomo", write("data.json", [sample(session_1=[turn(1)], session_1_date_time=written)]))
     assert report.created == 1
     assert [damage.place for damage in report.damaged] == ["conv-1, session_1_date_time"]
 
@@ -131,16 +134,16 @@ def test_damaged_turns_in_the_middle_are_reported_by_their_place_and_the_rest_is
 
 
 def test_a_mended_turn_is_the_only_new_one(write: Write, run: Run) -> None:
-    def told(second: Any) -> Path:
+    def file_of(second: Any) -> Path:
         return write("data.json", [sample(session_1=[turn(1), second, turn(3)], session_1_date_time=WHEN)])
 
-    assert run("locomo", told(None)).created == 2
-    report = run("locomo", told(turn(2)))
+    assert run("locomo", file_of(None)).created == 2
+    report = run("locomo", file_of(turn(2)))
     assert (report.created, report.unchanged, report.differing) == (1, 2, 0)
 
 
 def test_running_twice_adds_nothing_and_a_longer_list_only_what_is_new(write: Write, run: Run, memory: Memory) -> None:
-    def told(count: int) -> Path:
+    def file_of(count: int) -> Path:
         # Without ids, and the same text again and again: only the position tells these turns apart.
         anonymous = [{"speaker": "Ben", "text": "ok" if n % 50 == 0 else f"line {n}"} for n in range(count)]
         return write(
@@ -148,11 +151,11 @@ def test_running_twice_adds_nothing_and_a_longer_list_only_what_is_new(write: Wr
             [sample(session_1=[turn(n) for n in range(1200)], session_2=anonymous, session_1_date_time=WHEN)],
         )
 
-    assert run("locomo", told(1100)).created == 2300
+    assert run("locomo", file_of(1100)).created == 2300
     root = memory.namespace("conv-1").root
-    again = run("locomo", told(1100))
+    again = run("locomo", file_of(1100))
     assert (again.created, again.unchanged, memory.namespace("conv-1").root) == (0, 2300, root)
-    longer = run("locomo", told(1103))
+    longer = run("locomo", file_of(1103))
     assert (longer.created, longer.unchanged) == (3, 2300)
 
 

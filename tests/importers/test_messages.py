@@ -143,13 +143,13 @@ def test_damaged_messages_in_the_middle_are_reported_by_their_place(
 
 @BOTH
 def test_a_longer_conversation_adds_only_its_new_turns(form: str, write: Write, run: Run, memory: Memory) -> None:
-    def told(count: int) -> Path:
+    def file_of(count: int) -> Path:
         return write("chat.json", [{"role": "user", "content": "ok" if n % 9 == 0 else str(n)} for n in range(count)])
 
-    assert run(form, told(1500)).created == 1500
+    assert run(form, file_of(1500)).created == 1500
     root = memory.root
-    assert (run(form, told(1500)).created, memory.root) == (0, root)
-    assert run(form, told(1501)).created == 1
+    assert (run(form, file_of(1500)).created, memory.root) == (0, root)
+    assert run(form, file_of(1501)).created == 1
 
 
 def test_a_file_of_conversations_that_grows_adds_only_the_new_one(write: Write, run: Run) -> None:
@@ -323,8 +323,8 @@ def test_the_system_prompt_is_the_first_turn(write: Write, run: Run, turns: Turn
     ):
         run("anthropic", write(f"{number}.json", {"model": "m", "system": system, "messages": SAID[1:]}))
     first, second = ([turn for turn in turns() if turn.conversation == name] for name in "01")
-    for told in (first, second):
-        assert [(turn.role, turn.content, turn.position) for turn in told] == [
+    for file_of in (first, second):
+        assert [(turn.role, turn.content, turn.position) for turn in file_of] == [
             ("system", "Be kind.", 0),
             ("user", "Hello", 1),
         ]

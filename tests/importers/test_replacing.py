@@ -123,7 +123,7 @@ def test_what_the_importer_did_not_make_stays(write: Write, run: Run, memory: Me
     assert other.root == root
 
 
-def test_a_scope_replaces_its_own_documents_alone(write: Write, memory: Memory) -> None:
+def test_a_scope_replaces_only_its_own_documents(write: Write, memory: Memory) -> None:
     path = write("guide.md", GUIDE)
     ana, bob = memory.scoped(user="ana"), memory.scoped(user="bob")
     for each in (ana, bob, memory):

@@ -1,4 +1,4 @@
-"""What the unit tests draw from: records with every field, JSON values, times at every offset.
+"""Strategies of the unit tests: records with every field, JSON values, times at every offset.
 
 Wide on purpose: any character that a field takes, any offset, the ends of every range.
 """

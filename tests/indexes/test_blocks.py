@@ -1,4 +1,4 @@
-"""What searches cache for a segment, and how much a search leaves out. That its results are exact: test_segments."""
+"""Caches of searches for a segment, and how much a search leaves out. That its results are exact: test_segments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kernels a process uses: those in C if they were built, otherwise NumPy; both are compared in test_segments."""
+"""The choice of kernels: those in C if they were built, otherwise NumPy; both are compared in test_segments."""
 
 from __future__ import annotations
 

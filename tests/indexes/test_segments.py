@@ -219,17 +219,17 @@ def few_keys(encoded: bytes) -> bytes:
 
 class TestStrings:
     @given(st.lists(st.text(max_size=5), unique=True), st.data(), st.sampled_from([few_keys, strings._digest]))
-    def test_those_that_are_taken_and_more_are_as_if_they_had_been_alone(
+    def test_those_that_are_taken_and_more_are_as_if_there_were_no_others(
         self, texts: list[str], data: st.DataObject, digest: Callable[[bytes], bytes]
     ) -> None:
         split = data.draw(st.integers(0, len(texts)))
         kept = [at for at in range(split) if data.draw(st.booleans())]
         with patch.object(strings, "_digest", digest):
             taken = Strings.of(texts[:split]).taken(np.array(kept, dtype=np.int64), Strings.of(texts[split:]))
-            anew = Strings.of([texts[at] for at in kept] + texts[split:])
+            rebuilt = Strings.of([texts[at] for at in kept] + texts[split:])
             for name, array in taken.arrays("a").items():
-                assert array.dtype == anew.arrays("a")[name].dtype
-                assert array.tolist() == anew.arrays("a")[name].tolist()
+                assert array.dtype == rebuilt.arrays("a")[name].dtype
+                assert array.tolist() == rebuilt.arrays("a")[name].tolist()
 
     @given(
         st.lists(st.text(max_size=3), unique=True),
@@ -305,7 +305,7 @@ def reached_by(kernels: Kernels, asked: WeightedQuery, forced: Any, about: About
 
 
 def alike(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
-    """Whether two answers are the same to the bit."""
+    """Return whether two answers are the same to the bit."""
     return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
 
 
@@ -427,7 +427,7 @@ class TestKernels:
         weighs = weighed(view, wanted, asked)
         plain, dated = About(NONE, ()), About(NONE, (1, 2))
         cases: list[tuple[list[int], About]] = [([0, 3, 4096, 5999], dated)]
-        if FULL or terms < 50:  # NumPy takes a second for each of so many terms
+        if FULL or terms < 50:  # NumPy takes a second for each of this many terms
             cases += [([], plain), ([], dated), ([0, 3, 4096, 5999], plain)]
         for forced, about in cases:
             one, other = (reached_by(each, weighs, forced, about) for each in (numpy_kernels.KERNELS, COMPILED))
@@ -475,7 +475,7 @@ class TestKernels:
         whole = weighs.reach(numbers)
         sums = whole.shares.sum(axis=0)
         of_session = int(sums[whole.numbers == numbers].item())
-        # It is the best with this share and that of its session, and not with this share alone.
+        # It is the best with this share and that of its session, and not with only this share.
         share = int(sums.max()) - of_session // 2
         extras = Extras(
             numbers,
@@ -593,7 +593,7 @@ class TestFiles:
         assert again is not None
         assert answers(WordIndex(again[0]).view()) == answers(made_of(stored).view())
 
-    def test_nobody_else_may_read_it(self, files: SegmentFiles, stored: list[Document], tmp_path: Path) -> None:
+    def test_only_its_owner_may_read_it(self, files: SegmentFiles, stored: list[Document], tmp_path: Path) -> None:
         files.write(BRANCH, built(stored), MADE)
         assert self.path(tmp_path).stat().st_mode & 0o777 == 0o600
         assert self.path(tmp_path).parent.stat().st_mode & 0o777 == 0o700
@@ -643,7 +643,7 @@ class TestFiles:
     def test_what_is_whole_but_no_segment_is_not_used(
         self, files: SegmentFiles, stored: list[Document], name: str, change: Any, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """Its digest is right, as whoever made it can compute one; kernels would step out of their columns."""
+        """Its digest is right, as its author can compute one; kernels would step out of their columns."""
         segment = built(stored)
         segment.arrays[name] = change(segment.arrays[name])
         assert files.write(BRANCH, segment, MADE)

@@ -216,7 +216,7 @@ def test_preferences_are_recognised(text: str) -> None:
 
 
 def read_in_full(text: str) -> tuple[str, ...]:
-    """The marks of a text by the rules alone, each tried on all of it."""
+    """The marks of a text by only the rules, each tried on all of it."""
     plain = re.sub(r"\n\s*", "\n", re.sub(r"[^\S\n]+", " ", text.replace("\u2019", "'")))
     rules = ((INSTRUCTION, manner._INSTRUCTION), (PREFERENCE, manner._PREFERENCE))
     return tuple(tag for tag, rule in rules if rule.search(plain))
@@ -233,9 +233,9 @@ def test_no_text_that_the_rules_would_mark_is_passed_over_unread(text: str) -> N
 
 
 def test_the_words_by_which_texts_are_passed_over_do_not_let_every_text_be_read() -> None:
-    told = "We went to the harbour on Tuesday and saw the new boats."
-    assert not manner._may_instruct(told.lower())
-    assert not manner._may_prefer(told.lower())
+    reported = "We went to the harbour on Tuesday and saw the new boats."
+    assert not manner._may_instruct(reported.lower())
+    assert not manner._may_prefer(reported.lower())
 
 
 def test_a_mark_counts_where_a_person_is_marked_and_speaking_of_oneself_counts_a_little() -> None:
@@ -354,7 +354,7 @@ def test_a_time_counted_from_now_is_a_soft_preference_and_the_very_day_is_enough
     assert late > early > 0
     assert walk > 0  # it was that day
     assert not totals(view, "what did we eat last week?", asked)[2]
-    # Where no word leads anywhere, the time alone does.
+    # Where no word leads anywhere, only the time does.
     assert totals(view, "last week?", asked)[:2] != [0, 0]
     # Where nothing was said at that time, the words are words.
     assert "yesterday" in {term.word for term in read("eat yesterday", view, date(2020, 1, 1)).asked}

@@ -109,7 +109,7 @@ class TestFormulas:
         expected = boat / (tea + boat) * 3 / (3 + 0.6 + 0.0225 * 3)
         assert own.total_of(scores, view.table.number("b")) / UNIT == pytest.approx(expected, rel=1e-4)
 
-    def test_a_word_that_nobody_said_weighs_in_the_whole(self) -> None:
+    def test_a_word_that_was_not_said_weighs_in_the_whole(self) -> None:
         view = made_of([document("a", "tea"), document("b", "red boat")]).view()
         alone, among = score(view, "tea", "a"), score(view, "tea qqqq", "a")
         # N = 2, T = 3: idf(tea) = (ln 2 + ln 2.5) / 2; of an unknown word (ln 6 + ln 4) / 2.
@@ -138,7 +138,7 @@ class TestFormulas:
             assert (found > 0) == (expected[each.id] > 0)
 
     @given(own.collections(), st.sets(st.sampled_from(own.IDS)))
-    def test_to_see_some_is_to_see_an_index_of_those_alone(self, stored: list[Document], seen: set[str]) -> None:
+    def test_to_see_some_is_to_see_an_index_of_only_those(self, stored: list[Document], seen: set[str]) -> None:
         some = own.only(made_of(stored).view(), seen)
         alone = made_of([each for each in stored if each.id in seen]).view()
         assert answers(some) == answers(alone)
@@ -286,8 +286,8 @@ class TestDerived:
         """Though another form of its stem is still there."""
         index = made_of([document("a", "connects"), document("b", "connected")])
         index.apply(["b"], [])
-        anew = made_of([document("a", "connects")])
-        assert asked(index.view(), "conected") == asked(anew.view(), "conected")
+        rebuilt = made_of([document("a", "connects")])
+        assert asked(index.view(), "conected") == asked(rebuilt.view(), "conected")
         assert [each.like for each in asked(index.view(), "conected")] == ["", "connects"]
 
     def test_a_word_form_that_comes_later_stands_in_for_nothing_in_an_old_view(self) -> None:

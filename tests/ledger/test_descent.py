@@ -75,7 +75,7 @@ def test_the_way_ends_at_the_leaf_of_an_id_or_at_what_is_in_its_place(
         found = descend(root, path, pages.node)
         end = EMPTY if found.leaf is None else found.leaf.hash
         assert folded(path, found.siblings, end) == root.hash
-        assert not found.siblings or found.siblings[-1] != EMPTY  # a leaf alone below a node is pulled up
+        assert not found.siblings or found.siblings[-1] != EMPTY  # a single leaf below a node is pulled up
         if record_id in live:
             assert found.leaf is not None
             assert (found.leaf.path, found.leaf.hash) == (path, leaf_hash(record_id, live[record_id]))

@@ -115,7 +115,7 @@ def test_a_rollback_restores_a_moment_names_the_client_and_can_be_taken_back(
     assert "[unknown_target]" in server.refused("rollback", to="99")
 
 
-def test_a_client_of_one_user_sees_its_own_history_and_changes_nobody_elses(memory: recollect.Memory) -> None:
+def test_a_client_of_one_user_sees_its_own_history_and_changes_no_other(memory: recollect.Memory) -> None:
     memory.remember("likes tea", user="bo", id="of-bo")
     with in_process(memory, ["recollect"], user="ana") as server:
         listed = {tool.name for tool in server.run(server.client.list_tools).tools}

@@ -62,7 +62,7 @@ def valid(schema: Message) -> Any:
 
 
 def broken(schema: Message, value: Any) -> Iterator[tuple[str, Any]]:
-    """What is wrong, and the value with this fault, for each fault that a value of a schema can have."""
+    """Yield what is wrong, and the value with this fault, for each fault that a value of a schema can have."""
     accepted = {schema["type"]} | ({"integer"} if schema["type"] == "number" else set())
     for kind, other in VALUES.items():
         if kind not in accepted:

@@ -71,7 +71,7 @@ def test_confidence_is_shown_in_a_memory_of_any_size(memory: recollect.Memory, s
     assert "a lower min_confidence" in texts(result)[1]
 
 
-def test_facts_of_nobody_are_found_for_every_user_and_those_of_others_for_none(server: Connected) -> None:
+def test_facts_of_no_user_are_found_for_every_user_and_those_of_others_for_none(server: Connected) -> None:
     for user in ("ana", "bo", None):
         server.ok("remember", content=f"{user} likes tea", user=user)  # null is an argument that is left out
     for tool, arguments in (("recall", {"question": "tea"}), ("find", {})):
@@ -96,7 +96,7 @@ def test_an_entity_is_found_by_its_id_and_named_in_hits(server: Connected) -> No
     assert (record["entity"], record["entity_name"]) == ("ada_lovelace", "Ada Lovelace")
 
 
-def test_entities_and_relations_of_the_graph_are_changed_by_its_tools_alone(memory: recollect.Memory) -> None:
+def test_entities_and_relations_of_the_graph_are_changed_only_by_its_tools(memory: recollect.Memory) -> None:
     with in_process(memory) as server:
         server.ok("create_entities", entities=[{"name": "Ana", "entityType": "person", "observations": ["leads"]}])
         server.ok("create_relations", relations=[{"from": "Ana", "to": "Orion", "relationType": "leads"}])

@@ -1,4 +1,4 @@
-"""The graph that a server caches: it follows the log, whoever writes, and knows nothing that was not committed."""
+"""The graph that a server caches: it follows the log of all processes, and knows nothing that was not committed."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_records_that_state_no_entity_are_ignored() -> None:
     assert (graph.entities(), graph.relations(), len(graph)) == ([], [], 0)
 
 
-def test_ids_depend_on_what_a_record_states_alone() -> None:
+def test_ids_depend_only_on_what_a_record_states() -> None:
     # Stores contain these ids: another derivation would store known facts again. The digest is that of sha256sum.
     assert node("Ana", "person")["id"] == node("Ana", "robot")["id"] == "node-fa27ffd2ddd5df411d53baf7"
     assert observation("Ana", "t", "x")["id"] != observation("Ana x", "t", "")["id"]

@@ -186,7 +186,7 @@ class TestWrongCalls:
             getattr(memory, call)(**{argument: 3})
 
     @pytest.mark.parametrize(
-        ("call", "kind", "told"),
+        ("call", "kind", "message"),
         [
             (
                 lambda m: m.remember("x", "user_fact"),
@@ -220,15 +220,15 @@ class TestWrongCalls:
         ],
     )
     def test_a_wrong_call_is_answered_with_what_to_write(
-        self, memory: recollect.Memory, call: Callable[[Any], object], kind: type[Exception], told: str
+        self, memory: recollect.Memory, call: Callable[[Any], object], kind: type[Exception], message: str
     ) -> None:
         with memory.batch() as batch:
             for calls in (memory, batch):
                 with pytest.raises(recollect.RecollectError) as caught:
                     call(calls)
                 assert isinstance(caught.value, kind)
-                assert told in str(caught.value)
-        with pytest.raises(recollect.RecollectError, match=re.escape(told)):
+                assert message in str(caught.value)
+        with pytest.raises(recollect.RecollectError, match=re.escape(message)):
             asyncio.run(call(recollect.AsyncMemory(memory)))  # type: ignore[arg-type]
         assert memory.count() == 0
 
@@ -243,8 +243,8 @@ class TestWrongCalls:
             (memory, "openai", 5, "path must be the path of a file or folder"),
             (recollect.AsyncMemory(memory), "openai", path, "memory must be a Memory"),
         ]
-        for *arguments, told in wrong:
-            with pytest.raises(InvalidArgumentError, match=told):
+        for *arguments, message in wrong:
+            with pytest.raises(InvalidArgumentError, match=message):
                 import_path(*arguments)
 
     def test_an_export_says_that_it_takes_a_file(self, memory: recollect.Memory, tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ class TestTheStateThatAnErrorStates:
         ):
             assert (str(again), again.unchanged) == (str(caught.value), True)
 
-    def test_a_closed_memory_says_it_of_writes_alone(self, memory: recollect.Memory) -> None:
+    def test_a_closed_memory_says_it_only_of_writes(self, memory: recollect.Memory) -> None:
         memory.close()
         with pytest.raises(ClosedError, match="the memory is closed; nothing was changed: open it again"):
             memory.remember("x")

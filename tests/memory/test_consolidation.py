@@ -208,7 +208,7 @@ def test_the_rest_of_a_long_conversation_follows_and_a_list_that_is_passed_again
     chat(memory, 60)
     assert [memory.consolidate().replaced, memory.count()] == [50, 11]
     chat(memory, 62)
-    assert memory.count() == 13  # the two new turns alone
+    assert memory.count() == 13  # only the two new turns
     newest = memory.find(order="newest", limit=20)
     assert sum("item" in str(each.content) and each.role != "system" for each in newest) == 12
     assert memory.conversation_context("chat").startswith("Previous conversation:\n[system]: ")

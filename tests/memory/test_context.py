@@ -541,7 +541,7 @@ class TestNeighbours:
 
 class TestDeterminism:
     def test_every_store_gives_the_same_context(self, tmp_path: Path) -> None:
-        def told(memory: Memory) -> list[tuple[str, tuple[ContextItem, ...]]]:
+        def contexts_of(memory: Memory) -> list[tuple[str, tuple[ContextItem, ...]]]:
             with memory:
                 for number in range(60):
                     chat = f"c{number % 3}" if number % 2 else None
@@ -550,7 +550,7 @@ class TestDeterminism:
                 found = [memory.context("tea and milk 3", 200, style=style) for style in STYLES]
                 return [(str(context), context.items) for context in found]
 
-        assert told(recollect.open(":memory:")) == told(recollect.open(tmp_path / "a.db"))
+        assert contexts_of(recollect.open(":memory:")) == contexts_of(recollect.open(tmp_path / "a.db"))
 
 
 class TestValues:

@@ -1,4 +1,4 @@
-"""What a context considers besides records, and when it says that nothing is known."""
+"""Parts of a context besides records, and when it says that nothing is known."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TestParts:
         for text in ("API", "Roses", "4471"):
             assert text not in prompt
 
-    def test_the_default_is_records_and_each_part_can_be_alone(self, memory: Memory) -> None:
+    def test_the_default_is_records_and_each_part_can_be_the_only_one(self, memory: Memory) -> None:
         assert origins(memory) == ["hit"]
         assert origins(memory, include=["glossary"]) == ["glossary"]
         assert origins(memory, include=("outline",)) == ["outline"]

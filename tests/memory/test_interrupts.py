@@ -19,7 +19,7 @@ from recollect.stores.write_queue import Ticket
 from recollect.testing import memory_on
 from recollect.testing.loopback import core_of
 
-#: Where Python itself closes what nobody uses any more, an interruption is swallowed and told of by a warning.
+#: Where Python itself closes what is not used any more, an interruption is swallowed and reported by a warning.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 #: Every how many lines an interruption strikes here; `make torture` has the others.
 STRIDE = 7 if FULL else 61

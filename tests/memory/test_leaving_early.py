@@ -34,7 +34,7 @@ RECORDS = 1200
 
 
 class LeftError(Exception):
-    """What ends a call half-way."""
+    """Ways in which a call ends half-way."""
 
 
 def raising(after: int) -> f.Filter:

@@ -136,10 +136,10 @@ class TestIds:
     def test_a_conversation_passed_again_as_a_longer_list_adds_only_the_new_turns(
         self, memory: recollect.Memory
     ) -> None:
-        told = [turn("hi"), turn("ok", "bob"), turn("hi"), turn("ok", "bob")]
-        memory.remember_all(told)
-        assert memory.remember_all(told).count("unchanged") == 4
-        report = memory.remember_all([*told, turn("ok", "bob"), turn("bye")])
+        passed = [turn("hi"), turn("ok", "bob"), turn("hi"), turn("ok", "bob")]
+        memory.remember_all(passed)
+        assert memory.remember_all(passed).count("unchanged") == 4
+        report = memory.remember_all([*passed, turn("ok", "bob"), turn("bye")])
         assert (report.count("unchanged"), report.count("created")) == (4, 2)
         said = [record.content for record in memory.find(order="position")]
         assert said == ["hi", "ok", "hi", "ok", "ok", "bye"]
@@ -147,19 +147,19 @@ class TestIds:
     def test_a_turn_that_was_forgotten_stays_so_when_the_conversation_is_passed_again(
         self, memory: recollect.Memory
     ) -> None:
-        told = [turn(text) for text in ("hello", "a secret", "how are you?", "hello")]
-        secret = memory.remember_all(told).results[1].record
+        passed = [turn(text) for text in ("hello", "a secret", "how are you?", "hello")]
+        secret = memory.remember_all(passed).results[1].record
         assert secret is not None
         memory.forget(secret.id)
-        assert memory.remember_all([*told, turn("bye")]).count("created") == 1
+        assert memory.remember_all([*passed, turn("bye")]).count("created") == 1
         assert [record.content for record in memory.find(order="position")] == ["hello", "how are you?", "hello", "bye"]
         memory.clear()
-        assert memory.remember_all(told).count("created") == 4  # nothing of it is stored: it is remembered again
+        assert memory.remember_all(passed).count("created") == 4  # nothing of it is stored: it is remembered again
 
     def test_a_conversation_longer_than_a_commit_is_known_when_passed_again(self, memory: recollect.Memory) -> None:
-        told = [turn(f"turn {number % 7}") for number in range(2100)]
-        memory.remember_all(told)
-        assert memory.remember_all([*told, turn("the end")]).count("created") == 1
+        passed = [turn(f"turn {number % 7}") for number in range(2100)]
+        memory.remember_all(passed)
+        assert memory.remember_all([*passed, turn("the end")]).count("created") == 1
         assert memory.count() == 2101
 
     def test_an_id_that_another_user_has_gets_a_counter_even_for_the_same_text(self, memory: recollect.Memory) -> None:
@@ -193,8 +193,8 @@ class TestIds:
             threads = []
             for number, (memory, count) in enumerate(zip(memories, (size, 50), strict=True)):
                 turns.wait_before_each_commit(memory, number)
-                told = [{"content": text, "kind": "conversation", "conversation": "c"} for text in texts[:count]]
-                threads.append(threading.Thread(target=lambda m=memory, t=told, n=number: turns.run(m, t, n)))
+                passed = [{"content": text, "kind": "conversation", "conversation": "c"} for text in texts[:count]]
+                threads.append(threading.Thread(target=lambda m=memory, t=passed, n=number: turns.run(m, t, n)))
             for thread in threads:
                 thread.start()
             for thread in threads:
@@ -209,7 +209,7 @@ class TestIds:
 
 
 class Turns:
-    """Two threads take turns at committing, in a given order; then whoever is left goes on."""
+    """Two threads take turns at committing, in a given order; then the one that is left goes on."""
 
     def __init__(self, order: list[bool]) -> None:
         self._order = [int(second) for second in order]
@@ -1008,7 +1008,7 @@ class TestListening:
         memory.listen(lambda commit: heard.append(commit.seq), since=0).close()
         assert heard == [1, 2]
 
-    def test_a_failing_listener_delays_nobody_and_hears_on(self, memory: recollect.Memory) -> None:
+    def test_a_failing_listener_delays_no_other_and_hears_on(self, memory: recollect.Memory) -> None:
         heard: list[int] = []
 
         def callback(commit: recollect.Commit) -> None:

@@ -306,7 +306,7 @@ def test_the_question_stored_before_its_answer_is_not_repeated(memory: Memory) -
     assert contents(memory)[4:] == ["and now?", "now this"]
 
 
-def test_new_messages_alone_are_appended_even_if_they_repeat_earlier_ones(memory: Memory) -> None:
+def test_nothing_but_new_messages_is_appended_even_if_they_repeat_earlier_ones(memory: Memory) -> None:
     for text in ("ok", "more", "ok", "ok"):
         memory.add_messages([user(text)], conversation="c")
         memory.add_messages([assistant(f"done {memory.count()}")], conversation="c")
@@ -486,7 +486,7 @@ def test_what_was_said_is_stored_once_and_in_order(
         assert contents(memory) == [each["content"] for each in said]
 
 
-# The alignment alone: (stored, passed, what is known)
+# Only the alignment: (stored, passed, what is known)
 
 
 @pytest.mark.parametrize(
@@ -519,7 +519,7 @@ def test_alignment(stored: str, passed: str, known: dict[int, int]) -> None:
 
 
 def test_a_list_that_is_passed_twice_adds_nothing_the_second_time() -> None:
-    """Exhaustively, for short lists of few words; one turn alone is a repetition by design."""
+    """Exhaustively, for short lists of few words; a single turn is a repetition by design."""
     for stored, passed in product(range(6), range(2, 6)):
         for known, said in product(product("ab", repeat=stored), product("ab", repeat=passed)):
             found = align(known, said, lambda index, near: False)

@@ -48,7 +48,7 @@ def _of(name: str, *owners: str | None) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("name", OWNERS)
 @pytest.mark.parametrize("call", READS)
-def test_a_call_that_reads_takes_the_records_of_the_owner_and_of_nobody(memory: Memory, call: str, name: str) -> None:
+def test_a_call_that_reads_takes_the_records_of_the_owner_and_of_no_user(memory: Memory, call: str, name: str) -> None:
     found = READS[call](memory, **{name: "ana"})
     assert any(each.startswith(_of(name, "ana")) for each in found)
     assert any(each.startswith(_of(name, None)) for each in found)

@@ -258,7 +258,7 @@ class TestKnowledge:
         memory.record_knowledge(text, source="g.md", format="markdown")
         assert memory.recall("emergency number plant")[0].record.text.startswith("The emergency number")
 
-    def test_markdown_of_headings_alone_is_not_lost(self, memory: Memory) -> None:
+    def test_markdown_of_nothing_but_headings_is_not_lost(self, memory: Memory) -> None:
         assert [
             each.record.text for each in memory.record_knowledge("# A\n\n# B", format="markdown").results if each.record
         ] == ["# A", "# B"]
@@ -431,7 +431,7 @@ class TestContexts:
         assert memory.user_context("eve") == ""
 
     @pytest.mark.parametrize("nothing", [None, "", " ", 5])
-    def test_the_context_of_nobody_is_an_error_and_never_that_of_all(self, memory: Memory, nothing: Any) -> None:
+    def test_the_context_of_no_user_is_an_error_and_never_that_of_all(self, memory: Memory, nothing: Any) -> None:
         memory.record_user_fact("likes tea", user="ana")
         for call in (memory.user_context, memory.entity_context, memory.conversation_context):
             with pytest.raises(InvalidArgumentError):
@@ -476,7 +476,7 @@ class TestContexts:
         memory.remember(b"\0", media_type="image/png", kind="user_fact", user="ana")
         assert memory.user_context("ana") == "Known facts about the user:\n- [image/png]"
 
-    def test_a_scope_shows_its_own_records_alone(self, memory: Memory) -> None:
+    def test_a_scope_shows_only_its_own_records(self, memory: Memory) -> None:
         for user in ("ana", "bob"):
             memory.record_entity_fact("ada", "Ada", f"was met by {user}", user=user)
             memory.add_messages([{"role": "user", "content": f"from {user}"}], conversation="c", user=user)

@@ -1,4 +1,4 @@
-"""What results show of themselves: in a prompt, in a notebook and with rich; short, escaped and bounded."""
+"""The display of results: in a prompt, in a notebook and with rich; short, escaped and bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What uses an open store cannot be copied or pickled, and says what to do instead; values can."""
+"""Objects that use an open store cannot be copied or pickled, and say what to do instead; values can."""
 
 from __future__ import annotations
 

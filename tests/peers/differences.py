@@ -122,7 +122,7 @@ def predicted(tool: str, arguments: Mapping[str, Any], reference: Result) -> tup
 
 
 def matches(answer: Result, expected: Result) -> bool:
-    """Whether an answer is the expected one. Where the text is our own, any text with words is."""
+    """Return whether an answer is the expected one. Where the text is our own, any text with words is."""
     if expected != own_error():
         return answer == expected
     texts = [part.get("text", "") for part in answer.get("content", []) if part.get("type") == "text"]

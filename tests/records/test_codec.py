@@ -398,7 +398,7 @@ def accepted_or_refused(data: bytes) -> None:
         str(error).encode("utf-8")
     else:
         assert record.to_bytes() == data
-        # What was read stands on its own: made anew from its fields it gives the same bytes.
+        # What was read stands on its own: made again from its fields it gives the same bytes.
         assert Record.from_json(json.loads(json.dumps(record.to_json()))).to_bytes() == data
 
 

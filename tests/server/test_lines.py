@@ -381,7 +381,7 @@ def test_an_export_whose_client_is_gone_is_released(served: Served) -> None:
 # The file of the socket
 
 
-def test_the_socket_is_for_its_owner_alone(served: Served) -> None:
+def test_only_its_owner_may_use_the_socket(served: Served) -> None:
     assert served.socket_path.stat().st_mode & 0o777 == 0o600
 
 

@@ -1,4 +1,4 @@
-"""What a client makes of an answer that is late, lost or cut off.
+"""Answers that are late, lost or cut off, at a client.
 
 It is not taken for the answer to another call, and what a batch or a write came to is never guessed.
 """

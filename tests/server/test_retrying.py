@@ -1,4 +1,4 @@
-"""What a client says of a write whose answer is lost, and that it waits for a server whose queue is full."""
+"""Retries of a client: a write whose answer is lost, and a server whose queue is full."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Fifo:
 
 
 class Scenario:
-    """Calls that end when they are told to.
+    """Calls that end on request.
 
     Attributes:
         started: The clients whose calls have started, in this order.

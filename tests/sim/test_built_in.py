@@ -277,7 +277,7 @@ def test_a_task_that_recalls_needs_a_memory_that_does_and_a_failed_run_keeps_the
     ("options", "name"),
     [({"agents": 1}, "agents"), ({"memory": "semantic"}, "memory"), ({"chat": 1}, "chat"), ({"trace": 5}, "trace")],
 )
-def test_an_argument_that_is_none_is_named(options: dict[str, Any], name: str) -> None:
+def test_an_invalid_argument_is_named(options: dict[str, Any], name: str) -> None:
     with pytest.raises(InvalidArgumentError, match=name):
         run({"name": "x"}, **options)
     with pytest.raises(InvalidArgumentError, match="agents"):

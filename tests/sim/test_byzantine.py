@@ -69,8 +69,8 @@ def test_an_equivocator_says_something_else_to_each_receiver() -> None:
     heard = defaultdict(set)
     for event in of_kind(events, "receive"):
         heard[event["corr"]].add(event["msg"])
-    told = [len(heard[event["corr"]]) for event in by(events, True, "broadcast")]
-    assert max(told) == 3
+    reported = [len(heard[event["corr"]]) for event in by(events, True, "broadcast")]
+    assert max(reported) == 3
     assert {len(heard[event["corr"]]) for event in by(events, False, "broadcast")} == {1}
     assert {event["msg"] for event in by(events, True, "send")} <= {
         f"fact {each} apples" for each in events[0]["roles"]

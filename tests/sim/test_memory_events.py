@@ -217,7 +217,7 @@ class Following(Agent):
 
 
 class OnlyProtocol:
-    """A plugin that is not on a shelf, and has the protocol alone."""
+    """A plugin that is not on a shelf, and has only the protocol."""
 
     def __init__(self) -> None:
         self._values: dict[str, bytes] = {}

@@ -103,7 +103,7 @@ class TestMarketplace:
         assert market(("b", "s", "buy:p:5"), ("s", "b", "reject:p:9"))[1].passed
 
     @pytest.mark.parametrize("suffix", ["", "|sig:abc", "|sig:a:b"])
-    def test_a_price_that_nobody_offered_is_named(self, suffix: str) -> None:
+    def test_a_price_that_was_not_offered_is_named(self, suffix: str) -> None:
         found = market(("b", "s", "buy:p:50" + suffix), ("s", "b", "sold:p:99" + suffix))[2]
         assert not found.passed
         assert "99" in found.detail
@@ -186,7 +186,7 @@ class TestNoLostWrite:
         assert_fails(trace(*begin, wrote("a", "k"), read("b", "k", 3)), "no_lost_write", "write 2")
         assert failing(trace(*begin, read("b", "k", 2))) == set()  # late, but not lost
 
-    def test_a_value_that_nobody_wrote_is_a_fault(self) -> None:
+    def test_a_value_that_was_not_written_is_a_fault(self) -> None:
         assert_fails(trace(wrote("a", "k"), read("b", "k", -1)), "no_lost_write", "that was never written")
         assert_fails(trace(read("b", "k", -1)), "no_lost_write", "that was never written")
         assert_fails(trace(wrote("a", "k"), hit("b", "k", -1)), "no_lost_write", "that was never written")
@@ -235,7 +235,7 @@ class TestCas:
             [wrote("a", "k"), swapped("b", "k", 0)],  # expected none
             [swapped("b", "k", 7)],  # there was none
             [wrote("a", "k"), gone("evicted", "k"), swapped("b", "k", 1)],
-            [wrote("a", "k"), swapped("b", "k", -1)],  # what nobody wrote
+            [wrote("a", "k"), swapped("b", "k", -1)],  # what was not written
         ],
     )
     def test_a_success_that_replaces_another_version_is_a_fault(self, lines: list[Line]) -> None:

@@ -88,7 +88,7 @@ class Tracer:
 
 
 async def live(tracer: Tracer, *, spies: bool) -> None:
-    """What four agents do with a memory for sixty ticks. One of them writes junk."""
+    """Four agents use a memory for sixty ticks. One of them writes junk."""
     rng = random.Random(7)
     recalls = hasattr(tracer.plugin, "recall")
     for tick in range(60):

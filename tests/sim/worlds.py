@@ -1,4 +1,4 @@
-"""What the tests of the simulator share: small scenarios, agents for them, and the events of a run."""
+"""Parts that the tests of the simulator share: small scenarios, agents for them, and the events of a run."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _serve(address: str) -> None:
     for module in set(command.COMMANDS.values()):
         __import__(f"recollect.cli.{module}")
     __import__("recollect.stores.sqlite.store")
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the forks are not waited for
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address)
         listening.listen(16)

@@ -1,4 +1,4 @@
-"""What a rescue saved, by namespace."""
+"""The results of a rescue, by namespace."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ for number in range(10_000):
 
 
 def stored(path: Path, **arguments: Any) -> dict[str, str]:
-    """What a store holds, by namespace: the roots, after a look that it is whole."""
+    """Return the root of each namespace of a store, after a check that it is intact."""
     with recollect.open(path, create=False, **arguments) as memory:
         assert memory.check() == []
         return {name: memory.namespace(name).root for name in memory.namespaces()}
@@ -166,7 +166,7 @@ def test_the_log_of_a_store_that_was_opened_by_a_link_is_not_overwritten(store: 
 
 @pytest.mark.in_process  # the answers of a server are in the file, too, and would be changed with the records
 @pytest.mark.promise("backup.verified")
-def test_a_backup_of_a_store_that_is_hurt_fails_and_leaves_the_older_one(store: Path, tmp_path: Path) -> None:
+def test_a_backup_of_a_corrupt_store_fails_and_leaves_the_older_one(store: Path, tmp_path: Path) -> None:
     target = tmp_path / "a.backup"
     with recollect.open(store) as memory:
         memory.backup(target, verify=True)
@@ -253,7 +253,7 @@ def test_what_was_there_is_kept_aside_whole(store: Path, tmp_path: Path) -> None
     assert stored(dead) == stored(tmp_path / "a.backup")
 
 
-def test_a_memory_that_is_open_meanwhile_cannot_hurt_what_is_put_back(store: Path, tmp_path: Path) -> None:
+def test_a_memory_that_is_open_meanwhile_cannot_damage_what_is_restored(store: Path, tmp_path: Path) -> None:
     with recollect.open(store) as memory:
         memory.backup(tmp_path / "a.backup")
         memory.remember("newer", id="newer")
@@ -351,12 +351,12 @@ def test_a_store_that_cannot_be_opened_is_replaced_only_by_force_and_kept(store:
     with recollect.open(store) as memory:
         memory.backup(tmp_path / "a.backup")
     whole = stored(store)
-    hurt = store.read_bytes()[:4096] + bytes(20_000) + store.read_bytes()[24_096:]
-    store.write_bytes(hurt)
+    corrupt = store.read_bytes()[:4096] + bytes(20_000) + store.read_bytes()[24_096:]
+    store.write_bytes(corrupt)
     with pytest.raises(InvalidArgumentError, match="cannot be"):
         recollect.restore(tmp_path / "a.backup", store)
     made = recollect.restore(tmp_path / "a.backup", store, force=True)
-    assert Path(str(made.kept)).read_bytes() == hurt
+    assert Path(str(made.kept)).read_bytes() == corrupt
     assert stored(store) == whole
 
 
@@ -389,7 +389,7 @@ def test_the_commands_back_up_and_restore(store: Path, tmp_path: Path, monkeypat
 
 
 @pytest.fixture
-def log_alone(tmp_path: Path) -> Path:
+def only_a_log(tmp_path: Path) -> Path:
     """A place where only the log of a killed process is left."""
     path = tmp_path / "killed.db"
     memory = recollect.open(path)
@@ -402,26 +402,26 @@ def log_alone(tmp_path: Path) -> Path:
 
 @pytest.mark.promise("damage.log")
 @pytest.mark.parametrize("empty", [False, True])
-def test_a_log_whose_file_is_lost_is_neither_written_over_nor_passed_over(log_alone: Path, empty: bool) -> None:
+def test_a_log_whose_file_is_lost_is_neither_written_over_nor_passed_over(only_a_log: Path, empty: bool) -> None:
     if empty:
-        log_alone.touch()
-    log = Path(f"{log_alone}-wal")
+        only_a_log.touch()
+    log = Path(f"{only_a_log}-wal")
     before = log.read_bytes()
     for create in (True, False):
         with pytest.raises(DamagedStoreError, match="its WAL exists"):
-            recollect.open(log_alone, create=create)
+            recollect.open(only_a_log, create=create)
     assert log.read_bytes() == before
-    report = recollect.rescue(log_alone, log_alone.with_name("saved.db"))
+    report = recollect.rescue(only_a_log, only_a_log.with_name("saved.db"))
     assert records_by_namespace(report) == {"default": 50}
-    backup = log_alone.with_name("other.backup")
-    with recollect.open(log_alone.with_name("saved.db")) as memory:
+    backup = only_a_log.with_name("other.backup")
+    with recollect.open(only_a_log.with_name("saved.db")) as memory:
         memory.backup(backup)
     with pytest.raises(InvalidArgumentError, match="has the WAL of a store"):
-        recollect.restore(backup, log_alone)
-    made = recollect.restore(backup, log_alone, force=True)
+        recollect.restore(backup, only_a_log)
+    made = recollect.restore(backup, only_a_log, force=True)
     assert made.kept is not None
     assert Path(f"{made.kept}-wal").read_bytes() == before
-    with recollect.open(log_alone) as memory:
+    with recollect.open(only_a_log) as memory:
         assert memory.count() == 50
 
 

@@ -1,4 +1,4 @@
-"""Damage: what is hurt is named, nothing is answered wrongly, and what is whole is saved."""
+"""Damage: what is corrupt is named, nothing is answered wrongly, and what is intact is saved."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_damaged_store_is_described_read_and_rescued_rightly(tmp_path: Path, s
     assert [trial.problem for trial in damage.trials(seed, tmp_path)] == [""]
 
 
-def test_the_damage_test_hurts_in_every_way(tmp_path: Path, small: None) -> None:
+def test_the_damage_test_corrupts_in_every_way(tmp_path: Path, small: None) -> None:
     done = set()
     for seed in range(28):
         folder = tmp_path / str(seed)
@@ -73,7 +73,7 @@ def test_the_damage_test_hurts_in_every_way(tmp_path: Path, small: None) -> None
 def test_the_damage_test_notices_a_blind_check_a_wrong_answer_and_a_careless_rescue(
     tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, hurt, _ = damage.hurt_copy(0, tmp_path)
+    path, corrupt, _ = damage.hurt_copy(0, tmp_path)
     right = damage.whole().behind
     assert damage.wrong({**right, "count": 7, "find": DamagedStoreError("x")}, right) == ["count"]
     assert damage.wrong({**right, "get": KeyError("x")}, right) == ["get"]
@@ -82,10 +82,10 @@ def test_the_damage_test_notices_a_blind_check_a_wrong_answer_and_a_careless_res
         patched.setattr(damage, "answers", lambda memory: {**right, "count": StoreError("x")})
         patched.setattr(damage, "_rescue_problem", lambda *_: "")
         patched.setattr(damage, "_open", lambda path: recollect.open(":memory:"))
-        assert "the check found nothing" in damage.problem_in(path, tmp_path, hurt)
+        assert "the check found nothing" in damage.problem_in(path, tmp_path, corrupt)
     with monkeypatch.context() as patched:
         patched.setattr("recollect.stores.maintenance.rescue._proved", lambda saved, _: saved.live.clear() or [])
-        assert "was not saved" in damage.problem_in(path, tmp_path, hurt)
+        assert "was not saved" in damage.problem_in(path, tmp_path, corrupt)
 
 
 # Copies that broke off
@@ -145,7 +145,7 @@ def test_the_file_of_a_later_moment_beside_an_older_wal_is_damaged(tmp_path: Pat
     later = path.read_bytes()
     with pytest.raises(DamagedStoreError, match="fewer pages"):
         recollect.open(put(tmp_path / "b.db", later, live.wal))
-    # All pages in the WAL: nothing of the file is read, and a store may shrink where it was written anew.
+    # All pages in the WAL: nothing of the file is read, and a store may shrink where it was rewritten.
     assert len(later) > len(live.file)
     check_size(str(put(tmp_path / "c.db", live.file, live.wal)), live.file[:100], len(live.file) // 4096)
 
@@ -219,7 +219,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def found(path: Path) -> list[str]:
-    """What the check says, or the error that came before it could."""
+    """Return the findings of the check, or the error that came before it."""
     try:
         with recollect.open(path) as memory:
             return memory.check()
@@ -288,13 +288,13 @@ TAMPERING = {
 
 @pytest.mark.promise("damage.rows-agree")
 @pytest.mark.parametrize("what", TAMPERING)
-def test_what_somebody_changed_in_the_tables_is_found_and_named(store: Path, what: str) -> None:
-    statement, told = TAMPERING[what]
+def test_a_change_in_the_tables_is_found_and_named(store: Path, what: str) -> None:
+    statement, expected = TAMPERING[what]
     connection = connect(str(store))  # keeps the checksums, so that these do not tell it
     connection.execute(statement).fetchall()
     connection.close()
     problems = found(store)
-    assert any(told in problem for problem in problems), problems
+    assert any(expected in problem for problem in problems), problems
 
 
 def leaf_holding(path: Path, text: bytes) -> int:
@@ -306,7 +306,7 @@ def leaf_holding(path: Path, text: bytes) -> int:
     )
 
 
-def hurt(path: Path, place: int, with_bytes: bytes | None = None) -> None:
+def corrupt(path: Path, place: int, with_bytes: bytes | None = None) -> None:
     data = bytearray(path.read_bytes())
     if with_bytes is None:
         data[place] ^= 0xFF
@@ -315,14 +315,14 @@ def hurt(path: Path, place: int, with_bytes: bytes | None = None) -> None:
     path.write_bytes(data)
 
 
-def hurt_text(path: Path, text: bytes) -> None:
+def corrupt_text(path: Path, text: bytes) -> None:
     """Change a text wherever it stands, also where SQLite has left it behind."""
     path.write_bytes(path.read_bytes().replace(text, text[:-1] + b"\xff"))
 
 
 @pytest.mark.promise("damage.named")
 def test_what_cannot_be_read_is_named_with_its_namespace_and_id(store: Path) -> None:
-    hurt_text(store, b"fact 17")
+    corrupt_text(store, b"fact 17")
     problems = found(store)
     assert any("of versions, does not match its checksum" in problem for problem in problems)
     assert any("namespace 'default', record 'r17': its version does not match" in problem for problem in problems)
@@ -335,7 +335,7 @@ def test_a_page_of_zeros_in_the_middle_of_a_long_text_is_no_answer(store: Path) 
     leaf = leaf_holding(store, b"long long long")
     first = max(pages.overflows(leaf), key=lambda each: len(list(pages.chain(each))))
     *_, last = pages.chain(first)
-    hurt(store, (last - 1) * 4096, bytes(4096))
+    corrupt(store, (last - 1) * 4096, bytes(4096))
     with recollect.open(store) as memory:
         assert memory.get("r1") is not None
         with pytest.raises(DamagedStoreError, match="does not match its hash"):
@@ -377,7 +377,7 @@ def test_a_store_with_checksums_is_only_read_where_they_cannot_be_kept(
             memory.remember("more")
 
 
-def test_upon_a_file_system_of_somebodys_own_there_are_no_checksums(tmp_path: Path) -> None:
+def test_a_custom_file_system_has_no_checksums(tmp_path: Path) -> None:
     before = apsw.vfs_names()[0]
     own = apsw.VFS("of my own", base="", makedefault=True)
     try:
@@ -401,7 +401,7 @@ def test_the_rescue_saves_every_record_that_is_whole_and_lists_the_rest(store: P
     with recollect.open(store) as memory:
         memory.update("r5", content="fact 5, put right")
         stored = {record.id: record.to_bytes() for record in memory.find()}
-    hurt_text(store, b"fact 5, put right")
+    corrupt_text(store, b"fact 5, put right")
     before = store.read_bytes()
     report = recollect.rescue(store, tmp_path / "new.db")
     assert store.read_bytes() == before
@@ -415,7 +415,7 @@ def test_the_rescue_saves_every_record_that_is_whole_and_lists_the_rest(store: P
         }
         assert memory.check() == []
         log = memory.changes()
-        assert [commit.actor for commit in log[1:2]] == ["somebody"]  # the history up to what is hurt
+        assert [commit.actor for commit in log[1:2]] == ["somebody"]  # the history up to what is corrupt
         assert log[-1].actor == "recollect rescue"
         assert memory.namespace("other").count() == 1
 
@@ -428,7 +428,7 @@ def test_the_rescue_copies_quotas_and_says_which_history_it_cannot_keep(store: P
         memory.update("r5", content="fact 5, put right")
         for number in range(5):
             memory.remember(f"later fact {number}")
-    hurt_text(store, b"fact 5, put right")
+    corrupt_text(store, b"fact 5, put right")
     report = recollect.rescue(store, tmp_path / "new.db")
     assert report.settings == ("quota/default", "quota/other")
     saved = report.branches[Branch("default")]
@@ -460,7 +460,7 @@ def test_the_rescue_leaves_out_a_quota_that_cannot_be_read_and_the_store_can_be_
 def test_the_rescue_names_settings_that_may_be_lost(store: Path, tmp_path: Path) -> None:
     with recollect.open(store) as memory:
         memory.set_quota(records=100)
-    hurt_text(store, b"setting/quota/default")
+    corrupt_text(store, b"setting/quota/default")
     report = recollect.rescue(store, tmp_path / "new.db")
     assert [each.what for each in report.lost] == ["settings"]
     with recollect.open(tmp_path / "new.db") as memory:
@@ -496,7 +496,7 @@ def test_the_rescue_through_a_link_takes_what_is_only_in_the_log(store: Path, tm
 
 @pytest.mark.parametrize("page", [1, 2, 3, 5, 7, 8, 10, 12])
 def test_the_rescue_finds_records_without_the_first_page_of_any_table(store: Path, tmp_path: Path, page: int) -> None:
-    hurt(store, (page - 1) * 4096, bytes(4096))
+    corrupt(store, (page - 1) * 4096, bytes(4096))
     report = recollect.rescue(store, tmp_path / "new.db")
     assert report.records + len([each for each in report.lost if each.what == "record"]) >= 32
     assert found(tmp_path / "new.db") == []
@@ -586,28 +586,28 @@ def run(*arguments: str) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("place", [lambda data: data.rindex(b"fact 17"), lambda data: 4096 + 200, lambda data: 18])
-def test_the_doctor_names_what_is_hurt_also_where_the_store_cannot_be_opened(
+def test_the_doctor_names_what_is_corrupt_also_where_the_store_cannot_be_opened(
     store: Path, place: Callable[[bytes], int]
 ) -> None:
     assert run("doctor", "--check", "--db", str(store))[0] == 0
-    hurt(store, place(store.read_bytes()))
-    code, told = run("doctor", "--check", "--db", str(store))
+    corrupt(store, place(store.read_bytes()))
+    code, expected = run("doctor", "--check", "--db", str(store))
     assert code == 1
-    assert any(each["what"] == "check" and not each["well"] for each in told)
+    assert any(each["what"] == "check" and not each["well"] for each in expected)
 
 
 def test_the_command_rescue_says_what_is_lost_with_its_exit_code(store: Path, tmp_path: Path) -> None:
     assert run("rescue", str(store), str(tmp_path / "one.db"))[0] == 0
-    hurt_text(store, b"fact 17")
-    code, told = run("rescue", str(store), str(tmp_path / "two.db"))
-    assert (code, [each["name"] for each in told["lost"]]) == (1, ["r17"])
+    corrupt_text(store, b"fact 17")
+    code, expected = run("rescue", str(store), str(tmp_path / "two.db"))
+    assert (code, [each["name"] for each in expected["lost"]]) == (1, ["r17"])
     shown = CliRunner().invoke(app, ["rescue", str(store), str(tmp_path / "three.db")])
     assert "lost: namespace 'default', record 'r17'" in shown.stderr
 
 
 def test_an_error_in_reading_is_reported_as_what_it_is(store: Path) -> None:
     """Not as that of the end of the view, which SQLite has ended by then."""
-    hurt(store, (leaf_holding(store, b"fact 17") - 1) * 4096 + 2000)
+    corrupt(store, (leaf_holding(store, b"fact 17") - 1) * 4096 + 2000)
     opened = SqliteStore(store)
     with pytest.raises(DamagedStoreError, match="a page does not match its checksum"), opened.read() as view:
         for line in view.branches():

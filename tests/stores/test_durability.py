@@ -1,4 +1,4 @@
-"""What survives: faults at every step, full disks, several processes."""
+"""Durability: faults at every step, full disks, several processes."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_full_disk_in_bulk_reports_what_is_not_stored(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_fills_inside_a_batch_loses_the_batch_and_nothing_else(tmp_path: Path) -> None:
-    """SQLite rolls back by itself then; what the batch did afterwards must not stand alone."""
+    """SQLite rolls back by itself then; what the batch did afterwards must not stand by itself."""
     store = SqliteStore(tmp_path / "full.db")
     memory = memory_on(store)
     memory.remember("held")

@@ -1,4 +1,4 @@
-"""What goes wrong around an open memory: the disk, its files, the clock, the memory of the process, forks."""
+"""Faults around an open memory: the disk, its files, the clock, the memory of the process, forks."""
 
 from __future__ import annotations
 
@@ -233,21 +233,21 @@ GONE: list[Callable[[Path], None]] = [deleted, moved, replaced, emptied, log_del
 
 
 @pytest.mark.promise("fault.replaced")
-@pytest.mark.parametrize("hurt", GONE, ids=lambda hurt: hurt.__name__)
-def test_a_write_to_a_file_that_is_gone_is_never_acknowledged(tmp_path: Path, hurt: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("disturb", GONE, ids=lambda disturb: disturb.__name__)
+def test_a_write_to_a_file_that_is_gone_is_never_acknowledged(tmp_path: Path, disturb: Callable[[Path], None]) -> None:
     path = tmp_path / "folder" / "a.db"
     path.parent.mkdir()
     memory = recollect.open(path)
     memory.remember("a lighthouse", id="a")
-    hurt(path)
+    disturb(path)
     for _ in range(2):
         with pytest.raises(StoreReplacedError, match="deleted, moved or replaced while it was open"):
             memory.remember("a harbour", id="b")
     memory.close()
-    if hurt is folder_gone:
+    if disturb is folder_gone:
         assert not path.parent.exists()
         return
-    if hurt is emptied:  # its log is not: that is not taken for the log of a new store
+    if disturb is emptied:  # its log is not: that is not taken for the log of a new store
         with pytest.raises(DamagedStoreError, match="its WAL exists"):
             recollect.open(path)
         assert records_by_namespace(recollect.rescue(path, path.with_name("saved.db"))) == {"default": 1}
@@ -256,36 +256,36 @@ def test_a_write_to_a_file_that_is_gone_is_never_acknowledged(tmp_path: Path, hu
         assert {record.id for record in again.find()} == {
             "replaced": {"other"},
             "log_deleted": {"a"},
-        }.get(hurt.__name__, set())
+        }.get(disturb.__name__, set())
         assert again.check() == []
 
 
 @pytest.mark.promise("fault.replaced")
-@pytest.mark.parametrize("hurt", [deleted, log_deleted], ids=lambda hurt: hurt.__name__)
+@pytest.mark.parametrize("disturb", [deleted, log_deleted], ids=lambda disturb: disturb.__name__)
 def test_a_file_that_goes_while_a_batch_is_written_is_noticed_before_the_batch_is_acknowledged(
-    path: Path, hurt: Callable[[Path], None]
+    path: Path, disturb: Callable[[Path], None]
 ) -> None:
     with recollect.open(path) as memory:
         memory.remember("a lighthouse")
         with pytest.raises(StoreReplacedError, match="in the file that was open"), memory.batch() as batch:
             batch.remember("a harbour")
-            hurt(path)
+            disturb(path)
 
 
 @pytest.mark.promise("fault.replaced_read")
-@pytest.mark.parametrize("hurt", [deleted, moved, replaced, emptied], ids=lambda hurt: hurt.__name__)
+@pytest.mark.parametrize("disturb", [deleted, moved, replaced, emptied], ids=lambda disturb: disturb.__name__)
 def test_a_file_that_is_gone_is_not_read_as_if_it_were_there(
-    path: Path, hurt: Callable[[Path], None], memory: Memory
+    path: Path, disturb: Callable[[Path], None], memory: Memory
 ) -> None:
     assert memory.recall("lighthouse")
-    hurt(path)
+    disturb(path)
     for read in (memory.count, lambda: memory.recall("lighthouse"), lambda: memory.get("a"), memory.check):
         with pytest.raises(StoreReplacedError):
             read()
 
 
 @pytest.mark.promise("fault.replaced_close")
-def test_closing_a_memory_whose_file_was_replaced_leaves_the_new_file_and_its_log_alone(path: Path) -> None:
+def test_closing_a_memory_whose_file_was_replaced_does_not_touch_the_new_file_and_its_log(path: Path) -> None:
     former = recollect.open(path)
     former.remember("a lighthouse")
     for suffix in ("", "-wal", "-shm"):
@@ -410,8 +410,8 @@ def test_what_had_expired_stays_so_for_every_read_when_the_clock_goes_back(
     with memory.batch() if batch and hasattr(recollect.memory.Batch, name.split()[0]) else nullcontext(memory) as calls:
         assert not read(calls)  # type: ignore[arg-type]
     assert memory.execute(Now()) == now, "what the clock says is still what it says"
-    told = memory.remember("later", id="later")
-    assert told.time == now
+    scores_of = memory.remember("later", id="later")
+    assert scores_of.time == now
     assert memory.check() == []
     memory.close()
 
@@ -452,12 +452,12 @@ def test_a_memory_error_while_an_index_is_made_leaves_none_half_made(
             with pytest.raises(NoMemoryError, match=r"while its index was built\): free some memory"):
                 memory.recall("boat")
         with recollect.open(path) as complete:
-            assert told(memory) == told(complete)
+            assert scores_of(memory) == scores_of(complete)
         memory.remember_all([{"content": f"boat {number}, {step}", "id": f"{step} {number}"} for number in range(5)])
     assert memory.check() == []
 
 
-def told(memory: Memory) -> list[tuple[str, float]]:
+def scores_of(memory: Memory) -> list[tuple[str, float]]:
     return [(hit.record.id, hit.score) for hit in memory.recall("which boat of the harbour?", 20)]
 
 
@@ -659,7 +659,7 @@ def test_what_a_fork_reads_no_other_process_can_overwrite(tmp_path: Path) -> Non
     done = forked(READING, tmp_path / "a.db")
     assert (done.returncode, done.stdout[:3]) == (0, "(1,"), (
         done.stderr
-    )  # the checkpoint is told that readers are there
+    )  # the checkpoint gets the answer that there are readers
     without = forked(SAME_DEVICE + READING, tmp_path / "b.db")
     assert (without.returncode, without.stdout[:3]) != (0, "(1,")
 
@@ -696,7 +696,7 @@ def test_where_sqlite_cannot_forget_its_parents_locks_a_fork_is_refused(tmp_path
 
 
 @pytest.mark.promise("fault.fork")
-def test_the_files_that_a_daemon_opens_in_place_of_ours_are_left_alone(tmp_path: Path) -> None:
+def test_the_files_that_a_daemon_opens_in_place_of_ours_are_not_touched(tmp_path: Path) -> None:
     assert forked(DAEMON, tmp_path / "a.db").returncode == 0
     for number in range(20):
         assert (tmp_path / f"a.db.log{number}").read_text() == "first\nsecond\n"

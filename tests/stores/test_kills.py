@@ -64,7 +64,7 @@ def test_an_import_that_is_killed_holds_whole_commits_and_the_next_one_ends_it(t
     path = tmp_path / "imported.db"
     command = [sys.executable, "-m", "recollect", "import", "jsonl", str(source), "--db", str(path)]
     importing = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while importing.poll() is None and _held(path) == 0:
+    while importing.poll() is None and _commit_count(path) == 0:
         os.sched_yield()
     importing.send_signal(signal.SIGKILL)
     importing.wait()
@@ -78,7 +78,7 @@ def test_an_import_that_is_killed_holds_whole_commits_and_the_next_one_ends_it(t
         assert memory.check() == []
 
 
-def _held(path: Path) -> int:
+def _commit_count(path: Path) -> int:
     """How many commits there are, seen from outside."""
     try:
         with recollect.open(path, create=False, read_only=True) as memory:

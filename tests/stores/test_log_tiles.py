@@ -92,7 +92,7 @@ class TestSavedTiles:
             assert hashed == [commit.entry for commit in memory.changes(COMMITS - 1)]
             assert len(hashed) == 3
 
-    def test_a_write_leaves_them_alone(self, path: Path) -> None:
+    def test_a_write_does_not_touch_them(self, path: Path) -> None:
         before = tiles_of(path).read_bytes()
         tiles_of(path).unlink()
         with recollect.open(path) as memory:

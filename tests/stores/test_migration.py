@@ -184,7 +184,7 @@ def test_a_later_format_is_read_if_it_allows_that_and_is_not_written(path: Path)
 
 
 @pytest.mark.usefixtures("later")
-def test_a_migration_wants_the_store_alone_and_leaves_it_as_it_was_where_it_fails(path: Path) -> None:
+def test_a_migration_needs_exclusive_access_and_leaves_the_store_as_it_was_where_it_fails(path: Path) -> None:
     before = look(path)
     other = connect(str(path))
     other.execute("BEGIN; SELECT * FROM meta").fetchall()
@@ -235,7 +235,7 @@ def test_a_dry_run_without_room_for_a_copy_is_an_error_of_ours(path: Path, monke
 def test_the_command_migrates_after_a_dry_run(path: Path) -> None:
     db = str(path)
     assert "would be migrated from format 3 to 5" in run("migrate", "--dry-run", "--db", db)
-    told = json.loads(run("migrate", "--db", db, "--json"))
-    assert (told["from"], told["to"], len(told["steps"])) == (3, 5, 7)
-    assert Path(told["backup"]).exists()
+    reported = json.loads(run("migrate", "--db", db, "--json"))
+    assert (reported["from"], reported["to"], len(reported["steps"])) == (3, 5, 7)
+    assert Path(reported["backup"]).exists()
     assert "nothing to do" in run("migrate", "--db", db)

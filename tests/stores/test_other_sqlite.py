@@ -583,7 +583,7 @@ def test_the_rule_of_before_refuses_such_a_store(killed: Path, monkeypatch: pyte
 
 
 class Fault(Exception):
-    """What SQLite raises where a page does not match its checksum."""
+    """Return the error that SQLite raises where a page does not match its checksum."""
 
     extendedresult = apsw.SQLITE_IOERR_DATA
 

@@ -1,4 +1,4 @@
-"""What a power cut leaves, and that the harness which says so would see it if it were otherwise."""
+"""The state after a power cut, and controls that the harness would notice another one."""
 
 from __future__ import annotations
 
@@ -79,9 +79,11 @@ def test_a_power_cut_while_a_file_is_made_leaves_none_or_one_that_can_be_used(
 ) -> None:
     """Cut after every single event, in every way, until the first commit is acknowledged."""
     recording = power.record(SEED, run, durability)
-    told = next(place for place, event in enumerate(recording.events) if event.kind == "acknowledge" and event.at)
+    acknowledges = next(
+        place for place, event in enumerate(recording.events) if event.kind == "acknowledge" and event.at
+    )
     disk, seen, wrong = Disk(), set(), []
-    for place, event in enumerate(recording.events[: told + 2]):
+    for place, event in enumerate(recording.events[: acknowledges + 2]):
         for mode in MODES:
             cut = disk.cut(random.Random(place), mode)
             acknowledged = disk.acknowledged if durability == "full" else 0
@@ -270,8 +272,8 @@ def _caught(full: Recording, folder: Path, what: str) -> Counter[bool]:
         if not FULL and caught[True] >= 3:
             break
         of_database = full.events[this].file == database
-        told = any(event.kind == "acknowledge" for event in full.events[this:following])
-        if of_database if what == "a checkpoint's" else (told and not of_database):
+        acknowledges = any(event.kind == "acknowledge" for event in full.events[this:following])
+        if of_database if what == "a checkpoint's" else (acknowledges and not of_database):
             end = following if what == "a commit's" else len(full.events)
             dropped = Recording(full.without(this).events[:end], full.states)
             caught[_is_caught(dropped, this, folder)] += 1
@@ -312,7 +314,7 @@ def test_a_commit_in_place_of_a_rollback_is_caught(folder: Path, monkeypatch: py
 
 
 def _wrong(folder: Path) -> bool:
-    """Whether one of a few runs is seen to go wrong."""
+    """Return whether one of a few runs is seen to go wrong."""
     for seed in range(4):
         place = folder / str(seed)
         place.mkdir()
@@ -404,7 +406,7 @@ def test_the_same_seed_has_the_same_steps_and_roots() -> None:
 
 
 def test_a_run_makes_and_keeps_indexes_and_begins_its_log_again(full: Recording) -> None:
-    """What is to be cut must be there."""
+    """Its object must be there."""
     names = [path for event in full.events for path, number in event.names if number]
     assert any(path.endswith(".seg") for path in names)
     assert any(path.endswith("text.db") for path in names)

@@ -1,4 +1,4 @@
-"""What each of SQLite's result codes becomes: damage is what SQLite calls corrupt, and tables that are not ours."""
+"""The error for each of SQLite's result codes: damage is what SQLite calls corrupt, and tables that are not ours."""
 
 from __future__ import annotations
 

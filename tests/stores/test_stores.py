@@ -26,7 +26,7 @@ IDS = st.sampled_from(["a", "b", "c", "d'\"\\", "\u2028 \ufffe", "\U0001f600", "
 
 
 class Undone(Exception):
-    """What a transaction wrote is not to be kept."""
+    """Raised so that a transaction is undone."""
 
 
 class TestMemoryStore(StoreContract):

@@ -1,4 +1,4 @@
-"""What a stranger may put in the place of a store or of its index: no hang, no raw error, no write to somebody else."""
+"""Files of others in the place of a store or of its index: no hang, no raw error, no write to another file."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def index_file(path: Path, name: str) -> Path:
 
 
 def answers(memory: Memory) -> dict[str, Any]:
-    """What does not depend on vectors."""
+    """Return the answers that do not depend on vectors."""
     return {
         "recall": {hit.record.id for hit in memory.recall("fact 7 of the harbour", 100)},
         "grep": {record.id for record in memory.grep("fact", 100)},
@@ -192,7 +192,7 @@ def test_whatever_is_in_the_place_of_an_index_file_the_answers_are_the_same(
     try:
         assert used(path, **({"read_only": True} if read_only else {})) == right
     except StoreError as error:
-        # A folder cannot be deleted for it; the vectors, which are not made anew unasked, say so.
+        # A folder cannot be deleted for it; the vectors, which are not rebuilt unasked, say so.
         assert (put, name[:10], read_only) == (folder, "vectors.db", False), error
     assert {each: each.read_bytes() for each in before} == before, "it was written through a link"
     assert set(tmp_path.iterdir()) == names, "a file was made through a link"
@@ -245,7 +245,7 @@ def sweep(name: str, table: str, column: str) -> Iterator[tuple[Any, bool, bool]
 
 
 def wrong(file: Path, table: str, column: str, value: Any, *, all_rows: bool) -> bool:
-    """Whether some rows have that value there now."""
+    """Return whether some rows have that value there now."""
     with closing(checksums.connect(str(file))) as connection:
         where = "" if all_rows else f" WHERE rowid = (SELECT min(rowid) FROM {table})"
         try:
@@ -277,7 +277,7 @@ def test_rows_of_any_type_beside_the_store_change_no_answer_and_raise_nothing(
         done += 1
         caplog.clear()
         found = used(path)
-        # Rows that merely name another text, or none, are found to be so by nobody: see docs/architecture.md.
+        # Rows that merely name another text, or none, are not noticed: see docs/architecture.md.
         assert found["grep"] <= right["grep"]
         assert found | {"grep": 0} == right | {"grep": 0}, (value, all_rows)
         assert len([each for each in caplog.records if "cannot be used" in each.message]) <= 1, caplog.text
@@ -287,7 +287,7 @@ def test_rows_of_any_type_beside_the_store_change_no_answer_and_raise_nothing(
 
 @pytest.mark.promise("index.rows")
 @pytest.mark.parametrize("value", [None, 7, "text", b"", b"\0\0\0", np.full(256, np.nan, dtype="<f4").tobytes()])
-def test_a_vector_that_is_none_is_noticed_once_and_recall_answers_by_the_other_signals(
+def test_an_invalid_vector_is_noticed_once_and_recall_answers_by_the_other_signals(
     path: Path, value: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = index_file(path, "vectors.db")
@@ -349,7 +349,7 @@ def test_a_view_in_the_place_of_a_table_of_the_index_is_never_asked(
     assert "its tables are not the expected ones" in caplog.text
     caplog.clear()
     assert used(path) == right
-    assert caplog.text == "", "it was made anew"
+    assert caplog.text == "", "it was rebuilt"
 
 
 # Segments
@@ -395,7 +395,7 @@ def test_a_segment_with_the_right_digest_whose_texts_are_none_is_rebuilt(
 
 @pytest.mark.promise("index.rows")
 @pytest.mark.parametrize("byte", [0, 1, 0x41, 0xFF])
-def test_a_record_in_a_segment_that_is_none_or_another_is_read_from_the_store(path: Path, byte: int) -> None:
+def test_an_invalid_or_wrong_record_in_a_segment_is_read_from_the_store(path: Path, byte: int) -> None:
     with opened(path) as memory:
         right = answers(memory)
 

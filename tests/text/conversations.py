@@ -114,7 +114,7 @@ def made_of(stored: Iterable[Document]) -> WordIndex:
 
 
 def of_words(view: WordView, terms: Sequence[QueryTerm]) -> Scores:
-    """The scores of the words alone, with each document's factor."""
+    """The scores of only the words, with each document's factor."""
     asked = weighed(view, terms, other_signals=False)
     return Scores(asked, asked.reach(np.zeros(0, dtype=np.int64)))
 
@@ -175,7 +175,7 @@ def answers(view: WordView, ids: Sequence[str] = IDS) -> dict[str, Any]:
             scores.mass,
             [table.id(number) for number in order_of(scores)],
             dict(zip(by_id, reasons, strict=True)),
-            len(reached) - len(by_id),  # of nobody: 0
+            len(reached) - len(by_id),  # of no speaker: 0
         )
     return out
 

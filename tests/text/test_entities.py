@@ -52,7 +52,7 @@ def test_entities_are_found_with_their_types(text: str, expected: list[tuple[str
 
 
 @pytest.mark.parametrize("text", NOTHING)
-def test_capital_letters_alone_make_no_entity(text: str) -> None:
+def test_capital_letters_do_not_make_an_entity(text: str) -> None:
     assert entities(text) == []
 
 
@@ -129,7 +129,7 @@ def test_what_is_uncertain_past_or_multiple_states_nothing(text: str) -> None:
     assert stated(text, speaker="Ana") == []
 
 
-def test_without_a_speaker_the_first_person_is_nobody_in_particular() -> None:
+def test_without_a_speaker_the_first_person_is_no_entity() -> None:
     assert [fact.subject for fact in stated("I live in Oslo. My dog's name is Rex.")] == [None, None]
 
 

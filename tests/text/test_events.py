@@ -66,5 +66,5 @@ def test_the_time_of_an_event_is_that_of_the_record_which_tells_of_it(
     assert ("date" in bought[0].why.shares) == ("move" in question)
 
 
-def test_an_event_that_nobody_spoke_of_is_no_time(memory: Memory) -> None:
+def test_an_event_that_was_not_mentioned_is_no_time(memory: Memory) -> None:
     assert all("date" not in hit.why.shares for hit in memory.recall("What was bought after the wedding?"))

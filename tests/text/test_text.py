@@ -237,7 +237,7 @@ class TestAnyText:
 
 
 def _later(text: str) -> bool:
-    """Whether a text has characters that only Unicodes after 14 know, whose normal forms are Python's affair."""
+    """Return whether a text has characters that only Unicodes after 14 know, whose normal forms are Python's affair."""
     return nfc(text) != unicodedata.normalize("NFC", text)
 
 

@@ -121,7 +121,6 @@ def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
     """Return all findings about a memory.
 
     Args:
-        memory: The memory.
         check: Also read and hash every version and every page, and compare the root: O(size of the store).
     """
     findings = [*examine_installation(), *_store(memory), _dense(memory), _write(memory)]

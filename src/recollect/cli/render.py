@@ -274,7 +274,6 @@ def whole_id(memory: Memory, text: str, *, in_log: bool = False) -> str:
     An id that the log has is never taken for the beginning of another: what was forgotten stays forgotten.
 
     Args:
-        memory: The memory.
         text: An id or its beginning, of 4 characters or more.
         in_log: Whether ids of forgotten records count, too.
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.stores("memory", "sqlite")
 
 
 @pytest.fixture
-def told(memory: Memory) -> Memory:
+def memory_of_people(memory: Memory) -> Memory:
     texts = [
         "I met Ada Lovelace in London.",
         "Ada Lovelace works with Charles Babbage.",
@@ -40,54 +40,54 @@ def told(memory: Memory) -> Memory:
 # The index
 
 
-def test_entities_are_listed_by_how_many_records_mention_them(told: Memory) -> None:
-    found = [(each.id, each.name, each.type, each.records) for each in told.entities()]
+def test_entities_are_listed_by_how_many_records_mention_them(memory_of_people: Memory) -> None:
+    found = [(each.id, each.name, each.type, each.records) for each in memory_of_people.entities()]
     assert found == [
         ("ada_lovelace", "Ada Lovelace", "person", 2),
         ("charles_babbage", "Charles Babbage", "person", 2),
         ("london", "London", "place", 1),
         ("oslo", "Oslo", "place", 1),
     ]
-    assert [each.id for each in told.entities("place")] == ["london", "oslo"]
-    assert [each.id for each in told.entities(limit=1)] == ["ada_lovelace"]
+    assert [each.id for each in memory_of_people.entities("place")] == ["london", "oslo"]
+    assert [each.id for each in memory_of_people.entities(limit=1)] == ["ada_lovelace"]
 
 
-def test_an_entity_has_a_timeline_and_those_together_with_it(told: Memory) -> None:
-    view = told.entity("ada lovelace")
+def test_an_entity_has_a_timeline_and_those_together_with_it(memory_of_people: Memory) -> None:
+    view = memory_of_people.entity("ada lovelace")
     assert view is not None
     assert [(each.id, each.time) for each in view.timeline] == [("r0", START), ("r1", START + timedelta(days=1))]
     assert view.together == (("charles_babbage", 1), ("london", 1))
-    assert told.entity("Ada Lovelace", limit=1).timeline == view.timeline[1:]  # type: ignore[union-attr]
-    assert told.entity("nobody in particular") is None
+    assert memory_of_people.entity("Ada Lovelace", limit=1).timeline == view.timeline[1:]  # type: ignore[union-attr]
+    assert memory_of_people.entity("nobody in particular") is None
     assert EntityView.from_json(view.to_json()) == view
 
 
-def test_the_index_follows_the_log(told: Memory) -> None:
-    assert told.entity("Oslo") is not None
-    told.update("r2", content="Charles Babbage moved to Rome.")
-    assert told.entity("Oslo") is None
-    assert told.entity("Rome") is not None
-    seq = told.seq
-    told.forget("r2")
-    assert told.entity("Rome") is None
-    told.revert(seq + 1)
-    assert told.entity("Rome") is not None
-    told.erase("r2", redact=True)
-    assert told.entity("Rome") is None
-    assert [each.records for each in told.entities("person")] == [2, 1]
+def test_the_index_follows_the_log(memory_of_people: Memory) -> None:
+    assert memory_of_people.entity("Oslo") is not None
+    memory_of_people.update("r2", content="Charles Babbage moved to Rome.")
+    assert memory_of_people.entity("Oslo") is None
+    assert memory_of_people.entity("Rome") is not None
+    seq = memory_of_people.seq
+    memory_of_people.forget("r2")
+    assert memory_of_people.entity("Rome") is None
+    memory_of_people.revert(seq + 1)
+    assert memory_of_people.entity("Rome") is not None
+    memory_of_people.erase("r2", redact=True)
+    assert memory_of_people.entity("Rome") is None
+    assert [each.records for each in memory_of_people.entities("person")] == [2, 1]
 
 
 def test_the_index_is_that_of_all_records_and_is_caught_up_not_read_again(
-    told: Memory, monkeypatch: pytest.MonkeyPatch
+    memory_of_people: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told.entities()
+    memory_of_people.entities()
 
     def never(*args: Any) -> Any:
         raise AssertionError("all records were read again")
 
-    monkeypatch.setattr(core_of(told).facets["mentions"], "start", never)
-    told.remember("Grace Hopper moved to Oslo")
-    assert [each.records for each in told.entities() if each.id == "oslo"] == [2]
+    monkeypatch.setattr(core_of(memory_of_people).facets["mentions"], "start", never)
+    memory_of_people.remember("Grace Hopper moved to Oslo")
+    assert [each.records for each in memory_of_people.entities() if each.id == "oslo"] == [2]
 
 
 def test_what_has_expired_is_not_mentioned(tmp_path: Path) -> None:
@@ -115,17 +115,17 @@ def test_a_scope_sees_the_mentions_of_its_own_records(memory: Memory) -> None:
     assert [each.id for each in scoped.entity("Rome").timeline] == ["mine"]  # type: ignore[union-attr]
 
 
-def test_a_batch_and_the_past_have_their_own_mentions(told: Memory) -> None:
-    seq = told.seq
-    with told.batch() as batch:
+def test_a_batch_and_the_past_have_their_own_mentions(memory_of_people: Memory) -> None:
+    seq = memory_of_people.seq
+    with memory_of_people.batch() as batch:
         batch.remember("Grace Hopper moved to Bergen")
         assert batch.entity("Bergen") is not None
-        assert told.entity("Bergen") is None
-    assert told.entity("Bergen") is not None
-    past = told.at(seq)
+        assert memory_of_people.entity("Bergen") is None
+    assert memory_of_people.entity("Bergen") is not None
+    past = memory_of_people.at(seq)
     assert past.entity("Bergen") is None
     assert [each.id for each in past.entities()] == ["ada_lovelace", "charles_babbage", "london", "oslo"]
-    assert past.paths("London", "Oslo") == told.paths("London", "Oslo")
+    assert past.paths("London", "Oslo") == memory_of_people.paths("London", "Oslo")
 
 
 texts = st.sampled_from(["Ada Lovelace", "Charles Babbage", "Oslo", "Ada Lovelace in Oslo", "nothing"])
@@ -153,10 +153,10 @@ def test_after_any_writes_the_index_is_what_reading_all_records_gives(steps: lis
 # Aliases, relations and graphs
 
 
-def test_an_alias_counts_as_the_entity_until_the_record_that_says_so_is_forgotten(told: Memory) -> None:
-    told.remember("The Countess of Lovelace likes tea", id="c")
-    said = told.merge_entities("Countess of Lovelace", "Ada Lovelace")
-    view = told.entity("Countess of Lovelace")
+def test_an_alias_counts_as_the_entity_until_the_record_that_says_so_is_forgotten(memory_of_people: Memory) -> None:
+    memory_of_people.remember("The Countess of Lovelace likes tea", id="c")
+    said = memory_of_people.merge_entities("Countess of Lovelace", "Ada Lovelace")
+    view = memory_of_people.entity("Countess of Lovelace")
     assert view is not None
     assert (view.entity.id, view.entity.name, view.entity.aliases) == (
         "ada_lovelace",
@@ -164,9 +164,9 @@ def test_an_alias_counts_as_the_entity_until_the_record_that_says_so_is_forgotte
         ("countess_of_lovelace",),
     )
     assert sorted(each.id for each in view.timeline) == ["c", "r0", "r1"]
-    assert told.merge_entities("Countess of Lovelace", "Ada Lovelace") == said
-    told.forget(said.id)
-    assert [each.id for each in told.entity("Ada Lovelace").timeline] == ["r0", "r1"]  # type: ignore[union-attr]
+    assert memory_of_people.merge_entities("Countess of Lovelace", "Ada Lovelace") == said
+    memory_of_people.forget(said.id)
+    assert [each.id for each in memory_of_people.entity("Ada Lovelace").timeline] == ["r0", "r1"]  # type: ignore[union-attr]
 
 
 def test_chains_and_circles_of_aliases_end(memory: Memory) -> None:
@@ -180,37 +180,40 @@ def test_chains_and_circles_of_aliases_end(memory: Memory) -> None:
     }
 
 
-def test_relations_are_records_of_their_own_kind_and_show_in_views(told: Memory) -> None:
-    record = told.relate("Ada Lovelace", "admires", "Mary Somerville", user="ana")
+def test_relations_are_records_of_their_own_kind_and_show_in_views(memory_of_people: Memory) -> None:
+    record = memory_of_people.relate("Ada Lovelace", "admires", "Mary Somerville", user="ana")
     assert (record.kind, record.user, record.content) == ("relation", "ana", "Ada Lovelace admires Mary Somerville")
-    assert told.relate("Ada Lovelace", "admires", "Mary Somerville", user="ana") == record
-    view = told.entity("Mary Somerville")
+    assert memory_of_people.relate("Ada Lovelace", "admires", "Mary Somerville", user="ana") == record
+    view = memory_of_people.entity("Mary Somerville")
     assert view is not None
     assert view.relations == (Edge("ada_lovelace", "mary_somerville", "admires", 1),)
 
 
-def test_a_graph_has_the_nearest_entities_and_what_connects_them(told: Memory) -> None:
-    near = told.neighbours("London")
+def test_a_graph_has_the_nearest_entities_and_what_connects_them(memory_of_people: Memory) -> None:
+    near = memory_of_people.neighbours("London")
     assert [each.id for each in near.nodes] == ["london", "ada_lovelace"]
     assert near.edges == (Edge("ada_lovelace", "london", "", 1),)
-    far = told.neighbours("London", depth=3)
+    far = memory_of_people.neighbours("London", depth=3)
     assert [each.id for each in far.nodes] == ["london", "ada_lovelace", "charles_babbage", "oslo"]
     assert len(far.edges) == 3
     assert EntityGraph.from_json(far.to_json()) == far
-    assert [each.id for each in told.neighbours("London", depth=3, limit=1).nodes] == ["london", "ada_lovelace"]
-    assert told.neighbours("Atlantis") == EntityGraph((), ())
+    assert [each.id for each in memory_of_people.neighbours("London", depth=3, limit=1).nodes] == [
+        "london",
+        "ada_lovelace",
+    ]
+    assert memory_of_people.neighbours("Atlantis") == EntityGraph((), ())
 
 
-def test_paths_are_found_up_to_a_length_shortest_first(told: Memory) -> None:
-    told.relate("London", "far from", "Oslo")
-    assert told.paths("London", "Oslo") == [
+def test_paths_are_found_up_to_a_length_shortest_first(memory_of_people: Memory) -> None:
+    memory_of_people.relate("London", "far from", "Oslo")
+    assert memory_of_people.paths("London", "Oslo") == [
         ["london", "oslo"],
         ["london", "ada_lovelace", "charles_babbage", "oslo"],
     ]
-    assert told.paths("London", "Oslo", longest=2) == [["london", "oslo"]]
-    assert told.paths("London", "Oslo", limit=1) == [["london", "oslo"]]
-    assert told.paths("London", "London") == [["london"]]
-    assert told.paths("London", "Atlantis") == []
+    assert memory_of_people.paths("London", "Oslo", longest=2) == [["london", "oslo"]]
+    assert memory_of_people.paths("London", "Oslo", limit=1) == [["london", "oslo"]]
+    assert memory_of_people.paths("London", "London") == [["london"]]
+    assert memory_of_people.paths("London", "Atlantis") == []
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ class Asked(NamedTuple):
 
 
 class Refusal(Exception):
-    """What the server answers instead: a status and a reason."""
+    """Another answer of the server: a status and a reason."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(status, reason)

@@ -406,7 +406,7 @@ def test_a_server_that_takes_the_idf_of_all_agents_is_refused(version: str, work
         assert all(each.method == "GET" for each in server.asked)
 
 
-def test_a_collection_of_another_program_is_refused_and_left_alone(server: QdrantServer) -> None:
+def test_a_collection_of_another_program_is_refused_and_not_touched(server: QdrantServer) -> None:
     server.local.create_collection("theirs", {}, sparse_vectors_config={"words": models.SparseVectorParams()})
     with pytest.raises(UnsupportedError, match=r"theirs.*not that of a glossary"):
         QdrantGlossary(server.url, collection="theirs")
@@ -456,6 +456,6 @@ def test_without_the_library_the_error_names_the_extra(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("url", ["", "localhost:6333", "ftp://host", 1, None])
-def test_an_address_that_is_none_is_refused(url: Any) -> None:
+def test_an_invalid_address_is_refused(url: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="url"):
         QdrantGlossary(url)

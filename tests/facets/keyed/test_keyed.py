@@ -263,12 +263,16 @@ class TestEvents:
             memory.write("d", b"")
             assert memory.forget("d")
             found = drained(events, 9)
-        told = [(event.kind, event.key, event.size, event.value) for event in found]
-        assert told[:3] == [("written", "a", 3, b"one"), ("written", "#b", 3, b"two"), ("cas_failed", "a", 0, None)]
-        assert told[3:5] == [("evicted", "a", 3, None), ("written", "c", 1, b"\xff")]
+        events_seen = [(event.kind, event.key, event.size, event.value) for event in found]
+        assert events_seen[:3] == [
+            ("written", "a", 3, b"one"),
+            ("written", "#b", 3, b"two"),
+            ("cas_failed", "a", 0, None),
+        ]
+        assert events_seen[3:5] == [("evicted", "a", 3, None), ("written", "c", 1, b"\xff")]
         expired = {("expired", "#b", 3, None), ("expired", "c", 1, None)}
-        assert set(told[5:8]) == {*expired, ("written", "d", 0, b"")}
-        assert told[8] == ("forgotten", "d", 0, None)
+        assert set(events_seen[5:8]) == {*expired, ("written", "d", 0, b"")}
+        assert events_seen[8] == ("forgotten", "d", 0, None)
         assert [event.seq for event in found] == sorted(event.seq for event in found)
 
     def test_the_events_of_a_key_and_of_some_kinds_can_be_chosen(self, make: Make) -> None:
@@ -288,8 +292,14 @@ class TestEvents:
             assert memory.cas("a", None, b"2")
             memory.forget("a")
             memory.write("a", b"3")
-            told = [(each.kind, each.value) for each in drained(events, 5)]
-        assert told == [("written", b"1"), ("expired", None), ("written", b"2"), ("forgotten", None), ("written", b"3")]
+            events_seen = [(each.kind, each.value) for each in drained(events, 5)]
+        assert events_seen == [
+            ("written", b"1"),
+            ("expired", None),
+            ("written", b"2"),
+            ("forgotten", None),
+            ("written", b"3"),
+        ]
         assert (memory.stats()["expirations"], memory.stats()["writes"]) == (1, 3)
 
     def test_the_same_value_again_is_an_event(self, make: Make) -> None:
@@ -314,7 +324,7 @@ class TestEvents:
             memory.write("a", b"7")
             assert [each.value for each in drained(slow, 1)] == [b"7"]
 
-    def test_a_subscription_that_is_closed_ends_and_delays_nobody(self, make: Make) -> None:
+    def test_a_subscription_that_is_closed_ends_and_delays_no_one(self, make: Make) -> None:
         memory = make()
         events = memory.subscribe()
         ended = threading.Event()
@@ -354,7 +364,7 @@ class TestEvents:
 
 
 class Model:
-    """What keyed memory does, as an ordered dictionary."""
+    """A model of keyed memory: an ordered dictionary."""
 
     def __init__(self, capacity: int, ttl: int) -> None:
         self.capacity, self.ttl, self.now = capacity, ttl, 0
@@ -522,8 +532,8 @@ class TestOnStores:
             await keyed.write("a", b"one")
             assert await keyed.read("a") == b"one"
             assert await keyed.cas("a", b"one", b"two")
-            told: list[Any] = [await anext(events) for _ in range(2)]
-            assert [each.value for each in told] == [b"one", b"two"]
+            events_seen: list[Any] = [await anext(events) for _ in range(2)]
+            assert [each.value for each in events_seen] == [b"one", b"two"]
             assert [each.key for each in await keyed.recall("two")] == ["a"]
             assert await keyed.forget("a")
             events.close()
@@ -551,7 +561,7 @@ def test_two_processes_worth_of_memories_share_entries_limits_and_events(tmp_pat
 def test_a_memory_that_is_dropped_with_a_subscription_is_closed(tmp_path: Path) -> None:
     memory = recollect.open(tmp_path / "a.db")
     memory.keyed.write("a", b"one")
-    memory.keyed.subscribe()  # and nobody reads it
+    memory.keyed.subscribe()  # and it is not read
     memory.keyed.write("a", b"two")
     memory.close()
     with pytest.raises(RecollectError):
@@ -579,7 +589,7 @@ class TestShelf:
 
     @pytest.mark.parametrize("name", ["capacity", "capacity_bytes", "ttl"])
     @pytest.mark.parametrize("value", [0, -1, True, "x", float("nan")])
-    def test_a_limit_that_is_none_is_refused(self, name: str, value: Any) -> None:
+    def test_an_invalid_limit_is_refused(self, name: str, value: Any) -> None:
         with pytest.raises(ValueError, match=name):
             Shelf(**{name: value})
 
@@ -691,7 +701,7 @@ class TestSubscribers:
                 assert sorted({*got, *keyed.events(missed.since)}) == sorted(every)
 
     @pytest.mark.parametrize("timeout", [float("nan"), -1, float("inf"), "1", True])
-    def test_a_timeout_that_is_none_is_refused(self, timeout: Any) -> None:
+    def test_an_invalid_timeout_is_refused(self, timeout: Any) -> None:
         with Shelf().subscribe() as events, pytest.raises(InvalidArgumentError, match="timeout"):
             events.wait(timeout)
 

@@ -40,7 +40,7 @@ class TestForgedStates:
 
     def test_the_negative_control_a_true_proof_is_accepted_and_removes_what_it_covers(self) -> None:
         proven = AddWinsSet(context=(Seen(ALICE.replica, 1, ALICE.link(1)),))
-        assert list(self.honest.merge(proven)) == ["y"]  # whoever has seen tag 1 may remove it, and only it
+        assert list(self.honest.merge(proven)) == ["y"]  # a replica that has seen tag 1 may remove it, and only it
 
     def test_a_name_without_a_chain_has_no_tags(self) -> None:
         for replica in ("alice", "alice:", ":" + "0" * 32, "alice:" + "0" * 31, "alice:" + "G" * 32):

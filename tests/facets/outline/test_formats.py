@@ -321,7 +321,7 @@ def test_org_without_other_white_space_is_written_to_the_byte(text: str) -> None
     assert from_json(tree.to_json()) == tree
 
 
-def test_a_headline_that_is_written_alone_is_read_the_same_with_several_line_ends() -> None:
+def test_a_headline_that_is_written_by_itself_is_read_the_same_with_several_line_ends() -> None:
     root = org.parse("* a\n** b\r\nc\r\n* d\r\n:PROPERTIES:\n:ID: 1\r\n:END:\n* e\r")
     (a, d, e), (b,) = root.contents, root.contents[0].contents
     for node, text in ((a, "* a\n** b\nc\r\n"), (b, "* b\nc\r\n"), (e, "* e")):

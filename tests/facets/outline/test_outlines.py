@@ -379,7 +379,7 @@ def test_another_format_is_written_if_it_says_the_same_and_refused_if_not(outlin
         outline.to_text(root, "org")
 
 
-def test_a_subtree_is_written_as_a_document_with_it_alone(outline: Outline) -> None:
+def test_a_subtree_is_written_as_a_document_of_its_own(outline: Outline) -> None:
     outline.ingest_text(ORG, "org", source="house.org")
     boats = outline.at_path(["Boats"])
     left = outline.at_path(["Boats", "Oars", "Left"])

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.stores("memory", "sqlite")
 
 
 def grow(memory: Any, *edges: str, **fields: Any) -> None:
-    """Store a record for each "child<parent", or for a name alone one without a parent."""
+    """Store a record for each "child<parent", or for a single name one without a parent."""
     for edge in edges:
         child, _, parent = edge.partition("<")
         memory.remember(f"fact of {child}", id=child, parent=parent or None, **fields)
@@ -81,7 +81,7 @@ def test_a_cycle_of_parents_ends(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("indexed", [False, True])
-def test_a_scope_sees_its_own_trees_alone(memory: Memory, indexed: bool) -> None:
+def test_a_scope_sees_only_its_own_trees(memory: Memory, indexed: bool) -> None:
     ana, bob = memory.scoped(user="ana"), memory.scoped(user="bob")
     grow(ana, "a", "b<a", "c<b")
     grow(bob, "a", "b<a", "d<b")
@@ -144,7 +144,7 @@ def test_all_below_are_those_whose_parents_lead_there(parents: dict[str, str | N
         assert ids(memory.find(where=f.under(root), **ordered)) == wanted
 
 
-def test_it_travels_as_json_and_as_text_and_a_record_alone_does_not_answer_it() -> None:
+def test_it_travels_as_json_and_as_text_and_a_single_record_does_not_answer_it() -> None:
     for where in (f.under("a"), f.under("a", "b"), ~f.under("a") & f.kind("task")):
         assert from_json(where.to_json()) == where
     assert f.parse("under=a and not under='b c'") == f.under("a") & ~f.under("b c")

@@ -1,4 +1,4 @@
-"""The SDR index gives the exact best, whoever walks it and however it came to be."""
+"""The SDR index gives the exact best, with either kernels and however it came to be."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A server on this machine that speaks the wire format of `/v1/embeddings`, its failures included.
 
-It gives what it is told to, in turn, and then goes on answering well; and it keeps what it was asked.
+It gives the answers that were set, in turn, and then goes on answering well; and it keeps what it was asked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from recollect.models.embedding.hashed import hashed_vector
 
 
 class Answer(NamedTuple):
-    """What is sent: a status, a body (JSON is made of anything but bytes), headers."""
+    """An answer: a status, a body (JSON is made of anything but bytes), headers."""
 
     status: int = 200
     body: Any = None
@@ -24,12 +24,12 @@ class Answer(NamedTuple):
 
 
 class Endless(NamedTuple):
-    """What is sent again and again, without a length, until whoever asked goes away, or very often.
+    """A piece that is sent again and again, without a length, until the client goes away, or very often.
 
     begin    what is sent before it, beginning with the status line
     part     what is repeated
     pause_s  between the parts
-    most     how often, so that whoever would wait for ever fails
+    most     how often, so that a client that would wait for ever fails
     """
 
     begin: bytes
@@ -39,7 +39,7 @@ class Endless(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What was received."""
+    """A request that was received."""
 
     path: str
     headers: dict[str, str]
@@ -68,7 +68,7 @@ class StubServer:
         self.script: list[Script] = []
         self.connections = 0
         self.sent = 0  # bytes of endless answers
-        self.left = threading.Event()  # whoever asked for one went away
+        self.left = threading.Event()  # the client that asked for one went away
         self._over = threading.Event()
         stub = self
 

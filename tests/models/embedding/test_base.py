@@ -1,4 +1,4 @@
-"""What an embedder gives is sorted out before anyone stores or compares it."""
+"""The output of an embedder is checked before it is stored or compared."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_vector_that_cannot_be_used_is_passed_over_with_its_reason(reason: str
     assert re.search(reason, out.refused[1])
 
 
-def test_the_size_is_that_of_the_first_where_nobody_says_it() -> None:
+def test_the_size_is_that_of_the_first_where_it_is_not_stated() -> None:
     out = embedded(Giving([[1.0, 2.0], [1.0]]), ["a", "b"])
     assert (set(out.vectors), out.refused) == ({0}, {1: "its vector has 1 components, not 2"})
     out = embedded(Giving([[1.0, 2.0], [1.0]]), ["a", "b"], dimension=1)

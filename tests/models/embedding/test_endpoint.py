@@ -69,8 +69,8 @@ def failing(embedder: Embedder, texts: tuple[str, ...] = ("a",)) -> EmbedderErro
     """The error of embedding; nowhere in it is the key."""
     with pytest.raises(EmbedderError) as caught:
         embedded(embedder, list(texts))
-    told = "".join(traceback.format_exception(caught.value)) + repr(caught.value.to_json()) + repr(embedder)
-    assert KEY not in told
+    reported = "".join(traceback.format_exception(caught.value)) + repr(caught.value.to_json()) + repr(embedder)
+    assert KEY not in reported
     return caught.value
 
 
@@ -212,10 +212,10 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("told", WRONG)
-def test_an_answer_of_another_form_is_an_error(make: Make, server: StubServer, told: str) -> None:
-    server.script = [Answer(200, WRONG[told])]
-    assert told in str(failing(make(), ("a", "b")))
+@pytest.mark.parametrize("reported", WRONG)
+def test_an_answer_of_another_form_is_an_error(make: Make, server: StubServer, reported: str) -> None:
+    server.script = [Answer(200, WRONG[reported])]
+    assert reported in str(failing(make(), ("a", "b")))
 
 
 def test_one_unsound_vector_does_not_cost_the_others(make: Make, server: StubServer) -> None:
@@ -267,8 +267,8 @@ def test_a_key_that_the_server_repeats_is_scrubbed_wherever_the_message_is_cut(
     make: Make, server: StubServer, before: int
 ) -> None:
     server.script = [Answer(400, {"error": {"message": "x" * before + KEY + "y" * 200}})]
-    told = str(failing(make()))
-    assert not any(KEY[:length] in told for length in range(6, len(KEY)))
+    reported = str(failing(make()))
+    assert not any(KEY[:length] in reported for length in range(6, len(KEY)))
 
 
 def test_a_question_is_not_asked_twice_since_someone_waits_for_it(
@@ -283,7 +283,7 @@ def test_a_question_is_not_asked_twice_since_someone_waits_for_it(
 @pytest.mark.parametrize(
     "url", ["http://[::1", "http://h:99999/v1", "http://h:x/v1", "http://h\u2100/v1", "ftp://h", ""]
 )
-def test_an_address_that_is_none_is_refused(make: Make, url: str) -> None:
+def test_an_invalid_address_is_refused(make: Make, url: str) -> None:
     with pytest.raises(InvalidArgumentError, match="url"):
         make(url=url)
 
@@ -301,7 +301,7 @@ def test_a_body_without_end_is_read_as_far_as_vectors_can_reach(
     embedder = make(kind, retries=0, timeout_s=600)
     error = str(failing(embedder))
     assert ("is longer than the" in error) if b"200" in begin else ("status 500" in error)
-    assert server.left.wait(60)  # the connection is closed, and nobody reads on
+    assert server.left.wait(60)  # the connection is closed, and nothing more is read
     assert server.sent < embedder._most_bytes(1) + 64 * 2**20  # what was under way counts
 
 
@@ -376,9 +376,9 @@ def test_a_json_text_that_is_nested_too_deeply_is_an_error_of_ours(make: Make, s
 @pytest.mark.promise("messages.printable")
 def test_what_a_server_says_is_shown_and_not_sent_to_the_terminal(make: Make, server: StubServer) -> None:
     server.script = [Answer(400, {"error": {"message": "no\x1b]0;owned\x07\n\u202eno\x9b"}})]
-    told = str(failing(make()))
-    assert told.isprintable()
-    assert r"no\x1b]0;owned\x07\n\u202eno\x9b" in told
+    reported = str(failing(make()))
+    assert reported.isprintable()
+    assert r"no\x1b]0;owned\x07\n\u202eno\x9b" in reported
 
 
 # Connections
@@ -393,7 +393,7 @@ def requests_are_over() -> None:
     gc.collect()  # a socket that was left open warns, which fails the test
 
 
-class Held:
+class Paused:
     """Answers well, once it is let go."""
 
     def __init__(self) -> None:
@@ -407,7 +407,7 @@ class Held:
 
 @pytest.mark.promise("embedder.bounds")
 def test_a_request_past_its_deadline_ends_no_other(make: Make, server: StubServer) -> None:
-    stored = Held()
+    stored = Paused()
 
     def by_text(texts: list[str]) -> Answer | Endless:
         return Endless(HEAD + b"\r\n", b" ", 0.01, 200) if texts == ["late"] else stored(texts)
@@ -440,7 +440,7 @@ def test_requests_one_after_another_share_a_connection(make: Make, server: StubS
 def test_an_embedder_that_is_closed_while_it_asks_is_answered_and_keeps_no_connection(
     make: Make, server: StubServer
 ) -> None:
-    stored = Held()
+    stored = Paused()
     server.script = [well, stored]
     embedder = make()
     embedded(embedder, ["a"])

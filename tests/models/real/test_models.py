@@ -46,7 +46,7 @@ def test_the_same_text_has_the_same_vector_whatever_stands_beside(minilm: Senten
     assert cosine(alone.tolist(), beside.tolist()) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_a_record_is_found_by_its_meaning_alone(minilm: SentenceTransformers, tmp_path: Path) -> None:
+def test_a_record_is_found_only_by_its_meaning(minilm: SentenceTransformers, tmp_path: Path) -> None:
     with recollect.open(tmp_path / "a.db", embedder=minilm) as memory:
         memory.remember("My kitten refuses its food.", id="cat")
         memory.remember("The lighthouse was built in 1890.", id="lighthouse")
