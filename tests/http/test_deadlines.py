@@ -42,7 +42,7 @@ class Paused:
         self._start = time.monotonic_ns()
         read, score = signals.read, signals.score
 
-        def stored(*arguments: Any) -> Any:
+        def paused(*arguments: Any) -> Any:
             self.begun.release()
             assert self.go_on.wait(PATIENCE_S)
             return read(*arguments)
@@ -51,7 +51,7 @@ class Paused:
             self.searched += 1
             return score(*arguments, **options)
 
-        monkeypatch.setattr(recalling, "read", stored)
+        monkeypatch.setattr(recalling, "read", paused)
         monkeypatch.setattr(recalling, "score", counted)
 
     def deadline(self, seconds: float) -> Deadline:
@@ -59,7 +59,7 @@ class Paused:
 
 
 @pytest.fixture
-def stored(monkeypatch: pytest.MonkeyPatch) -> Iterator[Paused]:
+def paused(monkeypatch: pytest.MonkeyPatch) -> Iterator[Paused]:
     made = Paused(monkeypatch)
     yield made
     made.go_on.set()
@@ -72,9 +72,9 @@ def nothing_runs(server: Server) -> bool:
     return ended and server.calls.running == 0
 
 
-def ask_worst(server: Server, stored: Paused, elapsed_s: float) -> list[tuple[int, str]]:
+def ask_worst(server: Server, paused: Paused, elapsed_s: float) -> list[tuple[int, str]]:
     """Ask sixteen questions at once, let that time pass while they run or wait, and return their answers."""
-    server.calls.deadline = stored.deadline
+    server.calls.deadline = paused.deadline
     start, arrived = server.calls.start, threading.Semaphore(0)
 
     def noted(door: str, name: str, *arguments: Any, **options: Any) -> Deadline | None:
@@ -89,56 +89,56 @@ def ask_worst(server: Server, stored: Paused, elapsed_s: float) -> list[tuple[in
             clients.submit(server, "POST", "/v1/default/recall", {"question": WORST, "k": 3}) for _ in range(COUNT)
         ]
         assert all(arrived.acquire(timeout=PATIENCE_S) for _ in range(COUNT))
-        assert stored.begun.acquire(timeout=PATIENCE_S)
-        stored.elapsed_s = elapsed_s
-        stored.go_on.set()
+        assert paused.begun.acquire(timeout=PATIENCE_S)
+        paused.elapsed_s = elapsed_s
+        paused.go_on.set()
         answers = [each.result(PATIENCE_S) for each in asked]
     return [(each.status, each.json.get("code", "")) for each in answers]
 
 
 @pytest.mark.promise("deadline.wire")
 def test_sixteen_of_the_worst_questions_end_after_their_limit_and_nothing_runs_on(
-    tmp_path: Path, stored: Paused
+    tmp_path: Path, paused: Paused
 ) -> None:
     with served(tmp_path) as server:
         server("POST", "/v1/default/remember", {"content": "the harbour"})
-        assert ask_worst(server, stored, CALL_S) == [(504, "deadline")] * COUNT
-        assert stored.searched == 0
+        assert ask_worst(server, paused, CALL_S) == [(504, "deadline")] * COUNT
+        assert paused.searched == 0
         assert nothing_runs(server)
 
 
-def test_control_without_the_look_they_run_on(tmp_path: Path, stored: Paused, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_without_the_look_they_run_on(tmp_path: Path, paused: Paused, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Deadline, "check", lambda self: None)
     with served(tmp_path) as server:
         server("POST", "/v1/default/remember", {"content": "the harbour"})
-        assert ask_worst(server, stored, CALL_S) == [(200, "")] * COUNT
-        assert stored.searched == COUNT
+        assert ask_worst(server, paused, CALL_S) == [(200, "")] * COUNT
+        assert paused.searched == COUNT
 
 
 @pytest.mark.promise("deadline.wire")
-def test_within_their_limit_they_are_answered(tmp_path: Path, stored: Paused) -> None:
+def test_within_their_limit_they_are_answered(tmp_path: Path, paused: Paused) -> None:
     with served(tmp_path) as server:
         server("POST", "/v1/default/remember", {"content": "the harbour"})
-        assert ask_worst(server, stored, CALL_S / 2) == [(200, "")] * COUNT
+        assert ask_worst(server, paused, CALL_S / 2) == [(200, "")] * COUNT
 
 
 @pytest.mark.promise("deadline.wire")
-def test_a_client_that_is_answered_that_it_takes_too_long_leaves_nothing_behind(tmp_path: Path, stored: Paused) -> None:
+def test_a_client_that_is_answered_that_it_takes_too_long_leaves_nothing_behind(tmp_path: Path, paused: Paused) -> None:
     """The answer of the server itself comes first, since the clock of the deadlines stands still."""
     with served(tmp_path) as server:
         server("POST", "/v1/default/remember", {"content": "the harbour"})
-        server.calls.deadline = stored.deadline
+        server.calls.deadline = paused.deadline
         server.site.call_s = 0.01
         answer = server("POST", "/v1/default/recall", {"question": WORST, "k": 3})
         assert (answer.status, answer.json["code"]) == (504, "deadline")
-        stored.go_on.set()
+        paused.go_on.set()
         assert nothing_runs(server)
-        assert stored.searched == 0
+        assert paused.searched == 0
 
 
 @pytest.mark.promise("deadline.wire")
 def test_a_client_that_leaves_leaves_nothing_behind(
-    tmp_path: Path, stored: Paused, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, paused: Paused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exchange, "LOOK_S", 0.0)
     with served(tmp_path) as server:
@@ -156,17 +156,17 @@ def test_a_client_that_leaves_leaves_nothing_behind(
             return made[-1]
 
         server.calls.deadline = deadline
-        server.left_after("POST", "/v1/default/recall", {"question": WORST, "k": 3}, stored.begun)
+        server.left_after("POST", "/v1/default/recall", {"question": WORST, "k": 3}, paused.begun)
         assert ended.wait(PATIENCE_S)
-        stored.go_on.set()
+        paused.go_on.set()
         assert nothing_runs(server)
-        assert stored.searched == 0
+        assert paused.searched == 0
 
 
-def test_a_client_of_ours_raises_the_error(tmp_path: Path, stored: Paused) -> None:
+def test_a_client_of_ours_raises_the_error(tmp_path: Path, paused: Paused) -> None:
     with served(tmp_path) as server:
         server.calls.deadline = lambda seconds: Deadline(-1.0)
-        stored.go_on.set()
+        paused.go_on.set()
         with server.memory() as memory:
             memory.remember("the harbour")
             with pytest.raises(DeadlineError, match="ask for less at a time"):

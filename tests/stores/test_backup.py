@@ -46,7 +46,7 @@ for number in range(10_000):
 """
 
 
-def stored(path: Path, **arguments: Any) -> dict[str, str]:
+def roots_of(path: Path, **arguments: Any) -> dict[str, str]:
     """Return the root of each namespace of a store, after a check that it is intact."""
     with recollect.open(path, create=False, **arguments) as memory:
         assert memory.check() == []
@@ -86,7 +86,7 @@ def test_a_backup_is_of_one_moment_while_others_write(tmp_path: Path) -> None:
                 assert default.seq > acknowledged
                 assert default.seq >= last
                 last = default.seq
-                assert stored(tmp_path / f"{number}.backup", read_only=True)["default"] == default.root
+                assert roots_of(tmp_path / f"{number}.backup", read_only=True)["default"] == default.root
         finally:
             stop.set()
             thread.join()
@@ -108,7 +108,7 @@ def test_a_backup_is_one_file_for_its_owner_only_that_opens_as_a_store(store: Pa
         assert {branch.namespace: each.root for branch, each in made.branches.items()} == roots
     assert list(target.parent.iterdir()) == [target]
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
-    assert stored(target, read_only=True) == roots
+    assert roots_of(target, read_only=True) == roots
     assert list(target.parent.iterdir()) == [target]
 
 
@@ -140,7 +140,7 @@ def test_a_backup_goes_over_nothing_but_an_older_backup(store: Path, tmp_path: P
         with pytest.raises(UnknownArgumentError, match="did you mean 'verify'"):
             memory.backup(tmp_path / "b", verfy=True)  # type: ignore[call-arg]
         assert memory.check() == []
-    assert len(stored(tmp_path / "text", read_only=True)) == 2
+    assert len(roots_of(tmp_path / "text", read_only=True)) == 2
     assert not list(tmp_path.glob("*.part*"))
 
 
@@ -153,7 +153,7 @@ def test_a_place_whose_log_would_have_the_name_of_the_store_or_the_backup_is_ref
         with pytest.raises(InvalidArgumentError, match="with -wal is the backup itself"):
             recollect.restore(tmp_path / "b-wal", tmp_path / "b")
         assert memory.check() == []
-    assert stored(tmp_path / "notes-wal") == stored(tmp_path / "b-wal")
+    assert roots_of(tmp_path / "notes-wal") == roots_of(tmp_path / "b-wal")
 
 
 def test_the_log_of_a_store_that_was_opened_by_a_link_is_not_overwritten(store: Path, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_backup_can_be_awaited_and_made_of_a_store_with_a_key(tmp_path: Path) 
     with pytest.raises(WrongKeyError):
         recollect.restore(tmp_path / "b", tmp_path / "c.db")
     recollect.restore(tmp_path / "b", tmp_path / "c.db", key=key)
-    assert stored(tmp_path / "c.db", key=key) == stored(tmp_path / "a.db", key=key)
+    assert roots_of(tmp_path / "c.db", key=key) == roots_of(tmp_path / "a.db", key=key)
 
 
 # Restore
@@ -245,12 +245,12 @@ def test_what_was_there_is_kept_aside_whole(store: Path, tmp_path: Path) -> None
     dead = tmp_path / "dead.db"
     with pytest.raises(InvalidArgumentError, match="a store that has commits"):
         recollect.restore(tmp_path / "a.backup", dead)
-    assert stored(dead) == roots
+    assert roots_of(dead) == roots
     for number in (1, 2):
         made = recollect.restore(tmp_path / "a.backup", dead, force=True)
         assert made.kept == f"{dead}.replaced-{number}"
-    assert stored(Path(f"{dead}.replaced-1")) == roots
-    assert stored(dead) == stored(tmp_path / "a.backup")
+    assert roots_of(Path(f"{dead}.replaced-1")) == roots
+    assert roots_of(dead) == roots_of(tmp_path / "a.backup")
 
 
 def test_a_memory_that_is_open_meanwhile_cannot_damage_what_is_restored(store: Path, tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_memory_that_is_open_meanwhile_cannot_damage_what_is_restored(store: P
         memory.backup(tmp_path / "a.backup")
         memory.remember("newer", id="newer")
         made = recollect.restore(tmp_path / "a.backup", store, force=True)
-    assert stored(store) == stored(tmp_path / "a.backup")  # closing the one before carried no log over
+    assert roots_of(store) == roots_of(tmp_path / "a.backup")  # closing the one before carried no log over
     assert made.kept is not None
     with recollect.open(made.kept) as memory:
         assert memory.get("newer") is not None
@@ -291,7 +291,7 @@ def test_where_the_exchange_fails_the_store_is_there_with_its_log(
             recollect.restore(tmp_path / "a.backup", store, force=True)
         memory.remember("and on")
         root = memory.root
-    assert stored(store)["default"] == root
+    assert roots_of(store)["default"] == root
     assert not list(tmp_path.glob("*.part*")) + list(tmp_path.glob("*.replaced*"))
 
 
@@ -307,7 +307,7 @@ def test_a_store_whose_log_a_reader_keeps_is_not_replaced(
             with pytest.raises(StoreBusyError):
                 recollect.restore(tmp_path / "a.backup", store, force=True)
         root = memory.root
-    assert stored(store)["default"] == root
+    assert roots_of(store)["default"] == root
 
 
 @pytest.mark.promise("restore.verified")
@@ -315,7 +315,7 @@ def test_only_a_whole_backup_is_put_back(store: Path, tmp_path: Path) -> None:
     backup = tmp_path / "a.backup"
     with recollect.open(store) as memory:
         memory.backup(backup)
-    before = stored(store)
+    before = roots_of(store)
     data = backup.read_bytes()
     backup.write_bytes(data.replace(b"number 17", b"number 71"))
     with pytest.raises(DamagedStoreError):
@@ -334,7 +334,7 @@ def test_only_a_whole_backup_is_put_back(store: Path, tmp_path: Path) -> None:
         recollect.restore(backup, tmp_path / "picture", force=True)
     with pytest.raises(InvalidArgumentError, match="the backup itself"):
         recollect.restore(backup, backup, force=True)
-    assert stored(store) == before
+    assert roots_of(store) == before
     assert not list(tmp_path.glob("*.part*")) + list(tmp_path.glob("*.replaced*"))
 
 
@@ -344,20 +344,20 @@ def test_a_log_that_a_deleted_store_left_behind_is_not_taken_for_the_new_ones(st
         memory.remember("newer")
         shutil.copy(f"{store}-wal", tmp_path / "new.db-wal")
     recollect.restore(tmp_path / "a.backup", tmp_path / "new.db", force=True)
-    assert stored(tmp_path / "new.db") == stored(tmp_path / "a.backup")
+    assert roots_of(tmp_path / "new.db") == roots_of(tmp_path / "a.backup")
 
 
 def test_a_store_that_cannot_be_opened_is_replaced_only_by_force_and_kept(store: Path, tmp_path: Path) -> None:
     with recollect.open(store) as memory:
         memory.backup(tmp_path / "a.backup")
-    whole = stored(store)
+    whole = roots_of(store)
     corrupt = store.read_bytes()[:4096] + bytes(20_000) + store.read_bytes()[24_096:]
     store.write_bytes(corrupt)
     with pytest.raises(InvalidArgumentError, match="cannot be"):
         recollect.restore(tmp_path / "a.backup", store)
     made = recollect.restore(tmp_path / "a.backup", store, force=True)
     assert Path(str(made.kept)).read_bytes() == corrupt
-    assert stored(store) == whole
+    assert roots_of(store) == whole
 
 
 # The commands

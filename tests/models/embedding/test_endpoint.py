@@ -407,19 +407,19 @@ class Paused:
 
 @pytest.mark.promise("embedder.bounds")
 def test_a_request_past_its_deadline_ends_no_other(make: Make, server: StubServer) -> None:
-    stored = Paused()
+    paused = Paused()
 
     def by_text(texts: list[str]) -> Answer | Endless:
-        return Endless(HEAD + b"\r\n", b" ", 0.01, 200) if texts == ["late"] else stored(texts)
+        return Endless(HEAD + b"\r\n", b" ", 0.01, 200) if texts == ["late"] else paused(texts)
 
     server.script = [by_text] * 9
     embedder = make(timeout_s=PATIENCE_S, retries=0)
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(embedder.embed, ["slow"])
-        assert stored.reached.wait(PATIENCE_S)
+        assert paused.reached.wait(PATIENCE_S)
         embedder._client.timeout_s = 0.1
         assert "no answer within 0.1 s" in str(failing(embedder, ("late",)))
-        stored.go_on.set()
+        paused.go_on.set()
         assert len(slow.result(PATIENCE_S)) == 1
     assert "no answer within 0.1 s" in str(failing(embedder, ("late",)))  # also on a connection that was kept
     assert server.left.wait(PATIENCE_S)
@@ -440,15 +440,15 @@ def test_requests_one_after_another_share_a_connection(make: Make, server: StubS
 def test_an_embedder_that_is_closed_while_it_asks_is_answered_and_keeps_no_connection(
     make: Make, server: StubServer
 ) -> None:
-    stored = Paused()
-    server.script = [well, stored]
+    paused = Paused()
+    server.script = [well, paused]
     embedder = make()
     embedded(embedder, ["a"])
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(embedder.embed, ["slow"])
-        assert stored.reached.wait(PATIENCE_S)
+        assert paused.reached.wait(PATIENCE_S)
         embedder.close()
-        stored.go_on.set()
+        paused.go_on.set()
         assert len(slow.result(PATIENCE_S)) == 1
     assert server.connections == 1
     assert len(embedded(embedder, ["b"]).vectors) == 1
