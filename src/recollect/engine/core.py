@@ -110,7 +110,9 @@ class Core:
         self.uses = derived.uses()
         self._usage_totals = UsageTotalsCache(self.uses)
         self._turns = TurnCache()
-        self.facets = {each.name: RecordFollower[Any, Any](each.budget_bytes, each.at) for each in facets.indexes()}
+        self.facets: dict[str, RecordFollower[Any, Any]] = {
+            each.name: RecordFollower(each.budget_bytes, each.at) for each in facets.indexes()
+        }
         self._exports: WeakSet[Export] = WeakSet()
         self.fulltext = derived.full_text()
         self.log_trees = LogTrees(derived.log_tiles(), store.path, store.key)
