@@ -61,7 +61,7 @@ PARTS: dict[str, Part] = {
     "mcp-shared": Part("torture.mcp", short=1, long=4, alone=True, trials="shared"),
     "mcp-minute": Part("torture.mcp", short=0, long=1, alone=True, trials="minute"),
     "serve-kill": Part("torture.serving", short=2, long=40),
-    "input": Part("torture.fuzzing", short=40, long=300),
+    "input": Part("torture.fuzzing", short=25, long=300),
     "coverage": Part("torture.coverage", short=0, long=8),
 }
 

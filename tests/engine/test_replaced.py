@@ -22,7 +22,7 @@ def day(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-pytestmark = pytest.mark.stores("memory", "sqlite", clock=lambda: NOW)
+pytestmark = pytest.mark.stores("memory", clock=lambda: NOW)
 
 
 def ends(calls: Memory | Batch, ids: list[str]) -> dict[str, datetime]:

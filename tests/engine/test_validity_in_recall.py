@@ -16,7 +16,7 @@ from recollect.text.dates import named
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 
-pytestmark = pytest.mark.stores("memory", "sqlite", clock=lambda: NOW)
+pytestmark = pytest.mark.stores("memory", clock=lambda: NOW)
 
 
 def replace(memory: Memory, old: str, new: str, text: str, at: str = "2026-03-01") -> None:

@@ -31,7 +31,7 @@ from recollect.importers import IMPORTERS, import_path, write_jsonl
 from recollect.records.record import FIELD_NAMES, FieldChanges, Fields, located
 from recollect.testing import TickingClock
 
-pytestmark = pytest.mark.stores("memory", "sqlite", clock=TickingClock)
+pytestmark = pytest.mark.stores("memory", clock=TickingClock)
 
 
 class TestFiltersAsText:

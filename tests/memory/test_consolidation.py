@@ -21,7 +21,7 @@ from recollect.text.summaries import LONGEST, extractive
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
-pytestmark = pytest.mark.stores("memory", "sqlite", clock=lambda: NOW)
+pytestmark = pytest.mark.stores("memory", clock=lambda: NOW)
 
 
 def chat(memory: Memory, count: int, name: str = "chat", **fields: Any) -> list[str]:

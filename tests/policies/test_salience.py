@@ -123,7 +123,7 @@ def test_the_work_grows_linearly_with_a_hostile_text(part: str) -> None:
     assert judge(part * (300_000 // len(part)) + "\x00").score in SCORES.values()
 
 
-pytestmark = pytest.mark.stores("memory", "sqlite")
+pytestmark = pytest.mark.stores("memory")
 
 
 def test_the_library_judges_nothing_until_a_policy_says_so(memory: Memory) -> None:

@@ -21,7 +21,7 @@ from recollect.text.facts import Extracted, blended, facts_in, rule_importance
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
-pytestmark = pytest.mark.stores("memory", "sqlite")
+pytestmark = pytest.mark.stores("memory")
 
 
 @pytest.fixture

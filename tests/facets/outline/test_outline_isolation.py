@@ -19,7 +19,7 @@ from recollect.facets.outline.reading import OutlineReads
 
 SOURCE = "notes.org"
 
-pytestmark = pytest.mark.stores("memory", "sqlite", "loopback")
+pytestmark = pytest.mark.stores("memory", "loopback")
 
 
 @pytest.fixture

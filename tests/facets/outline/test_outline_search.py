@@ -75,7 +75,7 @@ def nodes(*texts: str, **attributes: Any) -> dict[str, Any]:
     return {"type": "DOCUMENT", "properties": {"ID": "root"}, "contents": below}
 
 
-pytestmark = pytest.mark.stores("memory", "sqlite", "loopback")
+pytestmark = pytest.mark.stores("memory", "loopback")
 
 
 @pytest.fixture

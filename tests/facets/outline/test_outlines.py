@@ -51,7 +51,7 @@ of cotton
 * TODO Houses
 """
 
-pytestmark = pytest.mark.stores("memory", "sqlite", "loopback")
+pytestmark = pytest.mark.stores("memory", "loopback")
 
 
 @pytest.fixture

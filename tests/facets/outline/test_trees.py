@@ -17,7 +17,7 @@ from recollect.filters.tree import AllOf, Links, Under, from_json, resolved
 from recollect.operations import Now
 from recollect.records.record import Record
 
-pytestmark = pytest.mark.stores("memory", "sqlite")
+pytestmark = pytest.mark.stores("memory")
 
 
 def grow(memory: Any, *edges: str, **fields: Any) -> None:

@@ -45,7 +45,7 @@ from recollect.testing.loopback import beside
 TEXTS = ("Error 500", "DNS timeout was the root cause of the outage", "Database connection pool exhausted")
 texts = st.text(st.sampled_from("abcd é鍵"), min_size=1, max_size=30).filter(str.strip)
 
-pytestmark = pytest.mark.stores("memory", "sqlite", "loopback")
+pytestmark = pytest.mark.stores("memory", "loopback")
 
 
 def ids(found: list[Any]) -> list[int]:
