@@ -12,24 +12,15 @@ from recollect.common.uncopied import Uncopied
 from recollect.engine.executor import BatchExecutor
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError
-from recollect.facets.entities.calls import EntityCalls
-from recollect.memory.contexts import Contexts
-from recollect.memory.manager.contradictions import Contradictions
-from recollect.memory.manager.duplicates import Duplicates, Merges
-from recollect.memory.recording import Recording
+from recollect.memory.shared import SharedCalls
 from recollect.operations import Forget, Operation, Remember, RememberAll, Update
-
-
-class Facets(Recording, Contexts, Merges, Duplicates, EntityCalls, Contradictions):
-    """All calls that a memory and a batch share. Each module of calls is a base class."""
-
 
 #: The writes that a call of several operations consists of.
 _WRITES = (Remember, RememberAll, Update, Forget)
 
 
 @all_named
-class Batch(Facets, Uncopied):
+class Batch(SharedCalls, Uncopied):
     """The calls of a memory, combined into one commit. Created by `Memory.batch`.
 
     Reads see the uncommitted writes of the batch. A call that is refused changes nothing, and the batch can continue

@@ -13,19 +13,15 @@ from typing import Any
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls
 from recollect.calls.history import PastExecutor
-from recollect.calls.namespace import NamespaceCalls
 from recollect.common.uncopied import Uncopied
 from recollect.engine.history_results import Replayed
 from recollect.engine.results import Export
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
-from recollect.facets.glossary.glossary import Glossary
-from recollect.facets.keyed.keyed import Keyed
-from recollect.facets.outline.outline import Outline
-from recollect.facets.sdr.sdr import Sdr
 from recollect.ledger.commits import Branch
 from recollect.ledger.proofs import Proof
-from recollect.memory.batch import Batch, Facets
+from recollect.memory.batch import Batch
 from recollect.memory.consolidation import Consolidation
+from recollect.memory.shared import MemoryCalls
 from recollect.memory.tools import ToolSet
 from recollect.memory.upkeep import Upkeep
 from recollect.operations import (
@@ -40,7 +36,7 @@ from recollect.records.record import record_id
 
 
 @all_named
-class Memory(NamespaceCalls, Upkeep, Consolidation, Facets, Uncopied):
+class Memory(MemoryCalls, Upkeep, Consolidation, Uncopied):
     """One namespace of a store, or a scoped view of it. Created by `recollect.open`.
 
     Use it as a context manager to close the store at the end:
@@ -203,42 +199,6 @@ class Memory(NamespaceCalls, Upkeep, Consolidation, Facets, Uncopied):
                 of a name in `only`.
         """
         return ToolSet(self, prefix, only, read_only=read_only)
-
-    @property
-    def glossary(self) -> Glossary:
-        """The terms that agents know, with their aliases: `memorize`, `recall`, `annotate` and more.
-
-        They belong to this namespace and lie beside its records: `recall` of the memory does not find them, and they
-        count towards its quota.
-        """
-        return Glossary(self._beside("terms").execute)
-
-    @property
-    def outline(self) -> Outline:
-        """Trees of headlines and texts: `ingest`, `get`, `children`, `tree`, `hash` and more.
-
-        They belong to this namespace and lie beside its records: `recall` of the memory does not find them, and they
-        count towards its quota.
-        """
-        return Outline(self._beside("nodes"))
-
-    @property
-    def sdr(self) -> Sdr:
-        """Texts that are found by sparse codes of their trigrams: `store`, `query`, `get`, `forget` and more.
-
-        They belong to this namespace and lie beside its records: `recall` of the memory does not find them, and they
-        count towards its quota.
-        """
-        return Sdr(self._beside("sdrs"))
-
-    @property
-    def keyed(self) -> Keyed:
-        """Keys with bytes that agents share: `read`, `write`, `cas`, `subscribe`, `recall`, `forget` and more.
-
-        They belong to this namespace and lie beside its records: `recall` of the memory does not find them. They count
-        towards its quota, unless they have limits of their own.
-        """
-        return Keyed(self._beside("keys"))
 
     def namespace(self, name: str) -> Memory:
         """Return another namespace of the same store, as a memory that shares the store with this one.

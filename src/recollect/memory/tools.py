@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recollect.arguments.tools import Mismatch, Tool, integer, mapping, mismatches, number, schema, string
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnknownArgumentError
@@ -21,13 +21,11 @@ from recollect.facets.glossary.records import DEFAULT_AGENT
 from recollect.facets.outline.reading import PRIVATE
 from recollect.memory.context.styles import TRUST
 from recollect.memory.context.validity import Validity, valid_hits
+from recollect.memory.shared import MemoryCalls
 from recollect.models.embedding.base import embedded
 from recollect.models.embedding.similarity import cosine
 from recollect.policies import judge
 from recollect.records.record import Record
-
-if TYPE_CHECKING:
-    from recollect.memory.memory import Memory
 
 #: Maximum number of results of a tool, and of characters of a text in a result.
 _MOST_RESULTS, _LONGEST = 50, 4000
@@ -51,18 +49,18 @@ def _shown(record: Record, validity: Validity | None = None) -> Json:
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def _remember(memory: Memory, given: Json) -> Any:
+def _remember(memory: MemoryCalls, given: Json) -> Any:
     fields: Any = {"kind": given.get("kind", "user_fact"), "importance": given.get("importance")}
     record = memory.remember(given["content"], **{name: value for name, value in fields.items() if value is not None})
     return _shown(record)
 
 
-def _recall(memory: Memory, given: Json) -> Any:
+def _recall(memory: MemoryCalls, given: Json) -> Any:
     found = valid_hits(memory, given["question"], given.get("k", 10), where=given.get("where"))
     return [{**_shown(hit.record, found.validity), "confidence": round(hit.confidence, 3)} for hit in found.hits]
 
 
-def _search(memory: Memory, given: Json) -> Any:
+def _search(memory: MemoryCalls, given: Json) -> Any:
     """Return the hits of a question by the similarity of their meaning; without an embedder, by their confidence."""
     least = given.get("minimum_similarity", 0.0)
     valid = valid_hits(memory, given["question"], given.get("k", 10))
@@ -82,28 +80,28 @@ def _search(memory: Memory, given: Json) -> Any:
     return {"measure": measure, "results": found}
 
 
-def _context(memory: Memory, given: Json) -> Any:
+def _context(memory: MemoryCalls, given: Json) -> Any:
     return str(memory.context(given["question"], max_tokens=given.get("max_tokens", 1000)))
 
 
-def _forget(memory: Memory, given: Json) -> Any:
+def _forget(memory: MemoryCalls, given: Json) -> Any:
     return {"id": given["id"], "forgotten": memory.forget(given["id"])}
 
 
-def _update(memory: Memory, given: Json) -> Any:
+def _update(memory: MemoryCalls, given: Json) -> Any:
     return _shown(memory.update(given["id"], content=given["content"]))
 
 
-def _history(memory: Memory, given: Json) -> Any:
+def _history(memory: MemoryCalls, given: Json) -> Any:
     return [version.to_json() for version in memory.history(given["id"])[-_MOST_RESULTS:]]
 
 
-def _entity(memory: Memory, given: Json) -> Any:
+def _entity(memory: MemoryCalls, given: Json) -> Any:
     view = memory.entity(given["name"], limit=given.get("limit", 20))
     return None if view is None else view.to_json()
 
 
-def _contradictions(memory: Memory, given: Json) -> Any:
+def _contradictions(memory: MemoryCalls, given: Json) -> Any:
     found = memory.contradictions()[: given.get("limit", 20)]
     return [
         {
@@ -116,11 +114,11 @@ def _contradictions(memory: Memory, given: Json) -> Any:
     ]
 
 
-def _agent_of(memory: Memory, given: Json) -> str:
+def _agent_of(memory: MemoryCalls, given: Json) -> str:
     return str(given.get("agent") or memory.scope.get("agent") or DEFAULT_AGENT)
 
 
-def _define_term(memory: Memory, given: Json) -> Any:
+def _define_term(memory: MemoryCalls, given: Json) -> Any:
     agent = _agent_of(memory, given)
     meaning, aliases = given["meaning"], given.get("aliases")
     category, description = given.get("category", ""), given.get("description")
@@ -128,26 +126,26 @@ def _define_term(memory: Memory, given: Json) -> Any:
     return memory.glossary.get(given["term"], agent)
 
 
-def _recall_terms(memory: Memory, given: Json) -> Any:
+def _recall_terms(memory: MemoryCalls, given: Json) -> Any:
     found = memory.glossary.recall(given["question"], _agent_of(memory, given), given.get("k", 10), typos=True)
     return [{**term, "score": round(term["score"], 3)} for term in found]
 
 
-def _terms_in_text(memory: Memory, given: Json) -> Any:
+def _terms_in_text(memory: MemoryCalls, given: Json) -> Any:
     found = memory.glossary.annotate(given["text"], _agent_of(memory, given))
     return list({term["entry_id"]: term for each in found for term in each.terms}.values())
 
 
-def _forget_term(memory: Memory, given: Json) -> Any:
+def _forget_term(memory: MemoryCalls, given: Json) -> Any:
     return {"term": given["term"], "forgotten": memory.glossary.forget(given["term"], _agent_of(memory, given))}
 
 
-def _import_outline(memory: Memory, given: Json) -> Any:
+def _import_outline(memory: MemoryCalls, given: Json) -> Any:
     done = memory.outline.ingest_text(given["text"], given["format"], given["source"])
     return {"id": done.root, "added": len(done.added), "changed": len(done.changed), "removed": len(done.removed)}
 
 
-def _search_outline(memory: Memory, given: Json) -> Any:
+def _search_outline(memory: MemoryCalls, given: Json) -> Any:
     found = memory.outline.search(given["query"], given.get("k", 10), under=given.get("under"), private=PRIVATE)
     nodes = [
         {
@@ -161,11 +159,11 @@ def _search_outline(memory: Memory, given: Json) -> Any:
     return {"measure": found.measure, "results": nodes}
 
 
-def _focus_outline(memory: Memory, given: Json) -> Any:
+def _focus_outline(memory: MemoryCalls, given: Json) -> Any:
     return str(memory.outline.focus(given["node"], given.get("max_tokens", 1000)))
 
 
-def _judge(_: Memory, given: Json) -> Any:
+def _judge(_: MemoryCalls, given: Json) -> Any:
     return judge(given["text"], given.get("level", "normal"))._asdict()
 
 
@@ -344,7 +342,7 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
 class ToolSet:
     """The calls of a memory as function tools. Created by `Memory.tools`."""
 
-    def __init__(self, memory: Memory, prefix: str, only: Collection[str] | None, *, read_only: bool) -> None:
+    def __init__(self, memory: MemoryCalls, prefix: str, only: Collection[str] | None, *, read_only: bool) -> None:
         if not isinstance(prefix, str) or not all(
             char.isascii() and (char.isalnum() or char in "_-") for char in prefix
         ):

@@ -1,0 +1,61 @@
+"""What a memory and a batch share, and the calls of a memory that its tools use.
+
+A call is added to the module of its topic; the classes here only put the modules together.
+"""
+
+from __future__ import annotations
+
+from recollect.calls.namespace import NamespaceCalls
+from recollect.facets.entities.calls import EntityCalls
+from recollect.facets.glossary.glossary import Glossary
+from recollect.facets.keyed.keyed import Keyed
+from recollect.facets.outline.outline import Outline
+from recollect.facets.sdr.sdr import Sdr
+from recollect.memory.contexts import Contexts
+from recollect.memory.manager.contradictions import Contradictions
+from recollect.memory.manager.duplicates import Duplicates, Merges
+from recollect.memory.recording import Recording
+
+
+class SharedCalls(Recording, Contexts, Merges, Duplicates, EntityCalls, Contradictions):
+    """The calls that a memory and a batch share. Each module of calls is a base class."""
+
+
+class MemoryCalls(NamespaceCalls, SharedCalls):
+    """The calls on a namespace, with what lies beside its records."""
+
+    @property
+    def glossary(self) -> Glossary:
+        """The terms that agents know, with their aliases: `memorize`, `recall`, `annotate` and more.
+
+        They belong to this namespace and lie beside its records: `recall` of the memory does not find them, and they
+        count towards its quota.
+        """
+        return Glossary(self._beside("terms").execute)
+
+    @property
+    def outline(self) -> Outline:
+        """Trees of headlines and texts: `ingest`, `get`, `children`, `tree`, `hash` and more.
+
+        They belong to this namespace and lie beside its records: `recall` of the memory does not find them, and they
+        count towards its quota.
+        """
+        return Outline(self._beside("nodes"))
+
+    @property
+    def sdr(self) -> Sdr:
+        """Texts that are found by sparse codes of their trigrams: `store`, `query`, `get`, `forget` and more.
+
+        They belong to this namespace and lie beside its records: `recall` of the memory does not find them, and they
+        count towards its quota.
+        """
+        return Sdr(self._beside("sdrs"))
+
+    @property
+    def keyed(self) -> Keyed:
+        """Keys with bytes that agents share: `read`, `write`, `cas`, `subscribe`, `recall`, `forget` and more.
+
+        They belong to this namespace and lie beside its records: `recall` of the memory does not find them. They count
+        towards its quota, unless they have limits of their own.
+        """
+        return Keyed(self._beside("keys"))
