@@ -100,7 +100,7 @@ class Finding(NamedTuple):
 
     Attributes:
         what: What was examined.
-        finding: The result.
+        finding: One line for people.
         well: Whether it is in order.
     """
 

@@ -152,8 +152,8 @@ class Core:
         """Return the time that decides which records of a view have expired, in microseconds since 1970.
 
         It is the latest time of the clock, of the newest commit, or at which a record was found to have expired
-        (`expiries`), so a clock that goes back never revives expired records. What is read depends only on this time
-        and on the records.
+        (`housekeeping`), so a clock that goes back never revives expired records. What is read depends only on this
+        time and on the records.
         """
         head = view.head(branch)
         now = max(self._latest, head.micros)

@@ -100,7 +100,7 @@ class Reads(Handler):
     """The execution of a reading operation: by one function, on the present, a batch or a past moment.
 
     Args:
-        read: The function.
+        read: Executes the operation on a `Reader`.
     """
 
     def __init__(self, read: Read) -> None:

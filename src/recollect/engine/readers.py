@@ -173,7 +173,7 @@ class InBatch:
     """A `Reader` of an open transaction.
 
     Args:
-        writing: The transaction.
+        writing: The open transaction, whose uncommitted changes are read.
     """
 
     def __init__(self, writing: Writing) -> None:
@@ -249,7 +249,7 @@ class Past:
 
     Args:
         place: Where and for whom the operation is executed.
-        point: The moment.
+        point: The commit of the moment, and the time that decides which records have expired.
         dense: Whether the vectors are used, if there are any.
     """
 

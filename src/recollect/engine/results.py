@@ -655,7 +655,7 @@ class Similar(JsonForm, what="what is similar"):
     Attributes:
         measure: What the similarities are: "cosine" of the embedder's vectors, rounded to three digits, or, without
             vectors, the "confidence" of the hits of `recall`.
-        found: The records.
+        found: The records, each with its similarity.
         notes: Why a text or the question has no vector.
     """
 

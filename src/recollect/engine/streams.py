@@ -40,7 +40,7 @@ class CommitStream(Uncopied):
     Close a stream (`close`), or leave its `with` or `async with` block, when it is not needed any more.
 
     Args:
-        log: The commits.
+        log: Where the commits are read.
         since: Start after this cursor or seq; None: with the next commit after the stream is started, by a block, or
             else by its first reading.
         feed: Wakes the stream.

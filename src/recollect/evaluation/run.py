@@ -131,7 +131,7 @@ def evaluate(
     """Fill the memory (and embed it, if it has an embedder), ask every question that has evidence, and measure.
 
     Args:
-        typos: The probability that a content word of a question is misspelled (`evaluation.typos`), 0 to 1.
+        typos: The probability that a content word of a question is misspelled, 0 to 1.
         progress: Called with the number of questions asked, and of all.
     """
     for name in peers:

@@ -195,8 +195,8 @@ class Walk:
         """Return the numbers of the pages of a root that another root of the same branch does not have.
 
         Args:
-            one: The root.
-            other: The other root.
+            one: The root whose pages are returned.
+            other: The root whose pages are left out.
             above: Only pages with a greater number. The pages below a page have lower numbers, and are not read either.
 
         Cost:

@@ -1,7 +1,7 @@
 """The patterns of redaction: read from the data files, compiled, and applied to a text.
 
 `secrets_by_name.toml` explains how a pattern is described. This module finds what a pattern hides in one text; what is
-found by several patterns is put together by `redactor`.
+found by several patterns is put together by `redaction`.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class StoredTurn(NamedTuple):
     """A turn of a conversation, with what is computed once for it.
 
     Attributes:
-        order: The sort key within a conversation, as `stores.ordering.in_order` sorts by position.
+        order: The sort key within a conversation, as `stores.values.in_order` sorts by position.
         said: The author and the text (`said_by`).
         unchanged: The outcome of storing it again.
     """

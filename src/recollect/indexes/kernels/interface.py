@@ -25,7 +25,7 @@ class Kernels(Summarizing, Protocol):
     def search(
         self, postings: Postings, table: Table, weights: Weights, about: About, wanted: Wanted, pruned: Pruned | None
     ) -> Reached:
-        """Return what `search.reach_best` returns.
+        """Return at least the best documents that a question reaches, as `choose.reach_best` does.
 
         Args:
             postings: The postings of the terms.

@@ -1,6 +1,6 @@
 """The search for the best documents in NumPy: two rounds, the second of all that the first cannot exclude.
 
-See `search` for the method, and `native/search.c` for the same in C.
+See `choose` for the method, and `native/search.c` for the same in C.
 """
 
 from __future__ import annotations

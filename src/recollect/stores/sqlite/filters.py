@@ -148,7 +148,7 @@ def rest(order: str, after: SortKey | None) -> list[Sql]:
 
     Args:
         order: One of `operations.ORDERS`.
-        after: The sort key (`stores.ordering.sort_key`); None: the whole order follows.
+        after: The sort key (`stores.values.sort_key`); None: the whole order follows.
     """
     if after is None:
         return [TRUE]

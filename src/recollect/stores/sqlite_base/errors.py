@@ -47,7 +47,7 @@ _KINDS: dict[type[Exception], _Kind] = {
     apsw.ConstraintError: DamagedStoreError,
     apsw.MismatchError: DamagedStoreError,
     apsw.ReadOnlyError: ReadOnlyStoreError,
-    # Without a deadline, only statements that run while a file is opened are interrupted (`structure.few_steps`).
+    # Without a deadline, only statements that run while a file is opened are interrupted (`connections.few_steps`).
     apsw.InterruptError: lambda path, detail: DamagedStoreError(path, "a statement that opens it takes too long"),
 }
 #: How close to the limit on the size of a file a write fails at it, in bytes: SQLite writes several pages at once.

@@ -1,6 +1,6 @@
 """The index of sparse distributed representations (SDRs): an exact search for the rows closest to a question.
 
-SDRs (`sdr.encoding`) are stored under numbers that the caller chooses, such as the number of a record. There are two
+SDRs (`encoding`) are stored under numbers that the caller chooses, such as the number of a record. There are two
 rankings.
 
 `overlapping` ranks by the rarity of the shared bits. With N rows, df(b) of which have bit b, |s| bits in a row s, and

@@ -1,6 +1,6 @@
 """Texts by their SDRs: the exact best for a question, by overlap or by the rule of sdr-memory.
 
-By overlap, a text is as good as its best piece (`splitting`). By the rule, a text is one SDR of its 80 lowest bits,
+By overlap, a text is as good as its best piece (`split`). By the rule, a text is one SDR of its 80 lowest bits,
 and the score is 1 - hamming / 4096. Equal scores are ranked by the lowest number. Not thread-safe.
 """
 

@@ -1,4 +1,4 @@
-"""Search of SDRs in C: see `sdr.types` for the interface, and `with_numpy` for the same in NumPy."""
+"""Search of SDRs in C: see `types` for the interface, and `with_numpy` for the same in NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search of SDRs in NumPy: see `sdr.types` for the interface."""
+"""Search of SDRs in NumPy: see `types` for the interface."""
 
 from __future__ import annotations
 
