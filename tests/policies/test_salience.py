@@ -23,7 +23,7 @@ from recollect.operations import GetPolicies
 from recollect.policies import LEVELS, Judgement, judge
 from recollect.policies.salience import SCORES, _narrates
 
-WORDS = tomllib.loads((files("recollect.policies") / "words.toml").read_text("utf-8"))
+WORDS = tomllib.loads((files("recollect.policies") / "salience_words.toml").read_text("utf-8"))
 DATA = os.environ.get("RECOLLECT_DATA")
 #: What the specification names, word for word, and one text for each rule and language.
 REASONS = {

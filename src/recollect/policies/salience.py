@@ -12,9 +12,9 @@ The rules, the first one that applies decides:
 6. Any other text is accepted at the level "normal", because most of what people say is short, and rejected at "strict"
    ("other").
 
-`words.toml` has the words of each language. All languages apply to every text, so that nothing depends on detecting
-one: a rejection needs two words of one language at the beginning of a sentence. Texts are compared after NFKC and case
-folding, with white space collapsed.
+`salience_words.toml` has the words of each language. All languages apply to every text, so that nothing depends on
+detecting one: a rejection needs two words of one language at the beginning of a sentence. Texts are compared after
+NFKC and case folding, with white space collapsed.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class _Words(NamedTuple):
 
 @cache
 def _words() -> _Words:
-    data = tomllib.loads((files("recollect.policies") / "words.toml").read_text("utf-8"))
+    data = tomllib.loads((files("recollect.policies") / "salience_words.toml").read_text("utf-8"))
     fillers = frozenset(each for language in data.values() for each in _folded(language["fillers"]))
     narration: set[tuple[str, ...]] = set()
     prefixes: list[str] = []

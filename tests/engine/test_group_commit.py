@@ -1,4 +1,4 @@
-"""Threads that write at once share a durable commit, and nothing else: each has its own commit, and its own errors."""
+"""Group commit: threads that write at once share one sync to disk, nothing else. Commits and errors are separate."""
 
 from __future__ import annotations
 
