@@ -25,6 +25,7 @@ from recollect.cli.app import (
     zone_option,
 )
 from recollect.cli.render import whole_id
+from recollect.engine.facets import FACETS
 from recollect.engine.history_results import Erased
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
@@ -311,10 +312,6 @@ def _forget_where(settings: Settings, memory: Any, where: Filter, yes: bool) -> 
         click.echo(f"forgotten: {count}")
 
 
-#: What a reserved namespace has, for people.
-_BESIDE = {"nodes": "nodes of outlines", "sdrs": "texts with sparse codes", "terms": "terms of glossaries"}
-
-
 @app.command()
 @click.argument("id", required=False)
 @where_option
@@ -376,7 +373,8 @@ def _print(erased: Erased, *, derived: bool) -> None:
         return
     click.echo(f"erased: {len(erased.ids)} records, {erased.versions} versions")
     for name, count in erased.beside:
-        click.echo(f"erased beside them: {count} {_BESIDE.get(name, name)}")
+        called = next(facet.called for facet in FACETS if facet.reserved == name)
+        click.echo(f"erased beside them: {count} {called}")
     for each in erased.derived if not derived else ():
         click.echo(f"  derives from what was erased: {render.plain(each)} (erase it with --derived)", err=True)
     for path in erased.copies:

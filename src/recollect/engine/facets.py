@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from recollect.engine.follower import Sized
+from recollect.ledger.commits import reserve
 from recollect.operations import Operation
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
@@ -34,21 +35,25 @@ class FacetIndex(NamedTuple):
 
 @dataclass(frozen=True)
 class Facet:
-    """A facet, as the engine knows it.
+    """What the engine knows of a facet.
 
     Attributes:
+        reserved: The name of the namespace of its records; None: it has none of its own.
+        called: What its records are called, for people.
         index: Its index, if it has one.
         reads: How each of its operations is executed on a `Reader`.
         names: The kinds of its records whose texts are names: no policy judges them.
         never_erased: The kinds of its records that an erasure by filter leaves, such as a counter.
-        own_quota: The reserved namespace of its records, if that can have a quota of its own.
+        own_quota: Whether its records can have a quota of their own.
     """
 
+    reserved: str | None = None
+    called: str = ""
     index: FacetIndex | None = None
     reads: Mapping[type[Operation], Callable[[Any, Any], Any]] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     never_erased: tuple[str, ...] = ()
-    own_quota: str | None = None
+    own_quota: bool = False
 
 
 #: The facets, in the order in which they were registered.
@@ -63,8 +68,9 @@ def register(*facets: Facet) -> None:
     for facet in facets:
         FACETS.append(facet)
         NAMES.update(facet.names)
-        if facet.own_quota is not None:
-            OWN_QUOTAS.add(facet.own_quota)
+        if facet.reserved is not None:
+            reserve(facet.reserved)
+            OWN_QUOTAS.update([facet.reserved] if facet.own_quota else [])
 
 
 def indexes() -> Iterator[FacetIndex]:

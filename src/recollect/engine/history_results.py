@@ -47,7 +47,7 @@ class Erased:
             them: backups, replaced and rescued stores. They are not changed.
         commits: The numbers of the commits, one for each thousand records; () within a scope.
         beside: With a filter: how many records were erased of what lies beside the memory's own: (namespace, number)
-            for each of the glossary ("terms"), the outlines ("nodes") and the sparse codes ("sdrs") that had any.
+            for each reserved namespace (`engine.facets.Facet.reserved`) that had any, such as "terms" of a glossary.
     """
 
     ids: tuple[str, ...]

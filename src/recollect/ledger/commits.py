@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,11 +18,16 @@ CAUSES = ("written", "forgotten", "expired", "evicted", "erased", "superseded", 
 ROLLED_BACK = CAUSES[-1]
 
 
-#: The namespaces that a namespace can have for what belongs to its records: of keyed memory, outlines, sparse
-#: codes and a glossary.
-RESERVED = ("keys", "nodes", "sdrs", "terms")
+#: The namespaces that a namespace can have for what belongs to its records, in order. Facets reserve them
+#: (`engine.facets`).
+RESERVED: list[str] = []
 #: Between the name of a namespace and that of one that belongs to it. No caller can use it in a name.
 _RESERVED_MARK = "\x1f"
+
+
+def reserve(name: str) -> None:
+    """Add a name to `RESERVED`. Their order does not depend on the order of the calls."""
+    insort(RESERVED, name)
 
 
 class Branch(NamedTuple):

@@ -223,8 +223,8 @@ def _on_mentions(query: Callable[[Mentions, Any], Any]) -> Callable[[Reader, Any
 
 
 FACET = Facet(
-    INDEX,
-    {
+    index=INDEX,
+    reads={
         Entities: _on_mentions(Mentions.entities),
         EntityOf: _on_mentions(Mentions.entity),
         Neighbours: _on_mentions(Mentions.neighbours),

@@ -138,6 +138,8 @@ def _on_terms(query: Callable[[Terms, Any], Any]) -> Callable[[Reader, Any], Any
 
 INDEX = FacetIndex("terms", _MOST_BYTES, _terms_at)
 FACET = Facet(
+    "terms",
+    "terms of glossaries",
     INDEX,
     {
         RecallTerms: _on_terms(Terms.recall),

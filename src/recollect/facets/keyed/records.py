@@ -79,4 +79,4 @@ def writes_of(record: Record | None) -> int:
 
 # What the engine knows of keyed memory.
 
-FACET = Facet(own_quota="keys")
+FACET = Facet("keys", "keyed entries", own_quota=True)

@@ -169,4 +169,4 @@ def _read_tree(reader: Reader, operation: ReadTree) -> list[TreeEntry]:
 
 
 INDEX = FacetIndex("outlines", _MOST_BYTES, _outlines_at)
-FACET = Facet(INDEX, {ReadTree: _read_tree})
+FACET = Facet("nodes", "nodes of outlines", INDEX, {ReadTree: _read_tree})

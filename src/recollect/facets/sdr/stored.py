@@ -100,4 +100,5 @@ def _recall(reader: Reader, operation: RecallSdrs) -> list[FoundSdr]:
 
 
 INDEX = FacetIndex("sparse_codes", _MOST_BYTES, _sdrs_at)
-FACET = Facet(INDEX, {RecallSdrs: _recall}, never_erased=(COUNTER,))  # a number that was given stays given
+#: A number that was given stays given.
+FACET = Facet("sdrs", "texts with sparse codes", INDEX, {RecallSdrs: _recall}, never_erased=(COUNTER,))
