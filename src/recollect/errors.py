@@ -87,24 +87,31 @@ class RecollectError(Exception):
 
     code: str = "error"
     unchanged: bool = False
-    #: The text with the numbers of its fields: `{0}`, `{0!r}`, `{0!q}` as `shown` quotes it, and `{state}`.
-    message: str = ""
+    #: The text with the numbers of its fields: `{0}`, `{0!r}`, `{0!q}` as `shown` quotes it, and the names of others:
+    #: `{state}`, and `{detail}` of an error of the store. A class can write `__str__` instead.
+    _template: str = ""
 
     @property
     def _state(self) -> str:
         return "; nothing was changed" if self.unchanged else ""
+
+    @property
+    def _named(self) -> dict[str, str]:
+        """The fields of `_template` that have names."""
+        return {"state": self._state}
 
     def __init_subclass__(cls) -> None:
         """Escape control characters in every message: messages quote paths, names and replies of servers."""
         super().__init_subclass__()
         if "code" in cls.__dict__:
             _BY_CODE[cls.code] = cls
-        message = cls.__dict__.get("__str__")
-        if message is not None:
+        if "_template" in cls.__dict__:  # which counts more than what a base class writes
+            cls.__str__ = RecollectError.__str__  # type: ignore[method-assign]
+        elif (message := cls.__dict__.get("__str__")) is not None:
             cls.__str__ = wraps(message)(lambda self: printable(message(self)))  # type: ignore[method-assign]
 
     def __str__(self) -> str:
-        stated = self.message and _FORMATTER.format(self.message, *self.args, state=self._state)
+        stated = self._template and _FORMATTER.format(self._template, *self.args, **self._named)
         return printable(stated or super().__str__())
 
     def to_json(self) -> dict[str, Any]:
@@ -251,7 +258,7 @@ class MissingArgumentError(RecollectError, TypeError):
     """The call needs an argument that was not passed. Raised before anything is changed."""
 
     code = "missing_argument"
-    message = "{0} needs the argument {1!r}"
+    _template = "{0} needs the argument {1!r}"
 
     def __init__(self, call: str, name: str) -> None:
         super().__init__(call, name)
@@ -283,7 +290,7 @@ class InvalidFilterError(RecollectError, ValueError):
     """A filter is invalid: a value, its JSON form or its text form. Raised before anything is changed."""
 
     code = "invalid_filter"
-    message = "invalid filter {0}: {1}"
+    _template = "invalid filter {0}: {1}"
 
     def __init__(self, what: object, rule: str) -> None:
         super().__init__(shown(what), rule)
@@ -293,7 +300,7 @@ class InvalidOperationError(RecollectError, ValueError):
     """The JSON form of an operation is invalid."""
 
     code = "invalid_operation"
-    message = "invalid operation {0}: {1}{state}"
+    _template = "invalid operation {0}: {1}{state}"
 
     def __init__(self, what: object, rule: str) -> None:
         super().__init__(shown(what), rule)
@@ -303,7 +310,7 @@ class InvalidQueryError(RecollectError, ValueError):
     """A full-text query (grep) is invalid or over a limit. Raised before anything is changed."""
 
     code = "invalid_query"
-    message = "invalid query {0}: {1}"
+    _template = "invalid query {0}: {1}"
 
     def __init__(self, query: str, rule: str) -> None:
         super().__init__(shown(query), rule)
@@ -313,7 +320,7 @@ class UnsupportedError(RecollectError):
     """The call is valid, but this store, platform or combination of arguments does not support it."""
 
     code = "unsupported"
-    message = "{0}: {1}{state}"
+    _template = "{0}: {1}{state}"
 
     def __init__(self, what: str, why: str) -> None:
         super().__init__(what, why)
@@ -323,7 +330,7 @@ class CodecError(RecollectError, ValueError):
     """Bytes are not a canonical encoding of a record."""
 
     code = "codec"
-    message = "not a canonical record: {0} at byte {1}; the bytes were left as they are"
+    _template = "not a canonical record: {0} at byte {1}; the bytes were left as they are"
 
     def __init__(self, rule: str, offset: int) -> None:
         super().__init__(rule, offset)
@@ -333,7 +340,7 @@ class UnknownRecordError(RecollectError, LookupError):
     """There is no record with this id. (Forgetting a record that was forgotten before is not an error.)"""
 
     code = "unknown_record"
-    message = "no record {0!q} in namespace {1!r}{state}"
+    _template = "no record {0!q} in namespace {1!r}{state}"
 
     def __init__(self, record_id: str, namespace: str) -> None:
         super().__init__(record_id, namespace)
@@ -343,7 +350,7 @@ class AmbiguousIdError(RecollectError, LookupError):
     """Several ids begin with the text that was passed as the beginning of one."""
 
     code = "ambiguous_id"
-    message = "several ids begin with {0!q}{state}: pass more of {1}"
+    _template = "several ids begin with {0!q}{state}: pass more of {1}"
 
     def __init__(self, beginning: str, ids: str) -> None:
         super().__init__(beginning, ids)
@@ -358,7 +365,7 @@ class UnknownTargetError(RecollectError, LookupError):
     """
 
     code = "unknown_target"
-    message = "{0} names no moment of this memory: {1}{state}"
+    _template = "{0} names no moment of this memory: {1}{state}"
 
     def __init__(self, target: object, why: str) -> None:
         super().__init__(shown(target), why)
@@ -368,7 +375,7 @@ class RecordExistsError(RecollectError):
     """The id is in use and `if_exists="error"` was passed, or a scope already shows a record under this id."""
 
     code = "record_exists"
-    message = "record {0!q} already exists with hash {1}{state}: use another id, or read that record and decide"
+    _template = "record {0!q} already exists with hash {1}{state}: use another id, or read that record and decide"
 
     def __init__(self, record_id: str, current: str) -> None:
         super().__init__(record_id, current)
@@ -406,7 +413,7 @@ class IdempotencyError(RecollectError):
     """
 
     code = "idempotency"
-    message = "the idempotency key {0} {1}; nothing was written: use a new key for a new write"
+    _template = "the idempotency key {0} {1}; nothing was written: use a new key for a new write"
 
     def __init__(self, key: str, rule: str) -> None:
         super().__init__(shown(key), rule)
@@ -488,6 +495,10 @@ class RejectedError(RecollectError):
     """A policy of the memory does not allow this text, so it was not stored."""
 
     code = "rejected"
+    _template = (
+        "rejected by the {0} policy of this memory: the text {1}; nothing was stored: change the text, or the policy "
+        "with set_policies()"
+    )
 
     def __init__(self, policy: str, reason: str, *found: str) -> None:
         super().__init__(policy, reason, *found)
@@ -498,35 +509,25 @@ class RejectedError(RecollectError):
         policy, reason, *found = self.args
         return Verdict(policy, reason, tuple(found))
 
-    def __str__(self) -> str:
-        policy, reason, *_ = self.args
-        return (
-            f"rejected by the {policy} policy of this memory: the text {reason}; nothing was stored: change the text, "
-            "or the policy with set_policies()"
-        )
-
 
 class SummaryError(RecollectError):
     """Records could not be summarised. They stay as they are."""
 
     code = "summary"
+    _template = (
+        "the records of the kind {0!r} that belong to {1!q} could not be summarised: {2}; nothing was changed: call it "
+        "without strict to replace the other groups"
+    )
 
     def __init__(self, kind: str, key: str, reason: str) -> None:
         super().__init__(kind, key, reason)
-
-    def __str__(self) -> str:
-        kind, key, reason = self.args
-        return (
-            f"the records of the kind {kind!r} that belong to {shown(key)} could not be summarised: {reason}; nothing "
-            "was changed: call it without strict to replace the other groups"
-        )
 
 
 class ScopeError(RecollectError):
     """The call would read or write outside the scope of this memory."""
 
     code = "scope"
-    message = "{0} is outside the scope {1}{state}: use the memory without scope"
+    _template = "{0} is outside the scope {1}{state}: use the memory without scope"
 
     def __init__(self, what: str, scope: str) -> None:
         super().__init__(what, scope)
@@ -536,7 +537,7 @@ class ReadOnlyMemoryError(RecollectError):
     """The call is not one that a memory of a past moment has: it writes, or concerns the present."""
 
     code = "read_only_memory"
-    message = (
+    _template = (
         "{0} is not possible with a memory of a past moment, which is read-only{state}: use the memory that it was "
         "created from"
     )
@@ -549,7 +550,7 @@ class ClosedError(RecollectError):
     """The memory, batch or store has been closed."""
 
     code = "closed"
-    message = "{0} is closed{state}: open it again"
+    _template = "{0} is closed{state}: open it again"
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
@@ -598,7 +599,7 @@ class MissingExtraError(RecollectError, ImportError):
     """An optional library that the call needs is not installed."""
 
     code = "missing_extra"
-    message = "{0} needs the library {1}, which is not installed{state}: pip install recollect[{2}]"
+    _template = "{0} needs the library {1}, which is not installed{state}: pip install recollect[{2}]"
 
     def __init__(self, what: str, library: str, extra: str) -> None:
         super().__init__(what, library, extra)
@@ -608,7 +609,7 @@ class EmbedderError(RecollectError):
     """The embedder returned no vectors or invalid ones. The message never contains an API key."""
 
     code = "embedder"
-    message = "the embedder {0} failed: {1}; no vectors of these texts were stored"
+    _template = "the embedder {0} failed: {1}; no vectors of these texts were stored"
 
     def __init__(self, name: str, detail: str) -> None:
         super().__init__(name, detail)
@@ -630,7 +631,7 @@ class ModelError(RecollectError):
     """A language model gave no usable reply. Nothing was stored because of it."""
 
     code = "model"
-    message = "the model {0} failed: {1}; nothing was stored: try again, or do without a model"
+    _template = "the model {0} failed: {1}; nothing was stored: try again, or do without a model"
 
     def __init__(self, model: str, detail: str) -> None:
         super().__init__(model, detail)
@@ -640,24 +641,21 @@ class ModelRefusedError(ModelError):
     """The server of a model refused the prompt."""
 
     code = "model_refused"
-
-    def __str__(self) -> str:
-        model, detail = self.args
-        return f"the model {model} refused the prompt: {detail}; nothing was stored: send less or other text"
+    _template = "the model {0} refused the prompt: {1}; nothing was stored: send less or other text"
 
 
 class ModelUnavailableError(ModelError):
     """A model cannot be used with these settings."""
 
     code = "model_unavailable"
-    message = "the model {0} cannot be used: {1}; nothing was stored: correct the settings"
+    _template = "the model {0} cannot be used: {1}; nothing was stored: correct the settings"
 
 
 class ModelReplyError(ModelError):
     """The reply of a model does not have the form that was asked for."""
 
     code = "model_reply"
-    message = "the reply of the model {0} cannot be read: {1}; nothing was stored: try again"
+    _template = "the reply of the model {0} cannot be read: {1}; nothing was stored: try again"
 
 
 class ImportFormatError(RecollectError, ValueError):
@@ -681,7 +679,7 @@ class ServerError(RecollectError):
     """
 
     code = "server"
-    message = "the server could not do this: {0}; see its log"
+    _template = "the server could not do this: {0}; see its log"
 
     def __init__(self, detail: str, *more: object) -> None:
         super().__init__(detail, *more)
@@ -695,7 +693,7 @@ class ProtocolError(ServerError, ValueError):
     """
 
     code = "protocol"
-    message = "not a valid message: {0}; nothing was done"
+    _template = "not a valid message: {0}; nothing was done"
 
     def __init__(self, rule: str) -> None:
         super().__init__(rule)
@@ -709,7 +707,7 @@ class TokenError(ServerError):
     """
 
     code = "token"
-    message = "{0}; nothing was done: send Authorization: Bearer TOKEN (recollect.connect(..., token=...))"
+    _template = "{0}; nothing was done: send Authorization: Bearer TOKEN (recollect.connect(..., token=...))"
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -725,7 +723,7 @@ class AccessError(ServerError):
     """
 
     code = "access"
-    message = "{1} does not allow {0}; nothing was done: {2}"
+    _template = "{1} does not allow {0}; nothing was done: {2}"
 
     def __init__(
         self, what: str, by: str = "this token", advice: str = "use another one (recollect serve --tokens)"
@@ -737,13 +735,10 @@ class ResultChangedError(ServerError):
     """A result that is read in parts is another one than when its first part was read. Nothing was changed."""
 
     code = "result_changed"
+    _template = "the result of {0} has changed since its first part; nothing was done: ask for the first part again"
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-
-    def __str__(self) -> str:
-        what = f"the result of {self.args[0]} has changed since its first part"
-        return f"{what}; nothing was done: ask for the first part again"
 
 
 class AnswerTooLargeError(ServerError):
@@ -756,16 +751,13 @@ class AnswerTooLargeError(ServerError):
     """
 
     code = "answer_too_large"
+    _template = (
+        "the result of {0} has {1} bytes, and an answer may have {2}; nothing was changed: "
+        "ask for less (limit, k, where), or for its parts one by one"
+    )
 
     def __init__(self, name: str, size: int, limit: int) -> None:
         super().__init__(name, size, limit)
-
-    def __str__(self) -> str:
-        name, size, limit = self.args
-        return (
-            f"the result of {name} has {size} bytes, and an answer may have {limit}; nothing was changed: "
-            "ask for less (limit, k, where), or for its parts one by one"
-        )
 
 
 class ServerBusyError(ServerError):
@@ -777,7 +769,7 @@ class ServerBusyError(ServerError):
     """
 
     code = "server_busy"
-    message = "the server did not execute this: {0}; nothing was done: try again in {1} s"
+    _template = "the server did not execute this: {0}; nothing was done: try again in {1} s"
 
     def __init__(self, reason: str, retry_after: float) -> None:
         super().__init__(reason, retry_after)
@@ -793,17 +785,13 @@ class ServerVersionError(ServerError):
     """
 
     code = "server_version"
+    _template = (
+        "the server at {0} speaks version {1} of the protocol, this client version {2}; nothing was sent: "
+        "install the same release of recollect on both sides"
+    )
 
     def __init__(self, address: str, theirs: object, ours: object) -> None:
         super().__init__(address, theirs, ours)
-
-    def __str__(self) -> str:
-        address, theirs, ours = self.args
-        return (
-            f"the server at {address} speaks version {theirs} of the protocol, this client version {ours}; "
-            "nothing was sent: "
-            "install the same release of recollect on both sides"
-        )
 
 
 class StoreError(RecollectError):
@@ -815,8 +803,8 @@ class StoreError(RecollectError):
         super().__init__(path, detail)
 
     @property
-    def _detail(self) -> str:
-        return f" ({self.args[1]})" if self.args[1] else ""
+    def _named(self) -> dict[str, str]:
+        return {"detail": f" ({self.args[1]})" if self.args[1] else "", "state": self._state}
 
 
 class StoreMissingError(StoreError):
@@ -825,107 +813,89 @@ class StoreMissingError(StoreError):
     code = "store_missing"
 
     def __str__(self) -> str:
-        if not self.args[1]:
-            return f"nothing remembered yet: there is no store at {self.args[0]}, and none was created"
-        return f"there is no store at {self.args[0]}{self._detail}; none was created: check the path"
+        path, detail = self.args
+        if not detail:
+            return f"nothing remembered yet: there is no store at {path}, and none was created"
+        return f"there is no store at {path} ({detail}); none was created: check the path"
 
 
 class NotAStoreError(StoreError):
     """The file is not a Recollect store."""
 
     code = "not_a_store"
-
-    def __str__(self) -> str:
-        return f"{self.args[0]} is not a Recollect store{self._detail}; it was not changed: use another path"
+    _template = "{0} is not a Recollect store{detail}; it was not changed: use another path"
 
 
 class NewerFormatError(StoreError):
     """The store has a newer format, which this release must not open."""
 
     code = "newer_format"
-
-    def __str__(self) -> str:
-        return f"{self.args[0]} was written by a newer Recollect{self._detail}; it was not changed: upgrade Recollect"
+    _template = "{0} was written by a newer Recollect{detail}; it was not changed: upgrade Recollect"
 
 
 class OlderFormatError(StoreError):
     """The store has an older format, which this release no longer reads."""
 
     code = "older_format"
-
-    def __str__(self) -> str:
-        return (
-            f"{self.args[0]} was written by an older Recollect{self._detail}; it was not changed: "
-            "run `recollect migrate` of a release that knows this format"
-        )
+    _template = (
+        "{0} was written by an older Recollect{detail}; it was not changed: "
+        "run `recollect migrate` of a release that knows this format"
+    )
 
 
 class WrongKeyError(StoreError):
     """The store was created with another key."""
 
     code = "wrong_key"
-
-    def __str__(self) -> str:
-        todo = "open it with that key (key=..., --key-file)"
-        return f"{self.args[0]} was created with another key; it was not changed: {todo}"
+    _template = "{0} was created with another key; it was not changed: open it with that key (key=..., --key-file)"
 
 
 class DamagedStoreError(StoreError):
     """The store is corrupt."""
 
     code = "damaged_store"
-
-    def __str__(self) -> str:
-        return (
-            f"{self.args[0]} is corrupt{self._detail}{self._state}: keep a copy of the file and its -wal; "
-            "`recollect doctor --check` lists the damage, `recollect rescue` saves the intact records"
-        )
+    _template = (
+        "{0} is corrupt{detail}{state}: keep a copy of the file and its -wal; "
+        "`recollect doctor --check` lists the damage, `recollect rescue` saves the intact records"
+    )
 
 
 class ReadOnlyStoreError(StoreError):
     """The store can be read but not written."""
 
     code = "read_only"
-
-    def __str__(self) -> str:
-        return f"{self.args[0]} is read-only{self._detail}{self._state}: open a copy that may be written"
+    _template = "{0} is read-only{detail}{state}: open a copy that may be written"
 
 
 class StoreBusyError(StoreError):
     """Another writer did not finish within the timeout."""
 
     code = "busy"
-
-    def __str__(self) -> str:
-        return f"{self.args[0]} is locked by another writer{self._detail}{self._state}: try again"
+    _template = "{0} is locked by another writer{detail}{state}: try again"
 
 
 class StoreFullError(StoreError):
     """The disk is full, or the store has reached its size limit."""
 
     code = "store_full"
-
-    def __str__(self) -> str:
-        return f"no room to write {self.args[0]}{self._detail}{self._state}: free some space and try again"
+    _template = "no room to write {0}{detail}{state}: free some space and try again"
 
 
 class StoreReplacedError(StoreError):
     """The file of an open memory was deleted, moved or replaced."""
 
     code = "store_replaced"
-
-    def __str__(self) -> str:
-        return (
-            f"{self.args[0]} was deleted, moved or replaced while it was open{self._detail}; the file there now was "
-            "not changed: close this memory and open it again, which creates a new store if there is no file"
-        )
+    _template = (
+        "{0} was deleted, moved or replaced while it was open{detail}; the file there now was not changed: close this "
+        "memory and open it again, which creates a new store if there is no file"
+    )
 
 
 class StoreChangedError(StoreReplacedError):
     """Another process wrote to the store, which this one can only read as it was when it was opened."""
 
     code = "store_changed"
-    message = (
+    _template = (
         "another process wrote to {0}, which cannot be shared with it, since this user cannot write to its "
         "folder{state}: close this memory and open it again"
     )
@@ -935,39 +905,31 @@ class NoMemoryError(StoreError, MemoryError):
     """There is not enough memory for the call."""
 
     code = "no_memory"
-
-    def __str__(self) -> str:
-        return f"not enough memory to work on {self.args[0]}{self._detail}{self._state}: free some memory and try again"
+    _template = "not enough memory to work on {0}{detail}{state}: free some memory and try again"
 
 
 class StoreIOError(StoreError):
     """The operating system refused to read or write."""
 
     code = "store_io"
-
-    def __str__(self) -> str:
-        return f"cannot read or write {self.args[0]}{self._detail}{self._state}: check the disk and try again"
+    _template = "cannot read or write {0}{detail}{state}: check the disk and try again"
 
 
 class CommitInDoubtError(StoreIOError):
     """The outcome of a commit is unknown: it failed or was interrupted, and the result could not be verified."""
 
     code = "commit_in_doubt"
-
-    def __str__(self) -> str:
-        return (
-            f"a commit to {self.args[0]} could not be completed{self._detail}; it may or may not be stored: "
-            "close the memory, open it again, and read before you repeat the write"
-        )
+    _template = (
+        "a commit to {0} could not be completed{detail}; it may or may not be stored: "
+        "close the memory, open it again, and read before you repeat the write"
+    )
 
 
 class StoreServerError(StoreError):
     """The server of a store cannot be reached, or refused what it was asked. The message never contains an API key."""
 
     code = "store_server"
-
-    def __str__(self) -> str:
-        return (
-            f"the server at {self.args[0]} cannot be reached or refused{self._detail}{self._state}: "
-            "check that it runs, its address and the key; then try again"
-        )
+    _template = (
+        "the server at {0} cannot be reached or refused{detail}{state}: "
+        "check that it runs, its address and the key; then try again"
+    )

@@ -13,19 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import errors
-from recollect.errors import RecollectError, StoreError, printable
+from recollect.errors import RecollectError, StoreChangedError, StoreError, StoreReplacedError, printable
 
 #: What a terminal obeys, what ends a line, what turns the direction of writing, and what no output can carry.
 HOSTILE = "a\x1b]0;owned\x07\x9b2J\r\n\u2028\u202e\ud800"
 
 
 def kinds() -> Iterator[type[RecollectError]]:
-    """Every class of error, however deep."""
+    """Every class of error of the package, however deep."""
     todo = [RecollectError]
     while todo:
         kind = todo.pop()
         yield kind
-        todo += kind.__subclasses__()
+        todo += [each for each in kind.__subclasses__() if each.__module__.startswith("recollect.")]
 
 
 def made(kind: type[RecollectError]) -> RecollectError:
@@ -49,8 +49,35 @@ def test_no_message_of_an_error_has_a_character_that_a_terminal_obeys(kind: type
 
 def test_every_error_has_a_message_of_its_own() -> None:
     """Those that have none show their arguments as they are, so none of them is raised as such."""
-    without = {kind for kind in kinds() if kind.__str__ is RecollectError.__str__ and not kind.message}
+    without = {kind for kind in kinds() if kind.__str__ is RecollectError.__str__ and not kind._template}
     assert without == {RecollectError, StoreError}
+
+
+def test_the_text_of_a_class_counts_more_than_that_of_its_base() -> None:
+    assert str(StoreChangedError("a.db")).startswith("another process wrote to a.db")
+    assert str(StoreReplacedError("a.db")).startswith("a.db was deleted, moved or replaced")
+
+    class Written(RecollectError):
+        def __str__(self) -> str:
+            return f"written {self.args[0]}"
+
+    class Inherited(Written):
+        pass
+
+    class Templated(Written):
+        _template = "from a template: {0}"
+
+    texts = [str(each("{x}\n")) for each in (Written, Inherited, Templated)]
+    assert texts == ["written {x}\\n", "written {x}\\n", "from a template: {x}\\n"]
+
+
+def test_a_caller_can_give_its_own_error_any_attribute() -> None:
+    class Custom(RecollectError):
+        def __init__(self, message: str) -> None:
+            super().__init__(message)
+            self.message = message
+
+    assert str(Custom("{not a field}")) == "{not a field}"
 
 
 @pytest.mark.promise("messages.printable")
