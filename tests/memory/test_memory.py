@@ -7,7 +7,7 @@ import inspect
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -500,6 +500,19 @@ class TestReadingAndWriting:
         with memory.batch() as batch:
             assert batch.touch(["a"], ttl=30) == 1  # sooner, too
         assert memory.get("a").expires == now[0] + timedelta(seconds=30)  # type: ignore[union-attr]
+
+    @pytest.mark.parametrize("when_full", ["refuse", "least recent", "least important"])
+    @pytest.mark.parametrize("in_batch", [False, True])
+    def test_a_touch_evicts_nothing_and_is_not_refused_by_a_full_quota(self, when_full: Any, in_batch: bool) -> None:
+        memory = memory_on(MemoryStore())
+        ids = [memory.remember(f"fact number {number}", id=f"r{number}").id for number in range(4)]
+        memory.set_quota(bytes=10**6)
+        memory.set_quota(bytes=memory.stats()["quota"]["bytes_used"] + 1, when_full=when_full)
+        with memory.batch() if in_batch else nullcontext(memory) as writer:
+            assert writer.touch(ids, ttl=1000) == 4
+        assert [record.expires is not None for record in memory.find(order="id")] == [True] * 4
+        used = memory.stats()["quota"]["bytes_used"]
+        assert used == sum(len(record.to_bytes()) for record in memory.find())  # it counts what it added
 
     @pytest.mark.parametrize(
         ("ids", "ttl"), [("abc", 1), (None, 1), ([""], 1), (["a"], 0), (["a"], "x"), (["a"], None)]

@@ -125,7 +125,7 @@ def test_a_reader_of_an_immutable_file_refuses_all_answers_once_another_process_
         assert memory.count() == 1
         write_as_owner(closed_folder, WRITE)
         for _ in range(2):
-            with pytest.raises(StoreChangedError, match="another process wrote to .*: close this memory"):
+            with pytest.raises(StoreChangedError, match=r"another process wrote to .*: close this memory"):
                 memory.count()
         os.utime(closed_folder, (0, 0))
         with pytest.raises(StoreChangedError):  # although it looks like the old file

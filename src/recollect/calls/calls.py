@@ -507,7 +507,8 @@ class Calls:
             memory.touch([record.id for record in used], ttl=3600)
 
         The end of each moves to `ttl` from now, also if it had none or a later one. It is left as it is if it would
-        move by less than a tenth of `ttl`, so that a record that is often used is seldom written.
+        move by less than a tenth of `ttl`, so that a record that is often used is seldom written. No quota applies: a
+        touch neither evicts a record nor is refused, and the end that it adds to a record takes 15 bytes.
 
         Args:
             ids: The ids of the records. An id without a live record is not counted, and is no error: the record may

@@ -280,7 +280,7 @@ class Writing:
         found = [record for each in operation.ids if (record := self.writer.shown(each)) is not None]
         for record in found:
             if record.expires is None or abs(self.now + ttl - record.expires) > ttl / 10:
-                self.writer.update(self.scope.shown_id(record.id), {"expires": self.now + ttl}, None)
+                self.writer.put_regardless(record.changed(expires=self.now + ttl))
         return len(found)
 
     def forget(self, operation: Forget) -> Outcome:

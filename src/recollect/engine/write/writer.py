@@ -556,11 +556,13 @@ class Writer(Naming):
         self._store(record, payload, cause)
 
     def move_to_branch(self, record_id: str, *, other: bool) -> None:
-        """Mark a turn as one of an abandoned branch, or as one of the conversation again. No quota applies."""
+        """Mark a turn as one of an abandoned branch, or as one of the conversation again."""
         existing = self.live(record_id)
-        if existing is None:
-            return
-        record = on_branch(existing, other=other)
+        if existing is not None:
+            self.put_regardless(on_branch(existing, other=other))
+
+    def put_regardless(self, record: Record) -> None:
+        """Store a live record in which only a mark or its end has changed: no quota or policy applies to it."""
         room = self._room_left()
         if room is not None:
             room.note(record.id, record)
