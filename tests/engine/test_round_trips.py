@@ -17,6 +17,7 @@ from recollect.arguments.json_form import form_of
 from recollect.engine.results import Export, Failed, Hits, NamespaceHead, Outcome, Report
 from recollect.engine.settings import Quota
 from recollect.errors import InvalidOperationError, InvalidRecordError, RecollectError
+from recollect.facets.entities.operations import EntitySummary
 from recollect.ledger.commits import Commit, ScopedCommit
 from recollect.operations import Remember
 from recollect.records.record import Record
@@ -128,6 +129,25 @@ def test_json_of_something_else_is_refused(kind: Any, data: Any) -> None:
         return  # a quota without limits
     with pytest.raises(InvalidOperationError, match="is not the JSON form"):
         form_of(kind).from_json(data)
+
+
+def test_fields_that_a_later_release_adds_to_results_are_ignored() -> None:
+    memory = memory_on(MemoryStore())
+    memory.remember("Ada Lovelace lives in London", id="a")
+    hits, (commit,), summaries = memory.recall("Where does Ada live?"), memory.changes(), memory.entities()
+    for kind, value in ((Hits, hits), (Commit, commit), (list[EntitySummary], summaries)):
+        form = form_of(kind)
+        assert form.to_json(form.from_json(extended(form.to_json(value)))) == form.to_json(value)
+
+
+def extended(data: Any) -> Any:
+    """Add a field to every object of a result, except records, which state all of theirs, and dictionaries."""
+    if isinstance(data, list):
+        return [*map(extended, data)]
+    if not isinstance(data, dict):
+        return data
+    fixed = {"record", "shares"}
+    return {**{name: each if name in fixed else extended(each) for name, each in data.items()}, "of_tomorrow": 1}
 
 
 @pytest.mark.parametrize("data", [None, [], {}, {"error": "scope"}, {"error": "scope", "message": "", "args": 1}])

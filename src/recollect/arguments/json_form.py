@@ -161,13 +161,13 @@ def _fields_form(kind: Any) -> Form:
     else:
         required = {name: name not in kind._field_defaults for name in kind._fields}
     forms = {name: form_of(hints[name]) for name in required}
-    exact = getattr(kind, "to_json", JsonForm.to_json) is JsonForm.to_json  # otherwise other values may be derived
 
     def to_json(value: Any) -> dict[str, Any]:
         return {name: form.to_json(getattr(value, name)) for name, form in forms.items()}
 
     def from_json(data: Mapping[str, Any]) -> Any:
-        if not isinstance(data, Mapping) or (exact and not forms.keys() >= data.keys()):
+        # Fields that a later release adds are ignored. If none is known, it is something else.
+        if not isinstance(data, Mapping) or (data and not forms.keys() & data.keys()):
             raise ValueError(data)
         stated = {name: form.from_json(data[name]) for name, form in forms.items() if required[name] or name in data}
         return kind(**stated)
