@@ -16,6 +16,8 @@ import recollect
 from recollect import Memory
 from recollect.engine.housekeeping import Expiries
 from recollect.errors import StoreBusyError
+from recollect.facets.glossary.operations import RecallTerms
+from recollect.facets.sdr.operations import RecallSdrs
 from recollect.operations import Now
 from recollect.testing.loopback import core_of
 
@@ -38,6 +40,16 @@ TELLING: dict[str, Callable[[Memory, Callable[[Memory], Any]], object]] = {
     "a read of it": lambda memory, read: read(memory),
     "a commit elsewhere": lambda memory, read: memory.namespace("another").remember("late"),
     "the end of the process alone": lambda memory, read: memory.execute(Now()),
+}
+
+#: What reads each part in a batch, and the reserved namespace of its records.
+READS: dict[str, tuple[str, Callable[[Memory], Any]]] = {
+    "records": ("", lambda memory: memory.find('words = "lovelace"')),
+    "recall": ("", lambda memory: list(memory.recall("boat"))),
+    "full text": ("", lambda memory: memory.grep("boat")),
+    "entities": ("", lambda memory: memory.entities()),
+    "glossary": ("terms", lambda memory: memory.execute(RecallTerms(question="boat", agent="ana"))),
+    "sparse codes": ("sdrs", lambda memory: memory.execute(RecallSdrs(text="a boat"))),
 }
 
 
@@ -196,3 +208,23 @@ def refusing(error: BaseException) -> Callable[..., object]:
         raise error
 
     return refuse
+
+
+@pytest.mark.parametrize("part", READS)
+def test_a_batch_reads_as_of_its_beginning_whatever_is_read_meanwhile(part: str, tmp_path: Path) -> None:
+    reserved, read = READS[part]
+    clock = Clock()
+    with recollect.open(tmp_path / "a.db", clock=clock, embedder="none") as memory:
+        store = PARTS[part][0] if reserved else lambda memory: memory.remember("Ada Lovelace has a boat", ttl=TTL)
+        store(memory)
+        branch = memory._branch.reserved(reserved) if reserved else memory._branch
+        records = Memory(memory._executor, branch)
+        with records.batch() as batch:
+            as_batch: Any = batch
+            clock.now += timedelta(seconds=60)
+            assert not read(records), "the control: it has expired"
+            assert read(as_batch)
+            assert not read(records)
+            batch.remember("so that the batch has a change", id="change", agent="ana")
+            assert read(as_batch)
+        assert not read(records)

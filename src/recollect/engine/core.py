@@ -224,7 +224,9 @@ class Core:
                     if self.keeper.view(newer, branch) is None:
                         self.keeper.drop(branch)  # no view is as new as the index: an older copy was restored
 
-    def followed(self, index: str, branch: Branch, key: Hashable, read: Callable[[Any, int], T]) -> T:
+    def followed(
+        self, index: str, branch: Branch, key: Hashable, read: Callable[[Any, int], T], now: int | None = None
+    ) -> T:
         """Call `read` with the index of a facet at the newest view, and the time that decides what has expired.
 
         The index stays unchanged meanwhile.
@@ -234,6 +236,7 @@ class Core:
             branch: The branch that the index is derived from.
             key: The key of the index.
             read: What to call.
+            now: The time; None for that of a read of the newest view.
         """
         follower = self.facets[index]
         # The view is opened under the lock, so that no other thread has caught the value up to a newer commit.
@@ -242,10 +245,10 @@ class Core:
             if entry is not None:
                 with entry.lock:  # that of another entry, if the first one was dropped because of an erasure
                     if entry.reflects(view.head(branch)) and entry.value is not None:
-                        return read(entry.value, self.reads_at(view, branch))
+                        return read(entry.value, self.reads_at(view, branch) if now is None else now)
             with within(None):
                 started = follower.start(view, branch, key)  # an older copy was restored
-            return read(started, self.reads_at(view, branch))
+            return read(started, self.reads_at(view, branch) if now is None else now)
 
     @contextmanager
     def writing(
@@ -297,7 +300,6 @@ class Core:
                         self.keeper,
                         self.fulltext,
                         self.cursors,
-                        self.reads_at,
                         self.vectors is not None,
                         self.log_trees.head,
                         self.facets,

@@ -84,13 +84,14 @@ def read_of(kind: type[Operation]) -> Callable[[Any, Any], Any] | None:
 
 
 class ExpiringIndex:
-    """The base of an index that is derived from records one by one, and drops those that have expired.
+    """The base of an index that is derived from records one by one, and shows those that are valid at a time.
 
     It is changed in place: a caller locks it.
     """
 
     def __init__(self, records: Iterable[Record]) -> None:
-        self._expiries: dict[str, int] = {}
+        self._expiring: dict[str, tuple[int, Record]] = {}  # the records that expire, with their ends
+        self._hidden: set[str] = set()  # those of them that have expired
         for record in records:
             self.put(record)
 
@@ -98,20 +99,26 @@ class ExpiringIndex:
         """Insert a record, or replace it."""
         self.remove(record.id)
         if self._insert(record) and record.expires is not None:
-            self._expiries[record.id] = microseconds(record.expires)
+            self._expiring[record.id] = microseconds(record.expires), record
 
     def remove(self, record_id: str) -> None:
         """Remove a record, if it is there."""
-        self._expiries.pop(record_id, None)
+        self._expiring.pop(record_id, None)
+        self._hidden.discard(record_id)
         self._discard(record_id)
 
     def at(self, now: int) -> Self:
         """Return the index without the records that have expired at a time, in microseconds since 1970.
 
-        They are not needed again: the time of the reads of a store never goes back.
+        The time may be before that of the last call: a batch reads as of the time at which it began.
         """
-        for record_id in [each for each, expiry in self._expiries.items() if expiry <= now]:
-            self.remove(record_id)
+        for record_id, (end, record) in self._expiring.items():
+            if end <= now and record_id not in self._hidden:
+                self._hidden.add(record_id)
+                self._discard(record_id)
+            elif end > now and record_id in self._hidden:
+                self._hidden.remove(record_id)
+                self._insert(record)
         return self
 
     def _insert(self, record: Record) -> bool:

@@ -57,13 +57,15 @@ class Reader(Protocol):
     def on_vectors(self, text: str, read: Callable[[Reading], T]) -> T:
         """Call `read` with a view, the word index and the vector of a text, if there is an embedder."""
 
-    def followed(self, index: str, key: Hashable, read: Callable[[Any, int], T]) -> T:
+    def followed(self, index: str, key: Hashable, read: Callable[[Any, int], T], own: Hashable = None) -> T:
         """Call `read` with the index of a facet, and the time that decides which records have expired.
 
         Args:
             index: The name of the index (`engine.facets.FacetIndex`).
             key: What decides which records the index has.
             read: What to call.
+            own: The key of an index that suffices for this read, with fewer records. It is used where no index is
+                cached, so that not more is read than needed. None: `key`.
         """
 
     def note_uses(self, reading: Reading, record_ids: list[str]) -> None:

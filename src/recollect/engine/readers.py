@@ -91,8 +91,8 @@ class Present:
         # A model may be slow, so it is called before a view is opened.
         return self.on_index(read, self._core.vectors.embed_question(text, self.branch))
 
-    def followed(self, index: str, key: Hashable, read: Callable[[Any, int], T]) -> T:
-        """Call `read` with the index of a facet. See `Reader.followed`."""
+    def followed(self, index: str, key: Hashable, read: Callable[[Any, int], T], own: Hashable = None) -> T:
+        """Call `read` with the index of a facet, which is cached. See `Reader.followed`."""
         return self._core.followed(index, self.branch, key, read)
 
     def note_uses(self, reading: Reading, record_ids: list[str]) -> None:
@@ -199,13 +199,12 @@ class InBatch:
         """Call `read` as `on_index` does: no text is embedded. See `Reader.on_vectors`."""
         return self.on_index(read)
 
-    def followed(self, index: str, key: Hashable, read: Callable[[Any, int], T]) -> T:
+    def followed(self, index: str, key: Hashable, read: Callable[[Any, int], T], own: Hashable = None) -> T:
         """Call `read` with the index of a facet, rebuilt if the batch has changes. See `Reader.followed`."""
-        writing = self._writing
+        writing, now = self._writing, self._writing.reads_at
         if writing.writer.touched:
-            now = writing.reads_at
-            return read(writing.services.facets[index].read(writing.transaction, key, now), now)
-        found: T = writing.services.followed(index, self.branch, key, read)  # no other writer can commit meanwhile
+            return read(writing.services.facets[index].read(writing.transaction, own or key, now), now)
+        found: T = writing.services.followed(index, self.branch, key, read, now)  # no other writer can commit meanwhile
         return found
 
     def note_uses(self, reading: Reading, record_ids: list[str]) -> None:
@@ -221,10 +220,10 @@ class InBatch:
 
     def grep(self, operation: Grep) -> RecordList:
         """Return the records that match a full-text query."""
-        services, writer = self._writing.services, self._writing.writer
+        services, writer, now = self._writing.services, self._writing.writer, self._writing.reads_at
         staged = [writer.live(each) or each for each in writer.touched]
-        store, fulltext, reads_at = services.store, services.fulltext, services.reads_at
-        return grep(operation, self.branch, self.scope, store, fulltext, reads_at, lambda view: staged)
+        store, fulltext = services.store, services.fulltext
+        return grep(operation, self.branch, self.scope, store, fulltext, lambda view, branch: now, lambda view: staged)
 
 
 # A past moment.
@@ -315,10 +314,10 @@ class Past:
 
         return self._on_index(on_index)
 
-    def followed(self, index: str, key: Hashable, read: Callable[[Any, int], T]) -> T:
+    def followed(self, index: str, key: Hashable, read: Callable[[Any, int], T], own: Hashable = None) -> T:
         """Call `read` with the index of a facet, derived from the records of the moment. See `Reader.followed`."""
-        now = self._point.now
-        return self.on_index(lambda reading: read(self._core.facets[index].read(reading.view, key, now), now))
+        now, follower = self._point.now, self._core.facets[index]
+        return self.on_index(lambda reading: read(follower.read(reading.view, own or key, now), now))
 
     def note_uses(self, reading: Reading, record_ids: list[str]) -> None:
         """Do nothing: the past changes nothing."""

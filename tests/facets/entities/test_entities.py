@@ -17,6 +17,7 @@ from recollect.errors import EmbedderError, InvalidArgumentError
 from recollect.facets.entities.operations import Edge, EntityGraph, EntityView
 from recollect.records.record import Record
 from recollect.testing.loopback import core_of
+from recollect.text.entities import entities
 from recollect.text.facts import Extracted, blended, facts_in, rule_importance
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -126,6 +127,24 @@ def test_a_batch_and_the_past_have_their_own_mentions(memory_of_people: Memory) 
     assert past.entity("Bergen") is None
     assert [each.id for each in past.entities()] == ["ada_lovelace", "charles_babbage", "london", "oslo"]
     assert past.paths("London", "Oslo") == memory_of_people.paths("London", "Oslo")
+
+
+def test_what_is_not_cached_is_read_within_the_scope_only(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.remember("Ada Lovelace in Paris", user="ana")
+    memory.remember("Charles Babbage in Rome", user="bob")
+    read: list[str] = []
+
+    def noted(text: str, **how: Any) -> Any:
+        read.append(text)
+        return entities(text, **how)
+
+    monkeypatch.setattr("recollect.facets.entities.mentions.entities", noted)
+    scoped = memory.scoped(user="ana")
+    assert [each.id for each in scoped.at(datetime.now(UTC)).entities()] == ["ada_lovelace", "paris"]
+    with scoped.batch() as batch:
+        batch.remember("Grace Hopper")
+        assert [each.id for each in batch.entities()] == ["ada_lovelace", "grace_hopper", "paris"]
+    assert {*read} == {"Ada Lovelace in Paris", "Grace Hopper"}
 
 
 texts = st.sampled_from(["Ada Lovelace", "Charles Babbage", "Oslo", "Ada Lovelace in Oslo", "nothing"])

@@ -65,7 +65,6 @@ class Services(NamedTuple):
         keeper: The word indexes.
         fulltext: The full-text index.
         cursors: The cursors of the store.
-        reads_at: Returns the time that decides which records have expired (`Core.reads_at`).
         has_vectors: Whether there is an embedder.
         log_head: Returns the head of the log of a branch, in hex (`LogTrees.head`).
         facets: The facets, by name.
@@ -77,11 +76,10 @@ class Services(NamedTuple):
     keeper: IndexKeeper
     fulltext: FullText
     cursors: Cursors
-    reads_at: Callable[[View, Branch], int]
     has_vectors: bool
     log_head: Callable[[View, Branch], str]
     facets: Mapping[str, RecordFollower[Any, Any]]
-    followed: Callable[[str, Branch, Any, Callable[[Any, int], Any]], Any]
+    followed: Callable[[str, Branch, Any, Callable[[Any, int], Any], int], Any]
 
 
 class Writing:

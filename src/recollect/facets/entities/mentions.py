@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from recollect.engine.facets import FacetIndex
 from recollect.facets.entities.graph import NODE, RELATION, SAME_AS, Relation, entity_id, relation_of
-from recollect.filters.tree import EVERYTHING
+from recollect.filters.tree import EVERYTHING, Filter
 from recollect.ledger.commits import Branch
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
@@ -64,9 +64,13 @@ class Noted(NamedTuple):
 
 
 class MentionsOf(NamedTuple):
-    """A key that says which records an index of mentions has: those of all scopes of a branch."""
+    """A key that says which records an index of mentions has: those of a branch that a filter matches.
+
+    The cached one has all, for all scopes.
+    """
 
     branch: Branch
+    where: Filter = EVERYTHING
 
 
 class MentionIndex:
@@ -151,8 +155,8 @@ def _mentioned(record: Record) -> Iterator[NamedEntity]:
 
 
 def mentions_at(view: ReadView, key: MentionsOf, now: int) -> MentionIndex:
-    """Return the mentions of all records of a branch."""
-    return MentionIndex(view.select(key.branch, EVERYTHING, order="id", now=now))
+    """Return the mentions of the records of a branch that a key names."""
+    return MentionIndex(view.select(key.branch, key.where, order="id", now=now))
 
 
 INDEX = FacetIndex("mentions", _MOST_BYTES, mentions_at)

@@ -217,6 +217,7 @@ def _on_mentions(query: Callable[[Mentions, Any], Any]) -> Callable[[Reader, Any
             INDEX.name,
             MentionsOf(reader.branch),
             lambda index, now: query(Mentions(index, reader.scope, now), operation),
+            own=MentionsOf(reader.branch, reader.scope.filter),
         )
 
     return read
