@@ -76,7 +76,7 @@ def find_similar(reader: Reader, operation: FindSimilar) -> Similar:
     def read(reading: Reading) -> Similar:
         found = reading.similar(operation)
         reader.note_uses(reading, [each.record.id for each in found.found])
-        return replace(found, notes=found.notes + reading.notes + notes)
+        return replace(found, notes=notes + found.notes + reading.notes)
 
     return reader.on_vectors(operation.text, read)
 
