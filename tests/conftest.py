@@ -66,6 +66,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     defined = metafunc._arg2fixturedefs.get("memory")
     if defined and (defined[-1].func.__module__ == __name__ or "memory" in defined[-1].argnames):
         marker = metafunc.definition.get_closest_marker("stores")
+        unknown = set(marker.args if marker else ()) - {"memory", "sqlite", "loopback"}
+        assert not unknown, f"{metafunc.definition.nodeid}: no such stores: {unknown}"
         metafunc.parametrize("memory", (marker and marker.args) or ("memory",), indirect=True)
 
 

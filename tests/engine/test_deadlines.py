@@ -318,7 +318,7 @@ def test_without_a_deadline_a_recall_calls_at_most_five_functions_for_it(
     def counted(frame: FrameType, event: str, _argument: object) -> None:
         nonlocal looks
         file = frame.f_code.co_filename
-        is_ours = file.endswith(("recollect/deadlines.py", "words/index.py", "words/postings.py"))
+        is_ours = file.endswith(("common/deadlines.py", "words/index.py", "words/postings.py"))
         looks += event == "call" and is_ours and frame.f_code.co_name in names
 
     before = sys.getprofile()

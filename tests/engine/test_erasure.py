@@ -708,6 +708,18 @@ class TestFaults:
         raise AssertionError("there are more steps than expected")
 
 
+def test_an_erasure_drops_what_facets_cached_of_its_branch_only() -> None:
+    memory = recollect.open(":memory:")
+    chosen = memory.remember("Ana met Bo")
+    memory.namespace("other").remember("Cy met Di")
+    memory.entities()
+    memory.namespace("other").entities()
+    cached = core_of(memory).facets["mentions"].entries
+    assert [key.branch.namespace for key in cached] == ["default", "other"]
+    memory.erase(chosen.id)
+    assert [key.branch.namespace for key in cached] == ["other"]
+
+
 @pytest.mark.parametrize("redact", [False, True])
 def test_a_store_in_memory_drops_what_it_had(redact: bool) -> None:
     store = MemoryStore()

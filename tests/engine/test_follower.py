@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import some
 
-from recollect.engine.follower import Follower, changed_since, in_history
+from recollect.engine.follower import Follower, RecordFollower, changed_since, in_history
 from recollect.ledger.commits import Branch, Head
 from recollect.records.record import Record
 from recollect.stores.base import View
@@ -18,6 +18,13 @@ from recollect.stores.memory import MemoryStore
 from recollect.testing.commits import note, write
 
 BRANCH = Branch("tenant")
+
+
+class ScopedKey(NamedTuple):
+    """A key with more than a branch."""
+
+    branch: Branch
+    scope: str
 
 
 class Texts(Follower[Branch, dict[str, str]]):
@@ -167,6 +174,37 @@ def test_the_least_recently_used_values_are_evicted_and_one_always_stays() -> No
     with store.read() as view:
         value_at(follower, view, branches[1])
     assert list(follower.entries) == [branches[1]]
+
+
+class Empty:
+    """A value that says that it takes no memory."""
+
+    nbytes = 0
+
+
+def followed(budget_bytes: int, keys: list[ScopedKey]) -> RecordFollower[ScopedKey, Any]:
+    """Return a follower after it was asked for a value of each key."""
+    store, follower = MemoryStore(), RecordFollower[ScopedKey, Any](budget_bytes, lambda _view, _key, _now: Empty())
+    for key in keys:
+        write(store, [note("x")], branch=key.branch)
+    with store.read() as view:
+        for key in keys:
+            follower.at(view, key.branch, key)
+    return follower
+
+
+def test_what_is_cached_of_a_branch_is_dropped_whatever_its_scope_and_nothing_else() -> None:
+    keys = [ScopedKey(Branch(name), scope) for name in "ab" for scope in ("", "user")]
+    follower = followed(2**20, keys)
+    assert list(follower.entries) == keys
+    follower.drop_of(Branch("a"))
+    assert list(follower.entries) == keys[2:]
+
+
+def test_values_of_no_size_are_evicted_too() -> None:
+    keys = [ScopedKey(Branch("a"), str(number)) for number in range(50)]
+    assert keys[-1:] == list(followed(1, keys).entries)
+    assert 2 < len(list(followed(10_000, keys).entries)) < 20
 
 
 def test_a_value_that_was_taken_is_gone_until_it_is_put_back() -> None:

@@ -24,6 +24,8 @@ from recollect.stores.base import ReadView, View
 
 #: Every record is valid at this time.
 _NO_TIME = -(2**63)
+#: Bytes that are counted for an entry besides its value.
+_ENTRY_BYTES = 1000
 
 
 class OfBranch(Hashable, Protocol):
@@ -290,8 +292,8 @@ class RecordFollower(Follower[B, R]):
         return value if caught_up(value, view, branch, tag) else None
 
     def nbytes(self, value: R) -> int:
-        """Return the approximate memory of a value, in bytes."""
-        return value.nbytes
+        """Return the approximate memory of a value, in bytes: empty values cost something too, so they are evicted."""
+        return _ENTRY_BYTES + value.nbytes
 
     def drop_of(self, branch: Branch) -> None:
         """Discard what is cached of a branch."""

@@ -58,7 +58,6 @@ def write_setting(
 _QUOTA = "quota"
 REFUSE: WhenFull = "refuse"
 LEAST_RECENT: WhenFull = "least recent"
-LEAST_IMPORTANT: WhenFull = "least important"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,6 @@ from typing import NamedTuple
 from recollect.text import dates
 from recollect.text.pieces import SENTENCE_END
 
-#: The version of the rules.
-ATTRIBUTES = "rules-1"
 #: Maximum number of characters of a sentence that is analysed, and of a text.
 _LONGEST, _MOST = 600, 20_000
 _LINE = re.compile(r"[^\r\n]+")

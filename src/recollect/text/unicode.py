@@ -86,12 +86,6 @@ def _pattern_for(text: str, table: str, count: str = "") -> re.Pattern[str]:
     return _pattern(table, count, ASTRAL.search(text) is not None)
 
 
-@cache
-def word_class() -> str:
-    """Return the letters, marks and digits of Unicode 14 for use inside `[...]`."""
-    return character_class(_unicode14.WORD)
-
-
 def is_known(char: str) -> bool:
     """Return whether a character is assigned in Unicode 14."""
     return _pattern(_unicode14.UNKNOWN, "", True).match(char) is None

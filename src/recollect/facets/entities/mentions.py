@@ -17,7 +17,7 @@ from recollect.ledger.commits import Branch
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import ReadView
-from recollect.text.entities import EXTRACTOR, entities
+from recollect.text.entities import entities
 
 #: Limit on the memory of all mention indexes together, in bytes.
 _MOST_BYTES = 2**28
@@ -27,8 +27,6 @@ _RECORD_BYTES, _MENTION_BYTES = 500, 150
 ENTITY_TYPES = ("person", "organization", "place", "name", "handle", "address")
 #: Maximum number of characters of a text in which entities are looked for.
 _MOST_READ = 50_000
-#: The version of what is derived.
-RULES = f"{EXTRACTOR}/1"
 _UNNAMED = ("user", "assistant", "system", "tool")
 
 

@@ -6,7 +6,6 @@ point to another version.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from importlib.resources import files
 
@@ -35,9 +34,6 @@ FORMATS = (3,)
 KEYED_IDS = "keyed ids"
 
 TABLES = "\n" + (files("recollect.stores.sqlite") / "schema.sql").read_text("utf-8")
-
-#: The statements of `TABLES` by the name of what they create.
-STATEMENTS = {found[1]: found[0] for found in re.finditer(r"CREATE (?:UNIQUE )?(?:TABLE|INDEX) (\w+)[^;]*", TABLES)}
 #: The columns of `heads` that copy a field unchanged.
 COPIED = ("kind", "role", "speaker", "user", "agent", "conversation", "session", "position", "entity", "source")
 

@@ -47,7 +47,6 @@ _WORD = re.compile(rf"[{_LATIN}0-9]++(?:['’-][{_LATIN}0-9]++)*+")
 _GAP = re.compile(r"[ \t]|\. | & |['’] ")
 #: What precedes the first word of a sentence, apart from blanks, quotes and brackets.
 _ENDS = frozenset(".!?…:;\n\r•*|#>")
-_IGNORED = frozenset(" \t\"'“”‘’«»()[]_-–—")
 _POSSESSIVE = re.compile(r"['’](?:s|S)?$")
 _CONTRACTED = re.compile(r"['’](?:m|ll|ve|re|d|t|s|all|am)$", re.IGNORECASE)
 #: Words and single digits.

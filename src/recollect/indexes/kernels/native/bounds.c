@@ -1,4 +1,4 @@
-/* Upper bounds of the shares in the blocks of the base: see `kernels.search`.
+/* Upper bounds of the shares in the blocks of the base: see `kernels.interface`.
  *
  * They are computed in floating point, since they need not be exact: what rounding could take from them is added. Only
  * blocks that a term reaches are visited.

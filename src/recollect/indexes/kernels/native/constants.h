@@ -57,7 +57,7 @@
 #define RAW 6
 #define RATIO_BITS 15
 
-/* indexes.sdr.types */
+/* facets.sdr.index.types */
 #define FACTOR_BITS 16
 
 #endif

@@ -105,14 +105,14 @@ typedef struct {
     rc_ints numbers, values, hamming;
 } rc_best_rows;
 
-/* The rows of SDRs (`sdr.types.Rows`). */
+/* The rows of SDRs (`facets.sdr.index.types.Rows`). */
 typedef struct {
     rc_ints numbers, offsets;
     rc_shorts bits;
     rc_flags alive;
 } rc_rows;
 
-/* SDRs with an index of their bits (`sdr.types.Base`); `flags` has `sizes.count` elements for each common bit. */
+/* SDRs with an index of their bits (`facets.sdr.index.types.Base`); `flags` has `sizes.count` elements for each common bit. */
 typedef struct {
     rc_rows rows;
     rc_shorts sizes;
@@ -121,7 +121,7 @@ typedef struct {
     rc_bytes flags;
 } rc_base;
 
-/* The bits of a question and the numbers of the formula (`sdr.types.Query`). */
+/* The bits of a question and the numbers of the formula (`facets.sdr.index.types.Query`). */
 typedef struct {
     rc_ints bits, factors;
     rc_numbers weights;

@@ -1,4 +1,5 @@
-/* Search of SDRs: see `sdr.types` for the interface, and `sdr.with_numpy` for the same in NumPy.
+/* Search of SDRs: see `facets.sdr.index.types` for the interface, and `facets.sdr.index.with_numpy` for the same in
+ * NumPy.
  *
  * The sums of the base's rows are collected bit by bit in one column, which fits the processor's cache at a hundred
  * thousand rows. Then the column is scanned in blocks, and a block is skipped if its greatest sum cannot be among the

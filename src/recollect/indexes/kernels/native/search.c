@@ -1,4 +1,4 @@
-/* The best documents of a question, block by block: see `kernels.search`, and `kernels.numpy_search` for the same in
+/* The best documents of a question, block by block: see `kernels.interface`, and `kernels.numpy_search` for the same in
  * NumPy.
  *
  * The blocks are computed in the order of their limits, the greatest first, in groups of growing size, until the limit
