@@ -129,7 +129,7 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     | st.builds(
         ops.SetQuota,
         records=st.integers(3, 9),
-        when_full=st.sampled_from(("least recent", "least important")),
+        when_full=st.sampled_from(ops.WHEN_FULL[1:]),
         low_water=st.floats(0, 1, exclude_min=True),
     ),
     ops.SetPolicies: st.builds(

@@ -125,6 +125,29 @@ def test_the_least_important_goes_first_and_of_those_the_longest_unused(memory: 
     assert causes(memory) == [("c", "evicted"), ("b", "evicted")]
 
 
+@pytest.mark.promise("evict.oldest")
+def test_the_record_with_the_earliest_time_goes_first_however_it_was_used(memory: Memory) -> None:
+    memory.set_quota(records=3, when_full="oldest")
+    for name, day in (("second", 2), ("first", 1), ("third", 3)):
+        memory.remember(name, id=name, time=f"2026-10-0{day}")
+    assert memory.get("first")
+    memory.remember("fourth", id="fourth", time="2026-10-04")
+    memory.remember("ancient", id="ancient", time="1999-01-01")  # what is written now stays
+    assert ids(memory) == {"third", "fourth", "ancient"}
+    memory.remember("fifth", id="fifth", time="2026-10-05")
+    assert causes(memory) == [(each, "evicted") for each in ("first", "second", "ancient")]
+
+
+@pytest.mark.promise("evict.oldest")
+def test_records_without_a_time_go_before_the_oldest(memory: Memory) -> None:
+    memory.set_quota(records=2, when_full="oldest")
+    memory.remember("dated", id="dated", time="1999-01-01")
+    memory.execute(Remember(content="undated", id="undated", fields={"time": None}, exact=True))
+    assert memory.find("id=undated")[0].time is None
+    memory.remember("new", id="new", time="2026-10-01")
+    assert ids(memory) == {"dated", "new"}
+
+
 @pytest.mark.promise("evict.order")
 def test_what_is_due_goes_before_anything_live_and_what_is_pinned_never(memory: Memory) -> None:
     memory.set_quota(records=3, when_full="least recent")
@@ -527,7 +550,7 @@ class Model:
 @pytest.mark.parametrize(
     ("when_full", "per", "low_water", "kind"),
     spread(
-        ("least recent", "least important"),
+        ("least recent", "least important", "oldest"),
         (None, "user"),
         (1, 0.7, 0.01),
         ("memory", "sqlite", "sqlite, opened again", "sqlite, its index deleted"),

@@ -501,7 +501,7 @@ class TestReadingAndWriting:
             assert batch.touch(["a"], ttl=30) == 1  # sooner, too
         assert memory.get("a").expires == now[0] + timedelta(seconds=30)  # type: ignore[union-attr]
 
-    @pytest.mark.parametrize("when_full", ["refuse", "least recent", "least important"])
+    @pytest.mark.parametrize("when_full", ["refuse", "least recent", "least important", "oldest"])
     @pytest.mark.parametrize("in_batch", [False, True])
     def test_a_touch_evicts_nothing_and_is_not_refused_by_a_full_quota(self, when_full: Any, in_batch: bool) -> None:
         memory = memory_on(MemoryStore())

@@ -243,7 +243,7 @@ def forget(
     type=click.Choice([each.replace(" ", "-") for each in WHEN_FULL]),
     default="refuse",
     show_default=True,
-    help="When full: refuse writes, or evict the least recently used or the least important records.",
+    help="When full: refuse writes, or evict the least recently used, the least important or the oldest records.",
 )
 @click.option(
     "--per", type=click.Choice(SCOPED), help="Apply the quota to each of them, not to the namespace as a whole."

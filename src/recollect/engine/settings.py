@@ -58,6 +58,7 @@ def write_setting(
 _QUOTA = "quota"
 REFUSE: WhenFull = "refuse"
 LEAST_RECENT: WhenFull = "least recent"
+OLDEST: WhenFull = "oldest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +70,8 @@ class Quota(JsonForm, what="a quota"):
         bytes: Maximum size of the live records, in bytes of their canonical encoding; None: no limit.
         when_full: What happens to a write that exceeds the quota. "refuse": it raises QuotaError. "least recent": the
             least recently used (written, got or recalled) records are evicted. "least important": the least important
-            ones are evicted, and among these the least recently used. Expired records are removed first; pinned
-            records are never evicted.
+            ones are evicted, and among these the least recently used. "oldest": those with the earliest time, and
+            before them those without a time. Expired records are removed first; pinned records are never evicted.
         per: "user", "agent" or "conversation": the quota applies to each of them separately, and to all records
             without one together; None: to the namespace as a whole.
         low_water: The share of an exceeded limit, above 0 and at most 1, down to which a write evicts.

@@ -49,8 +49,9 @@ class Upkeep(Calls):
             bytes: Maximum size of the live records, in bytes of their canonical encoding; None: no limit.
             when_full: What happens to a write that exceeds the quota. "refuse": it raises QuotaError. "least recent":
                 the least recently used records are evicted; writing, getting and recalling are uses. "least
-                important": the least important records are evicted, and among these the least recently used. Expired
-                records are removed first, pinned records are never evicted, and the log names each removed record.
+                important": the least important records are evicted, and among these the least recently used. "oldest":
+                the records with the earliest time are evicted, and before them those without a time. Expired records
+                are removed first, pinned records are never evicted, and the log names each removed record.
             per: "user", "agent" or "conversation": the quota applies to each of them separately, and a write evicts
                 only records of its own user, agent or conversation. Records without one share a quota of the same
                 size. None: the quota applies to the namespace as a whole.

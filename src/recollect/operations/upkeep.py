@@ -13,7 +13,7 @@ from recollect.policies import CATEGORIES, LEVELS, Level
 from recollect.policies.redaction import check_categories
 
 #: What a write that exceeds the quota can do.
-WhenFull: TypeAlias = Literal["refuse", "least recent", "least important"]
+WhenFull: TypeAlias = Literal["refuse", "least recent", "least important", "oldest"]
 WHEN_FULL: tuple[WhenFull, ...] = get_args(WhenFull)
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from recollect.engine.follower import Follower
-from recollect.engine.settings import LEAST_RECENT, REFUSE, Quota, quota_of, sharing
+from recollect.engine.settings import LEAST_RECENT, OLDEST, REFUSE, Quota, quota_of, sharing
 from recollect.errors import QuotaError
 from recollect.ledger.commits import Branch, Head
 from recollect.records.record import Record
@@ -23,6 +24,8 @@ from recollect.stores.derived.usage import UsageFile
 #: Maximum number of records that one new record evicts while a limit is exceeded. After a quota was lowered, eviction
 #: takes several. Below the limit, it goes on to the low-water mark.
 STEP = 1000
+#: The sort key of a record without a time, before all others.
+_NO_TIME = datetime.min.replace(tzinfo=UTC)
 #: The cause of an eviction in the log.
 EVICTED = "evicted"
 #: Memory limit of the cached totals, and the approximate memory of a record in them.
@@ -86,11 +89,16 @@ class UsageTotals:
 
     def entry(self, record: Record, used: int) -> _Entry:
         """Return the entry of a record that was last used at a time (microseconds since 1970)."""
-        rank: tuple[Any, ...] | None = None
-        if not record.pinned:
-            least = -1.0 if record.importance is None else record.importance
-            rank = (used,) if self.when_full == LEAST_RECENT else (least, used)
+        rank = None if record.pinned else (*self._first(record), used)
         return _Entry(self.group_of(record), len(record.to_bytes()), rank)
+
+    def _first(self, record: Record) -> tuple[Any, ...]:
+        """Return what decides about the eviction of a record before its last use does."""
+        if self.when_full == LEAST_RECENT:
+            return ()
+        if self.when_full == OLDEST:
+            return (record.time or _NO_TIME,)
+        return (-1.0 if record.importance is None else record.importance,)
 
     def group_of(self, record: Record) -> str | None:
         """Return the group of a record."""
