@@ -1,4 +1,4 @@
-"""Every setting of the LLM4S layer has an effect, or is refused."""
+"""The settings of the LLM4S layer: what each does."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from recollect import Quota
 from recollect.compat.llm4s import (
     Memory,
     MemoryFilter,
+    MemoryId,
     MemoryManager,
     MemoryManagerConfig,
     MemoryStore,
     MemoryStoreConfig,
+    MemoryType,
 )
 from recollect.errors import InvalidArgumentError, QuotaError, ScopeError
 from recollect.models.embedding.base import VectorLike
@@ -29,54 +31,97 @@ def store_many(store: MemoryStore, count: int) -> None:
 
 
 class TestStore:
-    def test_a_full_store_refuses_without_cleanup(self, open_store: Open) -> None:
-        store = open_store(MemoryStoreConfig(max_memories=3))
+    def test_the_settings_of_the_design_can_be_written_out(self, open_store: Open) -> None:
+        written = MemoryStoreConfig(None, 1536, False, 10000)
+        assert (written.limit, MemoryStoreConfig().cleanup_threshold) == (None, 10000)
+        store = open_store(written)
         store_many(store, 3)
+        assert (store.count(), store.memory.execute(GetQuota())) == (3, None)
+
+    @pytest.mark.parametrize("cleanup", [False, True])
+    def test_a_full_store_evicts_the_oldest_and_keeps_the_maximum(self, open_store: Open, cleanup: bool) -> None:
+        store = open_store(MemoryStoreConfig(5, enable_auto_cleanup=cleanup))
+        for number in range(1, 11):
+            store.store(Memory.user_fact(f"memory {number}", "ana"))
+            oldest = store.recall(limit=None)[-1]
+            assert store.get(oldest.id) is not None  # a use, which does not matter
+        kept = [f"memory {number}" for number in (10, 9, 8, 7, 6)]
+        assert [memory.content for memory in store.recall()] == kept
+        assert store.store(store.recall()[0].with_importance(1)).importance == 1
+        assert store.count() == 5
+
+    def test_the_oldest_are_those_with_the_earliest_timestamp(self, open_store: Open) -> None:
+        store = open_store(MemoryStoreConfig(max_memories=2))
+        for day in (3, 1, 2):
+            at = datetime(2026, 3, day, tzinfo=UTC)
+            store.store(Memory(MemoryId(f"day {day}"), "text", MemoryType.KNOWLEDGE, timestamp=at))
+        assert {memory.id for memory in store.recall()} == {"day 2", "day 3"}
+
+    def test_a_list_that_is_longer_than_the_maximum_leaves_its_newest(self, open_store: Open) -> None:
+        store = open_store(MemoryStoreConfig(max_memories=2))
+        store_many(store, 2)
+        assert store.store_all([Memory.user_fact(f"more {at}", "ana") for at in range(2)]) == 2
+        assert {memory.content for memory in store.recall()} == {"more 0", "more 1"}
+
+    def test_of_a_list_that_is_longer_than_the_maximum_the_newest_are_stored(self, open_store: Open) -> None:
+        store = open_store(MemoryStoreConfig(max_memories=3))
+        times = {name: datetime(2026, 3, day, tzinfo=UTC) for day, name in enumerate("bdaecf", 1)}
+        memories = [
+            Memory(MemoryId(name), name, MemoryType.KNOWLEDGE, timestamp=times[name]) for name in [*"abcdef", "f"]
+        ]
+        assert MemoryStore(store.memory).store_all(memories) == 7
+        assert [memory.id for memory in store.recall()] == ["f", "c", "e"]
+
+    def test_of_a_conversation_that_is_longer_than_the_maximum_the_newest_are_stored(self, open_store: Open) -> None:
+        manager = MemoryManager(open_store(MemoryStoreConfig(max_memories=3)))
+        messages = [{"role": "user", "content": f"message {at}"} for at in range(5)]
+        for length in (2, 5, 5):
+            manager.record_conversation(messages[:length], "chat")
+        kept = [memory.content for memory in manager.store.conversation("chat")]
+        assert kept == ["message 2", "message 3", "message 4"]
+
+    @pytest.mark.parametrize("threshold", [5, 18, 20, 10000])
+    def test_a_threshold_takes_nothing_from_the_maximum(self, open_store: Open, threshold: int) -> None:
+        store = open_store(MemoryStoreConfig(20, enable_auto_cleanup=True, cleanup_threshold=threshold))
+        store_many(store, 21)
+        assert store.count() == 20
+        assert "fact 0" not in {memory.content for memory in store.recall()}
+
+    def test_without_a_maximum_a_clean_up_begins_above_the_threshold(self, open_store: Open) -> None:
+        store = open_store(MemoryStoreConfig(enable_auto_cleanup=True, cleanup_threshold=3))
+        store_many(store, 5)
+        assert {memory.content for memory in store.recall()} == {"fact 2", "fact 3", "fact 4"}
+
+    def test_what_the_manager_records_counts(self, open_store: Open) -> None:
+        manager = MemoryManager(open_store(MemoryStoreConfig(max_memories=2)))
+        manager.record_user_fact("first", "ana")
+        manager.record_message({"role": "user", "content": "second"}, "chat")
+        manager.record_task("third", "done", True)
+        assert {memory.content for memory in manager.store.recall()} == {"second", "Task: third\nOutcome: done"}
+
+    def test_a_store_that_is_full_of_pinned_records_refuses(self, open_store: Open) -> None:
+        store = open_store(MemoryStoreConfig(max_memories=1))
+        store.memory.remember("pinned", pinned=True)
         with pytest.raises(QuotaError, match="quota"):
             store.store(Memory.user_fact("one more", "ana"))
-        with pytest.raises(QuotaError):
-            store.store_all([Memory.user_fact("one more", "ana")])
-        assert store.count() == 3
-        kept = store.recall()[0]
-        assert store.store(kept.with_importance(1)).importance == 1
-
-    def test_a_full_store_with_cleanup_evicts_the_least_recently_used_down_to_its_threshold(
-        self, open_store: Open
-    ) -> None:
-        store = open_store(MemoryStoreConfig.production(max_memories=20))
-        store_many(store, 20)
-        oldest, second = store.recall()[:-3:-1]
-        assert store.get(oldest.id) is not None  # a use
-        store.store(Memory.user_fact("one more", "ana"))
-        assert store.count() == 18
-        assert (store.exists(oldest.id), store.exists(second.id)) == (True, False)
-
-    @pytest.mark.in_process
-    @pytest.mark.parametrize("vector", [None, [1.0]])
-    def test_what_a_search_found_was_used(self, open_store: Open, vector: list[float] | None) -> None:
-        store = open_store(MemoryStoreConfig(3, None, True, 2))
-        stored = [store.store(Memory.from_knowledge(f"text {name}", "a").with_embedding([1.0])) for name in "abc"]
-        first = MemoryFilter.custom(lambda each: each.content == "text a")
-        assert [hit.memory for hit in store.search("text", 1, first, embedding=vector)] == stored[:1]
-        store.store(Memory.from_knowledge("one more", "a"))
-        assert (store.count(), store.exists(stored[0].id)) == (2, True)
-
-    @pytest.mark.parametrize(("most", "threshold"), [(3, 1), (3, 2), (7, 3), (10, 10), (10, 1)])
-    def test_a_cleanup_leaves_the_configured_number(self, open_store: Open, most: int, threshold: int) -> None:
-        store = open_store(MemoryStoreConfig(most, enable_auto_cleanup=True, cleanup_threshold=threshold))
-        store_many(store, most + 1)
-        assert store.count() == threshold
 
     def test_the_maximum_is_stored_with_the_memories(self, open_store: Open) -> None:
         store = open_store(MemoryStoreConfig(max_memories=1))
         store_many(store, 1)
         again = MemoryStore(store.memory)
-        with pytest.raises(QuotaError):
-            again.store(Memory.user_fact("one more", "ana"))
+        again.store(Memory.user_fact("one more", "ana"))
+        assert [memory.content for memory in again.recall()] == ["one more"]
+
+    def test_the_quota_of_an_earlier_release_is_replaced(self, open_store: Open) -> None:
+        store = open_store()
+        store.memory.set_quota(records=4, when_full="least recent", low_water=0.25)
+        again = MemoryStore(store.memory, MemoryStoreConfig(4))
+        store_many(again, 6)
+        assert [memory.content for memory in again.recall()] == ["fact 5", "fact 4", "fact 3", "fact 2"]
 
     def test_a_config_without_a_maximum_removes_it_and_no_config_leaves_it(self, open_store: Open) -> None:
         store = open_store(MemoryStoreConfig(max_memories=5))
-        assert MemoryStore(store.memory).memory.execute(GetQuota()) == Quota(records=5)
+        assert MemoryStore(store.memory).memory.execute(GetQuota()) == Quota(records=5, when_full="oldest")
         assert MemoryStore(store.memory, MemoryStoreConfig()).memory.execute(GetQuota()) is None
 
     def test_vectors_must_have_the_configured_size(self, open_store: Open) -> None:
@@ -101,23 +146,21 @@ class TestStore:
         assert [hit.note for hit in store.search("tea")] == ["the query: its vector has 2 components, not 3"]
 
     def test_presets(self) -> None:
-        default, testing, production = (
-            MemoryStoreConfig.default(),
-            MemoryStoreConfig.testing(),
-            MemoryStoreConfig.production(),
-        )
-        assert (default.max_memories, default.enable_auto_cleanup, default.low_water) == (None, False, 1.0)
-        assert (testing.max_memories, testing.enable_auto_cleanup) == (1000, False)
-        assert (production.max_memories, production.enable_auto_cleanup, production.low_water) == (100_000, True, 0.9)
-        assert MemoryStoreConfig.production(50).max_memories == 50
-        assert MemoryStoreConfig(100, None, True, 80).low_water == 0.8
+        assert MemoryStoreConfig.default() == MemoryStoreConfig(None, None, False, 10000)
+        assert MemoryStoreConfig.testing() == MemoryStoreConfig(1000, None, False, 10000)
+        assert MemoryStoreConfig.production() == MemoryStoreConfig(100_000, None, True, 90_000)
+        assert MemoryStoreConfig.production(50) == MemoryStoreConfig(50, None, True, 45)
+        assert MemoryStoreConfig.production(1).limit == 1
         with MemoryStore.for_testing(2) as store:
-            assert store.memory.execute(GetQuota()) == Quota(records=2)
+            assert store.memory.execute(GetQuota()) == Quota(records=2, when_full="oldest")
 
     def test_a_scope_cannot_have_a_quota_of_its_own(self, open_store: Open) -> None:
         scoped = open_store().memory.scoped(user="ana")
         with pytest.raises(ScopeError):
             MemoryStore(scoped, MemoryStoreConfig(max_memories=3))
+        assert MemoryStore(scoped).limit is None
+        assert MemoryStore(scoped).store_all([Memory.user_fact("fact")]) == 1
+        assert MemoryManager(MemoryStore(scoped)).record_conversation([{"role": "user", "content": "hi"}], "chat")
         with pytest.raises(InvalidArgumentError, match="3 components"):
             MemoryStore(scoped, MemoryStoreConfig(None, 3)).store(Memory.user_fact("fact", "ana").with_embedding([1]))
 
@@ -128,9 +171,9 @@ class TestStore:
             lambda: MemoryStoreConfig(max_memories=True),
             lambda: MemoryStoreConfig(default_embedding_dimensions=0),
             lambda: MemoryStoreConfig(max_memories=5, enable_auto_cleanup=1),  # type: ignore[arg-type]
-            lambda: MemoryStoreConfig(enable_auto_cleanup=True),
-            lambda: MemoryStoreConfig(max_memories=5, cleanup_threshold=4),
-            lambda: MemoryStoreConfig(max_memories=5, enable_auto_cleanup=True, cleanup_threshold=6),
+            lambda: MemoryStoreConfig(cleanup_threshold=0),
+            lambda: MemoryStoreConfig(cleanup_threshold=None),  # type: ignore[arg-type]
+            lambda: MemoryStoreConfig.production("many"),  # type: ignore[arg-type]
             lambda: MemoryManagerConfig(default_importance=1.5),
             lambda: MemoryManagerConfig(default_importance=float("nan")),
             lambda: MemoryManagerConfig(context_token_budget=0),
@@ -217,4 +260,4 @@ class TestManager:
         assert MemoryManagerConfig.testing() == MemoryManagerConfig(auto_record_messages=False)
         with MemoryManager.for_testing() as manager:
             assert manager.config == MemoryManagerConfig.testing()
-            assert manager.store.memory.execute(GetQuota()) == Quota(records=1000)
+            assert manager.store.memory.execute(GetQuota()) == Quota(records=1000, when_full="oldest")

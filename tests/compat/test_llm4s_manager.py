@@ -84,6 +84,20 @@ class TestRecording:
             manager.record_message({"role": "user", "content": "ok"}, "c")
         assert manager.store.count() == 2
 
+    def test_a_task_that_is_done_twice_is_stored_twice(self, manager: MemoryManager) -> None:
+        first, second = (manager.record_task("Run tests", "passed", True) for _ in range(2))
+        assert manager.store.count(MemoryFilter.tasks()) == 2
+        assert first.id != second.id
+        assert first.timestamp is not None
+        assert second.timestamp is not None
+        assert first.timestamp <= second.timestamp
+        assert manager.store.memory.find(order="oldest")[0].metadata["success"] is True
+
+    @pytest.mark.parametrize("wrong", [("", "done", True), ("book", None, True), ("book", "done", "yes")])
+    def test_a_task_without_a_text_or_an_outcome_is_refused(self, manager: MemoryManager, wrong: Any) -> None:
+        with pytest.raises(InvalidArgumentError):
+            manager.record_task(*wrong)
+
     def test_pieces_of_one_source_are_all_stored(self, manager: MemoryManager) -> None:
         for piece in ("one", "two", "one"):
             manager.record_knowledge(piece, "a.md")

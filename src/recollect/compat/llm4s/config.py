@@ -1,66 +1,52 @@
-"""Settings of a store and of a manager, under the names of LLM4S. Each of them has an effect, or is refused."""
+"""Settings of a store and of a manager, under the names of LLM4S."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from recollect.arguments.checks import check_count, check_flag, is_integer, is_number
+from recollect.arguments.checks import check_count, check_flag, is_number
 from recollect.errors import InvalidArgumentError
 from recollect.records.factories import DEFAULT_IMPORTANCE
 
-#: Automatic clean-up begins when a store is full, and leaves this share of the maximum.
-_CLEANUP_SHARE = 0.9
-#: A share is expressed in parts of this size.
-_PARTS = 10**9
+#: The share of the maximum that is the threshold of the settings for production.
+_PRODUCTION_SHARE = 0.9
 
 
 @dataclass(frozen=True)
 class MemoryStoreConfig:
-    """Settings of a store. Those of the quota are stored with the memories, and apply to every process that writes.
+    """Settings of a store. The limit is stored with the memories, and applies to every process that writes.
+
+    A store that exceeds its limit evicts the oldest memories, by their timestamp, until the limit is left. The memory
+    that is being stored stays, and so do pinned records.
 
     Attributes:
-        max_memories: Maximum number of memories; None: no limit. A store that is full refuses with QuotaError, unless
-            it cleans up.
+        max_memories: Maximum number of memories; None: no maximum.
         default_embedding_dimensions: The number of components that every vector must have; None: any.
-        enable_auto_cleanup: Whether a full store evicts the memories that were not written, read or found for the
-            longest time.
-        cleanup_threshold: The number of memories that a clean-up leaves; None: nine tenths of `max_memories`.
+        enable_auto_cleanup: Whether a store without a maximum evicts, too.
+        cleanup_threshold: The number of memories above which such a store evicts. With a maximum, a clean-up begins
+            where that is exceeded, and without `enable_auto_cleanup` never.
 
     Raises:
-        InvalidArgumentError: A value is invalid, or clean-up was requested without a maximum.
+        InvalidArgumentError: A value is invalid.
     """
 
     max_memories: int | None = None
     default_embedding_dimensions: int | None = None
     enable_auto_cleanup: bool = False
-    cleanup_threshold: int | None = None
+    cleanup_threshold: int = 10_000
 
     def __post_init__(self) -> None:
-        for name in ("max_memories", "default_embedding_dimensions", "cleanup_threshold"):
-            value = getattr(self, name)
-            if value is not None and not is_integer(value, 1):
-                raise InvalidArgumentError(name, value, "must be an integer of at least 1, or None")
+        for name in ("max_memories", "default_embedding_dimensions"):
+            check_count(name, getattr(self, name), optional=True)
+        check_count("cleanup_threshold", self.cleanup_threshold)
         check_flag("enable_auto_cleanup", self.enable_auto_cleanup)
-        if self.max_memories is None and self.enable_auto_cleanup:
-            raise InvalidArgumentError("enable_auto_cleanup", True, "requires max_memories")
-        if self.cleanup_threshold is None:
-            return
-        if not self.enable_auto_cleanup:
-            raise InvalidArgumentError("cleanup_threshold", self.cleanup_threshold, "requires enable_auto_cleanup")
-        assert self.max_memories is not None
-        if self.cleanup_threshold > self.max_memories:
-            rule = f"must be at most max_memories, {self.max_memories}"
-            raise InvalidArgumentError("cleanup_threshold", self.cleanup_threshold, rule)
 
     @property
-    def low_water(self) -> float:
-        """The share of the maximum that a clean-up leaves; 1 without clean-up."""
-        if self.max_memories is None or not self.enable_auto_cleanup:
-            return 1.0
-        if self.cleanup_threshold is None:
-            return _CLEANUP_SHARE
-        # Rounded up, so that the quota, which rounds down to whole records, leaves exactly the threshold.
-        return -(-self.cleanup_threshold * _PARTS // self.max_memories) / _PARTS
+    def limit(self) -> int | None:
+        """The number of memories that a clean-up leaves; None if there is none."""
+        if self.max_memories is not None:
+            return self.max_memories
+        return self.cleanup_threshold if self.enable_auto_cleanup else None
 
     @classmethod
     def default(cls) -> MemoryStoreConfig:
@@ -69,13 +55,15 @@ class MemoryStoreConfig:
 
     @classmethod
     def testing(cls) -> MemoryStoreConfig:
-        """Return settings for tests: at most 1,000 memories, no clean-up."""
+        """Return settings for tests: at most 1,000 memories."""
         return cls(max_memories=1000)
 
     @classmethod
     def production(cls, max_memories: int = 100_000) -> MemoryStoreConfig:
-        """Return settings with a maximum, and with clean-up to nine tenths of it."""
-        return cls(max_memories=max_memories, enable_auto_cleanup=True)
+        """Return settings with a maximum and with automatic clean-up, whose threshold is nine tenths of it."""
+        check_count("max_memories", max_memories)
+        threshold = max(1, int(max_memories * _PRODUCTION_SHARE))
+        return cls(max_memories=max_memories, enable_auto_cleanup=True, cleanup_threshold=threshold)
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,18 @@ from typing import Any
 from recollect import Consolidated, Record
 from recollect import filters as f
 from recollect.agents import Manager
+from recollect.arguments.checks import check_flag
 from recollect.compat.llm4s.config import MemoryManagerConfig
 from recollect.compat.llm4s.embedding import warn_caller
 from recollect.compat.llm4s.filters import MemoryFilter
 from recollect.compat.llm4s.store import MemoryStore
-from recollect.compat.llm4s.types import Memory, MemoryType, fields_of, memory_of
+from recollect.compat.llm4s.types import Memory, MemoryId, MemoryType, fields_of, memory_of
 from recollect.compat.llm4s.vectors import EMBEDDING
 from recollect.errors import InvalidArgumentError
 from recollect.filters import Filter
 from recollect.models import ModelExtractor, ModelSummariser
 from recollect.operations import Remember, check_text
+from recollect.records import factories
 
 
 @dataclass(frozen=True)
@@ -125,9 +127,13 @@ class MemoryManager:
     def record_conversation(self, messages: Iterable[Any], conversation_id: str) -> list[Memory]:
         """Store the messages of a conversation that are not stored yet, and return all of them.
 
-        Pass the whole list, each time. See `Memory.add_messages` of `recollect`.
+        Pass the whole list, each time. See `Memory.add_messages` of `recollect`. Of more messages than the limit of the
+        store, the newest are stored.
         """
         check_text("conversation_id", conversation_id)
+        limit = self.store.limit
+        if limit is not None and isinstance(messages, Iterable):
+            messages = list(messages)[-limit:]  # no commit evicts what it wrote itself
         importance = self.config.default_importance
         with self.store.memory.batch() as batch:
             records = [
@@ -196,7 +202,7 @@ class MemoryManager:
         return self._stored(outcome.record)
 
     def record_task(self, description: str, outcome: str, success: bool, importance: float | None = None) -> Memory:
-        """Store a task with its outcome and return it.
+        """Append a task with its outcome and return it. A task that is done again is another memory.
 
         Args:
             description: What was to be done.
@@ -204,9 +210,12 @@ class MemoryManager:
             success: Whether it succeeded.
             importance: Clamped to [0, 1]; default: that of the settings.
         """
-        return self._stored(
-            self.store.memory.record_task(description, outcome, success, importance=self._or_default(importance))
-        )
+        for argument, value in (("description", description), ("outcome", outcome)):
+            check_text(argument, value)
+        check_flag("success", success)
+        fields = factories.task(description, outcome, success=success, importance=self._or_default(importance))
+        # With an id of its own: by itself, an equal text is the same record.
+        return self._stored(self.store.memory.remember(id=MemoryId.generate(), **fields))
 
     # Keeping in order
 

@@ -27,7 +27,7 @@ from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordE
 from recollect.filters import Filter
 from recollect.models.embedding.base import Embedder
 from recollect.models.embedding.similarity import cosine, similarity_score
-from recollect.operations import GetQuota, WhenFull
+from recollect.operations import GetQuota
 
 #: If a filter leaves too few of this many best candidates, it is evaluated for all records at once.
 _MANY = 400
@@ -71,7 +71,7 @@ def by_vector(
         start, size = start + size, min(2 * size, PAGE)
     del found[top_k:]
     for _, record in found:
-        memory.get(record.id)  # a use, for a quota that evicts the least recently used
+        memory.get(record.id)  # a use, for a quota of the memory's own that evicts the least recently used
     return [ScoredMemory(memory_of(record), similarity_score(score), note) for score, record in found], ""
 
 
@@ -132,7 +132,7 @@ class MemoryStore:
         config: The settings.
 
     Raises:
-        ScopeError: `config` has a maximum and the memory is scoped: a quota belongs to the whole namespace.
+        ScopeError: `config` has a limit and the memory is scoped: a quota belongs to the whole namespace.
     """
 
     def __init__(self, memory: recollect.Memory, config: MemoryStoreConfig | None = None) -> None:
@@ -188,7 +188,7 @@ class MemoryStore:
         Raises:
             InvalidRecordError: A value is invalid, or the content is empty.
             InvalidArgumentError: It is not a memory, or its vector has another size than the settings require.
-            QuotaError: The store is full and does not clean up.
+            QuotaError: The store is full of pinned records.
 
         A RecollectWarning is issued if it could not be embedded.
 
@@ -202,7 +202,8 @@ class MemoryStore:
     def store_all(self, memories: Iterable[Memory]) -> int:
         """Store memories, in durable commits of up to 1,000, and return how many.
 
-        They are checked before the first is written; of memories with the same id the last one is stored.
+        They are checked before the first is written; of memories with the same id the last one is stored. Of more
+        memories than the limit of the store, the newest are stored.
 
         Raises:
             See `store`. After a QuotaError or a StoreError, earlier commits remain.
@@ -210,9 +211,10 @@ class MemoryStore:
         everything = list(memories)
         for memory in everything:
             self._check(memory)
-        for start in range(0, len(everything), _COMMIT):
+        kept = self._newest(everything)
+        for start in range(0, len(kept), _COMMIT):
             with self.memory.batch() as batch:
-                records = [_write(batch, memory) for memory in everything[start : start + _COMMIT]]
+                records = [_write(batch, memory) for memory in kept[start : start + _COMMIT]]
                 written = {record.id: record for record in records}
             self.embed(list(written.values()))
         return len(everything)
@@ -382,6 +384,23 @@ class MemoryStore:
     def __repr__(self) -> str:
         return f"<MemoryStore on {self.memory!r}>"
 
+    @property
+    def limit(self) -> int | None:
+        """The number of memories above which the oldest are evicted; None if there is none, or within a scope."""
+        if self.memory.scope:
+            return None
+        quota: Quota | None = self.memory.execute(GetQuota())
+        return None if quota is None or quota.when_full != "oldest" else quota.records
+
+    def _newest(self, memories: list[Memory]) -> list[Memory]:
+        """Return those of some memories that the limit leaves, in order: no commit evicts what it wrote itself."""
+        limit = self.limit
+        if limit is None or len(memories) <= limit:
+            return memories
+        last = list({memory.id: memory for memory in memories}.values())
+        oldest_first = sorted(range(len(last)), key=lambda at: last[at].timestamp or _NO_TIME)
+        return [last[at] for at in sorted(oldest_first[-limit:])]
+
     def _check(self, memory: object, argument: str = "memory") -> None:
         """Raise the error of a memory that cannot be stored, before anything is written."""
         if not isinstance(memory, Memory):
@@ -411,9 +430,13 @@ def _write(calls: recollect.Memory | Batch, memory: Memory) -> Record:
 
 def _set_quota(memory: recollect.Memory, config: MemoryStoreConfig) -> None:
     """Give a memory the quota of the settings, unless it has it."""
-    if memory.scope and config.max_memories is None:
+    limit = config.limit
+    if memory.scope and limit is None:
         return
-    when_full: WhenFull = "least recent" if config.enable_auto_cleanup else "refuse"
-    wanted = Quota(records=config.max_memories, when_full=when_full, low_water=config.low_water)
-    if memory.execute(GetQuota()) != (wanted if config.max_memories is not None else None):
-        memory.set_quota(records=config.max_memories, when_full=when_full, low_water=config.low_water)
+    wanted = None if limit is None else Quota(records=limit, when_full="oldest")
+    if memory.execute(GetQuota()) == wanted:
+        return
+    if limit is None:
+        memory.set_quota()
+    else:
+        memory.set_quota(records=limit, when_full="oldest")
