@@ -11,6 +11,7 @@ from typing import Any
 
 from recollect.errors import InvalidRecordError
 from recollect.records.record import EntityId, Record
+from recollect.text.unicode import fold
 
 #: The default importance of messages, facts and tasks; knowledge has none.
 DEFAULT_IMPORTANCE = 0.5
@@ -109,13 +110,24 @@ def clamped(importance: float | None) -> float | None:
     return float(min(1, max(0, importance)))  # clamped first: an integer may be too great for a float
 
 
-# Marks of turns: those of a branch that was abandoned, and the summary that stands for turns of its conversation.
+# Marks: of turns of a branch that was abandoned, of the summary that stands for turns of its conversation, and of kinds
+# whose case matters.
 
 #: The tag of turns that an edited message or another answer has replaced. No text for a model has them.
 OTHER_BRANCH = "other-branch"
 #: The kind and the role of a summary that was passed in the place of turns. The role is that of a system prompt: it is
 #: no one's word.
 SUMMARY, SUMMARY_ROLE = "summary", "system"
+
+
+#: The name in the metadata under which a kind of one's own is stored as it was written: `Record.kind` is folded.
+KIND_NAME = "recollect.kind"
+
+
+def kind_name(record: Record) -> str:
+    """Return the kind of a record as it was written, if that is stored with it, or else folded."""
+    written = record.metadata.get(KIND_NAME)
+    return written if isinstance(written, str) and fold(written) == record.kind else record.kind
 
 
 def is_summary(record: Record) -> bool:

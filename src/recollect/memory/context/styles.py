@@ -19,6 +19,7 @@ from html import escape
 from typing import Any, NamedTuple, Protocol
 
 from recollect.memory.context.values import Style
+from recollect.records.factories import kind_name
 from recollect.records.record import Record
 
 # Quoting: stored text as an item of a list, so that it cannot pose as another item, and what its reader must know.
@@ -309,7 +310,7 @@ def _legal(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
 
 
-#: The sections of the style "llm4s" by kind. Other kinds follow by name.
+#: The sections of the style "llm4s" by kind. Other kinds follow by name, which is their title.
 _LLM4S_SECTIONS = {
     "knowledge": "Relevant Knowledge",
     "entity": "Entity Information",
@@ -324,10 +325,10 @@ class _Llm4s:
     """Sections by kind, in rank order. Texts are not quoted."""
 
     def entry(self, record: Record, text: str, place: EntryHeading) -> StyledEntry:
-        order = (_LLM4S_ORDER.get(record.kind, len(_LLM4S_ORDER)), record.kind, place.rank)
-        title = _LLM4S_SECTIONS.get(record.kind, record.kind)
+        title = _LLM4S_SECTIONS.get(record.kind) or kind_name(record)
+        order = (_LLM4S_ORDER.get(record.kind, len(_LLM4S_ORDER)), record.kind, title, place.rank)
         ended = f" ({_ended(place)})" if place.until is not None else ""
-        return StyledEntry(order, (Heading(record.kind, f"\n\n## {title}"),), f"\n- {text}{ended}")
+        return StyledEntry(order, (Heading(title, f"\n\n## {title}"),), f"\n- {text}{ended}")
 
     def whole(self, body: str) -> str:
         return f"# Retrieved Context{body[1:]}" if body else ""
