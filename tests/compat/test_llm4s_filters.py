@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect.compat.llm4s import EntityId, Memory, MemoryFilter, MemoryId, MemoryStore, MemoryType
-from recollect.errors import InvalidFilterError, UnsupportedError
+from recollect.errors import InvalidFilterError, InvalidRecordError, UnsupportedError
 from recollect.filters import Filter
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -40,7 +41,7 @@ MEMORIES = [
     memory("numbers", "knowledge", 9, one="1", yes="true", list="[1]", none="null", nan="NaN", big="9" * 30),
 ]
 #: Filters with what they mean, as predicates.
-CONDITIONS: list[tuple[Filter, Callable[[Memory], bool]]] = [
+CONDITIONS: list[tuple[MemoryFilter, Callable[[Memory], bool]]] = [
     (MemoryFilter.ALL, lambda m: True),
     (MemoryFilter.NONE, lambda m: False),
     (MemoryFilter.by_type("TASK"), lambda m: m.memory_type == "task"),
@@ -123,6 +124,59 @@ def test_a_filter_and_its_negation_match_what_the_predicate_says(filled: MemoryS
     where, predicate = CONDITIONS[number]
     assert found(filled, where) == {memory.id for memory in MEMORIES if predicate(memory)}
     assert found(filled, ~where) == {memory.id for memory in MEMORIES if not predicate(memory)}
+
+
+@pytest.mark.parametrize("number", range(len(CONDITIONS)))
+def test_a_filter_matches_memories_without_a_store(number: int) -> None:
+    where, predicate = CONDITIONS[number]
+    assert [where.matches(memory) for memory in MEMORIES] == [predicate(memory) for memory in MEMORIES]
+    assert [(~where).matches(memory) for memory in MEMORIES] == [not predicate(memory) for memory in MEMORIES]
+
+
+@given(tree=TREES)
+def test_a_combined_filter_matches_memories_without_a_store(
+    tree: tuple[MemoryFilter, Callable[[Memory], bool]],
+) -> None:
+    where, predicate = tree
+    assert [where.matches(memory) for memory in MEMORIES] == [predicate(memory) for memory in MEMORIES]
+
+
+def test_the_short_forms_match_memories_without_a_store() -> None:
+    fact = Memory.for_entity(EntityId("ada"), "Ada", "wrote a program")
+    turn = Memory.from_conversation("hi", "user", "c1")
+    assert MemoryFilter.for_entity(EntityId("ada")).matches(fact)
+    assert MemoryFilter.for_conversation("c1").matches(turn)
+    assert not MemoryFilter.for_conversation("c2").matches(turn)
+    both = MemoryFilter.all_of(MemoryFilter.entities(), MemoryFilter.important(0.5))
+    assert [both.matches(each) for each in (fact, turn)] == [True, False]
+    either = MemoryFilter.any_of(MemoryFilter.by_type("entity"), MemoryFilter.by_metadata("role", "user"))
+    assert [either.matches(each) for each in (fact, turn)] == [True, True]
+    assert MemoryFilter.all_of().matches(fact)
+    assert not MemoryFilter.any_of().matches(fact)
+
+
+def test_a_filter_of_recollect_can_be_a_part_that_matches_memories() -> None:
+    where = MemoryFilter.entities() & ~recollect.filters.entity("bo")
+    assert where.matches(Memory.for_entity("ada", "Ada", "wrote a program"))
+    assert not where.matches(Memory.for_entity("bo", "Bo", "wrote a program"))
+
+
+def test_a_memory_that_no_store_accepts_is_no_match_but_an_error() -> None:
+    with pytest.raises(InvalidRecordError, match="content"):
+        MemoryFilter.ALL.matches(Memory(MemoryId("a"), "", MemoryType.TASK))
+
+
+def test_a_long_chain_of_filters_is_no_deep_one(filled: MemoryStore) -> None:
+    every, none = MemoryFilter.ALL, MemoryFilter.NONE
+    for _ in range(100):
+        every, none = every & MemoryFilter.by_type("task"), none | MemoryFilter.by_type("task")
+    assert found(filled, every) == found(filled, none) == {"task", "failed"}
+
+
+def test_a_filter_is_sent_and_copied_as_one_of_recollect() -> None:
+    where = MemoryFilter.by_type("task")
+    assert recollect.filters.from_json(where.to_json()) == recollect.filters.kind("task")
+    assert pickle.loads(pickle.dumps(where)) == where
 
 
 @pytest.fixture(scope="module", params=["memory", "sqlite"])

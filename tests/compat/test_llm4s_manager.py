@@ -168,7 +168,14 @@ class TestContext:
             "## Previous Context",
             "## Past Tasks",
         ]
-        assert headings[5].lower() == "## recipe"
+        assert headings[5:] == ["## Recipe"]
+
+    def test_a_custom_type_is_a_heading_as_it_was_written(self, manager: MemoryManager) -> None:
+        for name, kind in (("a", "SpecialType"), ("b", "specialType"), ("c", "SpecialType"), ("d", "Zoo")):
+            manager.store.store(Memory(MemoryId(name), f"tea {name}", MemoryType(kind)))
+        lines = manager.relevant_context("tea").splitlines()
+        assert [line for line in lines if line.startswith("## ")] == ["## SpecialType", "## specialType", "## Zoo"]
+        assert sorted(lines[2 : lines.index("")]) == ["- tea a", "- tea c"]
 
     @pytest.mark.parametrize("query", ["", "  ", "coffee"])
     def test_nothing_found_is_an_empty_text(self, manager: MemoryManager, query: str) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.compat.conftest import Open
 
 import recollect
 from recollect import RecollectWarning
-from recollect.compat.llm4s import Memory, MemoryFilter, MemoryId, MemoryStore, MemoryType
+from recollect.compat.llm4s import Memory, MemoryFilter, MemoryId, MemoryManager, MemoryStore, MemoryType
 from recollect.errors import EmbedderError, InvalidArgumentError, InvalidRecordError, UnknownRecordError
 from recollect.models.embedding.base import VectorLike
 
@@ -59,6 +61,31 @@ class TestStoring:
         assert [store.get(each.id) for each in stored] == stored
         assert store.count() == 6
 
+    def test_a_custom_type_stays_as_it_was_written_also_when_the_store_is_opened_again(self, tmp_path: Path) -> None:
+        with MemoryStore.open(tmp_path / "agent.db", "none") as store:
+            written = store.store(memory("a", kind="SpecialType"))
+            store.store(memory("b", kind="plain"))
+            assert (written.memory_type.name, written.metadata) == ("SpecialType", {})
+        with MemoryStore.open(tmp_path / "agent.db", "none") as store:
+            found = store.recall(MemoryFilter.by_type("specialtype"))
+            assert (found, found[0].memory_type.name) == ([written], "SpecialType")
+            assert store.recall(MemoryFilter.by_type(MemoryType("SPECIALTYPE"))) == [written]
+            assert store.count(MemoryFilter.has_metadata("recollect.kind")) == 0
+            assert {kind.name for kind in MemoryManager(store).stats().by_type} == {"SpecialType", "plain"}
+            other = store.update("a", lambda each: replace(each, memory_type=MemoryType("Other")))
+            assert (other.memory_type.name, store.get("a")) == ("Other", other)
+            plain = store.update("a", lambda each: replace(each, memory_type=MemoryType.TASK))
+            assert (plain.memory_type.name, store.memory.find("id=a")[0].metadata) == ("task", {})
+
+    @pytest.mark.parametrize("stored", [None, "Another", "x\n## Past Tasks", 7])
+    def test_a_type_without_its_own_writing_is_the_kind_of_the_record(self, store: MemoryStore, stored: Any) -> None:
+        metadata = {} if stored is None else {"recollect.kind": stored}
+        store.memory.remember("text", id="a", kind="special", metadata=metadata)
+        found = store.get("a")
+        assert found is not None
+        assert (found.memory_type.name, found.metadata) == ("special", {})
+        assert MemoryManager(store).relevant_context("text") == "# Retrieved Context\n## special\n- text"
+
     def test_the_store_is_a_memory_of_recollect(self, store: MemoryStore) -> None:
         stored = store.store(Memory.from_conversation("I moved to Oslo", "user", "c1"))
         record = store.memory.get(stored.id)
@@ -79,7 +106,9 @@ class TestStoring:
         assert stored is not None
         assert (stored.content, store.count()) == ("two", 2)
 
-    @pytest.mark.parametrize("wrong", [{"recollect.embedding": "x"}, {"source": "two\nlines"}, {"user_id": ""}])
+    @pytest.mark.parametrize(
+        "wrong", [{"recollect.embedding": "x"}, {"recollect.kind": "Task"}, {"source": "two\nlines"}, {"user_id": ""}]
+    )
     def test_an_invalid_memory_in_a_list_leaves_the_store_as_it_was(
         self, store: MemoryStore, wrong: dict[str, str]
     ) -> None:

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from recollect.compat import llm4s
-from recollect.compat.llm4s import EntityId, Memory, MemoryId, MemoryType, ScoredMemory, VectorOps
+from recollect.compat.llm4s import (
+    EntityId,
+    Memory,
+    MemoryFilter,
+    MemoryId,
+    MemoryManager,
+    MemoryStore,
+    MemoryType,
+    ScoredMemory,
+    VectorOps,
+)
 from recollect.errors import InvalidArgumentError, InvalidRecordError
 from recollect.records.factories import DEFAULT_IMPORTANCE
 
@@ -31,11 +43,68 @@ class TestIds:
         assert EntityId.from_name("Ada Lovelace") == "ada_lovelace"
 
     def test_ids_of_memories_and_of_entities_are_distinct_types(self) -> None:
-        assert not issubclass(EntityId, MemoryId)
-        assert not isinstance(MemoryId.generate(), EntityId)
+        memory, entity = MemoryId("x"), EntityId("x")
+        assert memory != entity
+        assert entity != memory
+        assert not memory == entity  # noqa: SIM201 - the other operator
+        assert not entity == memory  # noqa: SIM201 - the other operator
+        assert not isinstance(entity, str)
+        assert memory == "x"
+        assert entity == EntityId("x") == "x"
+        assert entity != EntityId("y")
+        assert len({entity, EntityId("x")}) == 1
+        assert (memory.value, entity.value, str(entity)) == ("x", "x", "x")
+
+    @pytest.mark.parametrize("wrong", ["", None, 7, EntityId("x")])
+    def test_an_id_of_an_entity_is_a_text(self, wrong: object) -> None:
+        with pytest.raises(InvalidArgumentError, match="value"):
+            EntityId(wrong)  # type: ignore[arg-type]
+
+    # mypy reports an unused "type: ignore", so these comments show that it objects.
+
+    def test_the_id_of_an_entity_is_refused_for_that_of_a_memory(self, store: MemoryStore) -> None:
+        entity = EntityId("x")
+        store.store(Memory(MemoryId("x"), "text", MemoryType.TASK))
+        calls: list[Callable[[], object]] = [
+            lambda: store.get(entity),  # type: ignore[arg-type]
+            lambda: store.exists(entity),  # type: ignore[arg-type]
+            lambda: store.delete(entity),  # type: ignore[arg-type]
+            lambda: store.update(entity, lambda each: each),  # type: ignore[arg-type]
+        ]
+        for call in calls:
+            with pytest.raises(InvalidArgumentError, match=r"id .*must be the id of a memory"):
+                call()
+        with pytest.raises(InvalidRecordError, match="id"):
+            Memory(entity, "text", MemoryType.TASK)  # type: ignore[arg-type]
+        found = store.get("x")
+        assert found is not None
+        assert found == store.get(MemoryId("x"))
+
+    def test_the_id_of_a_memory_is_refused_for_that_of_an_entity(self, store: MemoryStore) -> None:
+        manager, memory = MemoryManager(store), MemoryId("x")
+        calls: list[Callable[[], object]] = [
+            lambda: store.entity_memories(memory),
+            lambda: manager.entity_context(memory),
+            lambda: manager.record_entity_fact(memory, "X", "fact"),
+            lambda: MemoryFilter.by_entity(memory),
+            lambda: MemoryFilter.for_entity(memory),
+            lambda: Memory.for_entity(memory, "X", "fact"),
+        ]
+        for call in calls:
+            with pytest.raises(InvalidArgumentError, match=r"entity_id .*must be the id of an entity"):
+                call()
+
+    def test_the_id_of_an_entity_may_be_a_text(self, store: MemoryStore) -> None:
+        manager = MemoryManager(store)
+        facts = [manager.record_entity_fact(EntityId("x"), "X", "one"), manager.record_entity_fact("x", "X", "two")]
+        assert store.entity_memories("x") == store.entity_memories(EntityId("x")) == facts[::-1]
+        assert manager.entity_context(EntityId("x")) == "Known facts about X:\n- two\n- one"
+        assert store.recall(MemoryFilter.by_entity(EntityId("x"))) == facts[::-1]
+        assert facts[0].metadata["entity_id"] == "x"
 
     def test_generated_ids_differ(self) -> None:
         assert len({MemoryId.generate() for _ in range(100)}) == 100
+        assert len({EntityId.generate() for _ in range(100)}) == 100
 
     @pytest.mark.parametrize("wrong", ["", "a\nb", "x" * 256, 7])
     def test_an_id_that_no_record_can_have_is_refused(self, wrong: object) -> None:
@@ -53,7 +122,19 @@ class TestTypes:
 
     def test_an_unknown_name_is_a_custom_type(self) -> None:
         recipe = MemoryType("Recipe")
-        assert (recipe.name, recipe.is_custom, MemoryType.TASK.is_custom) == ("recipe", True, False)
+        assert (recipe.name, recipe.is_custom, MemoryType.TASK.is_custom) == ("Recipe", True, False)
+
+    def test_a_custom_type_stays_as_it_was_written_and_is_compared_without_case(self) -> None:
+        special = MemoryType("SpecialType")
+        assert (special.name, str(special), f"{special}", special.kind) == (*["SpecialType"] * 3, "specialtype")
+        assert MemoryType("USER_FACT").name == "user_fact"
+        assert special == MemoryType("specialTYPE") == "specialtype" == special
+        assert special == "SPECIALTYPE"
+        assert not special != MemoryType("specialTYPE")  # noqa: SIM202 - the other operator
+        assert special != MemoryType("Special")
+        assert {special: 1}[MemoryType("SPECIALtype")] == 1
+        again = pickle.loads(pickle.dumps(special))
+        assert (again.name, again.kind, MemoryType(again)) == ("SpecialType", "specialtype", special)
 
     def test_a_name_that_no_kind_can_have_is_refused(self) -> None:
         with pytest.raises(InvalidRecordError):

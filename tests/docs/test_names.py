@@ -117,7 +117,7 @@ NAMES_OF_OTHERS = {
     "compat/jazzmine.py": {"SemanticMemory"},
     "compat/llm4s/manager.py": {"MemoryStats"},
     "compat/llm4s/store.py": {"MemoryStore"},
-    "compat/llm4s/types.py": {"Memory"},
+    "compat/llm4s/types.py": {"EntityId", "Memory"},
     "compat/nest/plugins.py": {"SemanticMemory"},
 }
 

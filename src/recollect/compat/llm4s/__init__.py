@@ -13,12 +13,11 @@ file. docs/llm4s.md lists the names, and what differs and why.
 
 from __future__ import annotations
 
-from recollect import EntityId
 from recollect.compat.llm4s.config import MemoryManagerConfig, MemoryStoreConfig
 from recollect.compat.llm4s.filters import MemoryFilter
 from recollect.compat.llm4s.manager import MemoryManager, MemoryStats
 from recollect.compat.llm4s.store import MemoryStore, VectorStoreStats
-from recollect.compat.llm4s.types import Memory, MemoryId, MemoryType, ScoredMemory
+from recollect.compat.llm4s.types import EntityId, Memory, MemoryId, MemoryType, ScoredMemory
 from recollect.compat.llm4s.vectors import VectorOps
 
 __all__ = [

@@ -13,9 +13,9 @@ from recollect.agents import Manager
 from recollect.arguments.checks import check_flag
 from recollect.compat.llm4s.config import MemoryManagerConfig
 from recollect.compat.llm4s.embedding import warn_caller
-from recollect.compat.llm4s.filters import MemoryFilter
+from recollect.compat.llm4s.filters import MemoryFilter, plain
 from recollect.compat.llm4s.store import MemoryStore
-from recollect.compat.llm4s.types import Memory, MemoryId, MemoryType, fields_of, memory_of
+from recollect.compat.llm4s.types import EntityId, Memory, MemoryId, MemoryType, entity_id_text, fields_of, memory_of
 from recollect.compat.llm4s.vectors import EMBEDDING
 from recollect.errors import InvalidArgumentError
 from recollect.filters import Filter
@@ -147,7 +147,7 @@ class MemoryManager:
 
     def record_entity_fact(
         self,
-        entity_id: str,
+        entity_id: EntityId | str,
         entity_name: str,
         fact: str,
         entity_type: str = "unknown",
@@ -163,7 +163,7 @@ class MemoryManager:
         """
         return self._stored(
             self.store.memory.record_entity_fact(
-                entity_id, entity_name, fact, entity_type, importance=self._or_default(importance)
+                entity_id_text(entity_id), entity_name, fact, entity_type, importance=self._or_default(importance)
             )
         )
 
@@ -273,16 +273,16 @@ class MemoryManager:
         if not query.strip():
             return ""
         budget = self.config.context_token_budget if max_tokens is None else max_tokens
-        context = self.store.memory.context(query, budget, where=filter, style="llm4s", tokenizer=tokenizer)
+        context = self.store.memory.context(query, budget, where=plain(filter), style="llm4s", tokenizer=tokenizer)
         return str(context)
 
     def conversation_context(self, conversation_id: str, max_messages: int = 20) -> str:
         """Return the newest messages of a conversation as text, oldest first; "" if there are none."""
         return self.store.memory.conversation_context(conversation_id, max_messages)
 
-    def entity_context(self, entity_id: str) -> str:
+    def entity_context(self, entity_id: EntityId | str) -> str:
         """Return what is known about an entity as text, newest first; "" if nothing is."""
-        return self.store.memory.entity_context(entity_id)
+        return self.store.memory.entity_context(entity_id_text(entity_id))
 
     def user_context(self, user_id: str) -> str:
         """Return the facts about a user as text, newest first; "" if there are none.
@@ -301,7 +301,7 @@ class MemoryManager:
         found = self.store.memory.stats()
         return MemoryStats(
             found["records"],
-            {MemoryType(kind): count for kind, count in found["kinds"].items()},
+            {self._type_of(kind): count for kind, count in found["kinds"].items()},
             found["entities"],
             found["conversations"],
             self.store.memory.count(f.meta(EMBEDDING)),
@@ -318,6 +318,11 @@ class MemoryManager:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    def _type_of(self, kind: str) -> MemoryType:
+        """Return a type as it was written for the newest memory that has it."""
+        newest = self.store.recall(f.kind(kind), 1)
+        return newest[0].memory_type if newest else MemoryType(kind)
 
     def _or_default(self, importance: float | None) -> float:
         return self.config.default_importance if importance is None else importance

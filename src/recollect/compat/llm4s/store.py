@@ -19,9 +19,19 @@ from recollect import filters as f
 from recollect.arguments.checks import check_count
 from recollect.compat.llm4s.config import MemoryStoreConfig
 from recollect.compat.llm4s.embedding import Embedding
-from recollect.compat.llm4s.filters import MemoryFilter
+from recollect.compat.llm4s.filters import MemoryFilter, plain
 from recollect.compat.llm4s.index import PAGE, RecordVectors, margin
-from recollect.compat.llm4s.types import Memory, ScoredMemory, changed, fields_of, memory_of
+from recollect.compat.llm4s.types import (
+    EntityId,
+    Memory,
+    MemoryId,
+    ScoredMemory,
+    changed,
+    fields_of,
+    memory_id_text,
+    memory_of,
+    record_of,
+)
 from recollect.compat.llm4s.vectors import EMBEDDING, Vector, VectorLike, as_vector, vector_of
 from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError, UnsupportedError
 from recollect.filters import Filter
@@ -219,7 +229,7 @@ class MemoryStore:
             self.embed(list(written.values()))
         return len(everything)
 
-    def update(self, id: str, update: Callable[[Memory], Memory]) -> Memory:  # noqa: A002 - the field's name
+    def update(self, id: MemoryId | str, update: Callable[[Memory], Memory]) -> Memory:  # noqa: A002 - the field's name
         """Replace a memory by what a function returns for it, atomically, and return it as it is stored.
 
         If the content changes and the vector does not, the vector is removed, and computed again if there is an
@@ -232,7 +242,7 @@ class MemoryStore:
         Raises:
             UnknownRecordError: There is no memory with this id.
             InvalidRecordError: The id changes, or a value is invalid.
-            InvalidArgumentError: The function returns no memory, or a vector of another size.
+            InvalidArgumentError: The function returns no memory, or a vector of another size, or `id` is an EntityId.
         """
 
         def change(record: Record) -> Record:
@@ -243,18 +253,18 @@ class MemoryStore:
                 after = replace(after, embedding=None)
             return changed(record, before, after)
 
-        return memory_of(self.embed([self.memory.update(id, change)])[0])
+        return memory_of(self.embed([self.memory.update(memory_id_text(id), change)])[0])
 
-    def delete(self, id: str) -> bool:  # noqa: A002 - the field's name
+    def delete(self, id: MemoryId | str) -> bool:  # noqa: A002 - the field's name
         """Delete a memory and return whether there was one."""
         try:
-            return self.memory.forget(id)
+            return self.memory.forget(memory_id_text(id))
         except UnknownRecordError:
             return False
 
     def delete_matching(self, filter: Filter) -> int:  # noqa: A002 - its name there
         """Delete the memories that match a filter, in one commit, and return how many."""
-        return self.memory.forget_where(filter)
+        return self.memory.forget_where(plain(filter))
 
     def clear(self) -> int:
         """Delete all memories, in one commit, and return how many."""
@@ -262,14 +272,18 @@ class MemoryStore:
 
     # Reading
 
-    def get(self, id: str) -> Memory | None:  # noqa: A002 - the field's name
-        """Return the memory with an id; None if there is none."""
-        record = self.memory.get(id)
+    def get(self, id: MemoryId | str) -> Memory | None:  # noqa: A002 - the field's name
+        """Return the memory with an id; None if there is none.
+
+        Raises:
+            InvalidArgumentError: It is an EntityId.
+        """
+        record = self.memory.get(memory_id_text(id))
         return None if record is None else memory_of(record)
 
-    def exists(self, id: str) -> bool:  # noqa: A002 - the field's name
+    def exists(self, id: MemoryId | str) -> bool:  # noqa: A002 - the field's name
         """Return whether there is a memory with an id."""
-        return self.memory.get(id) is not None
+        return self.memory.get(memory_id_text(id)) is not None
 
     def recall(self, filter: Filter = MemoryFilter.ALL, limit: int | None = 100) -> list[Memory]:  # noqa: A002
         """Return the memories that match a filter, newest first; of equal times, in a fixed order.
@@ -277,7 +291,7 @@ class MemoryStore:
         Args:
             limit: Maximum number of memories, 1 or more; None: no limit.
         """
-        return [memory_of(record) for record in self.memory.find(filter, limit)]
+        return [memory_of(record) for record in self.memory.find(plain(filter), limit)]
 
     def recent(self, limit: int = 10, filter: Filter = MemoryFilter.ALL) -> list[Memory]:  # noqa: A002
         """Return the newest memories that match a filter, newest first."""
@@ -287,7 +301,7 @@ class MemoryStore:
         """Return the memories whose importance is at least `threshold`, newest first."""
         return self.recall(MemoryFilter.min_importance(threshold), limit)
 
-    def entity_memories(self, entity_id: str) -> list[Memory]:
+    def entity_memories(self, entity_id: EntityId | str) -> list[Memory]:
         """Return all memories about an entity, newest first."""
         return self.recall(MemoryFilter.by_entity(entity_id), None)
 
@@ -297,7 +311,7 @@ class MemoryStore:
 
     def count(self, filter: Filter = MemoryFilter.ALL) -> int:  # noqa: A002 - its name there
         """Return how many memories match a filter."""
-        return self.memory.count(filter)
+        return self.memory.count(plain(filter))
 
     def search(
         self,
@@ -325,6 +339,7 @@ class MemoryStore:
             all vectors, and the memories that are returned are read.
         """
         check_count("top_k", top_k)
+        where = plain(filter)
         if not isinstance(query, str):
             raise InvalidArgumentError("query", query, "must be text")
         blank = not query.strip()
@@ -332,10 +347,10 @@ class MemoryStore:
             return []
         vector, note = (as_vector(embedding), "") if embedding is not None else self._embedding.of_query(query)
         if vector is not None:
-            found, note = by_vector(self.memory, self._index, vector, top_k, filter)
+            found, note = by_vector(self.memory, self._index, vector, top_k, where)
             if found is not None:
                 return found
-        return [] if blank else by_words(self.memory, query, top_k, filter, note)
+        return [] if blank else by_words(self.memory, query, top_k, where, note)
 
     # Vectors
 
@@ -405,7 +420,7 @@ class MemoryStore:
         """Raise the error of a memory that cannot be stored, before anything is written."""
         if not isinstance(memory, Memory):
             raise InvalidArgumentError(argument, memory, "must be a Memory of this package")
-        Record(id=memory.id, content=memory.content, **fields_of(memory))
+        record_of(memory)
         size = self.config.default_embedding_dimensions
         if memory.embedding is not None and size is not None and len(memory.embedding) != size:
             given = f"a vector of {len(memory.embedding)} components"

@@ -9,14 +9,17 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
+import recollect
 from recollect import Record
 from recollect.compat.llm4s.vectors import EMBEDDING, Vector, VectorLike, as_vector, encoded, vector_of
-from recollect.errors import InvalidRecordError
+from recollect.errors import InvalidArgumentError, InvalidRecordError
+from recollect.operations import check_text
 from recollect.records import factories
+from recollect.records.factories import KIND_NAME, kind_name
 
 
 class MemoryId(str):
-    """The id of a memory: text of 1 to 255 bytes. A type of its own, distinct from `EntityId`."""
+    """The id of a memory: text of 1 to 255 bytes. It equals a text with the same value, and no `EntityId`."""
 
     __slots__ = ()
 
@@ -25,18 +28,94 @@ class MemoryId(str):
         """Return a new random id (UUID 4)."""
         return cls(uuid.uuid4())
 
+    @property
+    def value(self) -> str:
+        """The id as a plain text."""
+        return str(self)
+
+
+@dataclass(frozen=True, eq=False)
+class EntityId:
+    """The id of an entity. It equals a text with the same value, and no `MemoryId`.
+
+    It is no text itself, so that a type checker and the calls that take the id of a memory refuse it. `value` is what
+    the metadata has, and what `recollect` takes.
+
+    Raises:
+        InvalidArgumentError: The value is not text.
+    """
+
+    value: str
+
+    def __post_init__(self) -> None:
+        check_text("value", self.value)
+
+    @classmethod
+    def generate(cls) -> EntityId:
+        """Return a new random id (UUID 4)."""
+        return cls(str(uuid.uuid4()))
+
+    @classmethod
+    def from_name(cls, name: str) -> EntityId:
+        """Return the id of the entity called `name`: in lower case, with each run of white space as one `_`.
+
+        >>> EntityId.from_name("Ada Lovelace").value
+        'ada_lovelace'
+        """
+        check_text("name", name)
+        return cls(str(recollect.EntityId.from_name(name)))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, EntityId):
+            return self.value == other.value
+        return isinstance(other, str) and not isinstance(other, MemoryId) and self.value == other
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __str__(self) -> str:
+        return self.value
+
+
+def memory_id_text(value: MemoryId | str, argument: str = "id") -> str:
+    """Return the id of a memory as a text.
+
+    Raises:
+        InvalidArgumentError: It is the id of an entity.
+    """
+    if isinstance(value, EntityId):
+        raise InvalidArgumentError(argument, value, "must be the id of a memory, a MemoryId or a text")
+    return value
+
+
+def entity_id_text(value: EntityId | str, argument: str = "entity_id") -> str:
+    """Return the id of an entity as a text.
+
+    Raises:
+        InvalidArgumentError: It is the id of a memory.
+    """
+    if isinstance(value, MemoryId):
+        raise InvalidArgumentError(argument, value, "must be the id of an entity, an EntityId or a text")
+    return value.value if isinstance(value, EntityId) else value
+
 
 class MemoryType(str):
-    """The type of a memory: the kind of its record, whose rules apply. Case is ignored; an unknown name is custom.
+    """The type of a memory. It has the rules of the kind of a record; an unknown name is custom, and stays as written.
 
-    >>> MemoryType("User_Fact") == MemoryType.USER_FACT, MemoryType("Recipe").is_custom
-    (True, True)
+    Names that differ in case only are equal. As a key of a dict or in a set, use a `MemoryType` and not a text.
+
+    >>> MemoryType("User_Fact") == MemoryType.USER_FACT, MemoryType("Recipe").is_custom, MemoryType("Recipe").name
+    (True, True, 'Recipe')
+
+    Attributes:
+        kind: The kind of its records: the name in folded case.
 
     Raises:
         InvalidRecordError: The name is not the name of a kind: it is empty, too long, or has a control character.
     """
 
-    __slots__ = ()
+    __slots__ = ("kind",)
+    kind: str
 
     CONVERSATION: ClassVar[MemoryType]
     ENTITY: ClassVar[MemoryType]
@@ -48,7 +127,21 @@ class MemoryType(str):
     def __new__(cls, name: str) -> MemoryType:
         if isinstance(name, cls):
             return name
-        return super().__new__(cls, Record(id="-", content="-", kind=name).kind)
+        kind = Record(id="-", content="-", kind=name).kind
+        made = super().__new__(cls, kind if kind in _BUILT_IN else str.__str__(name))
+        made.kind = kind
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, MemoryType):
+            return self.kind == other.kind
+        return isinstance(other, str) and (str.__eq__(self, other) or self.kind == other.casefold())
+
+    def __ne__(self, other: object) -> bool:  # that of str does not use __eq__
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.kind)
 
     @classmethod
     def from_string(cls, name: str) -> MemoryType:
@@ -57,23 +150,22 @@ class MemoryType(str):
 
     @property
     def name(self) -> str:
-        """The name, in folded case."""
-        return str(self)
+        """The name as it was written; of a built-in type, in lower case."""
+        return str.__str__(self)
 
     @property
     def is_custom(self) -> bool:
         """True if it is not one of the five built-in types."""
-        return self not in MemoryType.BUILT_IN
+        return self.kind not in _BUILT_IN
 
 
+_BUILT_IN = ("conversation", "entity", "knowledge", "user_fact", "task")
 MemoryType.CONVERSATION = MemoryType("conversation")
 MemoryType.ENTITY = MemoryType("entity")
 MemoryType.KNOWLEDGE = MemoryType("knowledge")
 MemoryType.USER_FACT = MemoryType("user_fact")
 MemoryType.TASK = MemoryType("task")
-MemoryType.BUILT_IN = frozenset(
-    [MemoryType.CONVERSATION, MemoryType.ENTITY, MemoryType.KNOWLEDGE, MemoryType.USER_FACT, MemoryType.TASK]
-)
+MemoryType.BUILT_IN = frozenset(map(MemoryType, _BUILT_IN))
 
 
 @dataclass(frozen=True)
@@ -133,9 +225,11 @@ class Memory:
         return _built(factories.conversation(content, role=role, conversation=conversation_id))
 
     @classmethod
-    def for_entity(cls, entity_id: str, entity_name: str, fact: str, entity_type: str = "unknown") -> Memory:
+    def for_entity(cls, entity_id: EntityId | str, entity_name: str, fact: str, entity_type: str = "unknown") -> Memory:
         """Return a fact about an entity. Its metadata has entity_id, entity_name and entity_type."""
-        return _built(factories.entity(fact, name=entity_name, entity=entity_id, entity_type=entity_type))
+        return _built(
+            factories.entity(fact, name=entity_name, entity=entity_id_text(entity_id), entity_type=entity_type)
+        )
 
     @classmethod
     def from_knowledge(cls, content: str, source: str, chunk_index: int | None = None) -> Memory:
@@ -238,6 +332,8 @@ def _built(fields: Mapping[str, Any]) -> Memory:
 # memory shows the field under the name; the rest of its metadata is that of the record, with values that are not texts
 # as JSON.
 
+#: Names in the metadata of a record that are no metadata of its memory.
+RESERVED = (EMBEDDING, KIND_NAME)
 #: Name in the metadata of a memory -> field of its record.
 FIELD_OF = {
     "role": "role",
@@ -252,7 +348,7 @@ FIELD_OF = {
 def memory_of(record: Record) -> Memory:
     """Return a record as a memory. Content that is not text is shown as an empty text."""
     metadata = {
-        name: as_text(value) for name, value in record.metadata.items() if name not in FIELD_OF and name != EMBEDDING
+        name: as_text(value) for name, value in record.metadata.items() if name not in FIELD_OF and name not in RESERVED
     }
     for name, field_name in FIELD_OF.items():
         value = getattr(record, field_name)
@@ -261,7 +357,7 @@ def memory_of(record: Record) -> Memory:
     return Memory(
         MemoryId(record.id),
         record.text,
-        MemoryType(record.kind),
+        MemoryType(kind_name(record)),
         metadata,
         record.time,
         record.importance,
@@ -273,21 +369,34 @@ def fields_of(memory: Memory) -> dict[str, Any]:
     """Return the fields of a memory's record, without id and content. The value of an absent field is None.
 
     Raises:
-        InvalidRecordError: The metadata has the name under which vectors are stored.
+        InvalidRecordError: The metadata has a reserved name.
     """
-    if EMBEDDING in memory.metadata:
-        raise InvalidRecordError("metadata", EMBEDDING, "is the name under which vectors are stored: use another")
+    for name in RESERVED:
+        if name in memory.metadata:
+            raise InvalidRecordError("metadata", name, "is reserved for vectors and types: use another name")
     metadata: dict[str, Any] = dict(memory.metadata)
     if memory.embedding is not None:
         metadata[EMBEDDING] = encoded(memory.embedding)
+    if memory.memory_type.name != memory.memory_type.kind:
+        metadata[KIND_NAME] = memory.memory_type.name
     fields = {field: memory.metadata.get(name) for name, field in FIELD_OF.items()}
     return {
-        "kind": memory.memory_type.name,
+        "kind": memory.memory_type.kind,
         "time": memory.timestamp,
         "importance": memory.importance,
         "metadata": metadata,
         **fields,
     }
+
+
+def record_of(memory: Memory) -> Record:
+    """Return the record as which a memory is stored.
+
+    Raises:
+        InvalidRecordError: It cannot be stored: its content is empty, or a value of its metadata is invalid.
+    """
+    fields = {name: value for name, value in fields_of(memory).items() if value is not None}
+    return Record(id=memory.id, content=memory.content, **fields)
 
 
 def changed(record: Record, before: Memory, after: Memory) -> Record:
