@@ -218,7 +218,8 @@ class EntityCalls(Calls):
         it counts 0.7 and the rules 0.3.
 
         Args:
-            extractor: A function from a text to the facts that it states, such as `recollect.models.ModelExtractor`.
+            extractor: A function from a text to the facts that it states, such as `recollect.models.ModelExtractor`. It
+                is not called for a blank text.
                 Default: rules, which take each sentence that names an entity, word for word.
             default_importance: The importance from which the rules start, 0 to 1.
             **fields: Fields of the records: user, agent, conversation, session, source, tags and time.
@@ -251,6 +252,8 @@ def fact_operations(
 
     Args and errors: those of `EntityCalls.extract_entities`.
     """
+    if not text.strip():
+        return []  # a model would be paid for nothing
     found = facts_in(text) if extractor is None else _checked(extractor(text))
     items = []
     owner = {name: fields.get(name) or calls.scope.get(name) for name in _OWNERS}

@@ -39,19 +39,19 @@ def features(text: str) -> Iterator[str]:
 
 
 @lru_cache(2**16)
-def _bucket(feature: str) -> tuple[int, int]:
-    """Return the component that a feature counts for, and the sign with which it counts."""
+def _signed(feature: str) -> tuple[int, int]:
+    """Return the hash of a feature, whose remainder is its component, and the sign with which it counts."""
     value = fnv1a(feature.encode("utf-8"))
-    return value & DIMENSION - 1, 1 if value >> 63 else -1
+    return value, 1 if value >> 63 else -1
 
 
-def hashed_vector(text: str) -> list[float]:
-    """Return the vector of a text: 256 float64 components of length 1, or all 0 if the text has no token."""
-    sums = [0] * DIMENSION
-    for bucket, sign in map(_bucket, features(text)):
-        sums[bucket] += sign
+def hashed_vector(text: str, dimension: int = DIMENSION) -> list[float]:
+    """Return the vector of a text: `dimension` float64 components of length 1, or all 0 if the text has no token."""
+    sums = [0] * dimension
+    for value, sign in map(_signed, features(text)):
+        sums[value % dimension] += sign
     length = math.sqrt(sum(each * each for each in sums))
-    return [each / length for each in sums] if length else [0.0] * DIMENSION
+    return [each / length for each in sums] if length else [0.0] * dimension
 
 
 def hashed_similarity(a: Sequence[float], b: Sequence[float]) -> float:
