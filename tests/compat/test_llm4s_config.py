@@ -253,7 +253,26 @@ class TestManager:
             manager.record_user_fact(f"fact {at}", "ana")
         done = manager.consolidate(datetime(2100, 1, 1, tzinfo=UTC))
         assert done.replaced == 10
-        assert store.recall(MemoryFilter.user_facts())[0].content == reply
+        (summary,) = store.recall(MemoryFilter.user_facts())
+        assert (summary.content, summary.metadata["consolidation_method"]) == (reply, "llm_summary")
+
+    def test_without_a_model_a_summary_is_extractive(self, store: MemoryStore) -> None:
+        manager = MemoryManager(store)
+        for at in range(10):
+            manager.record_user_fact(f"Ana likes town number {at}.", "ana")
+        assert manager.consolidate_memories(datetime(2100, 1, 1, tzinfo=UTC)).replaced == 10
+        (summary,) = store.recall(MemoryFilter.user_facts())
+        assert summary.metadata["consolidation_method"] == "extractive"
+
+    @pytest.mark.parametrize("blank", ["", "   ", "\n\t"])
+    def test_a_blank_text_is_not_sent_to_a_model(self, store: MemoryStore, blank: str) -> None:
+        def fail(prompt: str) -> str:
+            raise AssertionError(prompt)
+
+        manager = MemoryManager(store, model=fail)
+        assert manager.extract_entities(blank) == []
+        with pytest.raises(recollect.errors.ModelError):
+            manager.extract_entities("Ada counts.")
 
     def test_presets(self) -> None:
         assert MemoryManagerConfig.default() == MemoryManagerConfig(True, False, 0.5, 2000, False)

@@ -29,8 +29,9 @@ from recollect.records.factories import DEFAULT_IMPORTANCE
 def test_the_public_names_are_these_and_each_is_there() -> None:
     assert llm4s.__all__ == sorted(llm4s.__all__)
     expected = {
-        "EntityId Memory MemoryFilter MemoryId MemoryManager MemoryManagerConfig MemoryStats MemoryStore "
-        "MemoryStoreConfig MemoryType ScoredMemory VectorOps VectorStoreStats"
+        "EmbeddingService EntityId InMemoryStore LLMEmbeddingService Memory MemoryFilter MemoryId MemoryManager "
+        "MemoryManagerConfig MemoryStats MemoryStore MemoryStoreConfig MemoryType MockEmbeddingService "
+        "SQLiteMemoryStore ScoredMemory SimpleMemoryManager VectorMemoryStore VectorOps VectorStoreStats"
     }
     assert set(llm4s.__all__) == set(" ".join(expected).split())
     for name in llm4s.__all__:

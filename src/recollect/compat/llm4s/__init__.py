@@ -13,15 +13,20 @@ file. docs/llm4s.md lists the names, and what differs and why.
 
 from __future__ import annotations
 
+from recollect.compat.llm4s.backends import InMemoryStore, SQLiteMemoryStore, VectorMemoryStore
 from recollect.compat.llm4s.config import MemoryManagerConfig, MemoryStoreConfig
 from recollect.compat.llm4s.filters import MemoryFilter
-from recollect.compat.llm4s.manager import MemoryManager, MemoryStats
+from recollect.compat.llm4s.manager import MemoryManager, MemoryStats, SimpleMemoryManager
+from recollect.compat.llm4s.services import EmbeddingService, LLMEmbeddingService, MockEmbeddingService
 from recollect.compat.llm4s.store import MemoryStore, VectorStoreStats
 from recollect.compat.llm4s.types import EntityId, Memory, MemoryId, MemoryType, ScoredMemory
 from recollect.compat.llm4s.vectors import VectorOps
 
 __all__ = [
+    "EmbeddingService",
     "EntityId",
+    "InMemoryStore",
+    "LLMEmbeddingService",
     "Memory",
     "MemoryFilter",
     "MemoryId",
@@ -31,7 +36,11 @@ __all__ = [
     "MemoryStore",
     "MemoryStoreConfig",
     "MemoryType",
+    "MockEmbeddingService",
+    "SQLiteMemoryStore",
     "ScoredMemory",
+    "SimpleMemoryManager",
+    "VectorMemoryStore",
     "VectorOps",
     "VectorStoreStats",
 ]

@@ -51,6 +51,15 @@ class MemoryStats:
 _CONSOLIDATED_ABOVE, _KEPT = 60, 10
 
 
+class _LLMSummariser(ModelSummariser):
+    """A summariser whose method has the name that LLM4S gives to it."""
+
+    @property
+    def name(self) -> str:
+        """The `consolidation_method` in the metadata of what it writes."""
+        return "llm_summary"
+
+
 class MemoryManager:
     """Records messages, facts, knowledge and tasks in a store, and returns them as text for a prompt.
 
@@ -71,7 +80,7 @@ class MemoryManager:
         self.store = MemoryStore.in_memory() if store is None else store
         self.config = config or MemoryManagerConfig()
         self._extractor = None if model is None else ModelExtractor(model)
-        self._summariser = None if model is None else ModelSummariser(model)
+        self._summariser = None if model is None else _LLMSummariser(model)
 
     @classmethod
     def empty(cls) -> MemoryManager:
@@ -222,7 +231,7 @@ class MemoryManager:
     def extract_entities(self, text: str, conversation_id: str | None = None) -> list[Memory]:
         """Store the facts about entities that a text states, and return those that are new.
 
-        See `Memory.extract_entities` of `recollect`.
+        See `Memory.extract_entities` of `recollect`. For a blank text, no model is called.
 
         Args:
             conversation_id: The conversation that it comes from.
@@ -242,12 +251,16 @@ class MemoryManager:
     def consolidate(self, older_than: datetime, min_count: int = 10, *, strict: bool = False) -> Consolidated:
         """Replace groups of old memories by summaries. See `Memory.consolidate` of `recollect`.
 
+        The metadata of a summary has `consolidation_method`: "llm_summary" with a model, or else "extractive".
+
         Args:
             older_than: Only memories with this timestamp or an earlier one.
             min_count: Minimum number of memories of a group, 2 or more.
             strict: Raise the error of a summary that fails; otherwise the memories of its group stay.
         """
         return self.store.memory.consolidate(older_than, min_count, summariser=self._summariser, strict=strict)
+
+    consolidate_memories = consolidate
 
     # Text for a prompt
 
@@ -276,13 +289,19 @@ class MemoryManager:
         context = self.store.memory.context(query, budget, where=plain(filter), style="llm4s", tokenizer=tokenizer)
         return str(context)
 
+    get_relevant_context = relevant_context
+
     def conversation_context(self, conversation_id: str, max_messages: int = 20) -> str:
         """Return the newest messages of a conversation as text, oldest first; "" if there are none."""
         return self.store.memory.conversation_context(conversation_id, max_messages)
 
+    get_conversation_context = conversation_context
+
     def entity_context(self, entity_id: EntityId | str) -> str:
         """Return what is known about an entity as text, newest first; "" if nothing is."""
         return self.store.memory.entity_context(entity_id_text(entity_id))
+
+    get_entity_context = entity_context
 
     def user_context(self, user_id: str) -> str:
         """Return the facts about a user as text, newest first; "" if there are none.
@@ -291,6 +310,8 @@ class MemoryManager:
             InvalidArgumentError: `user_id` is None: the facts of all users are never returned together.
         """
         return self.store.memory.user_context(user_id)
+
+    get_user_context = user_context
 
     def stats(self) -> MemoryStats:
         """Return counts of the store.
@@ -329,6 +350,10 @@ class MemoryManager:
 
     def _stored(self, record: Record) -> Memory:
         return memory_of(self.store.embed([record])[0])
+
+
+#: The name that LLM4S gives to it.
+SimpleMemoryManager = MemoryManager
 
 
 def _time(text: str | None) -> datetime | None:

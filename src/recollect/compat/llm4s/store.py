@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import recollect
 from recollect import ABSENT, Batch, Hit, Quota, Record
@@ -21,6 +21,7 @@ from recollect.compat.llm4s.config import MemoryStoreConfig
 from recollect.compat.llm4s.embedding import Embedding
 from recollect.compat.llm4s.filters import MemoryFilter, plain
 from recollect.compat.llm4s.index import PAGE, RecordVectors, margin
+from recollect.compat.llm4s.services import EmbeddingService, as_embedder
 from recollect.compat.llm4s.types import (
     EntityId,
     Memory,
@@ -161,30 +162,44 @@ class MemoryStore:
     def open(
         cls,
         path: str | os.PathLike[str] | None = None,
-        embedder: Embedder | str | None = None,
+        embedder: Embedder | EmbeddingService | str | None = None,
         config: MemoryStoreConfig | None = None,
-    ) -> MemoryStore:
+    ) -> Self:
         """Open a store, which is created if there is none. Arguments and errors are those of `recollect.open`.
 
         Args:
             path: A file, or ":memory:"; default: the default store.
-            embedder: The model; default: the one that RECOLLECT_EMBEDDER or LLM_EMBEDDING_MODEL names, or else none.
+            embedder: The model, also as an EmbeddingService; default: the one that RECOLLECT_EMBEDDER or
+                LLM_EMBEDDING_MODEL names, or else none.
             config: The settings.
         """
-        memory = recollect.open(path, embedder=embedder)
+        store = cls.__new__(cls)
+        store._open(path, embedder, config)
+        return store
+
+    def _open(
+        self,
+        path: str | os.PathLike[str] | None,
+        embedder: Embedder | EmbeddingService | str | None,
+        config: MemoryStoreConfig | None,
+    ) -> None:
+        """Open a memory and begin with it. Subclasses have constructors with other arguments."""
+        memory = recollect.open(path, embedder=as_embedder(embedder))
         try:
-            return cls(memory, config)
+            MemoryStore.__init__(self, memory, config)
         except BaseException:
             memory.close()
             raise
 
     @classmethod
-    def in_memory(cls, embedder: Embedder | str | None = None, config: MemoryStoreConfig | None = None) -> MemoryStore:
+    def in_memory(
+        cls, embedder: Embedder | EmbeddingService | str | None = None, config: MemoryStoreConfig | None = None
+    ) -> Self:
         """Open an empty store that ends with the process."""
         return cls.open(":memory:", embedder, config)
 
     @classmethod
-    def for_testing(cls, max_memories: int = 1000) -> MemoryStore:
+    def for_testing(cls, max_memories: int = 1000) -> Self:
         """Open an empty store in memory with a maximum and without an embedder."""
         return cls.open(":memory:", "none", MemoryStoreConfig(max_memories=max_memories))
 
