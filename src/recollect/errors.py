@@ -491,17 +491,24 @@ class Verdict(NamedTuple):
     found: tuple[str, ...] = ()
 
 
+#: The policy of a `RejectedError` that `recollect serve` raises for its socket, whatever the memory's policies are.
+SOCKET_SALIENCE = "salience of the socket"
+
+
 class RejectedError(RecollectError):
-    """A policy of the memory does not allow this text, so it was not stored."""
+    """A policy of the memory, or of the server's socket, does not allow this text, so it was not stored."""
 
     code = "rejected"
-    _template = (
-        "rejected by the {0} policy of this memory: the text {1}; nothing was stored: change the text, or the policy "
-        "with set_policies()"
-    )
 
     def __init__(self, policy: str, reason: str, *found: str) -> None:
         super().__init__(policy, reason, *found)
+
+    def __str__(self) -> str:
+        policy, reason, *_ = self.args
+        what, remedy = f"{policy} policy of this memory", "the policy with set_policies()"
+        if policy == SOCKET_SALIENCE:
+            what, remedy = "salience rules of this server's socket", "start the server with --salience off"
+        return f"rejected by the {what}: the text {reason}; nothing was stored: change the text, or {remedy}"
 
     @property
     def verdict(self) -> Verdict:

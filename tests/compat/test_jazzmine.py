@@ -164,7 +164,10 @@ def test_the_signatures_are_those_of_the_wheel() -> None:
     ("arguments", "error"),
     [
         ({"url": ""}, ConnectionError),
-        ({"url": "localhost:6333"}, ConnectionError),
+        ({"url": "http://"}, ConnectionError),
+        ({"url": "https://"}, ConnectionError),
+        ({"url": "a b"}, ConnectionError),
+        ({"url": "http:// x"}, ConnectionError),
         ({"url": "recollect:"}, ConnectionError),
         ({"url": 1}, TypeError),
         ({"vector_size": 0}, ValueError),
@@ -172,6 +175,12 @@ def test_the_signatures_are_those_of_the_wheel() -> None:
         ({"vector_size": -1}, OverflowError),
         ({"vector_size": "3"}, TypeError),
         ({"distance_metric": "x"}, ValueError),
+        ({"distance_metric": ""}, ValueError),
+        ({"distance_metric": " cosine"}, ValueError),
+        ({"shard_number": -1}, OverflowError),
+        ({"shard_number": 1.5}, TypeError),
+        ({"replication_factor": -1}, OverflowError),
+        ({"replication_factor": "1"}, TypeError),
         ({"quantization": 7}, ValueError),
     ],
 )
@@ -180,6 +189,27 @@ def test_a_wrong_argument_of_the_manager_is_its_error(arguments: dict[str, Any],
         QdrantManager(**{"url": "http://127.0.0.1:1", "vector_size": 384, **arguments})
     with pytest.raises(TypeError):
         QdrantManager(url="http://127.0.0.1:1")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("name", ["shard_number", "replication_factor"])
+def test_a_collection_has_at_least_one_shard_and_one_replica(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} .*must be at least 1"):
+        QdrantManager("http://127.0.0.1:1", 384, **{name: 0})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("metric", ["COSINE", "cOsInE", "Dot", "EUCLIDEAN"])
+def test_a_metric_has_any_casing(metric: str) -> None:
+    QdrantManager("http://127.0.0.1:1", 384, distance_metric=metric).close()
+
+
+@pytest.mark.parametrize("url", ["nope", "localhost:6333", "grpc://localhost:6334", "ftp://x"])
+def test_an_address_that_is_no_servers_fails_at_the_first_call(url: str, tokenizer: Path) -> None:
+    manager = QdrantManager(url, 384)
+    semantic = SemanticMemory(manager, tokenizer)
+    with pytest.raises(RuntimeError, match=f"'{url}' must be recollect:PATH"):
+        run(semantic.memorize("k", "v", "c", "a"))
+    with pytest.raises(RuntimeError, match=f"'{url}' must be recollect:PATH"):
+        run(manager.ensure_semantic_collection())
 
 
 @pytest.mark.parametrize(

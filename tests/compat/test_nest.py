@@ -6,6 +6,7 @@ import asyncio
 import math
 import re
 from collections.abc import Callable, Coroutine
+from dataclasses import FrozenInstanceError, asdict
 from typing import Any
 
 import pytest
@@ -20,9 +21,8 @@ from recollect.compat.nest import (
     RecallHit,
     RecollectMemory,
     SemanticMemory,
-    VectorMemory,
 )
-from recollect.compat.nest.plugins import HashedTrigrams, MissedValuesError
+from recollect.compat.nest.plugins import HashedTrigrams
 from recollect.text.fnv import fnv1a
 
 PLUGINS: list[Callable[[], Any]] = [Blackboard, SemanticMemory, RecollectMemory]
@@ -275,20 +275,37 @@ class TestProtocol:
 
         assert run(use()) == 0
 
-    def test_a_subscriber_that_does_not_read_learns_that_values_were_dropped(self) -> None:
-        async def use() -> None:
-            memory = SemanticMemory()
-            values = memory.subscribe("k")
-            first = asyncio.ensure_future(anext(values))
-            await asyncio.sleep(0)
-            for number in range(1500):
-                await memory.write("k", b"%d" % number)
-            assert await first == b"0"
-            with pytest.raises(MissedValuesError, match="dropped"):
-                for _ in range(1500):
-                    await anext(values)
+    @pytest.mark.parametrize("plugin", PLUGINS)
+    def test_a_subscriber_that_does_not_read_misses_no_value(self, plugin: Any) -> None:
+        values = [b"%d" % number for number in range(1500)]
 
-        run(use())
+        async def use() -> list[bytes]:
+            memory = plugin()
+            found = memory.subscribe("k")
+            first = asyncio.ensure_future(anext(found))
+            await asyncio.sleep(0)
+            for value in values:
+                await memory.write("k", value)
+            out = [await first, *[await anext(found) for _ in values[1:]]]
+            await found.aclose()
+            if isinstance(memory, RecollectMemory):
+                memory.close()
+            return out
+
+        assert run(use()) == values
+
+    def test_a_hit_is_a_frozen_dataclass_that_can_be_unpacked(self) -> None:
+        (hit,) = run(recalled_from(SemanticMemory(), "apples"))
+        assert asdict(hit) == {"key": "a", "value": b"apples", "score": hit.score}
+        key, value, score = hit
+        assert RecallHit(key, value, score) == hit
+        with pytest.raises(FrozenInstanceError):
+            hit.score = 1.0
+
+
+async def recalled_from(memory: Any, query: str) -> list[RecallHit]:
+    await memory.write("a", b"apples")
+    return list(await memory.recall(query))
 
 
 class TestRegistry:
@@ -296,6 +313,9 @@ class TestRegistry:
         registry = PluginRegistry()
         assert registry.resolve("memory", "semantic") is SemanticMemory
         assert registry.resolve("memory", "recollect") is RecollectMemory
+        for name in ("openai_embeddings", "anthropic_embeddings", "faiss", "chroma"):
+            assert registry._found[name].value.startswith("recollect.compat.nest:")
+            assert issubclass(registry.resolve("memory", name), SemanticMemory)
         assert (
             registry.resolve("memory", "recollect-blackboard") is registry.resolve("memory", "blackboard") is Blackboard
         )
@@ -311,7 +331,7 @@ class TestRegistry:
             def load(self) -> Any:
                 return dict
 
-        monkeypatch.setattr("recollect.compat.nest.plugins.entry_points", lambda group: [Point()])
+        monkeypatch.setattr("recollect.compat.nest.registry.entry_points", lambda group: [Point()])
         assert PluginRegistry().resolve("memory", "blackboard") is dict
 
     @pytest.mark.parametrize(
@@ -319,49 +339,9 @@ class TestRegistry:
         [
             ("memory", "other", "'memory'.*'other'"),
             ("transport", "semantic", "'transport'.*'semantic'"),
-            ("memory", "faiss", "VectorMemory"),
-            ("memory", "pgvector", "your own"),
-            ("memory", "chroma", "your own"),
+            ("memory", "pgvector", "no store on one yet.*your own"),
         ],
     )
     def test_an_unknown_name_is_a_key_error_that_names_layer_and_name(self, layer: str, name: str, words: str) -> None:
         with pytest.raises(KeyError, match=words):
             PluginRegistry().resolve(layer, name)
-
-
-class Lists:
-    """An index of vectors as a user brings it."""
-
-    def __init__(self) -> None:
-        self.vectors: dict[str, Any] = {}
-
-    def put(self, key: str, vector: Any) -> None:
-        self.vectors[key] = vector
-
-    def drop(self, key: str) -> None:
-        self.vectors.pop(key, None)
-
-    def search(self, vector: Any, k: int) -> list[tuple[str, float]]:
-        scores = [
-            (key, float(sum(a * b for a, b in zip(vector, each, strict=True)))) for key, each in self.vectors.items()
-        ]
-        return sorted(scores, key=lambda each: -each[1])[:k]
-
-
-@pytest.fixture
-def index() -> Lists:
-    return Lists()
-
-
-def test_a_memory_of_the_users_own_embedder_and_index_keeps_the_limits(index: Lists) -> None:
-    def embed(text: str) -> list[float]:
-        return [text.count("a"), text.count("b")]
-
-    async def use() -> list[Any]:
-        memory = VectorMemory(embed=embed, index=index, capacity=2)
-        for key, value in (("x", b"aaa"), ("y", b"bbb"), ("z", b"ab")):
-            await memory.write(key, value)
-        assert set(index.vectors) == {"y", "z"}
-        return list(await memory.recall("a", min_score=0.5))
-
-    assert run(use()) == [RecallHit("z", b"ab", 1.0)]

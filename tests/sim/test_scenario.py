@@ -97,7 +97,7 @@ WRONG_TO_RUN: list[tuple[dict[str, Any], str]] = [
     ({"agents": {"roles": [{"name": "thief"}]}}, "agents.roles[0].name"),
     ({"agents": {"roles": [{"name": "buyer", "config": {"rounds": "x"}}]}}, "agents.roles[0].config.rounds"),
     ({"layers": {"memory": "clay"}}, "layers.memory"),
-    ({"layers": {"memory": "faiss"}}, "layers.memory"),
+    ({"layers": {"memory": "pgvector"}}, "layers.memory"),
     ({"layers": {"memory": {"use": "blackboard", "capacity": 5}}}, "layers.memory.capacity"),
     ({"layers": {"memory": {"use": "recollect", "ttl": 5}}}, "layers.memory.ttl"),
     ({"layers": {"memory": {"use": "semantic", "evict": "newest"}}}, "layers.memory.evict"),
@@ -135,6 +135,12 @@ def test_what_does_not_fit_the_task_or_the_plugin_is_an_error_before_anything_ru
         run({"name": "x", **change}, trace=tmp_path / "trace.jsonl")
     assert named(caught.value) == field
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("task", ["auction", "consensus", "reputation", "supply_chain", "voting"])
+def test_a_task_of_nest_is_refused_with_what_runs_it(task: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"memory_swarm.*; it is a task of NEST.*`nest run`"):
+        run({"name": "x", "task": {"type": task}}, trace=tmp_path / "trace.jsonl")
 
 
 def test_a_misspelled_field_is_answered_with_the_right_one() -> None:

@@ -32,6 +32,7 @@ _R = TypeVar("_R")
 
 _EMBEDDED = "recollect:"
 _SERVERS = ("http://", "https://")
+_ADDRESSES = "must be recollect:PATH, or begin with http:// or https://"
 _METRICS = ("cosine", "euclidean", "dot")
 _MOST_COMPONENTS = 65_536
 
@@ -74,10 +75,10 @@ class QdrantManager:
         quantization: None, 4 or 8.
         on_disk: Whether the server keeps payloads only on disk.
         api_key: The key of the server.
-        distance_metric: "cosine", "euclidean" or "dot".
+        distance_metric: "cosine", "euclidean" or "dot", in any casing.
         collection_prefix: The beginning of the collection's name.
-        replication_factor: Of the collection.
-        shard_number: Of the collection.
+        replication_factor: Of the collection; 1 or more.
+        shard_number: Of the collection; 1 or more.
         indexing_threshold: Of the collection's optimizer, in kilobytes.
         flush_interval_sec: Of the collection's optimizer.
         max_optimization_threads: Of the collection's optimizer.
@@ -87,7 +88,8 @@ class QdrantManager:
         memory: The memory of the embedded engine; None with a server.
 
     Raises:
-        ConnectionError: The address is none.
+        ConnectionError: The address is empty, has a blank, or is "recollect:" without a path. Any other one is first
+            looked at by the calls, which raise RuntimeError if it is no server's.
         ValueError: A number or a name is not one of those above.
         RuntimeError: The file of the embedded engine cannot be opened.
     """
@@ -112,12 +114,16 @@ class QdrantManager:
         _check_texts(url=url, distance_metric=distance_metric, collection_prefix=collection_prefix)
         if not 1 <= _unsigned("vector_size", vector_size) <= _MOST_COMPONENTS:
             raise ValueError(f"vector_size is {vector_size} and must be between 1 and {_MOST_COMPONENTS}")
-        if distance_metric not in _METRICS:
+        if distance_metric.lower() not in _METRICS:
             raise ValueError(f"distance_metric is {distance_metric!r} and must be one of {', '.join(_METRICS)}")
         if quantization not in (None, 4, 8):
             raise ValueError(f"quantization is {quantization!r} and must be 4, 8 or None")
-        if not url.startswith((_EMBEDDED, *_SERVERS)) or url in (_EMBEDDED, *_SERVERS):
-            raise ConnectionError(f"the address {url!r} must be recollect:PATH or begin with http:// or https://")
+        for name, number in (("replication_factor", replication_factor), ("shard_number", shard_number)):
+            if _unsigned(name, number) < 1:
+                raise ValueError(f"{name} is {number} and must be at least 1")
+        path = url.removeprefix(_EMBEDDED) if url.startswith(_EMBEDDED) else None
+        if url in ("", _EMBEDDED, *_SERVERS) or (path is None and any(map(str.isspace, url))):
+            raise ConnectionError(f"the address {url!r} {_ADDRESSES}")
         self._url = url
         self._api_key = api_key
         self._collection = f"{collection_prefix}_recollect_terms"
@@ -132,8 +138,7 @@ class QdrantManager:
             },
         }
         self.memory: recollect.Memory | None = None
-        if url.startswith(_EMBEDDED):
-            path = url.removeprefix(_EMBEDDED)
+        if path is not None:
             try:
                 self.memory = recollect.open(path, embedder="none")
             except RecollectError as error:
@@ -144,7 +149,7 @@ class QdrantManager:
     async def ensure_semantic_collection(self) -> None:
         """Check that the engine can be reached. The collection is created with the first call that needs it."""
         if self.memory is None:
-            await _raising("reaching the server", lambda: check_server(self._url, api_key=self._api_key))
+            await _raising("reaching the server", lambda: check_server(self._server(), api_key=self._api_key))
 
     def close(self) -> None:
         """Close the file or the connections."""
@@ -162,6 +167,12 @@ class QdrantManager:
     ) -> None:
         self.close()
 
+    def _server(self) -> str:
+        """Return the address of the server. The constructor takes any, as jazzmine's does."""
+        if not self._url.startswith(_SERVERS):
+            raise RuntimeError(f"the address {self._url!r} {_ADDRESSES}")
+        return self._url
+
     def _terms(self, tokenizer: str) -> _Terms:
         """Return the terms, by a tokenizer. A server is connected to with the first call."""
         if self.memory is not None:
@@ -169,7 +180,7 @@ class QdrantManager:
         with self._lock:
             if tokenizer not in self._servers:
                 self._servers[tokenizer] = QdrantGlossary(
-                    self._url,
+                    self._server(),
                     collection=self._collection,
                     api_key=self._api_key,
                     tokenizer=tokenizer,

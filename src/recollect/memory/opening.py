@@ -202,13 +202,20 @@ def _memory_limit(name: str, value: int | None, variable: str, default: int) -> 
     return value
 
 
+#: The members of an embedder, and how a message shows them.
+_MEMBERS = {"name": "name", "dimension": "dimension", "embed": "embed(texts, *, asking=False)"}
+
+
 def _embedder(value: Embedder | str | None) -> Embedder | None:
     if value is None:
         return embedder_of_environment()
     if isinstance(value, str):
         return None if value == NO_EMBEDDER else embedder_from(value)
     if isinstance(value, type) or not isinstance(value, Embedder):
-        raise InvalidArgumentError("embedder", value, "must be an Embedder, or PROVIDER/MODEL as text")
+        lacking = [text for name, text in _MEMBERS.items() if not hasattr(value, name)]
+        what = "it is a class: pass an instance" if isinstance(value, type) else f"it has no {' and no '.join(lacking)}"
+        rule = f"must be an Embedder (docs/vectors.md), or PROVIDER/MODEL as text; {what}"
+        raise InvalidArgumentError("embedder", value, rule)
     check_text("embedder.name", value.name)
     floors_of(value)  # checks the floors
     return value

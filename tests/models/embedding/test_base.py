@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import recollect
 from recollect.errors import EmbedderError, InvalidArgumentError, MissingExtraError
 from recollect.models.embedding.base import Embedder, Floors, Supplied, check_floors, embedded, floors_of
 from recollect.models.embedding.hashed import Hashed
@@ -90,3 +91,14 @@ def test_supplied_vectors_are_checked_when_they_are_brought() -> None:
     assert list(out.vectors[0]) == [1.0, 0.0]
     assert out.refused == {1: "there is no vector for it"}
     assert repr(own) == "<Supplied 'mine/1': 1 vectors of 2>"
+
+
+@pytest.mark.parametrize("missing", ["name", "dimension", "embed"])
+def test_an_embedder_without_a_member_is_refused_with_what_is_missing_and_where_the_protocol_is(missing: str) -> None:
+    members: dict[str, Any] = {"name": "mine/1", "dimension": 2, "embed": lambda self, texts, *, asking=False: []}
+    kind = type("Mine", (), {name: each for name, each in members.items() if name != missing})
+    with pytest.raises(InvalidArgumentError, match=rf"docs/vectors\.md.*; it has no {missing}\b") as raised:
+        recollect.open(":memory:", embedder=kind())
+    assert " and no " not in str(raised.value)
+    with pytest.raises(InvalidArgumentError, match="it is a class: pass an instance"):
+        recollect.open(":memory:", embedder=type("Mine", (), members))  # type: ignore[arg-type]

@@ -6,22 +6,25 @@ built with ids do not share anything.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 from heapq import nsmallest
-from importlib.metadata import EntryPoint, entry_points
 from os import PathLike
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 import recollect
 from recollect.errors import InvalidArgumentError
 from recollect.facets.keyed.values import checked_ttl
-from recollect.keyed import Evict, KeySubscription, Missed, Scorer, Shelf
+from recollect.keyed import Event, Evict, KeySubscription, Scorer, Shelf
 from recollect.models.embedding.hashed import DIMENSION, hashed_vector
 
 #: Number of former versions at which the scorer of this package begins a new store.
 _FORMER = 10_000
+#: The number of values that may wait for a subscriber. The protocol has no word for a value that was dropped.
+_UNBOUNDED = sys.maxsize
 
 
 @runtime_checkable
@@ -41,8 +44,9 @@ class MemoryPlugin(Protocol):
         """Set the value of a key if it has the expected one, and return whether it had."""
 
 
-class RecallHit(NamedTuple):
-    """A result of a recall.
+@dataclass(frozen=True, slots=True)
+class RecallHit:
+    """A result of a recall. It can be unpacked: `for key, value, score in hits`.
 
     Attributes:
         score: How well it fits.
@@ -51,6 +55,9 @@ class RecallHit(NamedTuple):
     key: str
     value: bytes
     score: float
+
+    def __iter__(self) -> Iterator[str | bytes | float]:
+        return iter((self.key, self.value, self.score))
 
 
 class _OnShelf:
@@ -78,10 +85,9 @@ class _OnShelf:
     def subscribe(self, key: str) -> AsyncIterator[bytes]:
         """Yield the values that are written to a key after the first `anext`.
 
-        Raises:
-            LookupError: The subscriber was so slow that values were dropped. It has ended: subscribe and read again.
+        None is dropped: those that are not read yet stay in memory, without a limit.
         """
-        return _values(lambda: self.shelf.subscribe(key, kinds=("written",)))
+        return _values(lambda: self.shelf.subscribe(key, kinds=("written",), queue=_UNBOUNDED))
 
     async def forget(self, key: str) -> bool:
         """Remove a key, and return whether there was one."""
@@ -95,20 +101,8 @@ class _OnShelf:
 async def _values(subscribe: Callable[[], KeySubscription]) -> AsyncIterator[bytes]:
     with subscribe() as events:
         async for event in events:
-            if isinstance(event, Missed):
-                raise MissedValuesError(event.number)
-            if event.value is not None:
+            if isinstance(event, Event) and event.value is not None:  # a queue without a limit misses none
                 yield event.value
-
-
-class MissedValuesError(LookupError):
-    """A subscriber was too slow, and values were dropped. Subscribe again and read the key."""
-
-    def __init__(self, count: int) -> None:
-        super().__init__(count)
-
-    def __str__(self) -> str:
-        return f"{self.args[0]} values were dropped, because they were not read in time: subscribe and read again"
 
 
 class Blackboard(_OnShelf):
@@ -186,6 +180,28 @@ def _scorer(scorer: Scorer | str) -> Scorer:
     return scorer
 
 
+def best(search: Callable[[int], list[tuple[str, float]]], k: int) -> list[tuple[str, float]]:
+    """Return the best `k` keys with their scores, and of equal scores those with the lowest keys.
+
+    Args:
+        search: Returns up to a number of keys with their scores, best first; of equal ones it may return any.
+    """
+    count = k + 1
+    while True:  # until all that are as good as the last one are there
+        found = search(count)
+        if len(found) < count or found[-1][1] < found[k - 1][1]:
+            return sorted(found, key=lambda each: (-each[1], each[0]))[:k]
+        count *= 2
+
+
+def text_of(value: bytes) -> str:
+    """Return a value as the text by which it is found: its hex digits if it is not UTF-8."""
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.hex()
+
+
 class _OwnScorer:
     """Scores values by the recall of this package, in memory."""
 
@@ -213,13 +229,11 @@ class _OwnScorer:
     def find(self, query: str, k: int, min_score: float) -> list[tuple[str, float]]:
         if not query.strip() or min_score > 1:
             return []
-        count = k
-        while True:  # until all that are as good as the last one are there: of these the lowest keys come first
-            found = self._keyed.recall(query, count, max(0.0, min_score))
-            if len(found) < count or found[-1].score < found[k - 1].score:
-                break
-            count *= 2
-        return sorted(((each.key, each.score) for each in found), key=lambda each: (-each[1], each[0]))[:k]
+
+        def search(count: int) -> list[tuple[str, float]]:
+            return [(each.key, each.score) for each in self._keyed.recall(query, count, max(0.0, min_score))]
+
+        return best(search, k)
 
     _writes = 0
 
@@ -262,8 +276,8 @@ class RecollectMemory:
         return self._keyed.cas(key, expected, new, ttl=self._ttl)
 
     def subscribe(self, key: str) -> AsyncIterator[bytes]:
-        """Yield the values that are written to a key after the first `anext`."""
-        return _values(lambda: self._keyed.subscribe(key, kinds=("written",)))
+        """Yield the values that are written to a key after the first `anext`. None is dropped."""
+        return _values(lambda: self._keyed.subscribe(key, kinds=("written",), queue=_UNBOUNDED))
 
     async def recall(self, query: str, k: int = 5, min_score: float = 0.0) -> list[RecallHit]:
         """Return the entries that fit a question best, best first, with their confidence as the score."""
@@ -280,98 +294,6 @@ class RecollectMemory:
     def close(self) -> None:
         """Close the store."""
         self._memory.close()
-
-
-_OWN_ENGINE = (
-    "it would choose an embedding model and a library for you: pass your own to "
-    "recollect.compat.nest.VectorMemory(embed=..., index=...), or use 'semantic' or 'recollect'"
-)
-#: Names of plugins that are refused -> why.
-REFUSED = dict.fromkeys(("chroma", "faiss", "pgvector"), _OWN_ENGINE)
-
-
-class VectorIndex(Protocol):
-    """An index of vectors: a thin layer on faiss, Chroma, pgvector or another engine."""
-
-    def put(self, key: str, vector: Sequence[float]) -> None:
-        """Store the vector of a key, in place of the one that it has."""
-
-    def drop(self, key: str) -> None:
-        """Remove a key, if it is there."""
-
-    def search(self, vector: Sequence[float], k: int) -> list[tuple[str, float]]:
-        """Return up to `k` keys with their scores, best first."""
-
-
-class VectorMemory(SemanticMemory):
-    """A semantic memory whose values are compared by an embedder and an index of the user's.
-
-    Args:
-        embed: Returns the vector of a text.
-        index: Where the vectors are. It belongs only to this memory.
-        **limits: As for `SemanticMemory`.
-    """
-
-    def __init__(self, *, embed: Callable[[str], Sequence[float]], index: VectorIndex, **limits: object) -> None:
-        super().__init__(scorer=_Vectors(embed, index), **limits)  # type: ignore[arg-type]
-
-
-class _Vectors:
-    """A scorer on an embedder and an index."""
-
-    def __init__(self, embed: Callable[[str], Sequence[float]], index: VectorIndex) -> None:
-        self._embed = embed
-        self._index = index
-
-    def put(self, key: str, value: bytes) -> None:
-        try:
-            text = value.decode("utf-8")
-        except UnicodeDecodeError:
-            text = value.hex()
-        self._index.put(key, self._embed(text))
-
-    def drop(self, key: str) -> None:
-        self._index.drop(key)
-
-    def find(self, query: str, k: int, min_score: float) -> list[tuple[str, float]]:
-        found = ((key, float(score)) for key, score in self._index.search(self._embed(query), k))
-        return sorted((each for each in found if each[1] >= min_score), key=lambda each: (-each[1], each[0]))
-
-
-LAYER = "memory"
-#: The group in which packages name their plugins for this layer.
-GROUP = f"nest.plugins.{LAYER}"
-_OWN: dict[str, type] = {
-    "blackboard": Blackboard,
-    "recollect": RecollectMemory,
-    "recollect-blackboard": Blackboard,
-    "semantic": SemanticMemory,
-}
-
-
-class PluginRegistry:
-    """Finds plugins by layer and name. Those that a package names in its entry points replace ours."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, EntryPoint] = {each.name: each for each in entry_points(group=GROUP)}
-
-    def resolve(self, layer: str, name: str) -> Any:
-        """Return the class of a plugin.
-
-        Raises:
-            KeyError: There is none; the message names the layer and the name.
-        """
-        if layer == LAYER and name in self._found:
-            return self._found[name].load()
-        if layer == LAYER and name in _OWN:
-            return _OWN[name]
-        more = f": {REFUSED[name]}" if layer == LAYER and name in REFUSED else ""
-        raise KeyError(f"no plugin for the layer {layer!r} has the name {name!r}{more}")
-
-    def list_plugins(self, layer: str | None = None) -> list[tuple[str, str]]:
-        """Return the layer and the name of each plugin, of one layer or of all."""
-        names = {*self._found, *_OWN} if layer in (None, LAYER) else set()
-        return [(LAYER, name) for name in sorted(names)]
 
 
 # The compatible scorer: a hashed bag of tokens and character trigrams, compared by cosine.
@@ -427,16 +349,12 @@ class HashedTrigrams:
 
     def _embed_new(self) -> None:
         for key, value in self._new.items():
-            try:
-                text = value.decode("utf-8")
-            except UnicodeDecodeError:
-                text = value.hex()
             slot = self._slots.get(key)
             if slot is None:
                 slot = self._slots[key] = self._slot()
                 self._keys[slot] = key
                 self._live[slot] = True
-            self._vectors[:, slot] = hashed_vector(text)
+            self._vectors[:, slot] = hashed_vector(text_of(value))
         self._new.clear()
 
     def _slot(self) -> int:

@@ -1,8 +1,8 @@
 """The actions of the daemon sdr-memory: ping, stats, store and query, on texts with sparse codes.
 
 A text is judged before it is stored: what is no memory, such as an agent's narration of its own steps, is rejected
-with the reason. Results have integer ids and normalised texts; `score` is that of the rule, 1 - hamming / 4096, and
-`confidence` the calibrated score, by which they are ordered unless "rule" is true.
+with the reason. Results have integer ids and the texts as they were stored. They are ordered by `score`, 1 - hamming /
+4096, as the daemon orders them; with "rule": false by `confidence`, the calibrated score of `Sdr.query`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from typing import Any
 
 from recollect import Memory
 from recollect import __version__ as version
-from recollect.errors import ProtocolError, RejectedError
+from recollect.errors import SOCKET_SALIENCE, ProtocolError, RejectedError
 from recollect.policies import WHY, Level, judge
-from recollect.sdr import normalised
 from recollect.wire import PROTOCOL, READ, WRITE, Right
 
 #: Name -> the fields that it takes, apart from "action", and the right that it needs.
@@ -72,19 +71,18 @@ def _store(memory: Memory, fields: dict[str, Any], salience: Level) -> dict[str,
     if isinstance(text, str) and salience != "off":
         verdict = judge(text, salience)
         if not verdict.accepted:
-            raise RejectedError("salience", WHY[verdict.reason], verdict.reason)
+            raise RejectedError(SOCKET_SALIENCE, WHY[verdict.reason], verdict.reason)
     number = memory.sdr.store(text, fields.get("metadata"))
-    return {"id": number, "text": normalised(text)}
+    stored = memory.sdr.get(number)  # a policy of the memory may have redacted it
+    return {"id": number, "text": text if stored is None else stored["text"]}
 
 
 def _query(memory: Memory, fields: dict[str, Any], _salience: Level) -> dict[str, Any]:
-    text = fields.pop("text")
-    hits = memory.sdr.query(text, **fields)
-    by_rule = fields.get("rule") is True
+    by_rule = fields.pop("rule", True)
     results = []
-    for hit in hits:
+    for hit in memory.sdr.query(fields.pop("text"), rule=by_rule, **fields):
         scores = {"score": hit["rule_score"]} | ({} if by_rule else {"confidence": hit["score"]})
-        results.append({"id": hit["id"], "text": normalised(hit["text"]), **scores, "metadata": hit["metadata"]})
+        results.append({"id": hit["id"], "text": hit["text"], **scores, "metadata": hit["metadata"]})
     return {"results": results}
 
 

@@ -17,6 +17,8 @@ TASKS = (
     "memory_swarm",
     "poisoned_recall",
 )
+#: Tasks of NEST's own scenarios, which use no memory, so that there is nothing to simulate here.
+_OF_NEST = ("auction", "consensus", "reputation", "supply_chain", "voting")
 
 
 def task_of(name: str) -> Task:
@@ -26,6 +28,9 @@ def task_of(name: str) -> Task:
         InvalidArgumentError: There is none.
     """
     if name not in TASKS:
-        raise InvalidArgumentError("task.type", name, f"must be one of {', '.join(TASKS)}")
+        rule = f"must be one of {', '.join(TASKS)}"
+        if name in _OF_NEST:
+            rule += "; it is a task of NEST, in which `nest run` runs it with a memory of recollect.compat.nest by name"
+        raise InvalidArgumentError("task.type", name, rule)
     found: Task = import_module(f"recollect.sim.tasks.{name}").TASK
     return found
