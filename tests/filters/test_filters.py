@@ -47,6 +47,12 @@ def meta(**values: Any) -> Record:
 
 
 class TestMeaning:
+    def test_a_text_that_is_nothing_but_the_words_has_them(self) -> None:
+        where = f.matches("green tea")
+        assert where.matches(Record(id="1", content="Tea, green"))
+        assert where.matches(Record(id="2", content="a green cup of tea"))
+        assert not where.matches(Record(id="3", content="tea"))
+
     @pytest.mark.parametrize(("field", "condition"), TEXT_FILTERS)
     def test_a_text_field_is_one_of_the_values_exactly(self, field: str, condition: Callable[..., Filter]) -> None:
         ana = make(**{field: "ana"})
