@@ -1,6 +1,6 @@
-"""Write tests/golden/format-3.db and a description of its contents. Run once per format; refuses to overwrite.
+"""Write tests/golden/format-N.db of this release's format N and a description of its contents. Run once per format; refuses to overwrite.
 
-The file represents the promise that stores of format 3 can always be opened, so it is never written again.
+The file represents the promise that stores of this format can always be opened, so it is never written again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import recollect
 from recollect.records import codec
+from recollect.stores.sqlite.schema import FORMAT
 
 GOLDEN = Path(__file__).parent.parent / "tests" / "golden"
 START = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
@@ -54,10 +55,14 @@ def fill(memory: recollect.Memory) -> None:
     with memory.batch(actor="golden", reason="a batch") as batch:
         batch.remember_all([later])
         batch.remember("to be swept", id="due", expires=START + timedelta(days=365 * 900))
+    memory.glossary.memorize("tack", "turning the bow through the wind", "to go about", agent_id="bot")
+    memory.outline.ingest_text("* Boats\n** Sails\ncotton\n", "org", source="boats.org")
+    memory.sdr.store("the halyard is frayed")
+    memory.keyed.write("plan", b"leave at dawn")
 
 
 def main() -> None:
-    path = GOLDEN / "format-3.db"
+    path = GOLDEN / f"format-{FORMAT}.db"
     if path.exists():
         sys.exit(f"{path.name} is there, and is never written again")
     stored: dict[str, Any] = {}
@@ -67,11 +72,13 @@ def main() -> None:
             fill(memory)
             stored[name] = {
                 "root": memory.root,
+                "parts": dict(memory.head().parts),
+                "log_head": memory.head().log,
                 "records": [record.to_json() for record in memory.find(order="id")],
                 "log": [commit.to_json() for commit in memory.changes()],
             }
     text = json.dumps(stored, ensure_ascii=False, indent=1)
-    (GOLDEN / "format-3.json").write_text(text + "\n", encoding="utf-8")
+    path.with_suffix(".json").write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

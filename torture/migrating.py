@@ -1,7 +1,8 @@
 """Killed migrations: a process that migrates a store is killed at every step.
 
-A store that this release writes is migrated to formats that only this test knows: the first has another column, another
-table, and one table rewritten; the second begins and ends with a step that is a transaction of its own. A child process
+A store is migrated from format 3 to the format of this release, and to formats that only this test knows: the first has
+another column, another table, and one table rewritten; the second begins and ends with a step that is a transaction of
+its own. A child process
 migrates, and is killed (SIGKILL) before a statement or between steps. The store must then have the old format or the
 new one, with its contents intact, and be migrated by running it again, with the same result as a migration that nothing
 interrupted.
@@ -41,7 +42,7 @@ from torture.script import Script, lead
 from torture.trials import Trial
 
 #: The changes that are tried, by name: the format that the store has before, and the one that it has then.
-CHANGES = {"first": (3, 4), "second": (4, 5), "both": (3, 5)}
+CHANGES = {"real": (3, 4), "first": (4, 5), "second": (5, 6), "all": (3, 6)}
 _KILLED = -signal.SIGKILL
 
 
@@ -57,8 +58,8 @@ def _running(sql: str) -> Callable[[Conversion], object]:
 
 #: Changes of format that were made for this test, by the format that they start from.
 INVENTED = {
-    3: Migration(
-        reader=3,
+    4: Migration(
+        reader=4,
         steps=(
             Step("add a column", _running("ALTER TABLE heads ADD COLUMN note TEXT")),
             Step("fill it", _running("UPDATE heads SET note = 'of ' || id")),
@@ -66,8 +67,8 @@ INVENTED = {
             Step("fill that", _rewrite),
         ),
     ),
-    4: Migration(
-        reader=5,
+    5: Migration(
+        reader=6,
         before=Step("rewrite the pages", _running("VACUUM")),
         steps=(Step("add an index", _running("CREATE INDEX heads_by_importance ON heads (branch, importance)")),),
         after=Step("give back free space", _running("VACUUM")),
@@ -78,15 +79,16 @@ INVENTED = {
 @contextmanager
 def release(of_format: int) -> Iterator[None]:
     """As if this were the release of a format: this one's, or an invented one."""
-    real = schema.FORMAT, schema.READS_FROM, MIGRATIONS.copy()
+    real = schema.FORMAT, schema.READS_FROM, schema.LEAST_READER, MIGRATIONS.copy()
     schema.FORMAT = schema.READS_FROM = of_format
+    schema.LEAST_READER = min(schema.LEAST_READER, of_format)
     MIGRATIONS.update({before: one for before, one in INVENTED.items() if before < of_format})
     try:
         yield
     finally:
-        schema.FORMAT, schema.READS_FROM = real[:2]
+        schema.FORMAT, schema.READS_FROM, schema.LEAST_READER = real[:3]
         MIGRATIONS.clear()
-        MIGRATIONS.update(real[2])
+        MIGRATIONS.update(real[3])
 
 
 def _fill(memory: Memory, seed: int, count: int = 12) -> None:

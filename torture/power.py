@@ -33,7 +33,7 @@ from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.values import Durability
 from torture.disk import MODES, Disk, Event, write_out
 from torture.recording import recorded
-from torture.script import AGENT, Script, State, failing_store, parts_of, play, state_of
+from torture.script import AGENT, Script, State, failing_store, play, state_of
 from torture.trials import Trial, fast_folder
 
 NAME = "power.db"
@@ -129,16 +129,11 @@ def record(seed: int, folder: Path, durability: Durability = "full") -> Recordin
 
 
 def _states(memory: Memory, known: list[State], marks: list[State]) -> list[State]:
-    """The states after each commit: those known, and those on the way from one mark to the next.
-
-    On one such way there are commits of the records alone, or of one of what lies beside them.
-    """
+    """The states after each commit: those known, and those on the way to the last mark."""
     states = known.copy()
-    logs = [part.changes() for part in parts_of(memory)]
-    for mark in marks:
-        for at, log in enumerate(logs):
-            for commit in log[states[-1].seqs[at] : mark.seqs[at]]:
-                states.append(states[-1].after(at, commit.seq, commit.root.hash.hex()))
+    for commit in memory.changes(since=known[-1].seqs[0]):
+        if marks and commit.seq <= marks[-1].seqs[0]:
+            states.append(states[-1].after(commit))
     return states
 
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from recollect import filters as f
 from recollect.errors import RecollectError, StoreFullError
-from recollect.ledger.commits import Branch
+from recollect.ledger.commits import Branch, Commit
 from recollect.memory import Memory
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
@@ -53,13 +53,16 @@ class State(NamedTuple):
 
     @property
     def commits(self) -> int:
-        """The number of commits of all."""
-        return sum(self.seqs)
+        """The number of commits of all: each to another part is followed by one of the memory."""
+        return self.seqs[0]
 
-    def after(self, at: int, seq: int, root: str) -> State:
-        """The state after a commit of one of them."""
+    def after(self, commit: Commit) -> State:
+        """The state after a commit of the memory, which states those of the other parts."""
         seqs, roots = list(self.seqs), list(self.roots)
-        seqs[at], roots[at] = seq, root
+        seqs[0], roots[0] = commit.seq, commit.memory_root.hex()
+        for part in commit.parts or ():
+            at = 1 + BESIDE.index(part.name)
+            seqs[at], roots[at] = part.seq, part.root.hex()
         return State(tuple(seqs), tuple(roots))
 
 

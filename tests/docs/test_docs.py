@@ -28,7 +28,7 @@ REMARKS = (
     "send it to any model, with the question",
     "read why this was recalled",
     "the score is exactly the sum of best.why.shares",
-    "the newest commit, and the hash of all records after it",
+    "the newest commit, and the hash of the memory after it",
     "names the field, its value and the rule",
     "names the current hash; nothing was changed",
 )

@@ -56,10 +56,10 @@ def hashes(value: object) -> list[bytes]:
     return [octets(each) for each in typed(value, list)]
 
 
-def record(proof: dict[Any, Any], present: bool) -> list[bytes]:
-    """Verify presence or absence; return the root, and the head of the log if there is one."""
+def record(proof: dict[Any, Any], present: bool, second: bool) -> list[bytes]:
+    """Verify presence or absence; return the roots, and the head of the log if there is one."""
     keys = "path leaf" if not present else "version erased" if "erased" in proof else "version salt payload"
-    p = fields(proof, "proof id root levels siblings " + keys + " log" * ("log" in proof))
+    p = fields(proof, "proof id root levels siblings " + keys + " part parts" * second + " log" * ("log" in proof))
     ident, root, levels, siblings = typed(p["id"], str).encode(), octets(p["root"]), p["levels"], hashes(p["siblings"])
     need(re.fullmatch("([01]{0,255}1)?", typed(levels, str)) is not None)
     need(len(siblings) == levels.count("1") and EMPTY not in siblings)
@@ -83,20 +83,37 @@ def record(proof: dict[Any, Any], present: bool) -> list[bytes]:
         sibling = siblings.pop() if listed == "1" else EMPTY
         node = named("node.1", sibling, node) if bit == "1" else named("node.1", node, sibling)
     need(node == root)
-    return [root, commit(p["log"], root)] if "log" in p else [root]
+    roots = [root]
+    if second:
+        parts = {typed(name, str).encode(): octets(each) for name, each in typed(p["parts"], dict).items()}
+        need(b"records" in parts and EMPTY not in [parts[each] for each in parts if each != b"records"])
+        need(root == parts.get(typed(p["part"], str).encode()))
+        leaves = [sha(b"\0", named("part.1", lp(each), parts[each])) for each in sorted(parts)]
+        roots.append(named("memory.1", len(leaves).to_bytes(8), tree(leaves)))
+    return [*roots, commit(p["log"], roots[-1], second)] if "log" in p else roots
 
 
-def commit(value: object, root: bytes) -> bytes:
+def tree(leaves: list[bytes]) -> bytes:
+    """The tree of RFC 9162 over leaves that are hashed already."""
+    if len(leaves) == 1:
+        return leaves[0]
+    k = 1 << (len(leaves) - 1).bit_length() - 1
+    return sha(b"\1", tree(leaves[:k]), tree(leaves[k:]))
+
+
+def commit(value: object, root: bytes, second: bool) -> bytes:
     """Verify that a commit with this root is in the log; return the head of the log."""
-    log = fields(value, "seq parents time actor reason changes size path head")
+    log = fields(value, "seq parents time actor reason changes size path head" + " parts" * second)
     seq, parents = integer(log["seq"], 1), typed(log["parents"], list)
     size, start = integer(log["size"], seq), integer(log["time"], -(2**63)).to_bytes(8, signed=True)
     entry = seq.to_bytes(8) + varint(len(parents))
     for parent in parents:
-        need(len(typed(parent, list)) == 2)
+        need(len(typed(parent, list)) == 2 or (second and len(parent) == 3))
         entry += lp(typed(parent[0], str).encode()) + integer(parent[1]).to_bytes(8)
+        entry += b"".join([b"\1", *map(octets, parent[2:])] if parent[2:] else [b"\0"]) if second else b""
     notes = [b"\0" if note is None else b"\1" + octets(note) for note in (log["actor"], log["reason"])]
-    leaf = sha(b"\0", named("entry.1", entry, start, *notes, root, octets(log["changes"])))
+    bound = [root, octets(log["changes"])] + ([octets(log["parts"])] if second else [])
+    leaf = sha(b"\0", named("entry.2" if second else "entry.1", entry, start, *notes, *bound))
     head = named("log.1", size.to_bytes(8), fold(seq - 1, size - 1, leaf, hashes(log["path"]))[1])
     need(octets(log["head"]) == head)
     return head
@@ -143,7 +160,9 @@ def verified(proof: object, trusted: str | tuple[str, str]) -> bool:
         kind = typed(proof, dict).get("proof")
         if kind == "recollect/consistency/1":
             return consistency(proof)[-len(given) :] == given
-        need(not pair and kind in ("recollect/presence/1", "recollect/absence/1"))
-        return given[0] in record(typed(proof, dict), kind == "recollect/presence/1")
+        found = re.fullmatch("recollect/(presence|absence)/([12])", typed(kind, str))
+        need(not pair and found is not None)
+        assert found is not None
+        return given[0] in record(typed(proof, dict), found[1] == "presence", found[2] == "2")
     except ValueError:
         return False

@@ -13,7 +13,7 @@ from recollect.testing import TickingClock
 
 def main() -> None:
     with Demo() as demo:
-        print(demo.root)
+        print(demo._memory.head().parts["records"])
         for answer in demo.answers():
             for hit in answer.hits:
                 print(hit.record.id, hit.score.hex(), hit.confidence.hex(), hit.why)
@@ -23,9 +23,12 @@ def main() -> None:
     texts = ["Straße und Größe", "我喜欢喝茶", "naïve café", "ไทยแลนด์", "résumé \U0001f6dc new"]
     memory.remember_all(texts)
     memory.remember("tags", tags=["b", "a", "ü", "c"], metadata={"z": 1, "a": {"y": 2.0, "b": None}})
-    print(memory.root, [record.id for record in memory.find(order="id")])
+    print(memory.head().parts["records"], [record.id for record in memory.find(order="id")])
     for question in ("strasse cafe", "喜欢茶", "resume", "wrold sizee größse"):
         print([(hit.record.id, hit.score.hex(), str(hit.why)) for hit in memory.recall(question)])
+    memory.outline.ingest_text("* Boats\n** Sails\n", "org", source="boats.org")
+    memory.keyed.write("plan", b"leave at dawn")
+    print(memory.root, dict(memory.head().parts), memory.head().log)
 
 
 if __name__ == "__main__":

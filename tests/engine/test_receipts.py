@@ -62,7 +62,7 @@ class TestWhatIsBound:
         memory.update("window", content="Ana prefers to stand")
         memory.forget("aisle")
         for found in (receipt, later.receipt):
-            assert (found["seq"], found["root"], found["log"]) == (head.seq, head.root, head.log)
+            assert (found["seq"], found["root"], found["log"]) == (head.seq, head.parts["records"], head.log)
             assert [each["id"] for each in found["hits"]] == [hit.record.id for hit in at_once]
             assert [each["score"] / 2**30 for each in found["hits"]] == [hit.score for hit in at_once]
             assert [each["id"] for each in found["standing"]] == ["french"]
@@ -123,7 +123,7 @@ class TestWhatIsBound:
     def test_the_revision_follows_the_scores(self) -> None:
         """Where this fails, scores have changed: raise `rules._REVISION`, unless a constant that changed covers it."""
         golden = GOLDEN / "results.txt"
-        assert (rules._REVISION, hashlib.sha256(golden.read_bytes()).hexdigest()[:16]) == (12, "07942fe4978cf2a3")
+        assert (rules._REVISION, hashlib.sha256(golden.read_bytes()).hexdigest()[:16]) == (12, "4eda41e4a15a946f")
 
 
 def _changed(value: Any) -> Iterator[Any]:

@@ -49,7 +49,7 @@ def test_a_new_file_is_for_its_owner_only_and_names_itself(tmp_path: Path) -> No
             assert stat.S_IMODE(made.stat().st_mode) == 0o600
     header = path.read_bytes()[:100]
     assert int.from_bytes(header[68:72], "big") == APPLICATION_ID
-    assert int.from_bytes(header[60:64], "big") == 3
+    assert int.from_bytes(header[60:64], "big") == 4
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.db", "a.db.index"]
 
 
@@ -117,13 +117,13 @@ def changed(path: Path, sql: str) -> None:
 def test_newer_files_are_refused_by_name_or_opened_for_reading(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     recollect.open(path).remember("x")
-    changed(path, "UPDATE meta SET value = 4 WHERE name = 'least_writer'")
+    changed(path, "UPDATE meta SET value = 5 WHERE name = 'least_writer'")
     with recollect.open(path) as memory:
         assert memory.count() == 1
-        with pytest.raises(ReadOnlyStoreError, match="writing to it needs format 4"):
+        with pytest.raises(ReadOnlyStoreError, match="writing to it needs format 5"):
             memory.remember("y")
-    changed(path, "UPDATE meta SET value = 4 WHERE name = 'least_reader'")
-    refused(path, NewerFormatError, "newer Recollect.*needs format 4")
+    changed(path, "UPDATE meta SET value = 5 WHERE name = 'least_reader'")
+    refused(path, NewerFormatError, "newer Recollect.*needs format 5")
 
 
 def test_a_store_that_lost_its_tables_is_damaged_and_not_rebuilt(tmp_path: Path) -> None:
@@ -306,25 +306,55 @@ def test_the_turns_at_a_place_are_found_without_walking_the_namespace(tmp_path: 
     store.close()
 
 
-# Format 3, for ever
+# Formats 3 and 4, for ever
 
 
-def test_the_golden_file_of_format_3_opens_and_has_what_it_had(tmp_path: Path) -> None:
-    """golden/format-3.db was written once (scripts/make_golden.py) and is never written again."""
-    wanted = json.loads((GOLDEN / "format-3.json").read_text(encoding="utf-8"))
-    path = tmp_path / "format-3.db"
-    shutil.copy(GOLDEN / "format-3.db", path)
+@pytest.mark.parametrize("number", [3, 4])
+def test_the_golden_file_of_a_format_opens_and_has_what_it_had(tmp_path: Path, number: int) -> None:
+    """Each golden file was written once (scripts/make_golden.py) and is never written again."""
+    wanted = json.loads((GOLDEN / f"format-{number}.json").read_text(encoding="utf-8"))
+    path = tmp_path / "golden.db"
+    shutil.copy(GOLDEN / f"format-{number}.db", path)
     os.chmod(path, 0o600)
     with recollect.open(path) as store:
         assert store.namespaces() == sorted(wanted)
         for name, stored in wanted.items():
             memory = store.namespace(name)
             assert memory.root == stored["root"]
+            assert memory.head().parts == stored.get("parts", {"records": memory.root})
+            assert memory.head().log == stored.get("log_head", memory.head().log)
             assert [record.to_json() for record in memory.find(order="id")] == stored["records"]
             assert [commit.to_json() for commit in memory.changes()] == stored["log"]
             assert memory.recall("lighthouse boat 喜欢")
+            if number > 3:
+                assert [term["value"] for term in memory.glossary.list_all("bot")] == [
+                    "turning the bow through the wind"
+                ]
+                assert [hit.node.title for hit in memory.outline.search("sails cotton")] == ["Sails"]
+                assert memory.sdr.query("halyard frayed")[0]["text"] == "the halyard is frayed"
+                assert memory.keyed.read("plan") == b"leave at dawn"
         assert store.check() == []
         store.remember("and it can be written")
+
+
+def test_a_migrated_golden_store_binds_its_parts_from_the_next_commit_on(tmp_path: Path) -> None:
+    path = tmp_path / "golden.db"
+    shutil.copy(GOLDEN / "format-3.db", path)
+    os.chmod(path, 0o600)
+    with recollect.open(path) as memory:
+        memory.keyed.write("plan", b"leave at dawn")
+        before = memory.root
+        assert memory.head().parts == {"records": before}  # its commits cannot state the entries
+        old = memory.prove("bytes")
+    assert recollect.migrate(path).steps
+    with recollect.open(path) as memory:
+        assert memory.root == before
+        assert recollect.verify(old, memory.head().log or "")
+        memory.remember("the first commit of format 4")
+        assert sorted(memory.head().parts) == ["keys", "records"]
+        assert recollect.verify(memory.prove("bytes"), memory.root)
+        assert recollect.verify(memory.prove("bytes", at=1), before) is False
+        assert memory.check() == []
 
 
 @pytest.mark.parametrize("query", ["(" * 300 + "alpha" + ")" * 300, "alpha" + " and (beta" * 250 + ")" * 250])

@@ -33,14 +33,14 @@ from recollect.stores.sqlite_base.checksums import connect
 #: The moments at which each migration is killed: all of them if everything is tried, and the last ones in any case.
 SPREAD = {
     change: sorted({*range(1, steps + 1, 1 if FULL else max(1, steps // most)), steps - 1, steps})
-    for change, most in (("first", 1), ("second", 1), ("both", 2))
+    for change, most in (("real", 2), ("first", 1), ("second", 1), ("all", 2))
     for steps in (steps_of(change),)
 }
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A store that this release wrote."""
+    """A store of format 3."""
     path = tmp_path / "a.db"
     make(path, 3, 1)
     return path
@@ -48,8 +48,8 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def later() -> Iterator[None]:
-    """As if this were a later release, which has two migrations."""
-    with release(5):
+    """As if this were a later release, which has two more migrations."""
+    with release(6):
         yield
 
 
@@ -67,12 +67,12 @@ def contents(path: Path) -> dict[str, Any]:
 @pytest.mark.promise("migration.same")
 def test_a_migrated_store_has_the_same_records_and_history(path: Path) -> None:
     whole, before = look(path), contents(path)
-    with release(5):
+    with release(6):
         done = recollect.migrate(path)
-        assert (done.before, done.after) == (3, 5)
+        assert (done.before, done.after) == (3, 6)
         assert contents(path) == before
         with recollect.open(path) as store:
-            assert store.stats()["store"]["format"] == 5
+            assert store.stats()["store"]["format"] == 6
             store.remember("and it can be written")
             assert store.check() == []
         assert recollect.migrate(path).steps == ()
@@ -125,12 +125,12 @@ def test_a_dry_run_does_all_of_it_to_a_copy_and_nothing_to_the_store(path: Path)
     before = path.read_bytes()
     steps: list[str] = []
     done = recollect.migrate(path, dry_run=True, on_step=steps.append)
-    assert (done.before, done.after, done.backup, len(done.steps)) == (3, 5, None, 7)
+    assert (done.before, done.after, done.backup, len(done.steps)) == (3, 6, None, 8)
     assert "COMMIT" in steps
     assert path.read_bytes() == before
     assert not list(path.parent.glob("*.backup"))
     lose = Step("lose", lambda work: work.connection.execute("DELETE FROM heads WHERE number = 1"))
-    MIGRATIONS[3] = Migration(3, (lose,))
+    MIGRATIONS[3] = Migration(4, (*MIGRATIONS[3].steps, lose))
     with pytest.raises(DamagedStoreError, match="after the migration"):
         recollect.migrate(path, dry_run=True)
     assert path.read_bytes() == before
@@ -164,20 +164,20 @@ def test_the_kill_test_kills_and_notices_what_is_lost_and_what_is_half_done(tmp_
         problem_in(path, whole, expected, killed=True)
     folder = tmp_path / "killed"
     folder.mkdir()
-    steps = steps_of("both")
-    assert kill_once(folder, 1, "both", 5) == kill_once(folder, 1, "both", steps + 1) == ""
-    assert look(folder / f"both-{steps + 1}.db").format == CHANGES["both"][1]
+    steps = steps_of("all")
+    assert kill_once(folder, 1, "all", 5) == kill_once(folder, 1, "all", steps + 1) == ""
+    assert look(folder / f"all-{steps + 1}.db").format == CHANGES["all"][1]
 
 
 @pytest.mark.promise("migration.refused")
 def test_a_later_format_is_read_if_it_allows_that_and_is_not_written(path: Path) -> None:
-    with release(4):
+    with release(5):
         with pytest.raises(OlderFormatError, match="run `recollect migrate`"):
             recollect.open(path)
         recollect.migrate(path)
     with recollect.open(path) as memory:  # the older release reads the newer format, as that allows
         assert memory.count() > 0
-        with pytest.raises(ReadOnlyStoreError, match="needs format 4"):
+        with pytest.raises(ReadOnlyStoreError, match="needs format 5"):
             memory.remember("x")
     with pytest.raises(NewerFormatError):
         recollect.migrate(path)
@@ -234,8 +234,8 @@ def test_a_dry_run_without_room_for_a_copy_is_an_error_of_ours(path: Path, monke
 @pytest.mark.usefixtures("later")
 def test_the_command_migrates_after_a_dry_run(path: Path) -> None:
     db = str(path)
-    assert "would be migrated from format 3 to 5" in run("migrate", "--dry-run", "--db", db)
+    assert "would be migrated from format 3 to 6" in run("migrate", "--dry-run", "--db", db)
     reported = json.loads(run("migrate", "--db", db, "--json"))
-    assert (reported["from"], reported["to"], len(reported["steps"])) == (3, 5, 7)
+    assert (reported["from"], reported["to"], len(reported["steps"])) == (3, 6, 8)
     assert Path(reported["backup"]).exists()
     assert "nothing to do" in run("migrate", "--db", db)

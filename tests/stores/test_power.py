@@ -344,7 +344,7 @@ def test_what_lies_beside_the_records_and_is_not_as_stored_is_caught(full: Recor
     last = full.states[-1]
     assert all(last.seqs)
     for at in range(1, len(last.seqs)):
-        wrong = [state.after(at, state.seqs[at], "00" * 32) for state in full.states]
+        wrong = [each._replace(roots=(*each.roots[:at], "00" * 32, *each.roots[at + 1 :])) for each in full.states]
         with power.left_by(disk.cut(random.Random(0), "kept"), folder) as path:
             assert "not the beginning of the logs" in power.problem_in(path, wrong, 0)
 

@@ -434,7 +434,9 @@ TABLES = [name for name, made in sqlite_tables.made_by(schema.TABLES).items() if
 
 
 @pytest.mark.promise("damage.foreign")
-@pytest.mark.parametrize(("table", "view", "number"), spread(TABLES, tuple(TABLES_OF_OTHERS), (1, 3), every=2))
+@pytest.mark.parametrize(
+    ("table", "view", "number"), spread(TABLES, tuple(TABLES_OF_OTHERS), (1, schema.FORMAT), every=2)
+)
 def test_a_store_with_a_view_in_the_place_of_a_table_is_refused_at_once(
     tmp_path: Path,
     table: str,
@@ -467,7 +469,7 @@ def test_a_store_with_a_view_in_the_place_of_a_table_is_refused_at_once(
 @pytest.mark.promise("damage.foreign")
 @pytest.mark.parametrize("version", [1, 2, 3, 7])
 def test_no_number_in_the_header_lets_a_view_pass(tmp_path: Path, version: int) -> None:
-    path = store_of(tmp_path, 3)
+    path = store_of(tmp_path, schema.FORMAT)
     with closing(checksums.connect(str(path))) as connection:
         connection.execute(f"PRAGMA user_version = {version}").fetchall()
     with_view(path, "meta", TABLES_OF_OTHERS["a view without end"])
@@ -480,7 +482,7 @@ def test_where_the_comparison_is_blind_nothing_is_run_for_long_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The two guards behind it: no connection knows views, and what does not end is interrupted."""
-    path = store_of(tmp_path, 3)
+    path = store_of(tmp_path, schema.FORMAT)
     with_view(path, "meta", TABLES_OF_OTHERS["a view without end"])
     monkeypatch.setattr("recollect.stores.sqlite.store.differing_table", lambda *_, **__: "")
     with pytest.raises(DamagedStoreError, match=r"access to view|no such table"):
@@ -499,7 +501,7 @@ def test_where_the_comparison_is_blind_nothing_is_run_for_long_all_the_same(
 
 @pytest.mark.promise("damage.foreign")
 def test_a_foreign_trigger_is_named_by_the_check_and_never_run(tmp_path: Path) -> None:
-    path = store_of(tmp_path, 3)
+    path = store_of(tmp_path, schema.FORMAT)
     with closing(checksums.connect(str(path))) as connection:
         connection.execute("CREATE TRIGGER sly AFTER INSERT ON commits BEGIN DELETE FROM heads; END")
     with recollect.open(path) as memory:
@@ -509,6 +511,6 @@ def test_a_foreign_trigger_is_named_by_the_check_and_never_run(tmp_path: Path) -
 
 
 def test_what_belongs_to_a_store_is_there_and_nothing_of_it_is_strange(tmp_path: Path) -> None:
-    with closing(checksums.connect(str(store_of(tmp_path, 3)))) as connection:
+    with closing(checksums.connect(str(store_of(tmp_path, schema.FORMAT)))) as connection:
         assert sqlite_tables.structure(connection) == sqlite_tables.made_by(schema.TABLES)
         assert sqlite_tables.differing_table(sqlite_tables.structure(connection), schema.TABLES) == ""

@@ -99,7 +99,7 @@ class NamespaceCalls(Histories):
         return receipt
 
     def head(self) -> NamespaceHead:
-        """Return the number of the newest commit, the root hash of all records after it, and the head of the log.
+        """Return the newest commit: its number, the root hash of the memory and of its parts, and the head of the log.
 
         Raises:
             ScopeError: This memory is scoped.
@@ -113,7 +113,7 @@ class NamespaceCalls(Histories):
 
     @property
     def root(self) -> str:
-        """The root hash of all records in the namespace, as 64 hex digits (see `head`)."""
+        """The root hash of the records and of what facets keep beside them, as 64 hex digits (see `head`)."""
         head: NamespaceHead = self.execute(ReadHead())
         return head.root
 

@@ -12,7 +12,8 @@ from recollect.cli.app import Settings, app, at_option, common, print_json
 from recollect.common.reprs import line
 from recollect.errors import InvalidArgumentError
 from recollect.indexes.fixed_point import SHARE_BITS
-from recollect.ledger.proofs import ABSENCE, CONSISTENCY
+from recollect.ledger.parts import RECORDS
+from recollect.ledger.proofs import ABSENCE, ABSENCE_2, CONSISTENCY
 from recollect.ledger.verifying import verify as verify_proof
 from recollect.records.record import Record
 
@@ -72,13 +73,15 @@ def _stated(proof: dict[str, Any]) -> str:
     """Return what a proof states, with the beginning of the record."""
     if proof["proof"] == CONSISTENCY:
         return f"the log of {proof['new']['size']} commits begins with that of {proof['old']['size']}"
-    named = line(proof["id"], 100)
-    if proof["proof"] == ABSENCE:
-        return f"there is no record with the id {named!r}"
+    part = proof.get("part", RECORDS)
+    where = "" if part == RECORDS else f" in {line(part, 100)}"
+    named = f"record with the id {line(proof['id'], 100)!r}{where}"
+    if proof["proof"] in (ABSENCE, ABSENCE_2):
+        return f"there is no {named}"
     if "payload" not in proof:
-        return f"there is a record with the id {named!r}, whose contents were erased"
+        return f"there is a {named}, whose contents were erased"
     record = Record.load(bytes.fromhex(proof["payload"]))
-    return f"there is a record with the id {named!r}: {line(record.content, 200)}"
+    return f"there is a {named}: {line(record.content, 200)}"
 
 
 @app.command()

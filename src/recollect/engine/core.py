@@ -325,6 +325,11 @@ class Core:
                 raise
             if commit is not None:
                 self.thread.commits += 1
+                if writer.followed is not None:
+                    owner, root = branch.owner, writer.followed.root.hash
+                    self.keeper.note(writer.followed, root, {})
+                    self.erasures.committed(owner, root, writer.followed)
+                    self.feed.wake(owner)
                 if writer.erases:
                     self.erasures.pending = True
                 else:

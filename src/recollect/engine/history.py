@@ -57,7 +57,9 @@ def take_snapshot(core: Core, place: Place, operation: TakeSnapshot) -> Snapshot
         number = max((each.number for each in snapshots), default=0) + 1
         # Not before what lies beside the records, also where the clock stands still.
         micros = max(micros, *(transaction.head(each).micros for each in branch.family))
-        snapshot = Snapshot(number=number, name=operation.label, seq=head.seq, root=head.root.hash.hex(), micros=micros)
+        snapshot = Snapshot(
+            number=number, name=operation.label, seq=head.seq, root=head.memory_root.hex(), micros=micros
+        )
         transaction.put_snapshot(branch, snapshot)
         for each in [each for each in snapshots if each.name is None][UNNAMED_SNAPSHOTS - 1 :]:
             if operation.label is None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, get_args, overload
 
 from recollect.arguments.json_form import Form, JsonForm, form_named, is_result, json_form, register_form
@@ -472,13 +473,15 @@ class NamespaceHead(NamedTuple):
 
     Attributes:
         seq: The number of the newest commit; 0 before the first.
-        root: The root hash of all records, as 64 hex digits.
+        root: The root hash of the memory, as 64 hex digits: of its records and of what facets keep beside them.
         log: The head of the log, as 64 hex digits; None if only the others were requested (`operations.ReadHead`).
+        parts: The root hash of each part that is not empty by its name ("records" in any case), as 64 hex digits.
     """
 
     seq: int
     root: str
     log: str | None = None
+    parts: Mapping[str, str] = MappingProxyType({})
 
 
 @is_result("a moment")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from recollect.arguments.json_form import form_of, is_result, json_form
 from recollect.ledger.merkle import Root
+from recollect.ledger.parts import PartHead, stated_root
 from recollect.records.codec import datetime_of, microseconds
 
 #: The possible causes of a change.
@@ -30,6 +31,11 @@ def reserve(name: str) -> None:
     insort(RESERVED, name)
 
 
+def reserved_namespace(owner: str, what: str) -> str:
+    """Return the name of a namespace that belongs to another one."""
+    return f"{owner}{_RESERVED_MARK}{what}"
+
+
 class Branch(NamedTuple):
     """A branch of a namespace: one line of history, with a log and a head of its own."""
 
@@ -42,7 +48,7 @@ class Branch(NamedTuple):
         It is not listed among the namespaces of the store, and counts towards the quota of its owner.
         """
         assert what in RESERVED, what
-        return Branch(f"{self.owner.namespace}{_RESERVED_MARK}{what}", self.name)
+        return Branch(reserved_namespace(self.owner.namespace, what), self.name)
 
     @property
     def is_reserved(self) -> bool:
@@ -72,11 +78,18 @@ class Head(NamedTuple):
         seq: The number of the commit.
         root: The root of the namespace after it.
         micros: Its time, in microseconds since 1970.
+        parts: The newest commits of the other parts of the memory after it, by name; None if it does not state them.
     """
 
     seq: int = 0
     root: Root = Root()
     micros: int = -(2**63)
+    parts: tuple[PartHead, ...] | None = ()
+
+    @property
+    def memory_root(self) -> bytes:
+        """The root that its entry binds (`parts.stated_root`)."""
+        return stated_root(self.root.hash, self.parts)
 
 
 class Stored(NamedTuple):
@@ -160,6 +173,8 @@ class Commit:
         micros: Its time, in microseconds since 1970; always later than its parent's.
         root: The root of the namespace after it. Its page is 0 if the root is empty or its pages have been dropped.
         entry: Its hash in the log, 32 bytes (`ledger.entries`); empty within a scope.
+        parts: The newest commits of the other parts of the memory after it, by name. None for a commit that a release
+            before format 4 wrote, which does not bind them.
     """
 
     namespace: str
@@ -172,11 +187,17 @@ class Commit:
     root: Root
     changes: tuple[Change, ...]
     entry: bytes = b""
+    parts: tuple[PartHead, ...] | None = None
 
     @property
     def time(self) -> datetime:
         """The time of the commit (UTC)."""
         return datetime_of(self.micros)
+
+    @property
+    def memory_root(self) -> bytes:
+        """The root that its entry binds: of the memory, or of the records alone if `parts` is None."""
+        return stated_root(self.root.hash, self.parts)
 
     @property
     def cursor(self) -> str:
@@ -200,6 +221,7 @@ class Commit:
             "root": self.root.hash.hex(),
             "entry": self.entry.hex(),
             "changes": form_of(tuple[Change, ...]).to_json(self.changes),
+            **({} if self.parts is None else {"parts": form_of(tuple[PartHead, ...]).to_json(self.parts)}),
         }
 
     @staticmethod
@@ -224,6 +246,7 @@ class Commit:
             reason=data["reason"],
             root=Root(bytes.fromhex(data["root"])),
             entry=bytes.fromhex(data["entry"]),
+            parts=None if data.get("parts") is None else form_of(tuple[PartHead, ...]).from_json(data["parts"]),
             **common,
         )
 

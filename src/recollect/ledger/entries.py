@@ -1,9 +1,9 @@
 """Log entries: one hash for each commit, over everything that the commit states.
 
 An entry binds the number, parents, time, actor, reason, root and changes of its commit, and its hash is a leaf of the
-log (`ledger.log_tree`). Actor and reason enter as salted commitments. So both can be redacted later, and a proof need
-not show them: with a private store key, a commitment cannot be confirmed by guessing. docs/proofs.md specifies the
-bytes.
+log (`ledger.log_tree`). In its second version, it also binds the other parts of the memory (`ledger.parts`). Actor and
+reason enter as salted commitments. So both can be redacted later, and a proof need not show them: with a private store
+key, a commitment cannot be confirmed by guessing. docs/proofs.md specifies the bytes.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 from recollect.ledger.commits import CAUSES, Change, Commit
 from recollect.ledger.merkle import PUBLIC_KEY, keyed_hash, path_in_log
+from recollect.ledger.parts import parts_hash
 from recollect.records.codec import varint
 
-_ENTRY, _CHANGES, _NOTE, _NOTE_SALT = (
-    b"recollect." + name + b".1\0" for name in (b"entry", b"changes", b"note", b"note-salt")
+_ENTRY, _ENTRY_2, _CHANGES, _NOTE, _NOTE_SALT = (
+    b"recollect." + name + b"\0" for name in (b"entry.1", b"entry.2", b"changes.1", b"note.1", b"note-salt.1")
 )
 #: A seq; and a seq with a time in microseconds since 1970, which may be negative.
 _SEQ, _SEQ_AND_TIME = struct.Struct(">Q"), struct.Struct(">Qq")
@@ -40,34 +41,39 @@ class LogEntry(NamedTuple):
 
     Attributes:
         seq: The number of the commit.
-        parents: (branch, seq) of its parents.
+        parents: (branch, seq) of its parents; in version 2, optionally also the entry of the parent.
         micros: Its time, in microseconds since 1970.
         actor: The commitment to its actor, 32 bytes; None if it has none.
         reason: The commitment to its reason, 32 bytes; None if it has none.
-        root: The root hash after it.
+        root: The root hash after it: in version 2 that of the memory (`parts.memory_root`).
         changes: The hash of its changes.
+        parts: The hash of the newest commits of the parts (`parts.parts_hash`); None in version 1.
     """
 
     seq: int
-    parents: tuple[tuple[str, int], ...]
+    parents: tuple[tuple[str, int] | tuple[str, int, bytes], ...]
     micros: int
     actor: bytes | None
     reason: bytes | None
     root: bytes
     changes: bytes
+    parts: bytes | None = None
 
     def hash(self) -> bytes:
         """Return the hash of the entry."""
-        seq, parents, micros, actor, reason, root, changes = self
-        written = [_ENTRY, _SEQ.pack(seq), varint(len(parents))]
-        for branch, parent in parents:
+        seq, parents, micros, actor, reason, root, changes, parts = self
+        written = [_ENTRY if parts is None else _ENTRY_2, _SEQ.pack(seq), varint(len(parents))]
+        for branch, parent, *entry in parents:
             written += (_prefixed(branch.encode("utf-8")), _SEQ.pack(parent))
+            if parts is not None:
+                written += (_PRESENT, *entry) if entry else (_ABSENT,)
         written += (
             micros.to_bytes(8, "big", signed=True),
             _ABSENT if actor is None else _PRESENT + actor,
             _ABSENT if reason is None else _PRESENT + reason,
             root,
             changes,
+            parts or b"",
         )
         return _sha256(b"".join(written)).digest()
 
@@ -88,8 +94,9 @@ def entry_of(commit: Commit, key: bytes = PUBLIC_KEY, redacted: Mapping[str, byt
         commit.micros,
         committed.get("actor") if actor is None else note_hash("actor", actor, commit.seq, commit.micros, key),
         committed.get("reason") if reason is None else note_hash("reason", reason, commit.seq, commit.micros, key),
-        commit.root.hash,
+        commit.memory_root,
         changes_hash(commit.changes),
+        None if commit.parts is None else parts_hash(commit.parts),
     )
 
 

@@ -58,6 +58,14 @@ def tree_hash(subtree: Subtree, size: int) -> bytes:
     return _range_hash(subtree, 0, size) if size else EMPTY_TREE
 
 
+def tree_of(leaves: Sequence[bytes]) -> bytes:
+    """Return the tree hash of leaves."""
+    if len(leaves) < 2:
+        return leaves[0] if leaves else EMPTY_TREE
+    left = _left_size(len(leaves))
+    return node_of(tree_of(leaves[:left]), tree_of(leaves[left:]))
+
+
 def inclusion_path(subtree: Subtree, index: int, size: int) -> list[bytes]:
     """Return the siblings from the leaf at `index` up to the top of the tree over the first `size` entries."""
     path: list[bytes] = []

@@ -7,7 +7,7 @@ docs/proofs.md specifies it byte by byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from recollect.ledger.entries import LogEntry
@@ -16,8 +16,9 @@ from recollect.ledger.merkle import EMPTY, Child, Leaf, Page, Root, Slot, childr
 
 #: A proof: a dictionary that `json.dumps` writes.
 Proof: TypeAlias = dict[str, Any]
-#: The kinds of proofs, with the number of their form.
+#: The kinds of proofs, with the number of their form. Those of the second speak of a part of a memory.
 PRESENCE, ABSENCE, CONSISTENCY = (f"recollect/{name}/1" for name in ("presence", "absence", "consistency"))
+PRESENCE_2, ABSENCE_2 = (f"recollect/{name}/2" for name in ("presence", "absence"))
 #: A node of the binary trie: empty, the only leaf below it, or the hash of more.
 _Node: TypeAlias = Leaf | bytes | None
 #: A slot of a page may also be a child.
@@ -26,6 +27,18 @@ _Slot: TypeAlias = _Node | Child
 
 class BrokenTrieError(Exception):
     """The pages of a trie do not have the hashes that lead to them, or cannot be read."""
+
+
+class ProvedPart(NamedTuple):
+    """The part of a memory that a proof speaks of.
+
+    Attributes:
+        name: Its name.
+        roots: The roots of all parts by their names (`parts.roots_of`).
+    """
+
+    name: str
+    roots: Mapping[str, bytes]
 
 
 class Descent(NamedTuple):
@@ -88,6 +101,7 @@ def presence(
     version: bytes,
     content: tuple[bytes, bytes] | None,
     log: Proof | None,
+    part: ProvedPart | None = None,
 ) -> Proof:
     """Return the proof that a record is present.
 
@@ -96,8 +110,10 @@ def presence(
         descent: The way to the leaf.
         content: The salt and the payload of the version; None if the payload has been erased.
         log: The commit of the root in the log (`commit_in_log`), if any.
+        part: The part of the memory; None for a commit that binds the records only.
     """
-    proof = {"proof": PRESENCE, **_place(record_id, root, descent), "version": version.hex()}
+    kind = PRESENCE if part is None else PRESENCE_2
+    proof = {"proof": kind, **_place(record_id, root, descent, part), "version": version.hex()}
     if content is None:
         proof["erased"] = True
     else:
@@ -105,14 +121,21 @@ def presence(
     return proof if log is None else {**proof, "log": log}
 
 
-def absence(record_id: str, root: bytes, descent: Descent, version: bytes | None, log: Proof | None) -> Proof:
+def absence(
+    record_id: str,
+    root: bytes,
+    descent: Descent,
+    version: bytes | None,
+    log: Proof | None,
+    part: ProvedPart | None = None,
+) -> Proof:
     """Return the proof that an id is absent; `version` is that of the leaf where its path ends, if there is one."""
     leaf = None
     if descent.leaf is not None and version is not None:
         leaf = {"path": descent.leaf.path.hex(), "version": version.hex()}
     proof = {
-        "proof": ABSENCE,
-        **_place(record_id, root, descent),
+        "proof": ABSENCE if part is None else ABSENCE_2,
+        **_place(record_id, root, descent, part),
         # Any id whose path ends there is absent. So that a proof is about one id, it states the path, too.
         "path": path_of(record_id).hex(),
         "leaf": leaf,
@@ -120,9 +143,11 @@ def absence(record_id: str, root: bytes, descent: Descent, version: bytes | None
     return proof if log is None else {**proof, "log": log}
 
 
-def _place(record_id: str, root: bytes, descent: Descent) -> Proof:
+def _place(record_id: str, root: bytes, descent: Descent, part: ProvedPart | None) -> Proof:
+    roots = {} if part is None else {name: each.hex() for name, each in part.roots.items()}
     return {
         "id": record_id,
+        **({} if part is None else {"part": part.name, "parts": roots}),
         "root": root.hex(),
         "levels": "".join("0" if each == EMPTY else "1" for each in descent.siblings),
         "siblings": [each.hex() for each in descent.siblings if each != EMPTY],
@@ -133,11 +158,12 @@ def commit_in_log(entry: LogEntry, size: int, path: Sequence[bytes], head: bytes
     """Return the part of a proof that shows the commit of its root in a log of `size` entries."""
     return {
         "seq": entry.seq,
-        "parents": [list(parent) for parent in entry.parents],
+        "parents": [[*parent[:2], *(each.hex() for each in parent[2:])] for parent in entry.parents],
         "time": entry.micros,
         "actor": None if entry.actor is None else entry.actor.hex(),
         "reason": None if entry.reason is None else entry.reason.hex(),
         "changes": entry.changes.hex(),
+        **({} if entry.parts is None else {"parts": entry.parts.hex()}),
         "size": size,
         "path": [each.hex() for each in path],
         "head": head.hex(),

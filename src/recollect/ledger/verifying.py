@@ -15,7 +15,8 @@ from recollect.errors import InvalidArgumentError
 from recollect.ledger.entries import LogEntry
 from recollect.ledger.log_tree import EMPTY_TREE, head_of, leaf_of, tree_of_inclusion, trees_of_consistency
 from recollect.ledger.merkle import EMPTY, leaf_hash_at, node_hash, path_of, salted_version
-from recollect.ledger.proofs import ABSENCE, CONSISTENCY, PRESENCE, Proof
+from recollect.ledger.parts import RECORDS, memory_root
+from recollect.ledger.proofs import ABSENCE, ABSENCE_2, CONSISTENCY, PRESENCE, PRESENCE_2, Proof
 from recollect.records.codec import varint
 
 #: A trusted root of a namespace or head of a log, in hex or as bytes, or the old and the new head.
@@ -25,6 +26,7 @@ _COMMON = frozenset(("proof", "id", "root", "levels", "siblings"))
 _INTACT_KEYS = _COMMON | {"version", "salt", "payload"}
 _ERASED_KEYS = _COMMON | {"version", "erased"}
 _ABSENCE_KEYS = _COMMON | {"path", "leaf"}
+_PART_KEYS = frozenset(("part", "parts"))
 _LOG_KEYS = ("seq", "parents", "time", "actor", "reason", "changes", "size", "path", "head")
 _CONSISTENCY_KEYS = frozenset(("proof", "old", "new", "path"))
 _RULE = "must be a root or the head of a log, as 64 lowercase hex digits or 32 bytes, or a pair (old, new) of heads"
@@ -65,8 +67,9 @@ def verify(proof: object, root: Trusted) -> bool:
     try:
         if kind == CONSISTENCY:
             return _verify_consistency(proof, trusted)
-        if kind in (PRESENCE, ABSENCE):
-            return _verify_record(proof, trusted, present=kind == PRESENCE)
+        if kind in (PRESENCE, ABSENCE, PRESENCE_2, ABSENCE_2):
+            present = kind in (PRESENCE, PRESENCE_2)
+            return _verify_record(proof, trusted, present=present, of_part=kind in (PRESENCE_2, ABSENCE_2))
     except ValueError:  # a part does not have its form
         pass
     return False
@@ -86,8 +89,12 @@ def _trusted(root: Trusted) -> tuple[bytes, ...]:
     return tuple(out)
 
 
-def _verify_record(proof: Proof, trusted: tuple[bytes, ...], *, present: bool) -> bool:
+def _verify_record(proof: Proof, trusted: tuple[bytes, ...], *, present: bool, of_part: bool) -> bool:
     keys = frozenset(proof) - {"log"}
+    if of_part:
+        if not keys >= _PART_KEYS:
+            return False
+        keys -= _PART_KEYS
     if keys not in ((_INTACT_KEYS, _ERASED_KEYS) if present else (_ABSENCE_KEYS,)):
         return False
     record_id, root, siblings = _text(proof["id"]), _hash(proof["root"]), _siblings(proof)
@@ -112,12 +119,28 @@ def _verify_record(proof: Proof, trusted: tuple[bytes, ...], *, present: bool) -
     if not bound or _fold(end, path, siblings) != root:
         return False
     anchors = {root}
+    if of_part:
+        whole = _root_of_memory(proof, root)
+        if whole is None:
+            return False
+        anchors.add(root := whole)
     if "log" in proof:
-        head = _head_of_log(proof["log"], root)
+        head = _head_of_log(proof["log"], root, of_part=of_part)
         if head is None:
             return False
         anchors.add(head)
     return len(trusted) == 1 and trusted[0] in anchors
+
+
+def _root_of_memory(proof: Proof, root: bytes) -> bytes | None:
+    """Return the root of the memory in which a proof shows the root of its part; None if it does not show that."""
+    part, parts = _text(proof["part"]), proof["parts"]
+    if type(parts) is not dict:
+        raise ValueError("not an object")
+    roots = {_text(name): _hash(each) for name, each in parts.items()}
+    if RECORDS not in roots or any(each == EMPTY for name, each in roots.items() if name != RECORDS):
+        return None  # a part that is empty is left out, but the records are not
+    return memory_root(roots) if roots.get(part) == root else None
 
 
 def _siblings(proof: Proof) -> list[bytes]:
@@ -145,17 +168,19 @@ def _same_bits(one: bytes, other: bytes, count: int) -> bool:
     return (int.from_bytes(one) ^ int.from_bytes(other)) >> (_MAX_LEVELS - count) == 0
 
 
-def _head_of_log(log: object, root: bytes) -> bytes | None:
+def _head_of_log(log: object, root: bytes, *, of_part: bool) -> bytes | None:
     """Return the head of the log in which a proof shows the commit of its root; None if it does not show that."""
-    seq, parents, time, actor, reason, changes, size, path, stated = _parts(log, _LOG_KEYS)
+    keys = (*_LOG_KEYS, "parts") if of_part else _LOG_KEYS
+    seq, parents, time, actor, reason, changes, size, path, stated, *history = _parts(log, keys)
     entry = LogEntry(
         _integer(seq, 1),
-        tuple((_text(branch), _integer(number, 0)) for branch, number in map(_pair, _list(parents))),
+        tuple(_parent(each, with_entry=of_part) for each in _list(parents)),
         _integer(time, -(2**63)),
         None if actor is None else _hash(actor),
         None if reason is None else _hash(reason),
         root,
         _hash(changes),
+        _hash(history[0]) if of_part else None,
     )
     tree = tree_of_inclusion(leaf_of(entry.hash()), entry.seq - 1, _integer(size, 1), _hashes(path))
     if tree is None or (head := head_of(size, tree)) != _hash(stated):
@@ -199,10 +224,12 @@ def _list(value: object) -> list[Any]:
     return value
 
 
-def _pair(value: object) -> list[Any]:
-    if len(pair := _list(value)) != 2:
-        raise ValueError("not a pair")
-    return pair
+def _parent(value: object, *, with_entry: bool) -> tuple[str, int] | tuple[str, int, bytes]:
+    parent = _list(value)
+    if len(parent) != 2 and not (with_entry and len(parent) == 3):
+        raise ValueError("not a parent")
+    branch, seq = _text(parent[0]), _integer(parent[1], 0)
+    return (branch, seq) if len(parent) == 2 else (branch, seq, _hash(parent[2]))
 
 
 def _integer(value: object, least: int) -> int:

@@ -218,7 +218,7 @@ class MemoryCoroutines:
     ) -> RecordList:
         """Return the records whose text matches a full-text query, newest first."""
     async def head(self) -> NamespaceHead:
-        """Return the number of the newest commit, the root hash of all records after it, and the head of the log."""
+        """Return the newest commit: its number, the root hash of the memory and of its parts, and the head of the log."""
     async def history(self, id: str) -> list[RecordVersion]:
         """Return every version that a record had, oldest first, with its commit and its cause."""
     async def log(self, limit: int | None = None, since: int | str = 0, where: Where | None = None) -> list[Commit]:
@@ -233,7 +233,7 @@ class MemoryCoroutines:
         """Return the entities within some steps of one, as a graph: nodes nearest first, and what connects them."""
     async def paths(self, source: str, target: str, longest: int = 3, limit: int = 10) -> list[list[str]]:
         """Return the paths between two entities as lists of ids, shortest first."""
-    async def prove(self, id: str, *, at: int | None = None) -> Proof:
+    async def prove(self, id: str, *, at: int | None = None, part: str | None = None) -> Proof:
         """Return a proof that the record with an id is present, or that the id is absent, as plain JSON."""
     async def prove_log(self, old: int, new: int | None = None) -> Proof:
         """Return a proof that the log after one commit begins with the log after an earlier one, as plain JSON."""

@@ -49,7 +49,7 @@ class Memory(MemoryCalls, Upkeep, Consolidation, Uncopied):
     fails.
     """
 
-    def prove(self, id: str, *, at: int | None = None) -> Proof:  # noqa: A002 - the field's name
+    def prove(self, id: str, *, at: int | None = None, part: str | None = None) -> Proof:  # noqa: A002 - the field's name
         """Return a proof that the record with an id is present, or that the id is absent, as plain JSON.
 
             proof = memory.prove("note")
@@ -61,9 +61,12 @@ class Memory(MemoryCalls, Upkeep, Consolidation, Uncopied):
 
         Args:
             at: The seq of the commit after which it is proved; default: the newest.
+            part: The part of the memory: "records", or the name of what a facet keeps ("nodes" of outlines, "terms" of
+                glossaries, "sdrs", "keys"). Default: the first one that has the id, or else the records. The proof says
+                of which part it speaks.
 
         Raises:
-            InvalidArgumentError: There is no such commit.
+            InvalidArgumentError: There is no such commit or part, or the part is empty.
             ScopeError: This memory is scoped.
             DamagedStoreError: The store cannot prove it, because it is corrupt.
             StoreError: The store failed.
@@ -71,7 +74,7 @@ class Memory(MemoryCalls, Upkeep, Consolidation, Uncopied):
         Cost:
             O(log n) pages of the trie, and that of `head`.
         """
-        proof: Proof = self.execute(Prove(id=id, at=at))
+        proof: Proof = self.execute(Prove(id=id, at=at, part=part))
         return proof
 
     def prove_log(self, old: int, new: int | None = None) -> Proof:

@@ -286,14 +286,19 @@ class Prove(Operation, name="prove", right=READ, result="dict", in_batch=False, 
 
     Attributes:
         at: The seq of the commit after which it is; None: the newest.
+        part: The part of the memory that is looked into: "records", or the name of what a facet keeps. None: the first
+            one that has the id, or else the records.
     """
 
     id: str
     at: int | None = None
+    part: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", record_id(self.id))
         check_count("at", self.at, least=0, optional=True)
+        if self.part is not None:
+            check_text("part", self.part)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -167,6 +167,9 @@ class View(ReadView, Protocol):
     Times are microseconds since 1970. Records whose `expires` is `now` or earlier are not returned.
     """
 
+    #: Whether the commits of the store bind all parts of a memory (`ledger.parts`), as they do since format 4.
+    binds_parts: bool
+
     def resolve(self, branch: Branch, record_ids: Sequence[str], now: int) -> dict[str, Resolved]:
         """Return what is known of several ids, by id, with few queries.
 
@@ -296,7 +299,7 @@ class View(ReadView, Protocol):
         """
 
     def newest_with(self, branch: Branch, root: bytes) -> int | None:
-        """Return the seq of the newest commit with a root; None if there is none.
+        """Return the seq of the newest commit with a root, of the memory or of its records; None if there is none.
 
         Cost:
             O(commits), without reading their changes.
@@ -432,7 +435,8 @@ class Store(Protocol):
         """Open the writer's transaction. It is durable once the block has ended, and rolled back if the block raises.
 
         Args:
-            branch: The only branch that the transaction may write to; a setting of its namespace belongs to it.
+            branch: The only branch that the transaction may write to, with the log of its owner if it is that of
+                another part of a memory; a setting of its namespace belongs to it.
             shared: The block is short and waits for no other thread, so that the transaction may share a durable
                 commit with those of other threads (`Capabilities.group_commit`). Each sees what the earlier ones
                 wrote, and is rolled back without the others if it raises. None returns before the commit is durable,

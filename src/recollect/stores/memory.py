@@ -237,6 +237,9 @@ class MemoryStore:
 
 
 class _MemoryView:
+    #: See `View.binds_parts`.
+    binds_parts = True
+
     def __init__(self, contents: _Contents) -> None:
         self._contents = contents
 
@@ -257,7 +260,7 @@ class _MemoryView:
 
     def head(self, branch: Branch) -> Head:
         log = self._ledger(branch).log
-        return Head(log[-1].seq, log[-1].root, log[-1].micros) if log else Head()
+        return Head(log[-1].seq, log[-1].root, log[-1].micros, log[-1].parts) if log else Head()
 
     def _current(self, branch: Branch, record_id: str) -> tuple[Stored, Record] | None:
         return self._ledger(branch).live.get(record_id)
@@ -390,10 +393,11 @@ class _MemoryView:
 
     def head_at(self, branch: Branch, seq: int) -> Head | None:
         found = next(iter(self._log(branch, seq - 1)), None) if seq > 0 else None
-        return None if found is None else Head(found.seq, Root(found.root.hash), found.micros)
+        return None if found is None else Head(found.seq, Root(found.root.hash), found.micros, found.parts)
 
     def newest_with(self, branch: Branch, root: bytes) -> int | None:
-        return max((commit.seq for commit in self._log(branch, 0) if commit.root.hash == root), default=None)
+        found = (each.seq for each in self._log(branch, 0) if root in (each.root.hash, each.memory_root))
+        return max(found, default=None)
 
     def versions_at(self, branch: Branch, record_ids: Sequence[str], seq: int) -> dict[str, bytes | None]:
         out = {}
@@ -511,7 +515,7 @@ class _MemoryTransaction(_MemoryView):
     def head(self, branch: Branch) -> Head:
         for commit in reversed(self._commits):
             if (commit.namespace, commit.branch) == branch:
-                return Head(commit.seq, commit.root, commit.micros)
+                return Head(commit.seq, commit.root, commit.micros, commit.parts)
         return super().head(branch)
 
     def _current(self, branch: Branch, record_id: str) -> tuple[Stored, Record] | None:

@@ -12,7 +12,8 @@ from collections.abc import Set
 
 from recollect.errors import DamagedStoreError, StoreError
 from recollect.ledger.commits import Branch
-from recollect.ledger.merkle import Pages, Root, check, root_of, update
+from recollect.ledger.merkle import EMPTY, Pages, Root, check, root_of, update
+from recollect.ledger.parts import memory_root, roots_of
 from recollect.ledger.proofs import Walk
 from recollect.stores.base import Store, Transaction, View
 from recollect.stores.values import BranchSummary, Trimmed
@@ -155,9 +156,17 @@ def branch_summaries(store: Store) -> dict[Branch, BranchSummary]:
     """Summarize every branch; each root is computed from the records, by its definition."""
     out = {}
     with store.read() as view:
+        roots: dict[Branch, bytes] = {}
         for branch in view.branches():
             versions = {record_id: stored.version for record_id, stored in view.versions(branch)}
-            out[branch] = BranchSummary(view.head(branch).seq, root_of(versions).hex(), len(versions))
+            roots[branch] = root_of(versions)
+            out[branch] = BranchSummary(view.head(branch).seq, roots[branch].hex(), len(versions))
+        for branch, summary in out.items():
+            head = view.head(branch)
+            if head.parts is not None:
+                parts = [each._replace(root=roots.get(branch.reserved(each.name), EMPTY)) for each in head.parts]
+                root = memory_root(roots_of(roots[branch], parts))
+                out[branch] = summary._replace(root=root.hex())
     return out
 
 

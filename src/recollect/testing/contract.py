@@ -144,7 +144,7 @@ class StoreContract(RootsContract, PastContract, ErasureContract):
             assert list(view.commits(BRANCH, since=1, newest_first=True)) == commits[:0:-1]
             assert list(view.commits(BRANCH, before=3, newest_first=True, limit=1)) == commits[1:2]
             assert list(view.commits(BRANCH, since=3)) == []
-            assert view.head(BRANCH) == Head(3, commits[-1].root, commits[-1].micros)
+            assert view.head(BRANCH) == Head(3, commits[-1].root, commits[-1].micros, commits[-1].parts)
 
     def test_turns_are_found_by_their_position(self, store: Store) -> None:
         def turn(record_id: str, position: int | None, conversation: str = "c") -> Record:

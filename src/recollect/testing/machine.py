@@ -7,7 +7,7 @@ records returns.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -30,8 +30,9 @@ from recollect.errors import (
 from recollect.facets.outline.text.nodes import from_json, node_hash, said_digest
 from recollect.facets.sdr.index.texts import SdrTexts
 from recollect.filters.tree import Filter
-from recollect.ledger.commits import Branch
+from recollect.ledger.commits import RESERVED, Branch
 from recollect.ledger.merkle import is_redacted, root_of, version_hash
+from recollect.ledger.parts import RECORDS, memory_root
 from recollect.ledger.verifying import verify
 from recollect.memory.memory import Memory
 from recollect.operations import ORDERS, Order, Remember
@@ -39,7 +40,7 @@ from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Record
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
-from recollect.testing.loopback import Loopback
+from recollect.testing.loopback import Loopback, beside
 from recollect.testing.strategies import filters, names, records, texts, times
 
 
@@ -151,6 +152,13 @@ def memory_machine(
             self.moments[self.seq] = dict(self.model)
             for record_id, record in self.model.items():
                 self.contents.setdefault(record_id, set()).add(record.to_bytes())
+
+        def _part_written(self) -> None:
+            """A commit to another part is followed by one of the memory, which changes no record."""
+            followed = self.memory.changes(since=self.seq)
+            assert [each.changes for each in followed] in ([], [()])
+            self.seq += len(followed)
+            self._note_moment()
 
         def _live(self, record_id: str) -> Record | None:
             """The record of the model, unless it has expired. (The clock advances by seconds.)"""
@@ -474,6 +482,7 @@ def memory_machine(
                 else:
                     self.memory.glossary.memorize(key, f"means {text}", "", agent, aliases=["cup"])
                     self.terms[agent, key.lower()] = key, f"means {text}"
+                self._part_written()
                 self._the_glossary_is_as_a_new_one(agent)
 
         @rule(trees=st.lists(st.tuples(NODES, st.booleans()), min_size=1, max_size=5))
@@ -484,6 +493,7 @@ def memory_machine(
                 root = outline_of(source, nodes, named=named)
                 self.memory.outline.ingest(root, source=source)
                 self.outlines[source] = root
+                self._part_written()
                 self.outlines_are_those_ingested()
                 assert self.memory.outline.ingest(root, source=source).unchanged == len(nodes) + 1
 
@@ -516,6 +526,7 @@ def memory_machine(
                     self.keys |= {key: value} if fits else {}
                 else:
                     assert keyed.forget(key) == (self.keys.pop(key, None) is not None)
+                self._part_written()
             self.keys_have_their_values()
 
         @rule()
@@ -541,6 +552,7 @@ def memory_machine(
                     self.sdrs |= {number: text} if number in self.sdrs else {}
                 else:
                     assert self.memory.sdr.forget(number) == (self.sdrs.pop(number, None) is not None)
+                self._part_written()
                 self.sparse_codes_are_those_stored()
 
         @rule()
@@ -641,11 +653,16 @@ def memory_machine(
                 return
             current = {record.id: record for record in self.memory.find(f.everything())}
             assert current == {record_id: record for record_id, record in self.model.items() if self._live(record_id)}
-            versions = {
-                each: version_hash(each, record.to_bytes(), self.store.key) for each, record in self.model.items()
-            }
-            assert self.memory.root == root_of(versions).hex()
+            head, roots = self.memory.head(), {RECORDS: self._root_of(self.model.values())}
+            for name in RESERVED:
+                own = beside(self.memory, name).find()
+                roots |= {name: self._root_of(own)} if own else {}
+            assert head.parts == {name: root.hex() for name, root in roots.items()}
+            assert head.root == memory_root(roots).hex()
             assert self.memory.seq == self.seq
+
+        def _root_of(self, records: Iterable[Record]) -> bytes:
+            return root_of({each.id: version_hash(each.id, each.to_bytes(), self.store.key) for each in records})
 
         def teardown(self) -> None:
             if hasattr(self, "memory"):

@@ -35,7 +35,7 @@ class PastContract:
             for reading in (view, transaction):  # a transaction reads the past as a view does
                 assert [reading.head_at(BRANCH, seq) for seq in range(7)] == [
                     None,
-                    *(Head(each.seq, Root(each.root.hash), each.micros) for each in commits),
+                    *(Head(each.seq, Root(each.root.hash), each.micros, each.parts) for each in commits),
                     None,
                 ]
                 for seq, state in enumerate(states):
@@ -51,7 +51,7 @@ class PastContract:
                 assert [reading.newest_with(BRANCH, each.root.hash) for each in commits] == [5, 2, 3, 4, 5]
                 assert reading.newest_with(BRANCH, bytes(32)) is None
             commit = write_into(transaction, store.key, [note("d")])
-            assert transaction.head_at(BRANCH, 6) == Head(6, Root(commit.root.hash), commit.micros)
+            assert transaction.head_at(BRANCH, 6) == Head(6, Root(commit.root.hash), commit.micros, commit.parts)
             assert transaction.versions_at(BRANCH, ["d"], 6) == {"d": commit.changes[0].after}
             assert transaction.net_changes(BRANCH, 5, 6) == {"d": (None, commit.changes[0].after)}
 

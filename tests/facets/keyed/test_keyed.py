@@ -448,7 +448,7 @@ class TestOnStores:
 
     def test_entries_lie_beside_the_records_and_belong_to_the_namespace(self, memory: recollect.Memory) -> None:
         memory.keyed.write("plan", b"go north with Ana")
-        assert (memory.count(), memory.recall("north").hits, memory.namespaces()) == (0, (), [])
+        assert (memory.count(), memory.recall("north").hits, memory.namespaces()) == (0, (), ["default"])
         assert memory.namespace("other").keyed.read("plan") is None
         assert memory.scoped(user="ana").keyed.read("plan") is None
 

@@ -37,6 +37,7 @@ from recollect.indexes.documents.columns import NEVER, NONE
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Change, Commit, ScopedCommit
 from recollect.ledger.merkle import Root
+from recollect.ledger.parts import roots_of
 from recollect.operations import (
     Changes,
     Count,
@@ -244,7 +245,7 @@ class Reading:
             if quota is not None:
                 used = {"records_used": out["records"], "bytes_used": view.nbytes(branch)}
                 out["quota"] = {**asdict(quota), **used}
-            out |= {"seq": head.seq, "root": head.root.hash.hex(), "store": self.facts()}
+            out |= {"seq": head.seq, "root": head.memory_root.hex(), "store": self.facts()}
         return out
 
     def head(self, operation: ReadHead) -> NamespaceHead:
@@ -252,7 +253,8 @@ class Reading:
         self._check_whole("the head (root and seq), which covers the whole namespace,")
         head = self.view.head(self.branch)
         log = self.log_head() if operation.log else None
-        return NamespaceHead(head.seq, head.root.hash.hex(), log)
+        roots = roots_of(head.root.hash, head.parts or ())
+        return NamespaceHead(head.seq, head.memory_root.hex(), log, {name: root.hex() for name, root in roots.items()})
 
     def quota(self, operation: GetQuota) -> Quota | None:
         """Return the quota of the namespace."""

@@ -103,7 +103,8 @@ def resolve(target: Pin, view: View, branch: Branch, scope: Scope, cursors: Curs
         if not 0 <= target.seq <= newest:
             raise UnknownTargetError(target.seq, f"its commits have the numbers 1 to {newest}")
         point = _at_seq(view, branch, target.seq, now)
-        if target.root is not None and point.root.hex() != target.root:
+        stated = view.head_at(branch, target.seq) or Head()
+        if target.root not in (None, point.root.hex(), stated.memory_root.hex()):
             raise UnknownTargetError(target.seq, "the store has another history: this commit has another root")
         if target.root is not None:  # a snapshot as an object
             marked = (each for each in view.snapshots(branch) if (each.seq, each.root) == (target.seq, target.root))
@@ -136,7 +137,8 @@ def _at_time(view: View, branch: Branch, micros: int, now: int) -> PastPoint:
 
 def _at_root(view: View, branch: Branch, root: bytes, now: int) -> PastPoint:
     """Return the moment of the newest commit with a root."""
-    seq = 0 if root == EMPTY and not view.head(branch).seq else view.newest_with(branch, root)
+    is_empty = root in (EMPTY, Head().memory_root) and not view.head(branch).seq
+    seq = 0 if is_empty else view.newest_with(branch, root)
     if seq is None:
         raise UnknownTargetError(root.hex(), "no commit has this root")
     return _at_seq(view, branch, seq, now)

@@ -40,6 +40,7 @@ from recollect.records.codec import encode_json, microseconds
 from recollect.records.identity import derived_ids, numbered_ids, same_fact, same_text
 from recollect.records.record import FIELD_NAMES, Record, located_fields
 from recollect.stores.base import Transaction
+from recollect.stores.parts import follow, parts_of
 from recollect.stores.values import Resolved, expired
 
 #: Maximum number of expired records that a commit removes, so that no commit takes long.
@@ -64,6 +65,7 @@ class Writer(Naming):
 
     Attributes:
         before: The root that the commit follows, set by `commit`.
+        followed: The commit to the log of the memory that follows one to another part, set by `commit`.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class Writer(Naming):
         self._live_before: dict[str, bytes | None] = {}
         self._journal: list[str] = []
         self.before = EMPTY
+        self.followed: Commit | None = None
         self._written: dict[str, Record | None] = {}
         self._written_bytes = 0
         self._resolved: dict[str, Resolved] = {}  # ids that were looked up, and not written since
@@ -674,26 +677,34 @@ class Writer(Naming):
         if not changes:
             return None
         head = self._tx.head(self._branch)
-        self.before = head.root.hash
+        self.before, last = head.root.hash, head.micros
+        parts = None
+        if self._branch.is_reserved:
+            last = max(last, self._tx.head(self._branch.owner).micros)  # whose next commit has the same time
+        elif self._tx.binds_parts:
+            parts = parts_of(self._tx, self._branch)
         trie = self._tries.take(self._tx, self._branch, self._branch)
         commit = Commit(
             namespace=self._branch.namespace,
             branch=self._branch.name,
             seq=head.seq + 1,
             parents=((self._branch.name, head.seq),) if head.seq else (),
-            micros=max(self._micros, head.micros + 1),
+            micros=max(self._micros, last + 1),
             actor=actor,
             reason=reason,
             root=trie.update(
                 {change.id: self._live_after(change) for change in changes if change.before != change.after}, self._tx
             ),
             changes=changes,
+            parts=parts,
         )
         object.__setattr__(commit, "entry", entry_hash(commit, self._key))  # safe: nothing else has seen it yet
         self._tx.append(commit, trie.replaced)
         for record_id, (versions, redact) in self._erased.items():
             self._tx.erase(self._branch, record_id, versions, redact=redact)
-        head = Head(commit.seq, commit.root, commit.micros)
+        if self._branch.is_reserved and self._tx.binds_parts:
+            self.followed = follow(self._tx, commit, self._key)
+        head = Head(commit.seq, commit.root, commit.micros, parts)
         self._tries.put(self._branch, trie, head)
         if self._room is not None:
             self._usage_totals.committed(self._branch, self._room, head)

@@ -99,8 +99,12 @@ _CONTENTS = (
     "(SELECT count(*) FROM heads WHERE branch = b.number) FROM branches b JOIN namespaces n ON n.number = b.namespace "
     "ORDER BY 1, 2"
 )
-#: The migrations by the format that they start from. No release has changed the format yet.
-MIGRATIONS: dict[int, Migration] = {}
+_ADD_PARTS = Step(
+    "let commits state all parts of a memory",
+    lambda work: work.connection.execute("ALTER TABLE commits ADD COLUMN parts BLOB"),
+)
+#: The migrations by the format that they start from.
+MIGRATIONS: dict[int, Migration] = {3: Migration(reader=4, steps=(_ADD_PARTS,))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,8 +225,9 @@ def _format_of(connection: apsw.Connection, path: str, key: bytes) -> int:
         found, number = structure(connection), connection.pragma("user_version")
         known = number in schema.FORMATS
         strange = "" if "meta" in found else "meta"
-        strange = strange or differing_table(found, schema.TABLES, exactly=known)
-        strange = strange or next((name for name in sorted(found.keys() - made_by(schema.TABLES).keys()) if known), "")
+        tables = schema.tables_of(number)
+        strange = strange or differing_table(found, tables, exactly=known)
+        strange = strange or next((name for name in sorted(found.keys() - made_by(tables).keys()) if known), "")
         if strange:
             raise DamagedStoreError(path, f"its table {strange} is not that of a store")
         meta = dict(connection.execute("SELECT name, value FROM meta"))

@@ -30,6 +30,7 @@ from recollect.ledger.entries import entry_hash
 from recollect.ledger.merkle import PUBLIC_KEY, Live, Root, Trie
 from recollect.records.codec import microseconds
 from recollect.records.record import Record, utc_now
+from recollect.stores.parts import newest_parts, state
 from recollect.stores.roots import trim
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.header import has_wal, part_path, replace_durably
@@ -178,7 +179,18 @@ def _write_all(store: SqliteStore, salvage: Salvage) -> RescueReport:
             root = view.head(branch).root.hash
         branches[branch] = RescuedBranch(len(saved.live), len(proved), saved.seq - len(proved), root == saved.root)
         lost.extend(saved.lost)
+    for memory in {branch.owner for branch in branches}:
+        _state_parts(store, memory)
     return RescueReport(branches=branches, settings=tuple(sorted(settings)), lost=tuple(lost))
+
+
+def _state_parts(store: SqliteStore, memory: Branch) -> None:
+    """Let the log of a memory state the parts as they were rescued, if it does not."""
+    with store.write(memory) as transaction:
+        parts, head = newest_parts(transaction, memory), transaction.head(memory)
+        if head.parts is not None and head.parts != parts:
+            micros = max(microseconds(utc_now()), head.micros + 1)
+            state(transaction, memory, parts, micros, store.key, ACTOR, "parts of a corrupt store as they were rescued")
 
 
 class _MemoryPages:

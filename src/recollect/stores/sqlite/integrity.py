@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from recollect.errors import CodecError, DamagedStoreError, StoreError
-from recollect.ledger.commits import CAUSES, Branch, Change, Commit
+from recollect.ledger.commits import CAUSES, RESERVED, Branch, Change, Commit, reserved_namespace
 from recollect.ledger.entries import entry_hash
 from recollect.ledger.merkle import (
     CHILD_BYTES,
@@ -30,6 +30,7 @@ from recollect.ledger.merkle import (
     root_of,
     version_hash,
 )
+from recollect.ledger.parts import PartHead, decode_parts
 from recollect.ledger.proofs import Walk
 from recollect.records.record import Record
 from recollect.stores.sqlite import schema
@@ -60,6 +61,8 @@ class _StoredRoot(NamedTuple):
 #: Maximum number of problems that are reported for each part; the others are counted.
 NAMED = 20
 _HASH_BYTES = 32
+#: The indexes that a file need not have begin with this: queries only get slower without them.
+_OPTIONAL = "heads_by_"
 #: Why a version may have no payload.
 _REMOVALS = ("erased", "thinned")
 
@@ -89,6 +92,11 @@ class Examination:
         self._names: dict[int, str] = {}  # names of branches
         self._labels: dict[int, str] = {}  # names of branches for messages
         self._snapshots: dict[int, set[int]] = {}  # commits with a snapshot, by branch
+        self._spaces: dict[int, str] = {}  # names of namespaces
+        self._stated: dict[
+            tuple[int, str], dict[PartHead, str]
+        ] = {}  # with the commits that state them, by branch and part
+        self._heads_of_parts: dict[int, tuple[PartHead, ...] | None] = {}  # what the newest commit of a branch states
         self._commits = 0
         self._removals = Counter[str]()  # versions without a payload, by cause
         self._redacted: dict[tuple[int, int], dict[str, bytes]] = {}  # commitments by branch and commit
@@ -101,8 +109,8 @@ class Examination:
             Reads and hashes everything.
         """
         found: list[str] = []
-        parts = (self._sqlite, self._meta, self._schema, self._branches, self._marks, self._log, self._versions)
-        for part in (*parts, self._heads, self._nodes):
+        parts = (self._sqlite, self._meta, self._schema, self._branches, self._marks, self._log, self._parts)
+        for part in (*parts, self._versions, self._heads, self._nodes):
             found.extend(self._limited(part))
         if self._unreadable:
             found.extend(self._corrupt_parts())
@@ -174,17 +182,19 @@ class Examination:
         if version not in schema.FORMATS:
             return  # the file is from a later release, whose tables are unknown
         reference = apsw.Connection(":memory:")
-        reference.execute(schema.TABLES).fetchall()
+        reference.execute(schema.tables_of(version)).fetchall()
         expected, actual = _structure(reference), _structure(self._connection)
         reference.close()
         for name in sorted(expected.keys() | actual.keys()):
+            if name not in actual and name.startswith(_OPTIONAL):
+                continue
             if expected.get(name) != actual.get(name):
                 known = name in expected
                 how = "is missing" if name not in actual else "differs" if known else "does not belong to a store"
                 yield f"{name} {how}"
 
     def _branches(self) -> Iterator[str]:
-        namespaces = dict(self._rows("SELECT number, name FROM namespaces"))
+        namespaces = self._spaces = dict(self._rows("SELECT number, name FROM namespaces"))
         for number, namespace, name, base, base_seq, *trimmed in self._rows(
             "SELECT number, namespace, name, base_branch, base_seq, trimmed, kept, trimmed_changes FROM branches "
             "ORDER BY number"
@@ -217,9 +227,9 @@ class Examination:
         changes = self._rows("SELECT branch, seq, place, id, before, after, cause FROM changes ORDER BY 1, 2, 3")
         change = next(changes, None)
         last: tuple[int, int, int] | None = None
-        for branch, seq, parents, micros, actor, reason, root, entry, page, replaced in self._rows(
-            "SELECT branch, seq, parents, time, actor, reason, root, entry, page, replaced FROM commits "
-            "ORDER BY branch, seq"
+        for branch, seq, parents, micros, actor, reason, root, entry, page, replaced, raw in self._rows(
+            f"SELECT branch, seq, parents, time, actor, reason, root, entry, page, replaced, {self._parts_column()} "
+            "FROM commits ORDER BY branch, seq"
         ):
             while change is not None and change[:2] < (branch, seq):
                 where = self._branch(change[0])
@@ -250,8 +260,19 @@ class Examination:
                 if problems := self._change(at, len(made) - 1, branch, change[2], made[-1]):
                     yield from problems
                 change = next(changes, None)
-            if not made:
+            try:
+                parts = None if raw is None else decode_parts(raw)
+            except ValueError as error:
+                parts = None
+                yield f"{at}: {error}"
+            if not made and (parts is None or parts == (self._heads_of_parts.get(branch) if seq > 1 else ())):
                 yield f"{at} has lost its changes"
+            self._heads_of_parts[branch] = parts
+            for each in parts or ():
+                stated = self._stated.setdefault((branch, each.name), {})
+                if any(other.seq >= each.seq and other != each for other in islice(reversed(stated), 1)):
+                    stated.clear()  # after a rescue, which could not save all of this part's log, and which says so
+                stated.setdefault(each, at)
             commit = Commit(
                 namespace="",
                 branch=own.name,
@@ -262,6 +283,7 @@ class Examination:
                 reason=reason,
                 root=Root(root),
                 changes=tuple(made),
+                parts=parts,
             )
             if entry_hash(commit, self._key, self._redacted.get((branch, seq))) != entry:
                 yield f"{at} does not match its entry"
@@ -269,6 +291,33 @@ class Examination:
             where = self._branch(change[0])
             yield f"{where}: a change of {change[3]!r} belongs to commit {change[1]}, which is missing"
             change = next(changes, None)
+
+    def _parts_column(self) -> str:
+        """Return the column of the parts; format 3 has none."""
+        (version,) = next(self._rows("PRAGMA user_version"))
+        return "NULL" if version == 3 else "parts"
+
+    def _parts(self) -> Iterator[str]:
+        """Compare what memories state of their parts with the logs of these."""
+        numbers = {(self._spaces.get(each), self._names[branch]): branch for branch, each in self._namespace_of.items()}
+        for branch, part, at in (
+            (branch, part, at) for (branch, _), stated in self._stated.items() for part, at in stated.items()
+        ):
+            memory = Branch(self._spaces.get(self._namespace_of[branch], ""), self._names[branch])
+            own = numbers.get((reserved_namespace(memory.namespace, part.name), memory.name))
+            found = self._connection.execute(
+                "SELECT root, entry FROM commits WHERE branch = ? AND seq = ?", (own, part.seq)
+            ).fetchall()
+            if found != [(part.root, part.entry)]:
+                yield f"{at} states commit {part.seq} of its {part.name}, which is missing or another one"
+        for branch, parts in self._heads_of_parts.items():
+            memory = Branch(self._spaces.get(self._namespace_of[branch], ""), self._names[branch])
+            for each in () if parts is None else RESERVED:
+                own = numbers.get((reserved_namespace(memory.namespace, each), memory.name))
+                newest = self._connection.execute("SELECT max(seq) FROM commits WHERE branch = ?", (own,)).fetchall()
+                stated = next((part.seq for part in parts or () if part.name == each), None)
+                if newest != [(stated,)]:
+                    yield f"{self._branch(branch)}: its newest commit does not state the newest one of its {each}"
 
     def _may_lack_pages(self, branch: int, seq: int) -> bool:
         """Return whether the pages of a commit's root may have been dropped."""

@@ -27,6 +27,7 @@ from recollect.ledger.merkle import (
     path_in_log,
     version_hash,
 )
+from recollect.ledger.parts import decode_parts
 from recollect.records.record import Record
 from recollect.stores.sqlite.header import wal_path
 from recollect.stores.sqlite.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, FilePages, Row, Value
@@ -42,7 +43,9 @@ _QUOTA = "quota/"
 #: The b-trees that are read by name, in addition to the tables whose rows are recognised by their shape.
 _READ_BY_NAME = ("meta", *(f"sqlite_autoindex_{table}_1" for table in ("namespaces", "branches", "heads", "versions")))
 _UNSURE = "it is not known which version was live, if any: the newest readable one was saved"
-_HEAD_COLUMNS, _COMMIT_COLUMNS, _CHANGE_COLUMNS, _BRANCH_COLUMNS = 17, 10, 7, 8
+_HEAD_COLUMNS, _CHANGE_COLUMNS, _BRANCH_COLUMNS = 17, 7, 8
+#: Rows of format 3 have no parts.
+_COMMIT_COLUMNS_3, _COMMIT_COLUMNS = 10, 11
 
 
 class Lost(NamedTuple):
@@ -188,10 +191,10 @@ class Salvage:
                     known.append((number, name, seq, micros))
             case (int(branch_number), int(seq), *_) as values if kind in (INDEX_LEAF, INDEX_INTERIOR):
                 commits = self._commits.setdefault(branch_number, {})
-                if len(values) == _COMMIT_COLUMNS and isinstance(values[6], bytes):
+                if len(values) in (_COMMIT_COLUMNS_3, _COMMIT_COLUMNS) and isinstance(values[6], bytes):
                     if intact or seq not in commits:
                         self._note(branch_number, seq, None, intact=intact)
-                        commits[seq] = values
+                        commits[seq] = (*values, None)[:_COMMIT_COLUMNS]
                 elif len(values) == _CHANGE_COLUMNS and values[6] in CAUSES:
                     _, _, index, record_id, before, after, cause = values
                     if isinstance(index, int) and isinstance(record_id, str) and _has_path(record_id):
@@ -414,7 +417,7 @@ class Salvage:
         last = max(commits, default=0)
         if not last or max(log, default=0) > last:
             return None
-        *_, digest, _, page, _ = commits[last]
+        *_, digest, _, page, _, _ = commits[last]
         return Root(digest, page) if isinstance(digest, bytes) and isinstance(page, int) else None
 
     def _log(self, branch_number: int, branch: Branch) -> Iterator[Commit]:
@@ -443,9 +446,11 @@ class Salvage:
                 bytes(entry),
                 int() | None as page,
                 _,
+                bytes() | None as parts,
             ):
                 try:
                     decoded = implicit_parents(branch, seq) if parents is None else decoded_parents(parents)
+                    stated = None if parts is None else decode_parts(parts)
                 except ValueError:
                     return None
                 return Commit(
@@ -459,6 +464,7 @@ class Salvage:
                     root=Root(root, page or 0),
                     changes=tuple(changes[index] for index in sorted(changes)),
                     entry=entry,
+                    parts=stated,
                 )
         return None
 

@@ -15,11 +15,11 @@ from recollect.records.codec import read_varint, varint
 APPLICATION_ID = 0x52636C31
 #: The format that this release reads and writes. A release can read a file if `least_reader` is at most its own format,
 #: and write to it if `least_writer` is. Files of earlier formats are converted by `stores.maintenance.migrate`.
-FORMAT = 3
+FORMAT = 4
 #: The oldest format that this release can read and write.
 READS_FROM = 3
 #: The `least_reader` of new files.
-LEAST_READER = 3
+LEAST_READER = 4
 #: The names that the table `meta` must contain.
 META = frozenset(("uuid", "format", "least_reader", "least_writer", "features", "key_check"))
 #: What it contains besides, in files that were created since it was introduced.
@@ -28,14 +28,21 @@ NEWER_META = frozenset(("zone",))
 SETTING = "setting/"
 #: The entry of `features` in `meta` for a file whose pages have checksums.
 PAGE_CHECKSUMS = "page checksums"
-#: The formats that have the tables below.
-FORMATS = (3,)
+#: The formats whose tables this release knows exactly (`tables_of`).
+FORMATS = (3, 4)
 #: The entry of `features` in `meta` for a file whose derived ids depend on its private key.
 KEYED_IDS = "keyed ids"
 
 TABLES = "\n" + (files("recollect.stores.sqlite") / "schema.sql").read_text("utf-8")
+#: What format 4 has added to `TABLES`.
+_ADDED_IN_4 = ", parts BLOB"
 #: The columns of `heads` that copy a field unchanged.
 COPIED = ("kind", "role", "speaker", "user", "agent", "conversation", "session", "position", "entity", "source")
+
+
+def tables_of(number: int) -> str:
+    """Return the statements that create the tables of a format; of a later one, those of this release."""
+    return TABLES.replace(_ADDED_IN_4, "") if number == 3 else TABLES
 
 
 def encode_pages(pages: Iterable[int]) -> bytes:

@@ -24,7 +24,8 @@ CREATE TABLE branches (
 
 -- The log. `parents` is NULL if the only parent is the previous commit; otherwise JSON, [[branch, seq], ...]. `page` is
 -- 0 for the empty root, and NULL if the pages of the root have been dropped. `replaced` names the pages of the previous
--- root that this one does not have, until that root has been examined (encode_pages).
+-- root that this one does not have, until that root has been examined (encode_pages). `parts` are the newest commits of
+-- the other parts of the memory (ledger.parts); NULL in a part's own log, and in commits of format 3.
 CREATE TABLE commits (
     branch   INTEGER NOT NULL REFERENCES branches,
     seq      INTEGER NOT NULL,
@@ -35,7 +36,7 @@ CREATE TABLE commits (
     root     BLOB NOT NULL,
     entry    BLOB NOT NULL,
     page     INTEGER,
-    replaced BLOB,
+    replaced BLOB, parts BLOB,
     PRIMARY KEY (branch, seq)
 ) STRICT, WITHOUT ROWID;
 

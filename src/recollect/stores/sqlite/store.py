@@ -52,7 +52,7 @@ from recollect.stores.sqlite.identity import FileIdentity, FrozenFile
 from recollect.stores.sqlite.integrity import examined
 from recollect.stores.sqlite.locks import FileLocks
 from recollect.stores.sqlite.renewing import Renewal
-from recollect.stores.sqlite.schema import APPLICATION_ID, KEYED_IDS, PAGE_CHECKSUMS, TABLES
+from recollect.stores.sqlite.schema import APPLICATION_ID, KEYED_IDS, PAGE_CHECKSUMS
 from recollect.stores.sqlite.transaction import SqliteTransaction
 from recollect.stores.sqlite.view import SqliteView
 from recollect.stores.sqlite_base import checksums
@@ -336,8 +336,9 @@ class SqliteStore:
         found = structure(connection)
         if not found:
             return False
-        known = connection.pragma("user_version") in schema.FORMATS
-        name = "meta" if "meta" not in found else differing_table(found, TABLES, exactly=known)
+        number = connection.pragma("user_version")
+        tables = schema.tables_of(number)
+        name = "meta" if "meta" not in found else differing_table(found, tables, exactly=number in schema.FORMATS)
         if name:
             raise DamagedStoreError(self.path, f"its table {name} is not that of a store")
         return True
@@ -350,7 +351,7 @@ class SqliteStore:
         self._writer.execute("BEGIN IMMEDIATE")
         try:
             if not self._has_tables(self._writer):  # another process may have created them meanwhile
-                self._writer.execute(TABLES)
+                self._writer.execute(schema.tables_of(schema.FORMAT))
                 # Again: after a power cut, SQLite may just have rolled back the first time.
                 self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 self._writer.execute(f"PRAGMA user_version = {schema.FORMAT}")
@@ -369,6 +370,11 @@ class SqliteStore:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
             raise
+
+    @property
+    def binds_parts(self) -> bool:
+        """Whether the commits of the file bind all parts of a memory, as they do since format 4."""
+        return self.format >= 4
 
     def _features_of_new(self) -> list[str]:
         features = {PAGE_CHECKSUMS: checksums.reserved(self._writer), KEYED_IDS: self.key != PUBLIC_KEY}
@@ -439,7 +445,7 @@ class SqliteStore:
         with self._reader() as connection:
             _run_on(connection, "BEGIN", self.path)
             try:
-                yield SqliteView(connection, self.path, self.key, self._trusted)
+                yield SqliteView(connection, self.path, self.key, self._trusted, self.binds_parts)
             finally:
                 if connection.in_transaction:  # SQLite itself ends it after some read errors
                     _run_on(connection, "ROLLBACK", self.path)  # nothing was written; this only ends the view
@@ -478,7 +484,7 @@ class SqliteStore:
                 raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
             self._check_usable()
             self._begin_part(ticket)
-            transaction = SqliteTransaction(self._writer, self.path, self.key, self._trusted)
+            transaction = SqliteTransaction(self._writer, self.path, self.key, self._trusted, self.binds_parts)
             yield transaction
             transaction.finish()
             self._end_part(ticket)

@@ -21,7 +21,8 @@ import apsw
 from recollect.errors import StoreIOError
 from recollect.filters.tree import EVERYTHING, Filter
 from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
-from recollect.ledger.merkle import PUBLIC_KEY, Root, redacted_id
+from recollect.ledger.merkle import Root, redacted_id
+from recollect.ledger.parts import encode_parts
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.sqlite.schema import COPIED, SETTING, encode_pages
@@ -31,7 +32,7 @@ from recollect.stores.values import Resolved, Trimmed, check_seq, expired
 
 #: Maximum number of staged bytes, so that memory is bounded and a full disk is noticed early.
 _STAGED_BYTES = 2**16
-_BRANCH_AND_NEWEST = BRANCH.format(", (SELECT max(number) FROM versions), (SELECT max(place) FROM nodes)")
+_NEWEST = ", (SELECT max(number) FROM versions), (SELECT max(place) FROM nodes)"
 _PUT_HEAD = (
     f"INSERT INTO heads (branch, id, version, {', '.join(COPIED)}, time, importance, expires) "
     f"VALUES (?, ?, ?, {', '.join('?' * len(COPIED))}, "
@@ -61,8 +62,8 @@ class SqliteTransaction(SqliteView):
 
     _looks = False
 
-    def __init__(self, connection: apsw.Connection, path: str, key: bytes = PUBLIC_KEY, trusted: int = 0) -> None:
-        super().__init__(connection, path, key, trusted)
+    def __init__(self, connection: apsw.Connection, *arguments: Any) -> None:
+        super().__init__(connection, *arguments)
         self._connection = connection
         self._bytes = 0
         self._puts: dict[_Key, _Put | None] = {}  # by branch and id; None: dropped
@@ -103,10 +104,10 @@ class SqliteTransaction(SqliteView):
         return super()._sql(sql, parameters)
 
     def _branch_row(self, branch: Branch) -> tuple[Any, ...] | None:
-        row = self._row(_BRANCH_AND_NEWEST, branch)
+        row = self._row(BRANCH.format(self._parts_column, _NEWEST), branch)
         if row and not self._next_version and not self._next_page:  # every write needs these numbers, too
-            self._newest_before = row[7] or 0
-            self._next_version, self._next_page = self._newest_before + 1, (row[8] or 0) + 1
+            self._newest_before = row[8] or 0
+            self._next_version, self._next_page = self._newest_before + 1, (row[9] or 0) + 1
         return row
 
     def _numbers_of(self, branch: Branch) -> Numbers | None:
@@ -279,14 +280,16 @@ class SqliteTransaction(SqliteView):
         parents = None if commit.parents == implicit_parents(branch, commit.seq) else json.dumps(commit.parents)
         root, page = commit.root
         texts, pages = (commit.actor, commit.reason), encode_pages(replaced)
+        stated = None if commit.parts is None else encode_parts(commit.parts) if commit.parts else b""
+        parts = (stated,) if self.binds_parts else ()
         self._commits.append(
-            (branch_number, commit.seq, parents, commit.micros, *texts, root, commit.entry, page, pages)
+            (branch_number, commit.seq, parents, commit.micros, *texts, root, commit.entry, page, pages, *parts)
         )
         self._changes.extend((branch_number, commit.seq, index, *change) for index, change in enumerate(commit.changes))
         named = {(namespace, change.after) for change in commit.changes if change.after is not None}
         self._named |= named
         self._unnamed -= named
-        self._heads[branch] = Head(commit.seq, Root(root, page), commit.micros)
+        self._heads[branch] = Head(commit.seq, Root(root, page), commit.micros, commit.parts)
 
     def set_setting(self, name: str, value: str | None) -> None:
         if value is None:
@@ -402,7 +405,8 @@ class SqliteTransaction(SqliteView):
         if self._nodes:
             self._write("INSERT INTO nodes (place, body) VALUES (?, ?)", list(self._nodes.items()))
         if self._commits:
-            self._write("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._commits)
+            columns = ", ".join("?" * len(self._commits[0]))
+            self._write(f"INSERT INTO commits VALUES ({columns})", self._commits)
             self._write("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", self._changes)
         for staged in (self._versions, self._puts, self._turns, self._nodes, self._commits, self._changes):
             staged.clear()

@@ -18,6 +18,7 @@ from recollect.errors import DamagedStoreError
 from recollect.filters.tree import EVERYTHING, Everything, Filter
 from recollect.ledger.commits import Branch, Change, Commit, Head, Snapshot, Stored
 from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root, version_hash
+from recollect.ledger.parts import PartHead, decode_parts, stated_root
 from recollect.records.record import Record
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.filters import TRUE, Sql, bounds, rest
@@ -35,11 +36,10 @@ _ORDER_BY = {
 
 #: A branch's numbers, and its newest commit if it has one; and further columns.
 BRANCH = (
-    "SELECT b.number, n.number, c.seq, c.time, c.root, c.entry, c.page{} FROM namespaces n "
+    "SELECT b.number, n.number, c.seq, c.time, c.root, c.entry, c.page, {}{} FROM namespaces n "
     "JOIN branches b ON b.namespace = n.number LEFT JOIN commits c ON c.branch = b.number "
     "WHERE n.name = ? AND b.name = ? ORDER BY c.seq DESC LIMIT 1"
 )
-_BRANCH = BRANCH.format("")
 #: Maximum number of ids in one statement.
 _IDS_PER_QUERY = 100
 
@@ -62,12 +62,22 @@ class SqliteView:
         key: The store's key.
         trusted: Payloads with fewer bytes than this are covered by a verified page checksum; longer ones are hashed
             when they are read.
+        binds_parts: Whether the file's commits bind all parts of the memory, as they do since format 4.
     """
 
     #: Whether rows are read until the deadline of the thread: not within a transaction, where the caller says when.
     _looks = True
 
-    def __init__(self, connection: apsw.Connection, path: str, key: bytes = PUBLIC_KEY, trusted: int = 0) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        path: str,
+        key: bytes = PUBLIC_KEY,
+        trusted: int = 0,
+        binds_parts: bool = True,
+    ) -> None:
+        self.binds_parts = binds_parts
+        self._parts_column = "c.parts" if binds_parts else "NULL"
         self._execute = connection.execute
         self._path = path
         self._key = key
@@ -138,7 +148,7 @@ class SqliteView:
         return self._numbers[branch]
 
     def _branch_row(self, branch: Branch) -> tuple[Any, ...] | None:
-        return self._row(_BRANCH, branch)
+        return self._row(BRANCH.format(self._parts_column, ""), branch)
 
     def _look_up(self, branch: Branch) -> None:
         """Cache the numbers of a branch and its head, with one query."""
@@ -146,7 +156,20 @@ class SqliteView:
         self._numbers[branch] = Numbers(*row[:2]) if row else None
         if row and row[2] and not isinstance(row[3], int):
             raise DamagedStoreError(self._path, "a commit has lost its time")
-        self._heads[branch] = Head(row[2], self._root(*row[4:7]), row[3]) if row and row[2] else Head()
+        if row and row[2]:
+            parts = self._parts(row[2], row[7]) if row[7] != b"" else ()  # most have none
+            self._heads[branch] = Head(row[2], self._root(*row[4:7]), row[3], parts)
+        else:
+            self._heads[branch] = Head()
+
+    def _parts(self, seq: int, raw: bytes | None) -> tuple[PartHead, ...] | None:
+        """Return the parts of a commit that were read. Raise DamagedStoreError if they are invalid."""
+        if not raw:
+            return None if raw is None else ()
+        try:
+            return decode_parts(raw)
+        except ValueError as error:
+            raise DamagedStoreError(self._path, f"commit {seq}: {error}") from error
 
     def _branch(self, branch: Branch) -> int | None:
         numbers = self._numbers_of(branch)
@@ -381,7 +404,7 @@ class SqliteView:
         branch_number = self._branch(branch)
         touching = "" if record_id is None else "AND seq IN (SELECT seq FROM changes WHERE branch = ? AND id = ?)"
         rows = self._sql(
-            "SELECT seq, parents, time, actor, reason, root, entry, page FROM commits "
+            f"SELECT seq, parents, time, actor, reason, root, entry, page, {self._parts_column} FROM commits c "
             f"WHERE branch = ? AND seq > ? AND seq < ? {touching} "
             f"ORDER BY seq {'DESC' if newest_first else 'ASC'} LIMIT ?",
             (
@@ -392,7 +415,7 @@ class SqliteView:
                 -1 if limit is None else limit,
             ),
         )
-        for seq, parents, time, actor, reason, root, entry, page in list(rows):
+        for seq, parents, time, actor, reason, root, entry, page, parts in list(rows):
             changes = self._sql(
                 "SELECT id, before, after, cause FROM changes WHERE branch = ? AND seq = ? ORDER BY place",
                 (branch_number, seq),
@@ -408,6 +431,7 @@ class SqliteView:
                 root=self._root(root, entry, page),
                 changes=tuple(Change(*row) for row in changes),
                 entry=entry,
+                parts=self._parts(seq, parts),
             )
 
     def _parents(self, seq: int, written: str) -> tuple[tuple[str, int], ...]:
@@ -443,15 +467,14 @@ class SqliteView:
         return out
 
     def head_at(self, branch: Branch, seq: int) -> Head | None:
-        root = self.root_at(branch, seq)
-        if root is None:
-            return None
-        time = self._value("SELECT time FROM commits WHERE branch = ? AND seq = ?", (self._branch(branch), seq))
-        return Head(seq, Root(root), time)
+        sql = f"SELECT root, entry, page, time, {self._parts_column} FROM commits c WHERE branch = ? AND seq = ?"
+        row = next(self._sql(sql, (self._branch(branch), seq)), None)
+        return None if row is None else Head(seq, Root(self._root(*row[:3]).hash), row[3], self._parts(seq, row[4]))
 
     def newest_with(self, branch: Branch, root: bytes) -> int | None:
-        sql = "SELECT max(seq) FROM commits WHERE branch = ? AND root = ?"
-        return next(self._sql(sql, (self._branch(branch), root)))[0]  # type: ignore[no-any-return]
+        sql = f"SELECT seq, root, {self._parts_column} FROM commits c WHERE branch = ? ORDER BY seq DESC"
+        rows = self._sql(sql, (self._branch(branch),))
+        return next((seq for seq, own, parts in rows if root in (own, stated_root(own, self._parts(seq, parts)))), None)
 
     def versions_at(self, branch: Branch, record_ids: Sequence[str], seq: int) -> dict[str, bytes | None]:
         branch_number, out = self._branch(branch), {}
@@ -533,13 +556,19 @@ class SqliteView:
 
     def snapshots(self, branch: Branch) -> list[Snapshot]:
         rows = self._sql(
-            "SELECT s.number, s.name, s.seq, c.root, s.time FROM snapshots s "
+            f"SELECT s.number, s.name, s.seq, c.root, {self._parts_column}, s.time FROM snapshots s "
             "LEFT JOIN commits c ON c.branch = s.branch AND c.seq = s.seq WHERE s.branch = ? ORDER BY s.number DESC",
             (self._branch(branch),),
         )
         return [
-            Snapshot(number=number, name=name, seq=seq, root=(root if seq else EMPTY).hex(), micros=micros)
-            for number, name, seq, root, micros in rows
+            Snapshot(
+                number=number,
+                name=name,
+                seq=seq,
+                root=(stated_root(root, self._parts(seq, parts)) if seq else Head().memory_root).hex(),
+                micros=micros,
+            )
+            for number, name, seq, root, parts, micros in rows
         ]
 
     def lives(self, branch: Branch, after: int, upto: int) -> dict[str, Live | None]:
