@@ -14,11 +14,13 @@ from recollect.engine.history_results import Replayed as Replayed
 from recollect.engine.history_results import Restored as Restored
 from recollect.engine.listeners import Subscription as Subscription
 from recollect.engine.results import Export as Export
+from recollect.engine.results import ExportedPart as ExportedPart
 from recollect.engine.results import Failed as Failed
 from recollect.engine.results import Hit as Hit
 from recollect.engine.results import Hits as Hits
 from recollect.engine.results import NamespaceHead as NamespaceHead
 from recollect.engine.results import Outcome as Outcome
+from recollect.engine.results import PartCounts as PartCounts
 from recollect.engine.results import RecordList as RecordList
 from recollect.engine.results import Report as Report
 from recollect.engine.results import Why as Why

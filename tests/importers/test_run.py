@@ -76,7 +76,7 @@ def test_items_of_the_users_namespace_and_of_their_own_are_counted_apart(tmp_pat
     with recollect.open(":memory:", namespace="mine") as memory:
         importer = Listed(item("a"), item("b", "other"), item("c", "other"), item("d"), item("a"))
         report = import_path(memory, importer, tmp_path)
-        assert report == ImportReport(created=4, unchanged=1, namespaces={"mine": 3, "other": 2})
+        assert report == ImportReport(created=4, unchanged=1, namespaces={"mine": 3, "other": 2}, parts={"records": 5})
         assert memory.namespaces() == ["mine", "other"]
 
 
@@ -102,7 +102,8 @@ def test_what_is_stored_with_other_values_or_under_another_id_is_counted(memory:
     memory.remember("a fact", id="fact", importance=0.5)
     importer = Listed(item("a fact", id="fact", importance=0.9), item("another", id="fact"))
     report = import_path(memory, importer, tmp_path)
-    assert report == ImportReport(created=1, unchanged=1, differing=1, renumbered=1, namespaces={"default": 2})
+    counts = {"namespaces": {"default": 2}, "parts": {"records": 2}}
+    assert report == ImportReport(created=1, unchanged=1, differing=1, renumbered=1, **counts)
     assert report.to_json() == {
         "created": 1,
         "unchanged": 1,
@@ -114,6 +115,7 @@ def test_what_is_stored_with_other_values_or_under_another_id_is_counted(memory:
         "expired": 0,
         "damaged": [],
         "namespaces": {"default": 2},
+        "parts": {"records": 2},
         "roots": {},
         "zone_assumed": None,
     }

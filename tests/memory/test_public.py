@@ -26,7 +26,7 @@ from recollect.records.record import FieldChanges, Fields
 PUBLIC = {
     "ABSENT AsyncMemory Backup Batch Call Change ChangedRecord CheckReport "
     "Commit CommitStream Compacted Consolidated Context ContextItem Deviation Difference DuplicateGroup "
-    "EntityId Erased Export Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome Policies Quota Record "
+    "EntityId Erased Export ExportedPart Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome PartCounts Policies Quota Record "
     "RecordId RecordList RecordVersion RecollectError RecollectWarning Report RescueReport Replayed Restored Snapshot "
     "Subscription Summary Verdict Why __version__ connect errors filters "
     "migrate open operations policies rescue restore verify"

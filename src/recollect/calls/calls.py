@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import timedelta, tzinfo
 from typing import Any, Unpack
 
@@ -11,7 +11,7 @@ from recollect.arguments.signatures import all_named
 from recollect.calls.messages import MessageList
 from recollect.calls.owners import Owners
 from recollect.common.zones import zone_of
-from recollect.engine.results import Failed, Hits, MemoryStats, Outcome, RecordList, Report
+from recollect.engine.results import Failed, Hits, MemoryStats, Outcome, PartCounts, RecordList, Report
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.filters import all_of
 from recollect.filters.text_form import Where, as_filter, check_filter
@@ -550,16 +550,24 @@ class Calls:
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
-    ) -> int:
+        parts: Collection[str] | None = None,
+    ) -> PartCounts:
         """Forget every record that matches, in one commit, and return how many.
 
             memory.forget_where("tag=old", user="ana")
+
+        What facets keep is forgotten, too: terms, nodes of outlines, texts with sparse codes and keys that match.
 
         Args:
             where: The filter, or its text form. It can be left out if an owner is passed.
             user: Only records of this user. Unlike in calls that read, those without a user are kept: they are shared.
             agent: Only records of this agent.
             conversation: Only records of this conversation.
+            parts: The parts of the memory to look in: "records", or the names of what facets keep ("terms", "nodes",
+                "sdrs", "keys"). Default: all.
+
+        Returns:
+            The number, which also has that of each part (`PartCounts.parts`).
 
         Raises:
             InvalidArgumentError: Neither a filter nor an owner was passed (`clear` forgets everything), or an argument
@@ -572,26 +580,36 @@ class Calls:
             raise InvalidArgumentError("where", where, rule)
         condition = as_filter(where)
         check_filter(condition)
-        forgotten: int = self.execute(ForgetWhere(where=all_of(condition, *self._owners(**named).own)))
+        where = all_of(condition, *self._owners(**named).own)
+        forgotten: PartCounts = self.execute(ForgetWhere(where=where, parts=parts))
         return forgotten
 
-    def clear(self) -> int:
-        """Forget every record, in one commit, and return how many."""
-        forgotten: int = self.execute(Clear())
+    def clear(self, *, parts: Collection[str] | None = None) -> PartCounts:
+        """Forget every record, and what facets keep, in one commit, and return how many.
+
+        Args:
+            parts: The parts of the memory, by name (see `forget_where`). Default: all.
+        """
+        forgotten: PartCounts = self.execute(Clear(parts=parts))
         return forgotten
 
-    def stats(self) -> MemoryStats:
+    def stats(self, *, parts: Collection[str] | None = None) -> MemoryStats:
         """Return record counts and facts about the store, as a dictionary.
 
         - "namespace": the name of the namespace.
         - "records": the number of live records; "kinds": their number per kind.
         - "users", "conversations", "entities": the number of different ones.
         - "oldest", "newest": the earliest and the latest time of a record, in ISO format; None if there is none.
+        - "parts": the number of records of each part of the memory that has any, by its name: "records", and what
+          facets keep ("terms", "nodes", "sdrs", "keys").
         - "seq", "root": the newest commit and the root hash; not within a scope.
-        - "quota": the quota and how much of it is used, if there is one; not within a scope.
+        - "quota": the quota and how much of it is used by all parts that share it, if there is one; not within a scope.
         - "store": facts about the store; not within a scope.
+
+        Args:
+            parts: The parts to count, by name. Default: all.
         """
-        stats: MemoryStats = self.execute(Stats())
+        stats: MemoryStats = self.execute(Stats(parts=parts))
         return stats
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any, NoReturn
@@ -83,27 +84,35 @@ class Histories(Calls):
         snapshot: Snapshot = self.execute(DropSnapshot(label=name))
         return snapshot
 
-    def log(self, limit: int | None = None, since: int | str = 0, where: Where | None = None) -> list[Commit]:
+    def log(
+        self,
+        limit: int | None = None,
+        since: int | str = 0,
+        where: Where | None = None,
+        *,
+        parts: Collection[str] | None = None,
+    ) -> list[Commit]:
         """Return the newest commits, newest first.
 
-        `changes` returns them from the oldest on.
+        `changes` returns them from the oldest on, and explains them.
 
         Args:
             limit: Maximum number of commits, 1 or more; None: no limit.
             since: Only commits after this cursor or, outside of scopes, this seq.
             where: Only commits that changed records that match before or after, with only these changes. A version
                 that was erased matches no condition.
+            parts: Only commits that changed these parts of the memory, by name, with only these changes. Default: all.
 
         Raises:
-            InvalidArgumentError: `since` is not a cursor of this memory.
+            InvalidArgumentError: `since` is not a cursor of this memory, or there is no such part.
             ScopeError: `since` is a seq and this memory is scoped.
             StoreError: The store failed.
 
         Cost:
-            Reads the commits that it returns; with `where` or within a scope, all commits down to the last of them.
+            Reads the commits that it returns; with `where`, `parts` or within a scope, all down to the last of them.
         """
         commits: list[Commit] = self.execute(
-            Changes(since=since, limit=limit, newest_first=True, where=as_filter(where))
+            Changes(since=since, limit=limit, newest_first=True, where=as_filter(where), parts=parts)
         )
         return commits
 
@@ -122,15 +131,17 @@ class Histories(Calls):
         versions: list[RecordVersion] = self.execute(History(id=id))
         return versions
 
-    def diff(self, old: Target, new: Target | None = None) -> Difference:
-        """Return how two moments differ: the records that were added, changed and removed.
+    def diff(self, old: Target, new: Target | None = None, *, parts: Collection[str] | None = None) -> Difference:
+        """Return how two moments differ: the records that were added, changed and removed, and those of other parts.
 
         Args:
             old: A moment: see `at`.
             new: Another moment; default: the newest commit. It may be earlier than `old`.
+            parts: The parts of the memory to compare, by name: "records", or what facets keep. Default: all.
 
         Returns:
-            The difference; false if there is none. Within a scope only the records that lay in it.
+            The difference; false if there is none. `parts` has that of each other part that differs. Within a scope
+            only the records that lay in it.
 
         Raises:
             UnknownTargetError: There is no such moment.
@@ -141,13 +152,21 @@ class Histories(Calls):
             Proportional to the changes between, or only to the difference if both are snapshots or recent.
         """
         later = self._moment(_PRESENT if new is None else new)
-        found: Difference = self.execute(Diff(old=self._moment(old).token, new=later.token))
+        found: Difference = self.execute(Diff(old=self._moment(old).token, new=later.token, parts=parts))
         return found
 
     def rollback(
-        self, to: Target | None = None, *, index: int | None = None, actor: str | None = None, reason: str | None = None
+        self,
+        to: Target | None = None,
+        *,
+        index: int | None = None,
+        parts: Collection[str] | None = None,
+        actor: str | None = None,
+        reason: str | None = None,
     ) -> Restored:
-        """Restore all records as they were at a moment, in a new commit with the cause "rolled back".
+        """Restore the memory as it was at a moment, in a new commit with the cause "rolled back".
+
+        That is all records, and what facets keep: terms, outlines, texts with sparse codes and keys.
 
         Nothing is lost: rolling back to the commit before takes it back. No quota applies, and no expired record is
         removed. What was erased since stays erased, and is listed.
@@ -155,8 +174,12 @@ class Histories(Calls):
         Args:
             to: A moment: see `at`.
             index: A snapshot by its age; 0: the newest.
+            parts: The parts of the memory to restore, by name: "records", or what facets keep. Default: all.
             actor: Who makes the change; recorded in the commit.
             reason: Why the change is made; recorded in the commit.
+
+        Returns:
+            What was restored; `parts` has it for each other part.
 
         Raises:
             UnknownTargetError: There is no such moment; nothing was changed.
@@ -166,13 +189,15 @@ class Histories(Calls):
         Cost:
             One durable commit, in proportion to the records that differ, and to the changes since.
         """
-        restored: Restored = self.execute(Rollback(moment=self._moment(to, index).token), actor=actor, reason=reason)
+        operation = Rollback(moment=self._moment(to, index).token, parts=parts)
+        restored: Restored = self.execute(operation, actor=actor, reason=reason)
         return restored
 
     def revert(self, seq: int, *, actor: str | None = None, reason: str | None = None) -> Restored:
         """Take back the changes of one commit, in a new commit with the cause "rolled back".
 
-        A record that was changed later is a conflict: it is listed, and not changed.
+        If it follows commits to other parts of the memory, such as a glossary, their changes are taken back. A record
+        that was changed later is a conflict: it is listed, and not changed.
 
         Args:
             seq: The number of the commit.
@@ -196,6 +221,7 @@ class Histories(Calls):
         *,
         redact: bool = False,
         derived: bool = False,
+        parts: Collection[str] | None = None,
         actor: str | None = None,
         reason: str | None = None,
     ) -> Erased:
@@ -210,12 +236,14 @@ class Histories(Calls):
 
         Args:
             what: An id; or a filter, which selects each id of which any version matches, also among the terms, the
-                nodes of outlines and the texts with sparse codes that belong to this namespace. For the text form of
-                a filter, pass `recollect.filters.parse(text)`.
+                nodes of outlines, the texts with sparse codes and the keys. For the text form of a filter, pass
+                `recollect.filters.parse(text)`.
             redact: Also replace the ids in the log by hashes, and remove the actors and reasons of all earlier commits
                 that changed the records (within a scope: only of those that changed nothing else). An id of which a
                 version lies outside the scope is not replaced.
             derived: Also erase the records that derive from these (`derived_from`), directly or through others.
+            parts: The parts of the memory, by name: "records", or what facets keep. Default: for a filter all, for an
+                id the records.
             actor: Who erases; recorded in the commit.
             reason: Why; recorded in the commit.
 
@@ -234,7 +262,7 @@ class Histories(Calls):
             writers wait meanwhile. Word and full-text indexes are updated or rebuilt when they are used next.
         """
         chosen: dict[str, Any] = {"id": what} if isinstance(what, str) else {"where": what}
-        operation = Erase(**chosen, redact=redact, derived=derived)
+        operation = Erase(**chosen, redact=redact, derived=derived, parts=parts)
         erased: Erased = self.execute(operation, actor=actor, reason=reason)
         return erased
 
@@ -303,7 +331,7 @@ class PastExecutor(WrappingExecutor):
         """Refuse: a batch writes."""
         self._refuse("a batch")
 
-    def log(self, branch: Branch, scope: Scope) -> CommitLog:
+    def log(self, branch: Branch, scope: Scope, parts: Collection[str] | None = None) -> CommitLog:
         """Refuse: there are no commits to wait for."""
         self._refuse("waiting for commits")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -12,6 +12,7 @@ from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls
 from recollect.calls.history import Histories, PastExecutor, Target, pin_of
 from recollect.engine.executor import Executor
+from recollect.engine.family import chosen
 from recollect.engine.listeners import Subscription
 from recollect.engine.results import Hits, Moment, NamespaceHead, scored
 from recollect.engine.scope import Place, Scope
@@ -137,34 +138,46 @@ class NamespaceCalls(Histories):
         *,
         newest_first: bool = False,
         where: Where | None = None,
+        parts: Collection[str] | None = None,
     ) -> list[Commit]:
         """Return the commits after a cursor.
+
+        A commit to another part of the memory, such as a glossary, is followed by one that changes no record; it is in
+        the `part_commits` of that one.
 
         Args:
             since: The cursor of a commit or of hits (`commit.cursor`, `hits.cursor`), or, outside of scopes, a seq;
                 0: from the beginning.
             limit: Maximum number of commits, 1 or more; None: no limit.
-            id: Only commits that changed the record with this id.
+            id: Only commits that changed the record with this id; with `parts`, a record of these.
             newest_first: Return the newest commits first, instead of the oldest.
             where: Only commits that changed records that match before or after, with only these changes. A version
                 that was erased matches no condition.
+            parts: Only commits that changed these parts of the memory, with only these changes: "records", or what
+                facets keep ("terms", "nodes", "sdrs", "keys"). Default: all.
 
         Returns:
             The commits. Within a scope they contain only the changes to records that lie in it.
 
         Cost:
-            Reads the commits that it returns; with `where` or within a scope, also those in between.
+            Reads the commits that it returns; with `where`, `parts` or within a scope, also those in between.
 
         Raises:
             InvalidArgumentError: `since` is not a cursor of this memory.
             ScopeError: `since` is a seq and this memory is scoped.
         """
         commits: list[Commit] = self.execute(
-            Changes(since=since, limit=limit, id=id, newest_first=newest_first, where=as_filter(where))
+            Changes(since=since, limit=limit, id=id, newest_first=newest_first, where=as_filter(where), parts=parts)
         )
         return commits
 
-    def listen(self, callback: Callable[[Commit], object], *, since: int | str | None = None) -> Subscription:
+    def listen(
+        self,
+        callback: Callable[[Commit], object],
+        *,
+        since: int | str | None = None,
+        parts: Collection[str] | None = None,
+    ) -> Subscription:
         """Call a function with each commit, in order, once the commit is durable.
 
         Callbacks run in a thread that all listeners of the store share; one that takes long delays no other listener.
@@ -174,6 +187,7 @@ class NamespaceCalls(Histories):
         Args:
             callback: Called with each commit.
             since: Start after this cursor or seq; default: with the next commit.
+            parts: Only commits that change these parts of the memory (see `changes`). Default: all.
 
         Returns:
             The subscription. Close it, or leave its `with` block, to stop.
@@ -184,12 +198,11 @@ class NamespaceCalls(Histories):
         """
         if not callable(callback):
             raise InvalidArgumentError("callback", callback, "must be a function of a commit")
-        if since is not None:
-            Changes(since=since)  # checks it
-        log = self._executor.log(self._branch, self._scope)
+        Changes(since=since or 0, parts=parts)  # checks them
+        log = self._executor.log(self._branch, self._scope, parts)
         return Subscription(callback, log, log.start(since), self._executor.feed)
 
-    def subscribe(self, *, since: int | str | None = None) -> CommitStream:
+    def subscribe(self, *, since: int | str | None = None, parts: Collection[str] | None = None) -> CommitStream:
         """Return an iterator over the commits, in order, that waits for the next one.
 
             with memory.subscribe(since=cursor) as commits:
@@ -201,14 +214,14 @@ class NamespaceCalls(Histories):
 
         Args:
             since: Start after this cursor or seq; default: with the next commit after this call.
+            parts: Only commits that change these parts of the memory (see `changes`). Default: all.
 
         Raises:
             InvalidArgumentError: `since` is not a cursor of this memory.
             ScopeError: `since` is a seq and this memory is scoped.
         """
-        if since is not None:
-            Changes(since=since)  # checks it
-        log = self._executor.log(self._branch, self._scope)
+        Changes(since=since or 0, parts=parts)  # checks them
+        log = self._executor.log(self._branch, self._scope, parts)
         return CommitStream(log, since, self._executor.feed).start()
 
     def at(self, target: Target | None = None, *, index: int | None = None) -> Self:
@@ -252,6 +265,15 @@ class NamespaceCalls(Histories):
     def _moment(self, target: Target | None = None, index: int | None = None) -> Moment:
         moment: Moment = self._present.execute(pin_of(target, index), self._place)
         return moment
+
+    def _part(self, name: str) -> Self:
+        """Return a part of this memory as a memory: its records, which are this memory, or what a facet keeps.
+
+        Raises:
+            InvalidArgumentError: There is no such part.
+        """
+        (branch,) = chosen(self._branch, [name]).values()
+        return self if branch == self._branch else type(self)(self._executor, branch, self._scope)
 
     def _beside(self, what: str) -> Self:
         """Return what a facet stores beside the records of this namespace, as a memory with the same scope."""

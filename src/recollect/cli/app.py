@@ -394,6 +394,16 @@ at_option = click.option(
 )
 
 
+part_option = click.option(
+    "--part",
+    "parts",
+    multiple=True,
+    metavar="PART",
+    callback=lambda _context, _parameter, names: names or None,
+    help="Only this part of the memory: records, terms, nodes, sdrs or keys. May be repeated. Default: all.",
+)
+
+
 _OF_ONE = "Only records of this {0}, and those without {1} {0}.{2}"
 
 

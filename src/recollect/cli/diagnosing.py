@@ -186,7 +186,8 @@ def _store(memory: Memory) -> list[Finding]:
     findings = [
         Finding("store", ", ".join(f"{name} {value}" for name, value in store.items())),
         Finding(
-            "namespace", f"{memory.name!r}: {stats['records']} records, {stats['seq']} commits, root {stats['root']}"
+            "namespace",
+            f"{memory.name!r}: {render.counted(stats['parts'])}, {stats['seq']} commits, root {stats['root']}",
         ),
     ]
     if store.get("format", FORMAT) < FORMAT:

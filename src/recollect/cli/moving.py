@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import tzinfo
@@ -16,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from recollect.cli import render
-from recollect.cli.app import USER_VARIABLE, Settings, app, at_option, common, print_json, zone_option
+from recollect.cli.app import USER_VARIABLE, Settings, app, at_option, common, part_option, print_json, zone_option
 from recollect.cli.files import write_file
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.evaluation import DATASET_IMPORTERS
@@ -25,6 +26,7 @@ from recollect.importers.jsonl import is_export, write_jsonl
 from recollect.importers.knowledge_graph import write_graph
 from recollect.importers.run import Source, import_source, library
 from recollect.importers.run import watch as watch_path
+from recollect.ledger.parts import RECORDS
 from recollect.memory import Memory
 
 #: The importers by the name of their format.
@@ -92,6 +94,7 @@ def _standard_input() -> Iterator[Path]:
 @click.option("--conversation", metavar="TEXT", help="Conversation of the items whose source names none.")
 @click.option("--session", metavar="TEXT", help="Session of the items that have none.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag for all items. May be repeated.")
+@part_option
 @zone_option
 @common
 def import_(
@@ -102,6 +105,7 @@ def import_(
     name: str | None,
     forget_deleted: bool,
     watch: bool,
+    parts: tuple[str, ...] | None,
     zone: tzinfo | None,
     **defaults: Any,
 ) -> None:
@@ -111,6 +115,8 @@ def import_(
 
     PATH is a file, a folder, or "-" for standard input, up to 1 GiB.
     """
+    if parts is not None and format != "jsonl":
+        raise InvalidArgumentError("part", parts, "is for jsonl; other formats have records only")
     importer = _FORMATS[format]
     options: dict[str, Any] = {"follow_links": follow_links, "name": name, "forget_deleted": forget_deleted}
     reports = []
@@ -153,7 +159,7 @@ def import_(
                 refused.append((path, error))
                 continue
             with render.progress("remembering", quiet=settings.as_json) as show:
-                report = import_source(memory, source, progress=show)
+                report = import_source(memory, source, parts=parts, progress=show)
             reports.append((path, report))
             source = None
     if settings.as_json:
@@ -181,6 +187,8 @@ def _show(path: Path, report: ImportReport) -> None:
         click.echo(f"  replaced documents: {report.replaced}")
     for name, count in report.namespaces.items():
         click.echo(f"  namespace {name}: {count}{_ROOTS[report.roots.get(name)]}")
+    if report.parts.keys() - {RECORDS}:
+        click.echo(f"  contents: {render.counted(report.parts)}")
     for damage in report.damaged[:_NAMED]:
         click.echo(f"  not imported: {damage.place}: {damage.reason}", err=True)
     if len(report.damaged) > _NAMED:
@@ -219,6 +227,7 @@ def _is_export(path: Path) -> bool:
 @click.option("--user", metavar="NAME", help="Only the records of this user.")
 @click.option("--agent", metavar="NAME", help="Only the records of this agent.")
 @click.option("--conversation", metavar="NAME", help="Only the records of this conversation.")
+@part_option
 @click.option("--redact", is_flag=True, help="Replace keys, passwords, addresses and numbers of people by asterisks.")
 @click.option("--force", is_flag=True, help="Replace PATH even if it is not an export.")
 @at_option
@@ -231,13 +240,16 @@ def export(
     user: str | None,
     agent: str | None,
     conversation: str | None,
+    parts: tuple[str, ...] | None,
     redact: bool,
     force: bool,
     at: str | None,
 ) -> None:
-    """Write the records to PATH ("-": standard output) as JSON lines. `import jsonl` restores the same root."""
+    """Write the memory to PATH ("-": standard output) as JSON lines. `import jsonl` restores the same root."""
     if everything and form == "mcp-memory":
         raise InvalidArgumentError("all", True, "is for jsonl; a graph is that of one namespace")
+    if parts is not None and form == "mcp-memory":
+        raise InvalidArgumentError("part", parts, "is for jsonl; a graph has records only")
     if redact and form == "mcp-memory":
         raise InvalidArgumentError("redact", True, "is for jsonl; recollect policies redacts what is stored")
     with settings.open_at(at) as present:
@@ -254,11 +266,16 @@ def export(
         )
         quiet = settings.as_json or str(path) == "-"
 
+        written: Counter[str] = Counter()
+
         def write(file: TextIO) -> int:
             if form == "mcp-memory":
                 return write_graph(memory, file)
+            written.clear()
             with render.progress("exporting", quiet=quiet) as show:
-                return sum(write_jsonl(each, file, progress=show, redact=redact) for each in chosen)
+                for each in chosen:
+                    written.update(write_jsonl(each, file, parts=parts, progress=show, redact=redact).parts)
+            return sum(written.values())
 
         if str(path) == "-":
             stdout: Any = sys.stdout
@@ -268,7 +285,14 @@ def export(
         count = write_file(
             path, write, store, replaces=lambda old: force or _is_export(old), kind="an export", force="--force"
         )
+    if form == "mcp-memory":
+        if settings.as_json:
+            print_json({"path": str(path), "lines": count})
+        else:
+            click.echo(f"{path}: {count} entities and relations")
+        return
+    counts = {**({RECORDS: written[RECORDS]} if parts is None or RECORDS in parts else {}), **written}
     if settings.as_json:
-        print_json({"path": str(path), "records" if form == "jsonl" else "lines": count})
+        print_json({"path": str(path), "records": written[RECORDS], "parts": counts})
     else:
-        click.echo(f"{path}: {count} {'records' if form == 'jsonl' else 'entities and relations'}")
+        click.echo(f"{path}: {render.counted(counts) or 'nothing'}")

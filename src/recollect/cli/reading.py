@@ -22,16 +22,19 @@ from recollect.cli.app import (
     common,
     count_option,
     filter_options,
+    part_option,
     print_json,
     time_of,
     zone_option,
 )
 from recollect.cli.files import write_file
 from recollect.cli.render import short_ids, whole_id
+from recollect.engine.facets import called
 from recollect.engine.results import Hits, record_json
 from recollect.errors import UnknownRecordError
 from recollect.filters import all_of, everything
 from recollect.filters.tree import Filter
+from recollect.ledger.parts import RECORDS
 from recollect.memory import Memory
 from recollect.memory.context.values import PARTS, STYLES, Part, Style
 from recollect.operations import ORDERS, MinConfidence, Order
@@ -265,6 +268,7 @@ def get(settings: Settings, id: str, at: str | None) -> None:  # noqa: A002 - th
 @click.option("--since", type=int, default=0, metavar="SEQ", help="Only commits after this one.")
 @count_option(20, "--limit")
 @filter_options
+@part_option
 @at_option
 @common
 def log(
@@ -272,6 +276,7 @@ def log(
     id: str | None,  # noqa: A002 - the field's name
     since: int,
     k: int,
+    parts: tuple[str, ...] | None,
     where: Filter | None,
     owners: Owners,
     at: str | None,
@@ -283,19 +288,27 @@ def log(
     with settings.open_at(at) as memory:
         id = None if id is None else whole_id(memory, id, in_log=True)  # noqa: A001
         condition = where if not owners.named else all_of(everything() if where is None else where, *owners.readable)
-        commits = memory.changes(since, k, id, newest_first=True, where=condition)
+        commits = memory.changes(since, k, id, newest_first=True, where=condition, parts=parts)
         if id is not None and not commits and not since and condition is None:
             raise UnknownRecordError(id, memory.name)
         zone = zone_of_store(memory)
     if settings.as_json:
         print_json([commit.to_json() for commit in commits])
         return
-    short = short_ids(change.id for commit in commits for change in commit.changes)
+    rows = [
+        (commit, each, change)
+        for commit in commits
+        for each in (commit, *commit.part_commits)
+        for change in each.changes
+        if id is None or change.id == id
+    ]
+    short = short_ids(change.id for _, _, change in rows)
     render.table(
         (
             ("commit", {"justify": "right"}),
             ("time", {"no_wrap": True}),
             ("cause", {}),
+            ("part", {}),
             ("id", {"overflow": "fold"}),
             ("by", {"overflow": "fold"}),
         ),
@@ -304,12 +317,11 @@ def log(
                 str(commit.seq),
                 render.moment(commit.time, zone),
                 change.cause,
+                each.part,
                 render.plain(short[change.id]),  # one that was redacted begins with a control character
-                render.plain(": ".join(part for part in (commit.actor, commit.reason) if part)),
+                render.plain(": ".join(part for part in (each.actor, each.reason) if part)),
             )
-            for commit in commits
-            for change in commit.changes
-            if id is None or change.id == id
+            for commit, each, change in rows
         ),
     )
 
@@ -354,16 +366,19 @@ def find(
 
 
 @app.command()
+@part_option
 @at_option
 @common
-def stats(settings: Settings, at: str | None) -> None:
-    """Show record counts and facts about the store."""
+def stats(settings: Settings, parts: tuple[str, ...] | None, at: str | None) -> None:
+    """Show record counts, of each part of the memory, and facts about the store."""
     with settings.open_at(at) as memory:
-        found = memory.stats()
+        found = memory.stats(parts=parts)
     if settings.as_json:
         print_json(found)
         return
-    rows = [(name, str(value)) for name, value in found.items() if name not in ("store", "kinds") and value is not None]
+    apart = ("store", "kinds", "parts")
+    rows = [(name, str(value)) for name, value in found.items() if name not in apart and value is not None]
+    rows += [(called(name), str(count)) for name, count in found["parts"].items() if name != RECORDS]
     rows += [(f"kind {kind}", str(count)) for kind, count in found["kinds"].items()]
     rows += [(name.replace("_", " "), str(value)) for name, value in found["store"].items()]
     render.table((("what", {}), ("value", {"overflow": "fold"})), ((name, render.plain(value)) for name, value in rows))

@@ -11,6 +11,7 @@ from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from recollect.common.reprs import short_id
+from recollect.engine.facets import called
 from recollect.engine.results import Hit, Hits
 from recollect.errors import AmbiguousIdError
 from recollect.memory import Memory
@@ -310,3 +311,12 @@ def _stored(memory: Memory, beginning: str) -> Iterable[str]:
         cursor = page.cursor
         if cursor is None:
             return
+
+
+def counted(parts: Mapping[str, int]) -> str:
+    """Return the number of records of each part of a memory, as text.
+
+    >>> counted({"records": 3, "terms": 1})
+    '3 records, 1 terms of glossaries'
+    """
+    return ", ".join(f"{count} {called(name)}" for name, count in parts.items())

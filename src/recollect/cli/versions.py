@@ -9,12 +9,14 @@ import click
 
 from recollect.calls.calls import zone_of_store
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, print_json
+from recollect.cli.app import Settings, app, common, part_option, print_json
 from recollect.cli.render import whole_id
 from recollect.common.reprs import line
+from recollect.engine.facets import called
 from recollect.engine.history_results import Difference, Restored
 from recollect.errors import UnknownRecordError
 from recollect.ledger.commits import Snapshot
+from recollect.ledger.parts import RECORDS
 from recollect.operations import target_of
 from recollect.records.record import Record
 
@@ -57,19 +59,21 @@ def snapshots(settings: Settings) -> None:
 @click.argument("to")
 @click.option("--reason", metavar="TEXT", help="Why; recorded in the commit.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be added, removed and changed.")
+@part_option
 @common
-def rollback(settings: Settings, to: str, reason: str | None, dry_run: bool) -> None:
-    """Restore all records as they were at the moment TO, in a new commit.
+def rollback(settings: Settings, to: str, reason: str | None, dry_run: bool, parts: tuple[str, ...] | None) -> None:
+    """Restore the memory as it was at the moment TO, in a new commit: all records, and what facets keep.
 
     TO is the number of a commit, an ISO 8601 time, a root, or the name of a snapshot. Nothing is lost: rolling back to
     the commit before takes it back.
     """
     with settings.open() as memory:
         if dry_run:
-            found = memory.diff(memory.seq, target_of(to, zone_of_store(memory)))
+            found = memory.diff(memory.seq, target_of(to, zone_of_store(memory)), parts=parts)
             print_json(found.to_json()) if settings.as_json else _print_diff(found)
             return
-        restored = memory.rollback(target_of(to, zone_of_store(memory)), actor="recollect rollback", reason=reason)
+        target = target_of(to, zone_of_store(memory))
+        restored = memory.rollback(target, parts=parts, actor="recollect rollback", reason=reason)
     _print_restored(settings, restored)
 
 
@@ -89,43 +93,55 @@ def revert(settings: Settings, seq: int, reason: str | None) -> None:
 
 def _print_restored(settings: Settings, restored: Restored) -> None:
     """Print what was restored, and exit with 1 if something was not."""
-    missing = {
-        "was changed later": restored.conflicts,
-        "was erased": restored.erased,
-        "is corrupt": restored.damaged,
-    }
+    missing = [
+        (why, record_id)
+        for _, part in restored.each()
+        for why, ids in (
+            ("was changed later", part.conflicts),
+            ("was erased", part.erased),
+            ("is corrupt", part.damaged),
+        )
+        for record_id in ids
+    ]
     if settings.as_json:
         print_json(restored.to_json())
     else:
-        click.echo(f"changed {restored.changed} records; the newest commit is {restored.seq}")
-        if restored.changed:
+        counts = {name: part.changed for name, part in restored.each()}
+        click.echo(f"changed {render.counted(counts)}; the newest commit is {restored.seq}")
+        if any(counts.values()):
             click.echo(f"to take it back: recollect rollback {restored.seq - 1}")
-        for why, ids in missing.items():
-            for each in ids:
-                click.echo(f"  not restored: {each} {why}", err=True)
-    if any(missing.values()):
+        for why, record_id in missing:
+            click.echo(f"  not restored: {render.plain(record_id)} {why}", err=True)
+    if missing:
         sys.exit(1)
 
 
 @app.command()
 @click.argument("old")
 @click.argument("new", required=False)
+@part_option
 @common
-def diff(settings: Settings, old: str, new: str | None) -> None:
+def diff(settings: Settings, old: str, new: str | None, parts: tuple[str, ...] | None) -> None:
     """Show what was added (+), removed (-) and changed from the moment OLD to NEW. Default of NEW: now.
 
     A moment is the number of a commit, an ISO 8601 time, a root, or the name of a snapshot.
     """
     with settings.open() as memory:
         zone = zone_of_store(memory)
-        found = memory.diff(target_of(old, zone), None if new is None else target_of(new, zone))
+        found = memory.diff(target_of(old, zone), None if new is None else target_of(new, zone), parts=parts)
     print_json(found.to_json()) if settings.as_json else _print_diff(found)
 
 
 def _print_diff(found: Difference) -> None:
     if not found:
         click.echo("no differences", err=True)
+    for name, part in found.each():
+        if part and name != RECORDS:
+            click.echo(f"{called(name)}:")
+        _print_part(part)
 
+
+def _print_part(found: Difference) -> None:
     def show(sign: str, colour: str, record: Record) -> None:
         click.secho(f"{sign} {render.plain(record.id)}  {render.plain(line(record.content, 300))}", fg=colour)
 

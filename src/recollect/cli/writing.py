@@ -19,13 +19,13 @@ from recollect.cli.app import (
     Settings,
     app,
     common,
+    part_option,
     print_json,
     time_of,
     where_option,
     zone_option,
 )
 from recollect.cli.render import whole_id
-from recollect.engine.facets import FACETS
 from recollect.engine.history_results import Erased
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
@@ -33,6 +33,7 @@ from recollect.engine.write.drafts import Intake, draft
 from recollect.errors import InvalidArgumentError
 from recollect.filters import all_of, everything
 from recollect.filters.tree import AllOf, Filter, Is
+from recollect.ledger.parts import RECORDS
 from recollect.memory import Memory
 from recollect.operations import (
     IF_EXISTS,
@@ -195,6 +196,7 @@ def supersede(settings: Settings, id: str, content: str, at: str | None, zone: t
 @click.option("--conversation", metavar="NAME", help="Only records of this conversation.")
 @click.option("--expect", metavar="HASH", help="Write only if the record has this hash.")
 @click.option("--yes", is_flag=True, help="Do not ask before forgetting the records that match a filter.")
+@part_option
 @common
 def forget(
     settings: Settings,
@@ -205,8 +207,9 @@ def forget(
     conversation: str | None,
     expect: str | None,
     yes: bool,
+    parts: tuple[str, ...] | None,
 ) -> None:
-    """Forget the records with these IDs, or all that match a filter. Their history stays.
+    """Forget the records with these IDs, or all that match a filter, also of what facets keep. Their history stays.
 
     The beginning of an id is enough, from 4 characters on, if no other begins like it.
     """
@@ -217,13 +220,15 @@ def forget(
         raise click.UsageError("pass ids, or select what to forget by --where FILTER or --user NAME")
     if ids and where is not None:
         raise click.UsageError("pass either ids or what selects records, such as --where, not both")
+    if ids and parts is not None:
+        raise click.UsageError("--part applies to what --where or an owner selects: ids are those of records")
     if where is not None and expect is not None:
         raise click.UsageError("--expect applies to single records and cannot be combined with --where")
     for each in ids:
         Forget(id=each, expect=expect)  # validates it before the store is opened
     with settings.open() as memory:
         if where is not None:
-            _forget_where(settings, memory, where, yes)
+            _forget_where(settings, memory, where, yes, parts)
             return
         operations = [Forget(id=whole_id(memory, each), expect=expect) for each in ids]
         with memory.batch() as batch:
@@ -298,18 +303,26 @@ def quota(
         click.echo(f"namespace {settings.namespace}: {usage}; when full: {current['when_full']}{mark}")
 
 
-def _forget_where(settings: Settings, memory: Any, where: Filter, yes: bool) -> None:
-    found = memory.find(where, limit=5)
-    if found and not yes:
-        if not sys.stdin.isatty():
-            raise click.UsageError("this forgets all records that match: confirm with --yes")
-        render.show_records(found, zone_of_store(memory))
-        click.confirm(f"Forget {memory.count(where)} matching records, including these?", abort=True)
-    count = memory.forget_where(where)
+def _forget_where(settings: Settings, memory: Any, where: Filter, yes: bool, parts: tuple[str, ...] | None) -> None:
+    if not yes:
+        counts = _matching(memory, where, parts)
+        if counts and not sys.stdin.isatty():
+            raise click.UsageError("this forgets everything that matches: confirm with --yes")
+        if RECORDS in counts:
+            render.show_records(memory.find(where, limit=5), zone_of_store(memory))
+        if counts:
+            click.confirm(f"Forget what matches: {render.counted(counts)}?", abort=True)
+    count = memory.forget_where(where, parts=parts)
     if settings.as_json:
-        print_json({"forgotten": count})
+        print_json({"forgotten": count, "parts": count.parts})
     else:
-        click.echo(f"forgotten: {count}")
+        click.echo(f"forgotten: {render.counted(count.parts) or 0}")
+
+
+def _matching(memory: Any, where: Filter, parts: tuple[str, ...] | None) -> dict[str, int]:
+    """Return how many records of each part of a memory match; parts without any are left out."""
+    counts = {name: memory._part(name).count(where) for name in memory.stats(parts=parts)["parts"]}
+    return {name: count for name, count in counts.items() if count and (parts is None or name in parts)}
 
 
 @app.command()
@@ -320,6 +333,7 @@ def _forget_where(settings: Settings, memory: Any, where: Filter, yes: bool) -> 
 @click.option("--conversation", metavar="NAME", help="Everything of this conversation.")
 @click.option("--redact", is_flag=True, help="Also remove the ids, and the actors and reasons of earlier commits.")
 @click.option("--derived", is_flag=True, help="Also erase the records that derive from these.")
+@part_option
 @click.option("--reason", metavar="TEXT", help="Why; recorded in the commit.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @common
@@ -332,6 +346,7 @@ def erase(
     conversation: str | None,
     redact: bool,
     derived: bool,
+    parts: tuple[str, ...] | None,
     reason: str | None,
     yes: bool,
 ) -> None:
@@ -349,32 +364,32 @@ def erase(
     with settings.open() as memory:
         what = AllOf.of(*([] if where is None else [where]), *conditions) if id is None else whole_id(memory, id)
         if not yes:
-            _confirm(memory, what)
-        erased = memory.erase(what, redact=redact, derived=derived, actor="recollect erase", reason=reason)
+            _confirm(memory, what, parts)
+        erased = memory.erase(what, redact=redact, derived=derived, parts=parts, actor="recollect erase", reason=reason)
     print_json(erased.to_json()) if settings.as_json else _print(erased, derived=derived)
-    if not erased.ids and not erased.beside:
+    if not erased.ids and not erased.parts:
         sys.exit(1)
 
 
-def _confirm(memory: Memory, what: Filter | str) -> None:
+def _confirm(memory: Memory, what: Filter | str, parts: tuple[str, ...] | None) -> None:
     if isinstance(what, str):
         click.confirm(f"Erase every version of {render.plain(what)}? It cannot be restored.", abort=True)
         return
-    found = memory.find(what, limit=5)
-    render.show_records(found, zone_of_store(memory))
-    count = memory.count(what)
-    question = f"Erase every version of {count} records, and of former ones that match? They cannot be restored."
+    counts = _matching(memory, what, parts)
+    if RECORDS in counts:
+        render.show_records(memory.find(what, limit=5), zone_of_store(memory))
+    matching = render.counted(counts) or "nothing that is live"
+    question = f"Erase every version of {matching}, and of former ones that match? They cannot be restored."
     click.confirm(question, abort=True)
 
 
 def _print(erased: Erased, *, derived: bool) -> None:
-    if not erased.ids and not erased.beside:
+    if not erased.ids and not erased.parts:
         click.echo("no record matches: nothing was erased", err=True)
         return
     click.echo(f"erased: {len(erased.ids)} records, {erased.versions} versions")
-    for name, count in erased.beside:
-        called = next(facet.called for facet in FACETS if facet.reserved == name)
-        click.echo(f"erased beside them: {count} {called}")
+    if erased.parts:
+        click.echo(f"erased of other parts: {render.counted(erased.parts)}")
     for each in erased.derived if not derived else ():
         click.echo(f"  derives from what was erased: {render.plain(each)} (erase it with --derived)", err=True)
     for path in erased.copies:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -21,6 +21,7 @@ from recollect.common.zones import zone_of
 from recollect.engine import facets
 from recollect.engine.cursors import Cursors
 from recollect.engine.erasures import Erasures
+from recollect.engine.family import chosen
 from recollect.engine.feed import Feed, StoreWatch
 from recollect.engine.follower import Follower, RecordFollower, Use
 from recollect.engine.housekeeping import Expiries, Trimmer
@@ -28,7 +29,8 @@ from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.past import PastIndexes
 from recollect.engine.index.vectors import VECTOR_BYTES, QuestionVector, VectorKeeper
 from recollect.engine.read.export import export
-from recollect.engine.read.queries import Log, Reading
+from recollect.engine.read.log import Log
+from recollect.engine.read.queries import Reading
 from recollect.engine.results import Export
 from recollect.engine.scope import Place, Scope
 from recollect.engine.trees import LogTrees, TrieKeeper
@@ -43,7 +45,8 @@ from recollect.ledger.commits import Branch, Commit
 from recollect.models.embedding.base import Embedder
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import aware, in_zone
-from recollect.stores.base import Store, View
+from recollect.stores.base import Store, Transaction, View
+from recollect.stores.parts import follow
 
 T = TypeVar("T")
 #: Limit on the memory of all indexes together, in bytes; the least recently used ones are evicted first.
@@ -193,15 +196,18 @@ class Core:
             log_head=lambda: self.log_trees.head(view, branch),
         )
 
-    def export(self, branch: Branch, scope: Scope) -> Export:
-        """Open a snapshot of the live records. It is closed with the store, if the caller has not closed it."""
-        opened = export(branch, scope, self.store, self.reads_at)
+    def export(self, branch: Branch, scope: Scope, parts: Collection[str] | None = None) -> Export:
+        """Open a snapshot of the live records of parts of a memory; None: of all.
+
+        It is closed with the store, if the caller has not closed it.
+        """
+        opened = export(chosen(branch, parts), branch, scope, self.store, self.reads_at)
         self._exports.add(opened)
         return opened
 
-    def log(self, branch: Branch, scope: Scope) -> Log:
-        """Return the log of a branch as a scope sees it."""
-        return Log(self.store, branch, scope, self.cursors)
+    def log(self, branch: Branch, scope: Scope, parts: Collection[str] | None = None) -> Log:
+        """Return the log of a branch as a scope sees it, with the commits of parts of the memory; None: of all."""
+        return Log(self.store, branch, scope, self.cursors, parts)
 
     def on_index(
         self,
@@ -268,80 +274,119 @@ class Core:
             now: The clock's time, if the caller has read it already.
         """
         now = now or self.now()
-        branch, scope = place.branch, place.scope
-        commit: Commit | None = None
+        branch = place.branch
+        opened: dict[Branch, Writing] = {}
+        made: dict[Branch, Commit] = {}
         uncut = None
         try:
             try:
                 with self.store.write(branch, shared=shared) as transaction:
                     if expect_head is not None:
-                        check_head(transaction, branch, scope, expect_head)
-                    self.erasures.notice_in(transaction, branch)
+                        check_head(transaction, branch, place.scope, expect_head)
                     if not self._expiries.known:
                         self._latest = self._expiries.begin(transaction, self._latest)
-                    reads_at = max(self._latest, transaction.head(branch).micros)  # its commit states it
-                    # `now` is the default time of records; `reads_at` decides which records have expired.
-                    at = _now(reads_at, now)
-                    writer = Writer(
-                        transaction,
-                        branch,
-                        self.store.key,
-                        at,
-                        scope,
-                        self.intake,
-                        self._tries,
-                        self._usage_totals,
-                        self._turns,
-                    )
-                    # Not kept: it refers to this object, and a reference cycle would keep the store from being freed.
-                    services = Services(
-                        self.store,
-                        self.intake,
-                        self.keeper,
-                        self.fulltext,
-                        self.cursors,
-                        self.vectors is not None,
-                        self.log_trees.head,
-                        self.facets,
-                        self.followed,
-                    )
-                    writing = Writing(services, transaction, writer, branch, scope, now, reads_at)
+
+                    def in_part(part: Branch) -> Writing:
+                        if part not in opened:
+                            opened[part] = self._writing_in(transaction, part, place.scope, now, in_part)
+                        return opened[part]
+
+                    writing = in_part(branch)
                     try:
                         yield writing
                     finally:
-                        writing.open = False
-                    if writing.failure is not None:
-                        raise writing.failure
+                        for each in opened.values():
+                            each.open = False
+                    for each in opened.values():
+                        if each.failure is not None:
+                            raise each.failure
                     check()
                     uncut = lift()  # a commit and what follows it are never cut off
-                    commit = writer.commit(place.actor, place.reason)
-                    writing.seq = transaction.head(branch).seq
-                    if commit is not None:
-                        self._trimmer.begin(transaction, branch)
+                    made = self._commit(transaction, branch.owner, opened, place)
+                    for part, each in opened.items():
+                        each.seq = transaction.head(part).seq
+                        if part in made:
+                            self._trimmer.begin(transaction, part)
             except BaseException:
-                self._tries.drop(branch)  # its pages may be those of the commit that was undone
-                if commit is not None:
-                    self._usage_totals.drop(branch)  # they have its time
+                for part in opened or (branch,):
+                    self._tries.drop(part)  # its pages may be those of the commit that was undone
+                    if part in made:
+                        self._usage_totals.drop(part)  # they have its time
                 raise
-            if commit is not None:
+            if made:
                 self.thread.commits += 1
-                if writer.followed is not None:
-                    owner, root = branch.owner, writer.followed.root.hash
-                    self.keeper.note(writer.followed, root, {})
-                    self.erasures.committed(owner, root, writer.followed)
-                    self.feed.wake(owner)
-                if writer.erases:
-                    self.erasures.pending = True
-                else:
-                    self.keeper.note(commit, writer.before, writer.written(commit))
-                    self.erasures.committed(branch, writer.before, commit)
-                self._trimmer.note(branch, len(commit.changes))
-                self.feed.wake(branch)
-                if not writer.erases:
+                erases = False
+                for part, commit in made.items():
+                    writer = opened[part].writer if part in opened else None  # else it follows one to another part
+                    if writer is not None and writer.erases:
+                        erases = self.erasures.pending = True
+                    else:
+                        before = commit.root.hash if writer is None else writer.before
+                        self.keeper.note(commit, before, {} if writer is None else writer.written(commit))
+                        self.erasures.committed(part, before, commit)
+                    if writer is not None:
+                        self._trimmer.note(part, len(commit.changes))
+                    self.feed.wake(part)
+                if not erases:
                     self.erasures.try_to_finish()
         finally:
+            opened.clear()  # each refers to all of them, and so to this object
             if uncut is not None:
                 restore(uncut)
+
+    def _writing_in(
+        self,
+        transaction: Transaction,
+        branch: Branch,
+        scope: Scope,
+        now: datetime,
+        in_part: Callable[[Branch], Writing],
+    ) -> Writing:
+        """Return the writes of a transaction to a part of a memory."""
+        self.erasures.notice_in(transaction, branch)
+        reads_at = max(self._latest, transaction.head(branch).micros)  # its commit states it
+        # `now` is the default time of records; `reads_at` decides which records have expired.
+        at = _now(reads_at, now)
+        writer = Writer(
+            transaction,
+            branch,
+            self.store.key,
+            at,
+            scope,
+            self.intake,
+            self._tries,
+            self._usage_totals,
+            self._turns,
+        )
+        # Not kept: it refers to this object, and a reference cycle would keep the store from being freed.
+        services = Services(
+            self.store,
+            self.intake,
+            self.keeper,
+            self.fulltext,
+            self.cursors,
+            self.vectors is not None,
+            self.log_trees.head,
+            self.facets,
+            self.followed,
+        )
+        return Writing(services, transaction, writer, branch, scope, now, reads_at, in_part)
+
+    def _commit(
+        self, transaction: Transaction, memory: Branch, opened: Mapping[Branch, Writing], place: Place
+    ) -> dict[Branch, Commit]:
+        """Append the commits of a transaction: those to other parts first, and then the one of the memory."""
+        made: dict[Branch, Commit] = {}
+        for part, writing in opened.items():
+            if part != memory and (commit := writing.writer.commit(place.actor, place.reason)) is not None:
+                made[part] = commit
+        others = list(made.values())
+        own = None
+        if memory in opened:
+            own = opened[memory].writer.commit(place.actor, place.reason, others)
+        if own is None and others and transaction.binds_parts:
+            own = follow(transaction, memory, others, self.store.key)
+        return made if own is None else {**made, memory: own}
 
     def uses_of_memory(self) -> dict[str, Use]:
         """Return what is cached of each kind of index, by its name."""

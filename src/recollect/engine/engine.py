@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -14,7 +14,7 @@ from recollect.engine.core import INDEX_BYTES, Core
 from recollect.engine.feed import Feed
 from recollect.engine.handlers import HANDLERS, Run, batch_place, execute_in_batch, handler_of, note_failed, note_state
 from recollect.engine.index.vectors import VECTOR_BYTES
-from recollect.engine.read.queries import Log
+from recollect.engine.read.log import Log
 from recollect.engine.results import result_from_json, result_to_json
 from recollect.engine.scope import Place, Scope
 from recollect.engine.settings import policies_of
@@ -115,9 +115,9 @@ class Engine:
                 raise StoreBusyError(error.args[0], "another SQLite wrote pages of it; the batch was undone") from error
             raise
 
-    def log(self, branch: Branch, scope: Scope) -> Log:
+    def log(self, branch: Branch, scope: Scope, parts: Collection[str] | None = None) -> Log:
         """Return the log of a branch as a scope sees it. See `Executor.log`."""
-        return self.core.log(branch, scope)
+        return self.core.log(branch, scope, parts)
 
     @property
     def feed(self) -> Feed:

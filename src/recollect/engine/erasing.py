@@ -14,13 +14,13 @@ from typing import NamedTuple
 from recollect.engine.answers import erase_answers
 from recollect.engine.core import Core
 from recollect.engine.erasures import Erasures
-from recollect.engine.facets import FACETS
+from recollect.engine.family import chosen, without_kept
 from recollect.engine.history_results import Erased
 from recollect.engine.scope import QUALIFIED_PREFIX, Place, Scope, scopes_of
 from recollect.engine.write.writer import Writer
-from recollect.errors import CodecError, UnknownRecordError
-from recollect.filters.tree import AllOf, Is, Not, Nothing
-from recollect.ledger.commits import RESERVED, Branch, Commit
+from recollect.errors import CodecError, InvalidArgumentError, UnknownRecordError
+from recollect.filters.tree import Nothing
+from recollect.ledger.commits import Branch, Commit
 from recollect.ledger.entries import note_hash
 from recollect.ledger.merkle import redacted_id
 from recollect.operations import Erase
@@ -37,19 +37,26 @@ def erase(core: Core, place: Place, operation: Erase) -> Erased:
     Raises:
         UnknownRecordError: The caller can read no version of the record that is named.
     """
-    erased = _erase(core, place, operation)
-    if operation.where is None or place.branch.is_reserved:
-        return erased
-    kept = tuple(kind for facet in FACETS for kind in facet.never_erased)
-    others = replace(operation, where=AllOf.of(operation.where, Not(Is("kind", kept))))
-    beside: list[tuple[str, int]] = []
-    for name in RESERVED:
-        done = _erase(core, place._replace(branch=place.branch.reserved(name)), others)
+    if operation.id is not None and operation.parts is None:
+        return _erase(core, place, operation)
+    branches = chosen(place.branch, operation.parts)
+    if operation.id is not None and len(branches) > 1:
+        raise InvalidArgumentError("parts", operation.parts, "must be one part: an id is that of a record in it")
+    parts: dict[str, int] = {}
+    erased: Erased | None = None
+    for name, branch in branches.items():
+        kept = operation if operation.where is None else replace(operation, where=without_kept(operation.where, branch))
+        done = _erase(core, place._replace(branch=branch), kept)
+        if branch == place.branch or len(branches) == 1:
+            erased = done
+            continue
         if done.ids:
-            beside.append((name, len(done.ids)))
+            parts[name] = len(done.ids)
+        erased = erased or Erased(ids=(), versions=0)
         copies = tuple(sorted({*erased.copies, *done.copies}))
         erased = replace(erased, pending=erased.pending or done.pending, copies=copies)
-    return replace(erased, beside=tuple(beside))
+    assert erased is not None
+    return replace(erased, parts=parts)
 
 
 def _erase(core: Core, place: Place, operation: Erase) -> Erased:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -51,7 +52,7 @@ class Executor(Protocol):
         The key of the place is not used: the calls of a batch are the caller's own.
         """
 
-    def log(self, branch: Branch, scope: Scope) -> CommitLog:
+    def log(self, branch: Branch, scope: Scope, parts: Collection[str] | None = None) -> CommitLog:
         """Return the log of a branch as a scope sees it. Listeners and commit streams read it."""
 
     @property
@@ -90,9 +91,9 @@ class WrappingExecutor:
         """Open a batch."""
         return self.executor.batch(place, expect_head)
 
-    def log(self, branch: Branch, scope: Scope) -> CommitLog:
+    def log(self, branch: Branch, scope: Scope, parts: Collection[str] | None = None) -> CommitLog:
         """Return the log of a branch as a scope sees it."""
-        return self.executor.log(branch, scope)
+        return self.executor.log(branch, scope, parts)
 
     @property
     def feed(self) -> Feed:

@@ -43,7 +43,7 @@ class Facet:
         index: Its index, if it has one.
         reads: How each of its operations is executed on a `Reader`.
         names: The kinds of its records whose texts are names: no policy judges them.
-        never_erased: The kinds of its records that an erasure by filter leaves, such as a counter.
+        kept: The kinds of its records that stay when others are forgotten, restored or erased, such as a counter.
         own_quota: Whether its records can have a quota of their own.
     """
 
@@ -52,7 +52,7 @@ class Facet:
     index: FacetIndex | None = None
     reads: Mapping[type[Operation], Callable[[Any, Any], Any]] = field(default_factory=dict)
     names: tuple[str, ...] = ()
-    never_erased: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     own_quota: bool = False
 
 
@@ -71,6 +71,11 @@ def register(*facets: Facet) -> None:
         if facet.reserved is not None:
             reserve(facet.reserved)
             OWN_QUOTAS.update([facet.reserved] if facet.own_quota else [])
+
+
+def called(part: str) -> str:
+    """Return what the records of a part of a memory are called, for people."""
+    return next((facet.called for facet in FACETS if facet.reserved == part), part)
 
 
 def indexes() -> Iterator[FacetIndex]:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from recollect.engine.core import Core
 from recollect.engine.cursors import Cursors
+from recollect.engine.family import chosen
 from recollect.engine.history_results import ChangedRecord, Deviation, Difference, RecordVersion, Replayed, Restored
 from recollect.engine.read import rules
-from recollect.engine.read.queries import visible_part
-from recollect.engine.read.targets import PastPoint, point_of
+from recollect.engine.read.log import part_commits, visible_part
+from recollect.engine.read.targets import PastPoint, point_in, point_of
 from recollect.engine.readers import Past
 from recollect.engine.reads import recall
 from recollect.engine.receipts import listed, model_of, root_at
 from recollect.engine.results import scored
 from recollect.engine.scope import Place, Scope
+from recollect.engine.write.batch import Writing
 from recollect.errors import DamagedStoreError, InvalidArgumentError, RecollectError, UnknownTargetError
 from recollect.ledger import receipts
 from recollect.ledger.commits import Branch, Snapshot
@@ -100,37 +102,48 @@ def rollback(core: Core, place: Place, operation: Rollback) -> Restored:
     branch = place.branch
     point = point_of(operation.moment, branch, core.cursors)
 
-    def versions(view: View) -> Iterator[bytes | None]:
-        return (before for before, _ in view.net_changes(branch, point.seq, view.head(branch).seq).values())
+    def versions(view: View) -> Iterator[tuple[Branch, bytes | None]]:
+        for part in chosen(branch, operation.parts).values():
+            seq = point_in(view, part, branch, point).seq
+            yield from ((part, before) for before, _ in view.net_changes(part, seq, view.head(part).seq).values())
 
     def attempt(unreadable: Set[bytes]) -> Restored:
         with core.writing(place) as writing:
-            restored = writing.rollback(point, unreadable)
-        return replace(restored, seq=writing.seq)
+            parts = writing.parts(operation.parts)
+            restored = writing.rollback(point, operation.parts, unreadable)
+        return _numbered(restored, writing, parts)
 
-    return _without_unreadable(core, branch, versions, attempt)
+    return _without_unreadable(core, versions, attempt)
 
 
 def revert(core: Core, place: Place, operation: Revert) -> Restored:
     """Take back the changes of one commit, in a new commit."""
     branch = place.branch
 
-    def versions(view: View) -> Iterator[bytes | None]:
-        commits = view.commits(branch, operation.seq - 1, 1)
-        return (change.before for commit in commits for change in commit.changes)
+    def versions(view: View) -> Iterator[tuple[Branch, bytes | None]]:
+        for each in view.commits(branch, operation.seq - 1, 1):
+            for commit in (each, *part_commits(view, each)):
+                part = Branch(commit.namespace, commit.branch)
+                yield from ((part, change.before) for change in commit.changes)
 
     def attempt(unreadable: Set[bytes]) -> Restored:
         with core.writing(place) as writing:
             restored = writing.revert(operation.seq, unreadable)
-        return replace(restored, seq=writing.seq)
+            parts = writing.parts([*restored.parts]) if restored.parts else {}
+        return _numbered(restored, writing, parts)
 
-    return _without_unreadable(core, branch, versions, attempt)
+    return _without_unreadable(core, versions, attempt)
+
+
+def _numbered(restored: Restored, writing: Writing, parts: Mapping[str, Writing]) -> Restored:
+    """Return what was restored with the number of the newest commit, which is known at the end of the transaction."""
+    others = {name: replace(each, seq=parts[name].seq) for name, each in restored.parts.items()}
+    return replace(restored, seq=writing.seq, parts=others)
 
 
 def _without_unreadable(
     core: Core,
-    branch: Branch,
-    versions: Callable[[View], Iterator[bytes | None]],
+    versions: Callable[[View], Iterator[tuple[Branch, bytes | None]]],
     attempt: Callable[[Set[bytes]], Restored],
 ) -> Restored:
     """Restore versions; if some cannot be read, restore the others.
@@ -146,15 +159,15 @@ def _without_unreadable(
     except DamagedStoreError:
         unreadable = set()
         with core.store.read() as view:
-            left = [version for version in versions(view) if version is not None]
+            left = [(part, version) for part, version in versions(view) if version is not None]
         while left:
             try:
                 with core.store.read() as view:
                     while left:
-                        view.payload(branch, left[-1])
+                        view.payload(*left[-1])
                         left.pop()
             except DamagedStoreError:
-                unreadable.add(left.pop())
+                unreadable.add(left.pop()[1])
         if not unreadable:
             raise
     return attempt(unreadable)
@@ -163,25 +176,36 @@ def _without_unreadable(
 def diff(core: Core, place: Place, operation: Diff) -> Difference:
     """Compare two moments, as a scope could read them then."""
     branch, scope = place.branch, place.scope
-    old, new = (point_of(token, branch, core.cursors) for token in (operation.old, operation.new))
+    points = [point_of(token, branch, core.cursors) for token in (operation.old, operation.new)]
+    found: dict[Branch, Difference] = {}
     with core.read(branch) as view:
-        for point in (old, new):
+        for point in points:
             point.head_in(view, branch)  # the history is the same
-        added: list[Record] = []
-        changed: list[ChangedRecord] = []
-        removed: list[Record] = []
-        erased: list[str] = []
-        for record_id, before, after in _differing(view, branch, old, new):
-            pair = [_visible(each, scope) for each in (before, after)]
-            if record_id is not None:
-                if not scope.fixed:  # otherwise it is not known whose record it was
-                    erased.append(record_id)
-            elif pair[0] is not None and pair[1] is not None:
-                changed.append(ChangedRecord(before=pair[0], after=pair[1]))
-            elif pair[1] is not None:
-                added.append(pair[1])
-            elif pair[0] is not None:
-                removed.append(pair[0])
+        parts = chosen(branch, operation.parts)
+        for part in parts.values():
+            old, new = (point_in(view, part, branch, point).seq for point in points)
+            found[part] = _difference(view, part, scope, old, new)
+    own = found.pop(branch, Difference(added=(), changed=(), removed=()))
+    return replace(own, parts={name: found[part] for name, part in parts.items() if found.get(part)})
+
+
+def _difference(view: View, branch: Branch, scope: Scope, old: int, new: int) -> Difference:
+    """Compare two commits of a part of a memory."""
+    added: list[Record] = []
+    changed: list[ChangedRecord] = []
+    removed: list[Record] = []
+    erased: list[str] = []
+    for record_id, before, after in _differing(view, branch, old, new):
+        pair = [_visible(each, scope) for each in (before, after)]
+        if record_id is not None:
+            if not scope.fixed:  # otherwise it is not known whose record it was
+                erased.append(record_id)
+        elif pair[0] is not None and pair[1] is not None:
+            changed.append(ChangedRecord(before=pair[0], after=pair[1]))
+        elif pair[1] is not None:
+            added.append(pair[1])
+        elif pair[0] is not None:
+            removed.append(pair[0])
 
     def by_id(record: Record | ChangedRecord) -> bytes:
         return record.id.encode("utf-8")
@@ -199,7 +223,7 @@ def _visible(record: Record | None, scope: Scope) -> Record | None:
 
 
 def _differing(
-    view: View, branch: Branch, old: PastPoint, new: PastPoint
+    view: View, branch: Branch, old: int, new: int
 ) -> Iterator[tuple[str | None, Record | None, Record | None]]:
     """Yield what differs: (None, record before, record after), or (id, None, None) if a version was erased.
 
@@ -207,10 +231,10 @@ def _differing(
         Proportional to the difference, if both roots have stored pages; otherwise, and if there are few, to the changes
         between.
     """
-    first, last = sorted((old.seq, new.seq))
-    roots = [view.stored_root(branch, each.seq) for each in (old, new)]
+    first, last = sorted((old, new))
+    roots = [view.stored_root(branch, each) for each in (old, new)]
     if view.count_changes(branch, first, last, _MANY_CHANGES) == _MANY_CHANGES and all(
-        seq == each.seq for (seq, _), each in zip(roots, (old, new), strict=True)
+        seq == each for (seq, _), each in zip(roots, (old, new), strict=True)
     ):
         pairs = list(leaf_changes(roots[0][1], roots[1][1], view.node))
         stored = view.numbered(branch, [leaf.number for pair in pairs for leaf in pair if leaf is not None])
@@ -225,7 +249,7 @@ def _differing(
             return  # otherwise a version was erased, and only the log knows the id
     versions = view.net_changes(branch, first, last)
     for record_id, pair_of in versions.items():
-        before_after = pair_of if old.seq <= new.seq else pair_of[::-1]
+        before_after = pair_of if old <= new else pair_of[::-1]
         found = [
             None if version is None or is_redacted(record_id) else view.payload(branch, version)
             for version in before_after

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from recollect.arguments.json_form import JsonForm, is_result, json_form
 from recollect.ledger.commits import Commit
+from recollect.ledger.parts import RECORDS
 from recollect.records.record import FIELD_NAMES, Record
 
 
@@ -21,6 +22,7 @@ class Restored(JsonForm, what="a rollback"):
         conflicts: The ids of the records that were not restored because they were changed later (revert only).
         erased: The ids of the records that were not restored because their text was erased.
         damaged: The ids of the records that were not restored because their version is corrupt.
+        parts: The same for each other part of the memory in which anything was changed or not restored, by its name.
     """
 
     seq: int
@@ -28,6 +30,16 @@ class Restored(JsonForm, what="a rollback"):
     conflicts: tuple[str, ...] = ()
     erased: tuple[str, ...] = ()
     damaged: tuple[str, ...] = ()
+    parts: Mapping[str, Restored] = field(default_factory=dict)
+
+    def each(self) -> Iterator[tuple[str, Restored]]:
+        """Yield the name of each part, the records first, with what was restored of it."""
+        yield RECORDS, self
+        yield from self.parts.items()
+
+    def __bool__(self) -> bool:
+        """Return whether anything was changed or could not be restored."""
+        return bool(self.changed or self.conflicts or self.erased or self.damaged or any(self.parts.values()))
 
 
 @is_result()
@@ -46,8 +58,7 @@ class Erased:
         copies: The paths of other stores in the folder of this one that have contents which were erased, or may have
             them: backups, replaced and rescued stores. They are not changed.
         commits: The numbers of the commits, one for each thousand records; () within a scope.
-        beside: With a filter: how many records were erased of what lies beside the memory's own: (namespace, number)
-            for each reserved namespace (`engine.facets.Facet.reserved`) that had any, such as "terms" of a glossary.
+        parts: How many records were erased of each other part of the memory that had any, by its name, such as "terms".
     """
 
     ids: tuple[str, ...]
@@ -56,7 +67,7 @@ class Erased:
     pending: bool = False
     copies: tuple[str, ...] = ()
     commits: tuple[int, ...] = ()
-    beside: tuple[tuple[str, int], ...] = ()
+    parts: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -67,7 +78,7 @@ class Erased:
             "pending": self.pending,
             "copies": list(self.copies),
             "commits": list(self.commits),
-            "beside": dict(self.beside),
+            "parts": dict(self.parts),
         }
 
     @classmethod
@@ -75,8 +86,7 @@ class Erased:
     def from_json(cls, data: Mapping[str, Any]) -> Erased:
         """Rebuild a result from its JSON form."""
         lists = {name: tuple(data[name]) for name in ("ids", "derived", "copies", "commits")}
-        beside = tuple(data["beside"].items())
-        return cls(versions=data["versions"], pending=data["pending"], beside=beside, **lists)
+        return cls(versions=data["versions"], pending=data["pending"], parts=dict(data["parts"]), **lists)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,15 +125,22 @@ class Difference(JsonForm, what="a difference"):
         changed: The records that both have, in different versions.
         removed: The records that only the first moment has.
         erased: The ids of records that differ, and of which a version was erased.
+        parts: The same for each other part of the memory that differs, by its name.
     """
 
     added: tuple[Record, ...]
     changed: tuple[ChangedRecord, ...]
     removed: tuple[Record, ...]
     erased: tuple[str, ...] = ()
+    parts: Mapping[str, Difference] = field(default_factory=dict)
+
+    def each(self) -> Iterator[tuple[str, Difference]]:
+        """Yield the name of each part, the records first, with its difference."""
+        yield RECORDS, self
+        yield from self.parts.items()
 
     def __bool__(self) -> bool:
-        return bool(self.added or self.changed or self.removed or self.erased)
+        return bool(self.added or self.changed or self.removed or self.erased or any(self.parts.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ The present, an open batch and a past moment are readers, so each operation that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
@@ -39,6 +39,9 @@ class Reader(Protocol):
     scope: Scope
     intake: Intake
     now: datetime
+
+    def part(self, branch: Branch) -> Reader:
+        """Return a reader of another part of the memory, at the same moment."""
 
     def on_view(self, read: Callable[[Reading], T]) -> T:
         """Call `read` with a view for reading commits, settings, or records by their ids."""
@@ -84,8 +87,8 @@ class Reader(Protocol):
 class CommittedReader(Reader, Protocol):
     """A `Reader` outside of a batch."""
 
-    def export(self) -> Export:
-        """Open a snapshot of the live records."""
+    def export(self, parts: Collection[str] | None) -> Export:
+        """Open a snapshot of the live records of parts of the memory; None: of all."""
 
     def prove(self, operation: Prove) -> Proof:
         """Return a proof that a record is stored or not."""

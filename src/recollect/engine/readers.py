@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from recollect.engine import receipts
 from recollect.engine.core import Core
+from recollect.engine.family import chosen
 from recollect.engine.index.past import past_records
 from recollect.engine.index.vectors import EmbeddedTexts, PastVectors, Progress, QuestionVector, needs_embedder
+from recollect.engine.read.export import joined
 from recollect.engine.read.filter_bounds import index_helps, selective
 from recollect.engine.read.full_text import grep
 from recollect.engine.read.past_view import PastView
 from recollect.engine.read.proofs import prove
 from recollect.engine.read.queries import Reading, importance_limit, stored_record
-from recollect.engine.read.targets import PastPoint, resolve
-from recollect.engine.results import Export, Moment, RecordList
+from recollect.engine.read.targets import PastPoint, point_in, resolve
+from recollect.engine.results import Export, ExportedPart, Moment, RecordList
 from recollect.engine.scope import Place
 from recollect.engine.settings import REFUSE, quota_of
 from recollect.engine.write.batch import Writing
 from recollect.errors import ReadOnlyMemoryError, RecollectError, UnsupportedError
 from recollect.filters.tree import AllOf, Filter
 from recollect.indexes.words.index import WordView
+from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import root_of
+from recollect.ledger.parts import RECORDS
 from recollect.ledger.proofs import Proof
 from recollect.ledger.receipts import Receipt as ReceiptForm
 from recollect.operations import Count, Find, Grep, Pin, Prove, Receipt
@@ -46,10 +50,15 @@ class Present:
 
     def __init__(self, core: Core, place: Place) -> None:
         self._core = core
+        self._place = place
         self.branch = place.branch
         self.scope = place.scope
         self.intake = core.intake
         self.now = core.now()
+
+    def part(self, branch: Branch) -> Present:
+        """Return a reader of the newest state of another part of the memory."""
+        return Present(self._core, self._place._replace(branch=branch))
 
     def on_view(self, read: Callable[[Reading], T]) -> T:
         """Call `read` with the newest view, and the index if it is loaded. See `Reader.on_view`."""
@@ -144,9 +153,9 @@ class Present:
         core = self._core
         return grep(operation, self.branch, self.scope, core.store, core.fulltext, core.reads_at)
 
-    def export(self) -> Export:
+    def export(self, parts: Collection[str] | None) -> Export:
         """Open a snapshot of the live records."""
-        return self._core.export(self.branch, self.scope)
+        return self._core.export(self.branch, self.scope, parts)
 
     def prove(self, operation: Prove) -> Proof:
         """Return a proof that a record is stored or not."""
@@ -182,6 +191,10 @@ class InBatch:
         self.scope = writing.scope
         self.intake = writing.services.intake
         self.now = writing.now
+
+    def part(self, branch: Branch) -> InBatch:
+        """Return a reader of the transaction for another part of the memory."""
+        return InBatch(self._writing.in_part(branch))
 
     def on_view(self, read: Callable[[Reading], T]) -> T:
         """Call `read` with the transaction. See `Reader.on_view`."""
@@ -255,12 +268,19 @@ class Past:
     def __init__(self, core: Core, place: Place, point: PastPoint, *, dense: bool = True) -> None:
         core.now()
         self._core = core
+        self._place = place
         self._point = point
         self._vectors = core.vectors if dense else None
         self.branch = place.branch
         self.scope = place.scope
         self.intake = core.intake
         self.now = datetime_of(point.now).astimezone(core.zone)
+
+    def part(self, branch: Branch) -> Past:
+        """Return a reader of another part of the memory, at the same moment."""
+        with self._core.read(branch) as view:
+            point = point_in(view, branch, self.branch, self._point)
+        return Past(self._core, self._place._replace(branch=branch), point)
 
     def _view(self, present: View, words: WordView | None = None) -> PastView:
         """Return the view of the moment within a view of the store."""
@@ -342,16 +362,21 @@ class Past:
 
         return grep(operation, branch, self.scope, core.store, core.fulltext, lambda view, branch: point.now, undone)
 
-    def export(self) -> Export:
+    def export(self, parts: Collection[str] | None) -> Export:
         """Open a snapshot of the records that were live."""
+        readers = {name: self.part(part) for name, part in chosen(self.branch, parts).items()}
+        opened = {name: each._export() for name, each in readers.items() if name == RECORDS or each._point.seq}
+        return joined(opened, self.branch)
+
+    def _export(self) -> ExportedPart:
         return self._on_index(self._exported)
 
-    def _exported(self, view: View, words: WordView) -> Export:
+    def _exported(self, view: View, words: WordView) -> ExportedPart:
         branch, scope, now = self.branch, self.scope, self._point.now
         reading = self._view(view, words)
         if scope.fixed:
             records = in_order(map(scope.shown, reading.select(branch, scope.filter, order="id", now=now)), "id")
-            return Export("", len(records), iter(records))
+            return ExportedPart(branch.reserved_name, "", len(records), iter(records))
         table = words.at(now).table
         ids = sorted((table.id(each) for each in table.alive[: table.count].nonzero()[0].tolist()), key=str.encode)
         root = self._point.root
@@ -366,7 +391,7 @@ class Past:
                     stored = self._view(later).several(branch, page)
                 yield from (Record.load(stored[each].payload) for each in page if each in stored)
 
-        return Export(root.hex(), len(ids), records_of())
+        return ExportedPart(branch.reserved_name, root.hex(), len(ids), records_of())
 
     def prove(self, operation: Prove) -> Proof:
         """Return a proof that a record was stored or not."""

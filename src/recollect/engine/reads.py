@@ -7,9 +7,14 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from recollect.common.zones import name_of
+from recollect.engine.family import chosen, without_kept
 from recollect.engine.read.queries import Reading
 from recollect.engine.reader import CommittedReader, Reader, check_whole
 from recollect.engine.results import Hits, RecordList, Similar
+from recollect.engine.settings import sharing
+from recollect.filters.tree import EVERYTHING
+from recollect.ledger.commits import Branch
+from recollect.ledger.parts import RECORDS
 from recollect.ledger.proofs import Proof
 from recollect.ledger.receipts import Receipt as ReceiptForm
 from recollect.operations import (
@@ -87,6 +92,24 @@ def grep(reader: Reader, operation: Grep) -> RecordList:
     return reader.grep(operation)
 
 
+def stats(reader: Reader, operation: Stats) -> dict[str, Any]:
+    """Return counts of the records and of the other parts of the memory, and facts about the store."""
+
+    def counted(part: Branch) -> int:
+        everything = Count(where=without_kept(EVERYTHING, part))
+        return reader.part(part).on_records(lambda reading: reading.count(everything))
+
+    found = reader.on_records(lambda reading: reading.stats(operation))
+    others = {name: part for name, part in chosen(reader.branch, operation.parts).items() if part != reader.branch}
+    found["parts"] = {reader.branch.reserved_name or RECORDS: found["records"]}
+    found["parts"] |= {name: count for name, part in others.items() if (count := counted(part))}
+    if "quota" in found:
+        for each in reader.on_view(lambda reading: sharing(reading.view, reading.branch)):
+            for name, used in reader.part(each).on_records(Reading.used).items():
+                found["quota"][name] += used
+    return found
+
+
 def prove(reader: CommittedReader, operation: Prove) -> Proof:
     """Return a proof that a record is stored or not."""
     check_whole(reader.scope, "a proof, which covers the whole namespace,")
@@ -118,13 +141,13 @@ READS: dict[type[Operation], Read] = {
     FindSimilar: find_similar,
     Grep: grep,
     ValidUntil: lambda reader, operation: reader.on_index(lambda reading: reading.valid_until(operation)),
-    Stats: lambda reader, operation: reader.on_records(lambda reading: reading.stats(operation)),
+    Stats: stats,
     ReadHead: _on_view(Reading.head),
     GetQuota: _on_view(Reading.quota),
     GetPolicies: _on_view(Reading.policies),
     Namespaces: _on_view(Reading.namespaces),
     Changes: _on_view(Reading.changes),
-    OpenExport: lambda reader, operation: reader.export(),
+    OpenExport: lambda reader, operation: reader.export(operation.parts),
     Prove: prove,
     Receipt: receipt,
     Now: lambda reader, operation: reader.now,

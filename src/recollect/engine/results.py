@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, get_args, overload
@@ -58,6 +58,7 @@ class MemoryStats(TypedDict):
     entities: int
     oldest: str | None
     newest: str | None
+    parts: dict[str, int]
     seq: NotRequired[int]
     root: NotRequired[str]
     quota: NotRequired[QuotaUse]
@@ -467,6 +468,35 @@ class RecordList(list[Record]):
         return cls(map(record_from_json, data["records"]), data["cursor"])
 
 
+@is_result()
+class PartCounts(int):
+    """A number of records, as an integer that knows in which parts of the memory they are or were.
+
+    Attributes:
+        parts: How many, by the name of the part: "records", or what a facet keeps. Parts without any are left out.
+    """
+
+    parts: Mapping[str, int]
+
+    def __new__(cls, parts: Mapping[str, int]) -> PartCounts:
+        counted = super().__new__(cls, sum(parts.values()))
+        counted.parts = {name: count for name, count in parts.items() if count}
+        return counted
+
+    def __getnewargs__(self) -> tuple[Mapping[str, int]]:  # type: ignore[override]
+        return (self.parts,)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"parts": dict(self.parts)}
+
+    @classmethod
+    @json_form("a number of records")
+    def from_json(cls, data: Mapping[str, Any]) -> PartCounts:
+        """Rebuild a number from its JSON form."""
+        return cls(data["parts"])
+
+
 @is_result("a head")
 class NamespaceHead(NamedTuple):
     """The newest state of a namespace.
@@ -497,25 +527,53 @@ class Moment(NamedTuple):
     time: datetime
 
 
-@is_result()
-class Export(Uncopied):
-    """A snapshot of the records of a memory, read one by one. Close it, or leave its `with` block.
+@dataclass(frozen=True)
+class ExportedPart:
+    """A part of the memory besides its records, in an export.
 
     Attributes:
-        root: The root hash of these records, in hex; "" within a scope.
-        count: The number of records.
-        records: The records, by ascending id. They can be read once, until the export or the memory is closed.
+        name: The name of the part, such as "terms".
+        root: The root hash of its records, in hex; "" within a scope.
+        count: The number of its records.
+        records: Its records, by ascending id. They can be read once.
     """
 
-    def __init__(self, root: str, count: int, records: Iterable[Record], resources: ExitStack | None = None) -> None:
+    name: str
+    root: str
+    count: int
+    records: Iterator[Record]
+
+
+@is_result()
+class Export(Uncopied):
+    """A snapshot of a memory, read one record at a time. Close it, or leave its `with` block.
+
+    From a server on HTTP, the records and the parts can be read in this order only; what is passed over is lost.
+
+    Attributes:
+        root: The root hash of the records, in hex; "" within a scope.
+        count: The number of records.
+        records: The records, by ascending id. They can be read once, until the export or the memory is closed.
+        parts: The other parts that are not empty, by name.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        count: int,
+        records: Iterable[Record],
+        resources: ExitStack | None = None,
+        parts: Iterable[ExportedPart] = (),
+    ) -> None:
+        self._opened = _Opened(resources or ExitStack())
         self.root = root
         self.count = count
-        self._records = _ExportedRecords(iter(records), resources or ExitStack())
-        self.records: Iterator[Record] = self._records
+        self.records: Iterator[Record] = _ExportedRecords(iter(records), self._opened)
+        self.parts = tuple(replace(each, records=_ExportedRecords(each.records, self._opened)) for each in parts)
 
     def close(self) -> None:
         """Release the snapshot. Closing twice is allowed."""
-        self._records.close()
+        self._opened.close()
 
     def __enter__(self) -> Export:
         return self
@@ -525,29 +583,52 @@ class Export(Uncopied):
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, with all records that are not read yet."""
-        return {"root": self.root, "count": self.count, "records": list(map(record_json, self.records))}
+        parts = [
+            {"name": each.name, "root": each.root, "count": each.count, "records": [*map(record_json, each.records)]}
+            for each in self.parts
+        ]
+        return {"root": self.root, "count": self.count, "records": list(map(record_json, self.records)), "parts": parts}
 
     @classmethod
     @json_form("an export")
     def from_json(cls, data: Mapping[str, Any]) -> Export:
         """Rebuild an export from its JSON form."""
-        return cls(data["root"], data["count"], map(record_from_json, data["records"]))
+        parts = [
+            ExportedPart(each["name"], each["root"], each["count"], map(record_from_json, each["records"]))
+            for each in data["parts"]
+        ]
+        return cls(data["root"], data["count"], map(record_from_json, data["records"]), parts=parts)
+
+
+class _Opened:
+    """What an export keeps open, while another thread may read it or close the memory."""
+
+    def __init__(self, resources: ExitStack) -> None:
+        self._resources = resources
+        self.lock = threading.Lock()
+        self.is_closed = False
+
+    def close(self) -> None:
+        with self.lock:
+            self.is_closed = True
+            self._resources.close()
 
 
 class _ExportedRecords:
     """The records of an export. Not a generator: that would end after an error, as if all records had been read."""
 
-    def __init__(self, records: Iterator[Record], resources: ExitStack) -> None:
+    def __init__(self, records: Iterator[Record], opened: _Opened) -> None:
         self._records = records
-        self._resources = resources
-        self._lock = threading.Lock()  # the memory may be closed while another thread reads
+        self._opened = opened
         self._error: Exception | None = None
 
     def __iter__(self) -> _ExportedRecords:
         return self
 
     def __next__(self) -> Record:
-        with self._lock:
+        with self._opened.lock:
+            if self._opened.is_closed:
+                raise ClosedError("the export")
             if self._error is not None:
                 raise self._error
             try:
@@ -557,11 +638,6 @@ class _ExportedRecords:
             except Exception as error:
                 self._error = error
                 raise
-
-    def close(self) -> None:
-        with self._lock:
-            self._error = ClosedError("the export")
-            self._resources.close()
 
 
 def record_json(record: Record) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, Self, runtime_checkable
 
 from recollect.common.zones import name_of
 from recollect.errors import ImportFormatError, InvalidArgumentError, printable
+from recollect.ledger.parts import RECORDS
 from recollect.records.documents import bounded_id
 from recollect.records.messages.values import UnreadableError, kind_of, within_years
 from recollect.stores.files import open_regular
@@ -45,12 +46,14 @@ class Item:
         fields: A mapping for `memory.remember_all`: "content", "id" if it has one, and fields of a record.
         place: Its location in the source, for people, counted from 1 ("session_3, turn 7").
         exact: It is a complete record, to be stored exactly as it is, replacing the record that has its id.
+        part: The part of the memory that it belongs to: "records", or what a facet keeps, such as "terms".
     """
 
     namespace: str | None
     fields: dict[str, Any]
     place: str
     exact: bool = False
+    part: str = RECORDS
 
 
 class Damage(NamedTuple):
@@ -78,15 +81,17 @@ class ImportedDocument(NamedTuple):
 
 
 class Promise(NamedTuple):
-    """The root that a namespace has if it contains the items of the source for it and nothing else.
+    """The root that a part of a namespace has if it contains the items of the source for it and nothing else.
 
     Attributes:
         namespace: The namespace; None as in `Item`.
         root: The root, in hex digits.
+        part: The part, as in `Item`.
     """
 
     namespace: str | None
     root: str
+    part: str = RECORDS
 
 
 #: What an importer yields.

@@ -1,9 +1,9 @@
 """JSON lines: exports of this package, from which the identical records can be imported, and lines without a header.
 
 In an export, the first line is a header, `{"recollect": {"format": 1, "namespace": ..., "root": ..., "records": n}}`.
-Each line after it is a record (`Record.to_json`), optionally with its "hash". Another header can follow, for another
-namespace. The records of a file with one header go to the namespace that the user chose; with several, to those of the
-headers.
+Each line after it is a record (`Record.to_json`), optionally with its "hash". Another header can follow: of format 2
+for what a facet keeps, with the name of this part of the memory as "part", or for another namespace. The records of a
+file with one namespace go to the one that the user chose; with several, to those of the headers.
 
 One line is in memory at a time. Damaged lines are reported and the others are imported; a file that ends before the
 number of records in its header is reported, too.
@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import tzinfo
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO
 
@@ -34,14 +33,18 @@ from recollect.importers.base import (
     why_unreadable,
 )
 from recollect.importers.tables import RowImporter
+from recollect.ledger.commits import RESERVED
+from recollect.ledger.parts import RECORDS
 from recollect.records.messages.values import UnreadableError, kind_of
 from recollect.records.record import Record, fields_from_json, record_id
 from recollect.records.redacted import redacted
 
 if TYPE_CHECKING:
+    from recollect.engine.results import PartCounts
     from recollect.memory import Memory
 
-FORMAT = 1
+#: The format of the header of records, and of that of another part: releases that know no parts refuse the latter.
+FORMAT, PART_FORMAT = 1, 2
 _HEADER = "recollect"
 #: Maximum bytes of a line: enough for 10 MiB of content with every byte escaped, which larger limits can allow.
 _LONGEST_LINE = 2**28
@@ -63,12 +66,12 @@ class JsonLines(TurnImporter):
             raise format_error(path, "", rule)
         try:
             with open_file(path) as file:
-                headers = _count_headers(path, file)
+                namespaces = _namespaces(path, file)
         except OSError as error:
             raise format_error(path, "", why_unreadable(error)) from None
         try:
             with open_file(path) as file:
-                yield from _items(file, headers > 1) if headers else _rows(file, RowImporter(self, zone))
+                yield from _items(file, len(namespaces) > 1) if namespaces else _rows(file, RowImporter(self, zone))
         except OSError as error:
             yield Damage("the rest of the file", why_unreadable(error))
 
@@ -78,6 +81,7 @@ class _Header(NamedTuple):
     records: int
     root: str | None
     place: str
+    part: str = RECORDS
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
@@ -112,15 +116,18 @@ def _value(line: bytes | None) -> dict[str, Any]:
 def _header(value: dict[str, Any], place: str) -> _Header:
     match value:
         case {"recollect": {"format": int(version), "namespace": str(namespace), "records": int(records)}}:
-            if version != FORMAT:
-                raise UnreadableError(f"is a header of format {version}; this release reads format {FORMAT}")
+            stated = value[_HEADER]
+            part, root = stated.get("part", RECORDS), stated.get("root")
+            if version != (FORMAT if part == RECORDS else PART_FORMAT):
+                known = f"this release reads format {FORMAT}, and {PART_FORMAT} with a part"
+                raise UnreadableError(f"is a header of format {version}; {known}")
+            if part not in (RECORDS, *RESERVED):
+                raise UnreadableError(f"is a header of a part of the memory that is none of {', '.join(RESERVED)}")
             try:
-                root = value[_HEADER].get("root")
-                return _Header(
-                    record_id(namespace, "namespace"), records, root if isinstance(root, str) else None, place
-                )
+                namespace = record_id(namespace, "namespace")
             except InvalidRecordError as error:
                 raise UnreadableError(f"is a header with an invalid namespace, which {error.args[2]}") from None
+            return _Header(namespace, records, root if isinstance(root, str) else None, place, part)
     raise UnreadableError("is not a header with a format, a namespace and the number of records")
 
 
@@ -129,27 +136,29 @@ def is_export(beginning: bytes) -> bool:
     return beginning.lstrip().startswith(b'{"recollect"')
 
 
-def _count_headers(path: Path, file: BinaryIO) -> int:
-    """Count the headers, damaged ones too; 0 if the file is a list of rows. (A row with a hash has lost its header.)
+def _namespaces(path: Path, file: BinaryIO) -> set[str | int]:
+    """Return the namespaces of the headers, and the number of the line for a damaged one; none for a list of rows.
+
+    (A row with a hash has lost its header.)
 
     Raises:
         ImportFormatError: The first line is neither a header nor a row.
     """
-    found = 0
+    found: set[str | int] = set()
     for number, line in _lines(file):
         if found and (line is None or b'"recollect"' not in line):
             continue  # it is parsed later, when it is imported
         try:
             value = _value(line)
             if not found and "content" in value and not value.keys() & {_HEADER, "hash"}:
-                return 0
-            if not found:
-                _header(value, "")
-            found += _HEADER in value
+                return set()
+            if not found or _HEADER in value:
+                found.add(_header(value, "").namespace)
         except UnreadableError as error:
             if not found:
                 raise format_error(path, f"line {number}", str(error)) from None
-            found += line is not None and is_export(line)
+            if line is not None and is_export(line):
+                found.add(number)
     if not found:
         raise format_error(path, "", "is empty")
     return found
@@ -189,7 +198,7 @@ def _items(file: BinaryIO, several: bool) -> Iterator[Item | Damage | Promise]:
             if header is None:
                 raise UnreadableError("follows a damaged header, so its namespace is unknown")
             namespace = header.namespace if several else None
-            yield Item(namespace=namespace, fields=_fields(value), place=place, exact=True)
+            yield Item(namespace=namespace, fields=_fields(value), place=place, exact=True, part=header.part)
         except UnreadableError as error:
             yield Damage(place, str(error))
     yield from _ended(header, passed, several)
@@ -200,7 +209,7 @@ def _ended(header: _Header | None, passed: int, several: bool) -> Iterator[Damag
     if header is not None and passed != header.records:
         yield Damage(header.place, f"the header says {header.records} records, but {passed} lines follow it")
     if header is not None and header.root is not None:
-        yield Promise(header.namespace if several else None, header.root)
+        yield Promise(header.namespace if several else None, header.root, header.part)
 
 
 def _fields(value: dict[str, Any]) -> dict[str, Any]:
@@ -224,35 +233,54 @@ def write_jsonl(
     memory: Memory,
     file: TextIO,
     *,
+    parts: Collection[str] | None = None,
     progress: Callable[[int, int], object] | None = None,
     redact: bool = False,
-) -> int:
-    """Write a header and every record of a memory, by ascending id, as JSON lines.
+) -> PartCounts:
+    """Write a header and every record of a memory, by ascending id, as JSON lines, and then what facets keep.
 
     Args:
-        memory: The memory. The header has the root of its records; within a scope there is none.
-        file: A UTF-8 text file without newline translation (`open(path, "w", encoding="utf-8", newline="\\\\n")`).
+        memory: The memory. A header has the root of what follows it; within a scope there is none.
+        file: A UTF-8 text file without newline translation (`open(path, "w", encoding="utf-8", newline="\\n")`).
+        parts: The parts of the memory, by name: "records", or what facets keep ("terms", "nodes", "sdrs", "keys").
+            Default: all.
         progress: Called with the number of records written so far and the total.
-        redact: Replace keys, passwords, addresses and numbers of people (`recollect.policies.redact`). The header then
-            has no root, since these are other records.
+        redact: Replace keys, passwords, addresses and numbers of people (`recollect.policies.redact`). The headers then
+            have no root, since these are other records.
 
     Returns:
-        The number of records.
+        The number of records, which also has that of each part.
 
     Raises:
         InvalidArgumentError: `file` is a path, or another argument is invalid.
     """
+    from recollect.engine.results import PartCounts
+
     check_memory(memory)
     if not hasattr(file, "write"):
-        rule = 'must be a file, such as open(path, "w", encoding="utf-8", newline="\\n")'
+        rule = 'must be a file, such as open(path, "w", encoding="utf-8", newline="\n")'
         raise InvalidArgumentError("file", file, rule)
-    with memory.open_export() as export:
-        root = None if redact else export.root or None
-        about = {"format": FORMAT, "namespace": memory.name, "root": root, "records": export.count}
-        exported = map(redacted, export.records) if redact else export.records
-        records = ({**record.to_json(), "hash": record.hash} for record in exported)
-        for number, value in enumerate(chain([{_HEADER: about}], records)):
-            file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n")
-            if progress is not None and (number % _REPORTED == 0 or number == export.count):
-                progress(number, export.count)
-        return export.count
+    with memory.open_export(parts=parts) as export:
+        written = {each.name: each.count for each in export.parts}
+        sections = [(each.name, each.root, each.count, each.records) for each in export.parts]
+        if parts is None or RECORDS in parts:
+            written = {RECORDS: export.count, **written}
+            sections.insert(0, (RECORDS, export.root, export.count, export.records))
+        total, done = sum(written.values()), 0
+        for name, root, count, records in sections:
+            about = {"namespace": memory.name, "root": None if redact else root or None, "records": count}
+            about |= {"format": FORMAT} if name == RECORDS else {"format": PART_FORMAT, "part": name}
+            exported = map(redacted, records) if redact else records
+            _write_line(file, {_HEADER: about})
+            for record in exported:
+                _write_line(file, {**record.to_json(), "hash": record.hash})
+                done += 1
+                if progress is not None and done % _REPORTED == 0:
+                    progress(done, total)
+        if progress is not None:
+            progress(done, total)
+        return PartCounts(written)
+
+
+def _write_line(file: TextIO, value: dict[str, Any]) -> None:
+    file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n")

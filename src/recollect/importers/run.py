@@ -8,7 +8,7 @@ a whole, and replaces what an earlier import of it stored.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
@@ -40,7 +40,8 @@ from recollect.importers.base import (
     check_memory,
 )
 from recollect.importers.chunks import DocumentImporter
-from recollect.operations import Now
+from recollect.ledger.parts import RECORDS
+from recollect.operations import Now, checked_parts
 from recollect.records.record import Fields, Record
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class ImportReport:
         expired: How many records of an export have expired, and were left out.
         damaged: The parts that could not be remembered, in the order of the source.
         namespaces: How many items of the source each namespace contains.
+        parts: How many items of the source each part of the memories contains, by its name.
         roots: By namespace, whether its root is now the one that the source promises. It is not if the namespace has
             other records too, or if the store has another key.
         zone_assumed: The name of the time zone in which times without an offset were read; None if there were none.
@@ -81,6 +83,7 @@ class ImportReport:
     expired: int = 0
     damaged: tuple[Damage, ...] = ()
     namespaces: dict[str, int] = field(default_factory=dict)
+    parts: dict[str, int] = field(default_factory=dict)
     roots: dict[str, bool] = field(default_factory=dict)
     zone_assumed: str | None = None
 
@@ -97,6 +100,7 @@ class ImportReport:
             "expired": self.expired,
             "damaged": [damage._asdict() for damage in self.damaged],
             "namespaces": dict(self.namespaces),
+            "parts": dict(self.parts),
             "roots": dict(self.roots),
             "zone_assumed": self.zone_assumed,
         }
@@ -223,11 +227,19 @@ def _is_missing(path: Path) -> bool:
     return False
 
 
-def import_source(memory: Memory, source: Source, *, progress: Callable[[int], object] | None = None) -> ImportReport:
+def import_source(
+    memory: Memory,
+    source: Source,
+    *,
+    parts: Collection[str] | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> ImportReport:
     """Store the items of a source.
 
     Args:
         memory: Where to store them.
+        parts: The parts of the memory to import, by name: "records", or what facets keep, which exports have. Default:
+            all.
         progress: Called after each commit with the number of items processed.
 
     Raises:
@@ -236,7 +248,7 @@ def import_source(memory: Memory, source: Source, *, progress: Callable[[int], o
     from recollect.calls.calls import zone_of_store
 
     source.zone.settle(zone_of_store(memory))
-    run = _Run(memory, progress, source.owner)
+    run = _Run(memory, progress, source.owner, parts)
     for each in source.items():
         run.take(each)
     run.flush()
@@ -254,6 +266,7 @@ def import_path(
     name: str | None = None,
     forget_deleted: bool = False,
     defaults: Mapping[str, Any] | None = None,
+    parts: Collection[str] | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> ImportReport:
     """Store the items of a file or folder: `import_source` of a `Source`, with the arguments and errors of both.
@@ -267,6 +280,7 @@ def import_path(
         name: The name of the documents, which begins their sources (`Source`).
         forget_deleted: Whether documents that are no longer in the folder are forgotten (`Source`).
         defaults: Fields for items that lack them, such as `{"user": "ana", "tags": ["chat"]}`; see `Source`.
+        parts: The parts of the memory to import, as in `import_source`.
         progress: Called after each commit with the number of items processed.
 
     Raises:
@@ -288,7 +302,7 @@ def import_path(
         forget_deleted=forget_deleted,
         defaults=defaults,
     )
-    return import_source(memory, source, progress=progress)
+    return import_source(memory, source, parts=parts, progress=progress)
 
 
 def _importer(importer: Importer | str) -> Importer:
@@ -304,8 +318,15 @@ def _importer(importer: Importer | str) -> Importer:
 class _Run:
     """An import in progress: the current batch, and the outcomes of those before."""
 
-    def __init__(self, memory: Memory, progress: Callable[[int], object] | None, owner: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        progress: Callable[[int], object] | None,
+        owner: Mapping[str, Any],
+        parts: Collection[str] | None = None,
+    ) -> None:
         self._memory = memory
+        self._chosen = checked_parts(parts)
         self._owner = owner
         self._progress = progress
         self._batch: list[tuple[int, Item]] = []
@@ -317,9 +338,12 @@ class _Run:
             ("created", "unchanged", "updated", "replaced", "forgotten", "differing", "renumbered", "expired"), 0
         )
         self._namespaces: dict[str, int] = {}
+        self._parts: dict[str, int] = {}
         self._roots: dict[str, bool] = {}
 
     def take(self, each: Part) -> None:
+        if isinstance(each, (Item, Promise)) and self._chosen is not None and each.part not in self._chosen:
+            return
         if isinstance(each, Promise):
             self.flush()
             self._check(each)
@@ -335,7 +359,7 @@ class _Run:
             self._damaged.append((self._taken, each))
             return
         first = self._batch[0][1] if self._batch else each
-        if len(self._batch) == BATCH or (first.namespace, first.exact) != (each.namespace, each.exact):
+        if len(self._batch) == BATCH or _target(first) != _target(each):
             self.flush()
         self._batch.append((self._taken, each))
 
@@ -346,15 +370,15 @@ class _Run:
         if not self._batch:
             return
         batch, self._batch = self._batch, []
-        namespace = batch[0][1].namespace
+        first = batch[0][1]
         try:
-            memory = self._memory if namespace is None else self._memory.namespace(namespace)
+            memory = self._in(first)
         except InvalidArgumentError as error:
             results: list[Outcome | RecollectError | None] = [error] * len(batch)
         else:
-            store = _store_exactly if batch[0][1].exact else _store
-            results = store(memory, [item for _, item in batch])
-            self._count(memory, results)
+            store = _store_exactly if first.exact else _store
+            results = store(memory._part(first.part), [item for _, item in batch])
+            self._count(memory, results, first.part)
         self._note(batch, results)
 
     def _flush_documents(self) -> None:
@@ -370,10 +394,15 @@ class _Run:
         """Forget the documents whose files were deleted, if the source asks for it."""
         self._outcomes["forgotten"] += replacing.forget(self._memory, source.deleted(self._memory), self._owner)
 
-    def _count(self, memory: Memory, results: Sequence[Outcome | RecollectError | None]) -> None:
+    def _in(self, item: Item | Promise) -> Memory:
+        """Return the memory that an item belongs to."""
+        return self._memory if item.namespace is None else self._memory.namespace(item.namespace)
+
+    def _count(self, memory: Memory, results: Sequence[Outcome | RecollectError | None], part: str = RECORDS) -> None:
         stored = sum(result is not None and not isinstance(result, RecollectError) for result in results)
         if stored:
             self._namespaces[memory.name] = self._namespaces.get(memory.name, 0) + stored
+            self._parts[part] = self._parts.get(part, 0) + stored
 
     def _note(self, batch: list[tuple[int, Item]], results: Sequence[Outcome | RecollectError | None]) -> None:
         for (number, item), result in zip(batch, results, strict=True):
@@ -392,15 +421,22 @@ class _Run:
 
     def _check(self, promise: Promise) -> None:
         with suppress(ScopeError, InvalidArgumentError):  # a damaged part and a scope have no root to compare
-            memory = self._memory if promise.namespace is None else self._memory.namespace(promise.namespace)
+            memory = self._in(promise)
             memory.root  # noqa: B018 - a scope has none
-            with memory.open_export() as export:
-                same = export.root == promise.root
+            with memory.open_export(parts=[promise.part]) as export:
+                found = {RECORDS: export.root, **{each.name: each.root for each in export.parts}}
+                same = found.get(promise.part) == promise.root
             self._roots[memory.name] = self._roots.get(memory.name, True) and same
 
     def report(self) -> ImportReport:
         damaged = tuple(damage for _, damage in sorted(self._damaged, key=lambda each: each[0]))
-        return ImportReport(damaged=damaged, namespaces=self._namespaces, roots=self._roots, **self._outcomes)
+        report = ImportReport(damaged=damaged, namespaces=self._namespaces, **self._outcomes)
+        return replace(report, parts=self._parts, roots=self._roots)
+
+
+def _target(item: Item) -> tuple[str | None, bool, str]:
+    """Return what the items of one commit have in common."""
+    return item.namespace, item.exact, item.part
 
 
 def _store(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError | None]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from recollect.arguments.json_form import form_of, is_result, json_form
 from recollect.ledger.merkle import Root
-from recollect.ledger.parts import PartHead, stated_root
+from recollect.ledger.parts import RECORDS, PartHead, stated_root
 from recollect.records.codec import datetime_of, microseconds
 
 #: The possible causes of a change.
@@ -175,6 +175,8 @@ class Commit:
         entry: Its hash in the log, 32 bytes (`ledger.entries`); empty within a scope.
         parts: The newest commits of the other parts of the memory after it, by name. None for a commit that a release
             before format 4 wrote, which does not bind them.
+        part_commits: The commits to other parts that it follows, if they were read with it (`Memory.changes`). Each
+            has the log of its part: its seq, root and entry are those there.
     """
 
     namespace: str
@@ -188,6 +190,12 @@ class Commit:
     changes: tuple[Change, ...]
     entry: bytes = b""
     parts: tuple[PartHead, ...] | None = None
+    part_commits: tuple[Commit, ...] = ()
+
+    @property
+    def part(self) -> str:
+        """The name of the part of the memory that it belongs to: "records", or what a facet keeps."""
+        return Branch(self.namespace, self.branch).reserved_name or RECORDS
 
     @property
     def time(self) -> datetime:
@@ -222,7 +230,12 @@ class Commit:
             "entry": self.entry.hex(),
             "changes": form_of(tuple[Change, ...]).to_json(self.changes),
             **({} if self.parts is None else {"parts": form_of(tuple[PartHead, ...]).to_json(self.parts)}),
+            **self._part_commits(),
         }
+
+    def _part_commits(self) -> dict[str, Any]:
+        """Return the JSON form of the commits to other parts, if there are any."""
+        return {"part_commits": [each.to_json() for each in self.part_commits]} if self.part_commits else {}
 
     @staticmethod
     @json_form("a commit")
@@ -236,6 +249,7 @@ class Commit:
             "branch": data["branch"],
             "micros": microseconds(datetime.fromisoformat(data["time"])),
             "changes": form_of(tuple[Change, ...]).from_json(data["changes"]),
+            "part_commits": tuple(map(Commit.from_json, data.get("part_commits", ()))),
         }
         if "seq" not in data:
             return ScopedCommit(seq=0, parents=(), actor=None, reason=None, root=Root(), token=data["cursor"], **common)
@@ -274,4 +288,5 @@ class ScopedCommit(Commit):
             "cursor": self.token,
             "time": self.time.isoformat(),
             "changes": form_of(tuple[Change, ...]).to_json(self.changes),
+            **self._part_commits(),
         }

@@ -162,15 +162,19 @@ class AsyncMemory(_CallsWrapper[Memory], MemoryCoroutines):
         super().__init__(memory, _pool or ThreadPoolExecutor(workers, thread_name_prefix="recollect-async"))
 
     async def listen(
-        self, callback: Callable[[Commit], object], *, since: int | str | None = None
+        self,
+        callback: Callable[[Commit], object],
+        *,
+        since: int | str | None = None,
+        parts: Collection[str] | None = None,
     ) -> AsyncSubscription:
         """Call a function with each commit, in order, once the commit is durable. See `Memory.listen`.
 
         The callback runs in a thread. `subscribe` is for code in the event loop.
         """
-        return AsyncSubscription(await _awaited(Memory.listen)(self, callback, since=since), self._pool)
+        return AsyncSubscription(await _awaited(Memory.listen)(self, callback, since=since, parts=parts), self._pool)
 
-    def subscribe(self, *, since: int | str | None = None) -> CommitStream:
+    def subscribe(self, *, since: int | str | None = None, parts: Collection[str] | None = None) -> CommitStream:
         """Return an asynchronous iterator over the commits that waits for the next one. See `Memory.subscribe`.
 
             async with memory.subscribe(since=cursor) as commits:
@@ -181,9 +185,9 @@ class AsyncMemory(_CallsWrapper[Memory], MemoryCoroutines):
         block is entered, or, without a block, after the first commit is awaited.
         """
         memory = self._wrapped
-        log = memory._executor.log(memory._branch, memory._scope)
+        Changes(since=since or 0, parts=parts)  # checks them
+        log = memory._executor.log(memory._branch, memory._scope, parts)
         if since is not None:
-            Changes(since=since)  # checks it
             log.seq(since)  # raises if it is not a cursor of this memory
         return CommitStream(log, since, memory._executor.feed, self._pool)
 
@@ -218,14 +222,18 @@ class AsyncMemory(_CallsWrapper[Memory], MemoryCoroutines):
             yield AsyncBatch(batch, pool)
 
     @asynccontextmanager
-    async def open_export(self) -> AsyncIterator[AsyncExport]:
+    async def open_export(self, *, parts: Collection[str] | None = None) -> AsyncIterator[AsyncExport]:
         """Open a snapshot of all live records, to be read one by one by ascending id. See `Memory.open_export`.
 
         async with memory.open_export() as export:
             async for record in export.records: ...
         """
-        async with _in_own_thread(self._wrapped.open_export) as (export, pool):
-            yield AsyncExport(export.root, export.count, _InPages(export.records, pool))
+        async with _in_own_thread(partial(self._wrapped.open_export, parts=parts)) as (export, pool):
+            others = tuple(
+                AsyncExportedPart(each.name, each.root, each.count, _InPages(each.records, pool))
+                for each in export.parts
+            )
+            yield AsyncExport(export.root, export.count, _InPages(export.records, pool), others)
 
     def scoped(
         self, *, user: str | None = None, agent: str | None = None, conversation: str | None = None
@@ -282,12 +290,23 @@ class AsyncMemory(_CallsWrapper[Memory], MemoryCoroutines):
 
 
 @dataclass(frozen=True)
+class AsyncExportedPart:
+    """A part of a memory in an export. See `recollect.engine.results.ExportedPart`."""
+
+    name: str
+    root: str
+    count: int
+    records: AsyncIterator[Record]
+
+
+@dataclass(frozen=True)
 class AsyncExport(Uncopied):
     """The records of a memory, read one by one. See `recollect.engine.results.Export`."""
 
     root: str
     count: int
     records: AsyncIterator[Record]
+    parts: tuple[AsyncExportedPart, ...] = ()
 
 
 #: Records that are read at a time.

@@ -11,7 +11,7 @@ from recollect.calls.calls import Item
 from recollect.calls.history import Target
 from recollect.calls.tokens import Tokenizer
 from recollect.engine.history_results import Difference, Erased, RecordVersion, Replayed, Restored
-from recollect.engine.results import Hits, MemoryStats, NamespaceHead, RecordList, Report, VectorCounts
+from recollect.engine.results import Hits, MemoryStats, NamespaceHead, PartCounts, RecordList, Report, VectorCounts
 from recollect.facets.entities.calls import Extractor
 from recollect.facets.entities.operations import EntityGraph, EntitySummary, EntityView
 from recollect.facets.glossary.operations import SharedName
@@ -64,12 +64,13 @@ class MemoryCoroutines:
         *,
         newest_first: bool = False,
         where: Where | None = None,
+        parts: Collection[str] | None = None,
     ) -> list[Commit]:
         """Return the commits after a cursor."""
     async def check(self) -> CheckReport:
         """Check the whole store and return a description of each problem; an empty list if it is intact."""
-    async def clear(self) -> int:
-        """Forget every record, in one commit, and return how many."""
+    async def clear(self, *, parts: Collection[str] | None = None) -> PartCounts:
+        """Forget every record, and what facets keep, in one commit, and return how many."""
     async def compact(self) -> Compacted:
         """Drop the pages of old roots, and give the free space of the file back to the system."""
     async def consolidate(
@@ -122,8 +123,8 @@ class MemoryCoroutines:
         conversation: str | None = None,
     ) -> int:
         """Return how many records `find` returns; without arguments, how many there are."""
-    async def diff(self, old: Target, new: Target | None = None) -> Difference:
-        """Return how two moments differ: the records that were added, changed and removed."""
+    async def diff(self, old: Target, new: Target | None = None, *, parts: Collection[str] | None = None) -> Difference:
+        """Return how two moments differ: the records that were added, changed and removed, and those of other parts."""
     async def drop_snapshot(self, name: str) -> Snapshot:
         """Remove a named snapshot and return it. Its commit and all versions stay."""
     async def duplicates(
@@ -159,6 +160,7 @@ class MemoryCoroutines:
         *,
         redact: bool = False,
         derived: bool = False,
+        parts: Collection[str] | None = None,
         actor: str | None = None,
         reason: str | None = None,
     ) -> Erased:
@@ -202,7 +204,8 @@ class MemoryCoroutines:
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
-    ) -> int:
+        parts: Collection[str] | None = None,
+    ) -> PartCounts:
         """Forget every record that matches, in one commit, and return how many."""
     async def get(self, id: str) -> Record | None:
         """Return the record with an id, or None if there is none or it has expired."""
@@ -221,7 +224,14 @@ class MemoryCoroutines:
         """Return the newest commit: its number, the root hash of the memory and of its parts, and the head of the log."""
     async def history(self, id: str) -> list[RecordVersion]:
         """Return every version that a record had, oldest first, with its commit and its cause."""
-    async def log(self, limit: int | None = None, since: int | str = 0, where: Where | None = None) -> list[Commit]:
+    async def log(
+        self,
+        limit: int | None = None,
+        since: int | str = 0,
+        where: Where | None = None,
+        *,
+        parts: Collection[str] | None = None,
+    ) -> list[Commit]:
         """Return the newest commits, newest first."""
     async def merge(self, sources: Sequence[str | Record], content: str | bytes, **fields: Unpack[Fields]) -> Record:
         """Replace records by a new one that is derived from them, and return it."""
@@ -312,9 +322,15 @@ class MemoryCoroutines:
     async def revert(self, seq: int, *, actor: str | None = None, reason: str | None = None) -> Restored:
         """Take back the changes of one commit, in a new commit with the cause "rolled back"."""
     async def rollback(
-        self, to: Target | None = None, *, index: int | None = None, actor: str | None = None, reason: str | None = None
+        self,
+        to: Target | None = None,
+        *,
+        index: int | None = None,
+        parts: Collection[str] | None = None,
+        actor: str | None = None,
+        reason: str | None = None,
     ) -> Restored:
-        """Restore all records as they were at a moment, in a new commit with the cause "rolled back"."""
+        """Restore the memory as it was at a moment, in a new commit with the cause "rolled back"."""
     async def set_policies(
         self, *, redaction: Redaction = "keep", categories: Collection[str] = CATEGORIES, salience: Level = "off"
     ) -> None:
@@ -333,7 +349,7 @@ class MemoryCoroutines:
         """Mark the newest commit, so that it can be found again, and return the mark."""
     async def snapshots(self) -> list[Snapshot]:
         """Return the snapshots, newest first: the order that `at(index=)` counts."""
-    async def stats(self) -> MemoryStats:
+    async def stats(self, *, parts: Collection[str] | None = None) -> MemoryStats:
         """Return record counts and facts about the store, as a dictionary."""
     async def supersede(
         self, /, id: str, content: str | bytes, *, at: Instant | None = None, **fields: Unpack[Fields]
@@ -373,8 +389,8 @@ class BatchCoroutines:
         tags: Iterable[str] = (),
     ) -> Report:
         """Store the messages of a chat that are not stored yet: pass the list that you send to the model, each time."""
-    async def clear(self) -> int:
-        """Forget every record, in one commit, and return how many."""
+    async def clear(self, *, parts: Collection[str] | None = None) -> PartCounts:
+        """Forget every record, and what facets keep, in one commit, and return how many."""
     async def context(
         self,
         question: str,
@@ -469,7 +485,8 @@ class BatchCoroutines:
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
-    ) -> int:
+        parts: Collection[str] | None = None,
+    ) -> PartCounts:
         """Forget every record that matches, in one commit, and return how many."""
     async def get(self, id: str) -> Record | None:
         """Return the record with an id, or None if there is none or it has expired."""
@@ -562,7 +579,7 @@ class BatchCoroutines:
         """Store many records."""
     async def resolve(self, found: Contradiction | Sequence[Contradiction]) -> Record:
         """Let the newer of two records supersede the older one, and return the newer one."""
-    async def stats(self) -> MemoryStats:
+    async def stats(self, *, parts: Collection[str] | None = None) -> MemoryStats:
         """Return record counts and facts about the store, as a dictionary."""
     async def supersede(
         self, /, id: str, content: str | bytes, *, at: Instant | None = None, **fields: Unpack[Fields]

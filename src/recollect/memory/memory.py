@@ -222,14 +222,20 @@ class Memory(MemoryCalls, Upkeep, Consolidation, Uncopied):
         names: list[str] = self.execute(Namespaces())
         return names
 
-    def open_export(self) -> Export:
-        """Open a snapshot of all live records, to be read one by one by ascending id.
+    def open_export(self, *, parts: Collection[str] | None = None) -> Export:
+        """Open a snapshot of all live records and of what facets keep, to be read one by one by ascending id.
 
             with memory.open_export() as export:
                 print(export.root, export.count)
                 for record in export.records: ...
+                for part in export.parts:
+                    for record in part.records: ...
 
-        The root hash equals `root`, unless there are expired records that no commit has removed yet.
+        The root hashes are those of `head().parts`, unless there are expired records that no commit has removed yet.
+
+        Args:
+            parts: The parts of the memory, by name: "records", or what facets keep ("terms", "nodes", "sdrs", "keys").
+                Default: all.
 
         Returns:
             The export. Close it, or leave its `with` block: until then it keeps a view of the store open.
@@ -237,7 +243,7 @@ class Memory(MemoryCalls, Upkeep, Consolidation, Uncopied):
         Cost:
             Reads each record when the loop reaches it. Within a scope, all records are in memory.
         """
-        export: Export = self.execute(OpenExport())
+        export: Export = self.execute(OpenExport(parts=parts))
         return export
 
     def close(self) -> None:

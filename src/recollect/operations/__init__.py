@@ -21,7 +21,7 @@ from recollect.arguments.checks import (
     check_text,
     check_timeout,
 )
-from recollect.operations.base import REGISTRY, SCOPED, Operation, Per, from_json, plain
+from recollect.operations.base import REGISTRY, SCOPED, Operation, Per, checked_parts, from_json, plain
 from recollect.operations.history import (
     At,
     Diff,
@@ -180,6 +180,7 @@ __all__ = [
     "check_tag",
     "check_text",
     "check_timeout",
+    "checked_parts",
     "expectation",
     "from_json",
     "least_confidence",

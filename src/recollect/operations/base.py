@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, fields
 from datetime import date, datetime, tzinfo
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
+from recollect.arguments.checks import check_text
 from recollect.errors import (
     InvalidArgumentError,
     InvalidOperationError,
@@ -185,6 +186,21 @@ def checked_ids(ids: object) -> tuple[str, ...]:
     if isinstance(ids, str) or not isinstance(ids, Iterable):
         raise InvalidArgumentError("ids", ids, "must be several ids")
     return tuple(dict.fromkeys(map(record_id, ids)))
+
+
+def checked_parts(parts: object) -> tuple[str, ...] | None:
+    """Return the names of parts of a memory, sorted, each once; None for all parts. The engine knows which there are.
+
+    Raises:
+        InvalidArgumentError: They are not several names.
+    """
+    if parts is None:
+        return None
+    if not isinstance(parts, Collection) or isinstance(parts, (str, bytes, Mapping)) or not parts:
+        raise InvalidArgumentError("parts", parts, 'must be a list of names, such as ["records"], or None for all')
+    for each in parts:
+        check_text("parts", each)
+    return tuple(sorted(set(parts)))
 
 
 def plain(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -12,7 +12,7 @@ from recollect.arguments.checks import MAX_COUNT, check_count, check_flag, check
 from recollect.errors import InvalidArgumentError, InvalidOperationError, ReadOnlyMemoryError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Filter
-from recollect.operations.base import ADMIN, READ, WRITE, Operation, Right
+from recollect.operations.base import ADMIN, READ, WRITE, Operation, Right, checked_parts
 from recollect.operations.reads import Recall
 from recollect.records.record import check_instant, record_id
 
@@ -63,12 +63,15 @@ class Rollback(Operation, name="rollback", right=WRITE, result="Restored", in_ba
 
     Attributes:
         moment: The token of the moment (`Moment.token`).
+        parts: The parts of the memory that are concerned, by name: "records", or what a facet keeps. None: all.
     """
 
     moment: str
+    parts: Collection[str] | None = None
 
     def __post_init__(self) -> None:
         check_text("moment", self.moment)
+        object.__setattr__(self, "parts", checked_parts(self.parts))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,14 +95,17 @@ class Diff(Operation, name="diff", right=READ, result="Difference", in_batch=Fal
     Attributes:
         old: The token of a moment (`Moment.token`).
         new: The token of another moment.
+        parts: The parts of the memory that are concerned, by name: "records", or what a facet keeps. None: all.
     """
 
     old: str
     new: str
+    parts: Collection[str] | None = None
 
     def __post_init__(self) -> None:
         check_text("old", self.old)
         check_text("new", self.new)
+        object.__setattr__(self, "parts", checked_parts(self.parts))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,14 +131,18 @@ class Erase(Operation, name="erase", right=ADMIN, result="Erased", in_batch=Fals
         where: Which records: those of which any version matches; None if there is an id.
         redact: Remove the ids, and the actors and reasons of the commits that changed the records, too.
         derived: Erase what derives from the records, too.
+        parts: With a filter: the parts of the memory that are concerned, by name. None: all. With an id: the one part
+            that has it; None: the records.
     """
 
     id: str | None = None
     where: Filter | None = None
     redact: bool = False
     derived: bool = False
+    parts: Collection[str] | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", checked_parts(self.parts))
         if (self.id is None) == (self.where is None):
             raise InvalidArgumentError("what", self.id, "must be an id or a filter")
         if self.id is not None:

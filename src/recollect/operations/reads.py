@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal, TypeAlias, get_args
@@ -18,7 +19,7 @@ from recollect.arguments.checks import (
 from recollect.errors import InvalidArgumentError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Everything, Filter
-from recollect.operations.base import READ, Operation, checked_ids
+from recollect.operations.base import READ, Operation, checked_ids, checked_parts
 from recollect.records.frozen import altered
 from recollect.records.record import check_instant, record_id
 from recollect.text.languages import check_tag
@@ -220,6 +221,7 @@ class Changes(Operation, name="changes", right=READ, result="list[Commit]", in_b
         id: Only commits that changed this record.
         newest_first: List the newest commits first, instead of the oldest.
         where: Only changes of records that match before or after, and only commits that have such changes.
+        parts: The parts of the memory that are concerned, by name: "records", or what a facet keeps. None: all.
     """
 
     since: int | str = 0
@@ -227,9 +229,11 @@ class Changes(Operation, name="changes", right=READ, result="list[Commit]", in_b
     id: str | None = None
     newest_first: bool = False
     where: Filter = field(default_factory=Everything)
+    parts: Collection[str] | None = None
 
     def __post_init__(self) -> None:
         check_filter(self.where)
+        object.__setattr__(self, "parts", checked_parts(self.parts))
         if self.id is not None:
             object.__setattr__(self, "id", record_id(self.id))
         if not isinstance(self.since, str):
@@ -258,7 +262,16 @@ class Wait(Operation, name="wait", right=READ, result="bool", in_batch=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Stats(Operation, name="stats", right=READ, result="dict"):
-    """Count the records and describe the store. The result is a dict."""
+    """Count the records and describe the store. The result is a dict.
+
+    Attributes:
+        parts: The parts of the memory that are concerned, by name: "records", or what a facet keeps. None: all.
+    """
+
+    parts: Collection[str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", checked_parts(self.parts))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,7 +343,16 @@ class GetPolicies(Operation, name="get_policies", right=READ, result="Policies")
 
 @dataclass(frozen=True, kw_only=True)
 class OpenExport(Operation, name="export", right=READ, result="Export", in_batch=False, in_past=True):
-    """Open a snapshot of all live records. The result is an `OpenExport`, which must be closed."""
+    """Open a snapshot of all live records. The result is an `Export`, which must be closed.
+
+    Attributes:
+        parts: The parts of the memory that are concerned, by name: "records", or what a facet keeps. None: all.
+    """
+
+    parts: Collection[str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", checked_parts(self.parts))
 
 
 @dataclass(frozen=True, kw_only=True)

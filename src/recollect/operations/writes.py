@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias, get_args
@@ -12,7 +12,7 @@ from recollect.arguments.checks import check_choice, check_count, check_label, c
 from recollect.errors import InvalidArgumentError, InvalidOperationError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Filter
-from recollect.operations.base import RIGHTS, WRITE, Operation, Right, checked_ids
+from recollect.operations.base import RIGHTS, WRITE, Operation, Right, checked_ids, checked_parts
 from recollect.records.messages import Turn
 from recollect.records.record import Record, check_field, check_instant, record_id
 from recollect.text.languages import check_tag
@@ -288,18 +288,34 @@ class Forget(Operation, name="forget", right=WRITE, result="Outcome"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForgetWhere(Operation, name="forget_where", right=WRITE, result="int"):
-    """Forget every record that matches. The result is their number."""
+class ForgetWhere(Operation, name="forget_where", right=WRITE, result="PartCounts"):
+    """Forget every record that matches. The result is a `PartCounts`.
+
+    Attributes:
+        where: Which records.
+        parts: The parts of the memory that are concerned, by name: "records", or what a facet keeps. None: all.
+    """
 
     where: Filter
+    parts: Collection[str] | None = None
 
     def __post_init__(self) -> None:
         check_filter(self.where)
+        object.__setattr__(self, "parts", checked_parts(self.parts))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clear(Operation, name="clear", right=WRITE, result="int"):
-    """Forget every record. The result is their number."""
+class Clear(Operation, name="clear", right=WRITE, result="PartCounts"):
+    """Forget every record. The result is a `PartCounts`.
+
+    Attributes:
+        parts: The parts of the memory that are concerned, by name: "records", or what a facet keeps. None: all.
+    """
+
+    parts: Collection[str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", checked_parts(self.parts))
 
 
 @dataclass(frozen=True, kw_only=True)

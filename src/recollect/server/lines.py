@@ -9,9 +9,9 @@ from collections.abc import Hashable, Iterator
 from itertools import islice
 from typing import Any
 
-from recollect import Export
+from recollect import Export, Record
 from recollect.common.deadlines import check, within
-from recollect.errors import ClosedError, ServerBusyError
+from recollect.errors import ClosedError, ProtocolError, ServerBusyError
 from recollect.wire import encode, record_json
 
 
@@ -68,30 +68,37 @@ class ExportPages:
     """The records of an export, page by page. Thread-safe.
 
     Attributes:
-        count: The number of its records.
+        head: The root and the number of its records, and of each other part.
+        parts: The names of the other parts.
     """
 
     def __init__(self, export: Export) -> None:
-        self.root = export.root
-        self.count = export.count
+        others = [{"name": each.name, "root": each.root, "count": each.count} for each in export.parts]
+        self.head = {"root": export.root, "count": export.count, "parts": others}
+        self.parts = [each.name for each in export.parts]
+        self._records: dict[str | None, Iterator[Record]] = {each.name: each.records for each in export.parts}
+        self._records[None] = export.records
         self._export = export
         self._closed = False
         self._lock = threading.Lock()
 
-    def read(self) -> list[bytes]:
-        """Return the JSON of the next records, none at the end.
+    def read(self, part: str | None = None) -> list[bytes]:
+        """Return the JSON of the next records, or of those of another part; none at the end.
 
         Raises:
+            ProtocolError: There is no such part.
             ClosedError: The export was closed.
             DeadlineError: The deadline was over before. No record was read.
         """
+        if part not in self._records:
+            raise ProtocolError(f'"part" must be one of {", ".join(self.parts)}')
         out: list[bytes] = []
         size = 0
         check()
         with self._lock, within(None):  # a page that is cut off could not be read again
             if self._closed:
                 raise ClosedError("the export")
-            for record in islice(self._export.records, _RECORDS):
+            for record in islice(self._records[part], _RECORDS):
                 out.append(encode(record_json(record)))
                 size += len(out[-1])
                 if size >= _BYTES:

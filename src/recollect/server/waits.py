@@ -57,13 +57,16 @@ class Waits:
         async with self._memory(place).subscribe(since=since) as commits:
             return await commits.awaited(timeout_s) is not None
 
-    async def commits(self, place: Place, since: int | str | None, idle_s: float) -> AsyncIterator[Commit | None]:
+    async def commits(
+        self, place: Place, since: int | str | None, idle_s: float, parts: tuple[str, ...] | None = None
+    ) -> AsyncIterator[Commit | None]:
         """Yield the commits after a cursor as they come, and None each time that there was none for some seconds.
 
         Args:
             place: The branch and the scope.
             since: The cursor; None: only those that come.
             idle_s: After how many seconds without a commit None is yielded.
+            parts: Only commits that change these parts of the memory; None: all.
         """
         while not self._served.is_open:  # all commits of a store that does not exist yet will be new
             self._served.reading()
@@ -73,7 +76,7 @@ class Waits:
                 if self._stopped.is_set():
                     return
                 yield None
-        async with self._memory(place).subscribe(since=since) as stream:
+        async with self._memory(place).subscribe(since=since, parts=parts) as stream:
             while not stream.closed and not self._stopped.is_set():
                 yield await self._unless_stopped(stream.awaited(idle_s))
 

@@ -51,6 +51,13 @@ class ReadView(Protocol):
             O(log n).
         """
 
+    def head_at(self, branch: Branch, seq: int) -> Head | None:
+        """Return a commit as the head that it was, without the page of its root; None if the branch has no such commit.
+
+        Cost:
+            O(log n).
+        """
+
     def get(self, branch: Branch, record_id: str) -> Stored | None:
         """Return the live version of an id, whether expired or not.
 
@@ -290,13 +297,6 @@ class View(ReadView, Protocol):
         """
 
     # The past: a branch as it was after one of its commits
-
-    def head_at(self, branch: Branch, seq: int) -> Head | None:
-        """Return a commit as the head that it was, without the page of its root; None if the branch has no such commit.
-
-        Cost:
-            O(log n).
-        """
 
     def newest_with(self, branch: Branch, root: bytes) -> int | None:
         """Return the seq of the newest commit with a root, of the memory or of its records; None if there is none.

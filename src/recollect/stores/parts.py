@@ -7,6 +7,8 @@ everything, one number names a state of all parts, and one root covers them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from recollect.ledger.commits import RESERVED, Branch, Commit
 from recollect.ledger.entries import entry_hash
 from recollect.ledger.parts import PartHead
@@ -36,17 +38,28 @@ def _head_of(view: View, part: Branch) -> PartHead | None:
     return PartHead(part.reserved_name, head.seq, head.root.hash, next(iter(view.entries(part, head.seq - 1))))
 
 
-def follow(transaction: Transaction, part: Commit, key: bytes) -> Commit:
-    """Append the commit to the log of a memory that states a new commit of one of its parts.
+def parts_after(view: View, memory: Branch, commits: Sequence[Commit]) -> tuple[PartHead, ...]:
+    """Return the newest commits of the parts of a memory besides its records, by name, after further ones.
 
     Args:
-        part: The commit, which the transaction has appended. It is later than the head of the memory.
+        commits: The newest commits of some parts, which the memory does not state yet.
+    """
+    parts = {each.name: each for each in parts_of(view, memory)}
+    for each in commits:
+        name = Branch(each.namespace, each.branch).reserved_name
+        parts[name] = PartHead(name, each.seq, each.root.hash, each.entry)
+    return tuple(parts[name] for name in sorted(parts))
+
+
+def follow(transaction: Transaction, memory: Branch, commits: Sequence[Commit], key: bytes) -> Commit:
+    """Append the commit to the log of a memory that states new commits of its parts.
+
+    Args:
+        commits: The commits, which the transaction has appended. They are later than the head of the memory.
         key: The store key.
     """
-    branch = Branch(part.namespace, part.branch)
-    new = PartHead(branch.reserved_name, part.seq, part.root.hash, part.entry)
-    parts = {each.name: each for each in parts_of(transaction, branch.owner)} | {new.name: new}
-    return state(transaction, branch.owner, tuple(parts[name] for name in sorted(parts)), part.micros, key)
+    micros = max(each.micros for each in commits)
+    return state(transaction, memory, parts_after(transaction, memory, commits), micros, key)
 
 
 def state(

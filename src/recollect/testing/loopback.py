@@ -7,7 +7,7 @@ A memory that stands on it shows that operations, results and errors lose nothin
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -47,9 +47,9 @@ class Loopback(WrappingExecutor):
         with self.executor.batch(place, expect_head) as opened:
             yield _LoopbackBatch(opened)
 
-    def log(self, branch: Branch, scope: Scope) -> CommitLog:
+    def log(self, branch: Branch, scope: Scope, parts: Collection[str] | None = None) -> CommitLog:
         """Return the log of a branch as a scope sees it. Its commits pass through bytes."""
-        return _LoopbackLog(self.executor.log(branch, scope))
+        return _LoopbackLog(self.executor.log(branch, scope, parts))
 
 
 class _LoopbackLog:

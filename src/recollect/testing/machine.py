@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hypothesis import strategies as st
@@ -30,6 +32,8 @@ from recollect.errors import (
 from recollect.facets.outline.text.nodes import from_json, node_hash, said_digest
 from recollect.facets.sdr.index.texts import SdrTexts
 from recollect.filters.tree import Filter
+from recollect.importers.jsonl import write_jsonl
+from recollect.importers.run import import_path
 from recollect.ledger.commits import RESERVED, Branch
 from recollect.ledger.merkle import is_redacted, root_of, version_hash
 from recollect.ledger.parts import RECORDS, memory_root
@@ -138,6 +142,7 @@ def memory_machine(
             self.sdrs: dict[int, str] = {}  # the texts with sparse codes, by number
             self.last_sdr = 0  # the highest number that was given
             self.keys: dict[str, bytes] = {}  # keyed memory
+            self.kept = {0: self._kept()}  # what the facets have after each commit
 
         def _committed(self, before: dict[str, Record]) -> None:
             """A commit removes expired records, except those that it wrote."""
@@ -150,8 +155,13 @@ def memory_machine(
 
         def _note_moment(self) -> None:
             self.moments[self.seq] = dict(self.model)
+            self.kept[self.seq] = self._kept()
             for record_id, record in self.model.items():
                 self.contents.setdefault(record_id, set()).add(record.to_bytes())
+
+        def _kept(self) -> tuple[dict[Any, Any], ...]:
+            """What the facets have."""
+            return dict(self.terms), dict(self.outlines), dict(self.sdrs), dict(self.keys)
 
         def _part_written(self) -> None:
             """A commit to another part is followed by one of the memory, which changes no record."""
@@ -334,17 +344,31 @@ def memory_machine(
         def forget_where(self, where: Filter) -> None:
             before = dict(self.model)
             matching = [each for each in list(self.model) if self._live(each) and where.matches(self.model[each])]
-            assert self.memory.forget_where(where) == len(matching)
+            assert self.memory.forget_where(where, parts=[RECORDS]) == len(matching)
             for record_id in before:
                 if where.matches(before[record_id]):  # also if it has expired
                     del self.model[record_id]
             self._committed(before)
 
-        @rule()
-        def clear(self) -> None:
-            before = dict(self.model)
-            assert self.memory.clear() == sum(self._live(record_id) is not None for record_id in before)
-            self.model.clear()
+        @rule(parts=st.none() | st.lists(st.sampled_from([RECORDS, *RESERVED]), min_size=1))
+        def clear(self, parts: list[str] | None) -> None:
+            """All parts are forgotten, or some, in one commit."""
+            before, chosen = dict(self.model), set(parts or [RECORDS, *RESERVED])
+            kept: dict[str, dict[Any, Any]] = {"terms": self.terms, "nodes": self.outlines}
+            kept |= {"sdrs": self.sdrs, "keys": self.keys}
+            wanted = {name: len(known) for name, known in kept.items() if name in chosen}
+            wanted[RECORDS] = sum(self._live(each) is not None for each in before) if RECORDS in chosen else 0
+            cleared = self.memory.clear(parts=parts)
+            wanted["nodes"] = cleared.parts.get("nodes", 0)  # the nodes of the outlines are not counted here
+            assert cleared.parts == {name: count for name, count in wanted.items() if count}
+            assert cleared == sum(wanted.values())
+            changes = any(kept[name] for name in kept.keys() & chosen)
+            for name in kept.keys() & chosen:
+                kept[name].clear()
+            if RECORDS in chosen:
+                self.model.clear()
+            if changes and before == self.model:
+                self._part_written()
             self._committed(before)
 
         @rule(record_id=IDS, redact=st.booleans())
@@ -389,7 +413,7 @@ def memory_machine(
             """The model after a commit that sweeps nothing."""
             differing = {each for each in model.keys() | self.model.keys() if model.get(each) != self.model.get(each)}
             assert restored.changed == len(differing)
-            if differing:
+            if differing or any(part.changed for part in restored.parts.values()):
                 self.seq += 1
                 self.model = model
                 self._note_moment()
@@ -417,8 +441,23 @@ def memory_machine(
             """The state of a moment comes back, without what was erased since."""
             seq = max(self.seq - back, 0)
             restored = self.memory.rollback(seq)
+            self._facets_are_those_of(seq)
             assert len(restored.erased) == len(self.moments[seq]) - len(self._left_of(seq))
             self._restored(self._left_of(seq), restored)
+
+        @rule(back=st.integers(0, 9), part=st.sampled_from([RECORDS, *RESERVED]))
+        def rollback_of_a_part(self, back: int, part: str) -> None:
+            """The others stay as they are."""
+            seq = max(self.seq - back, 0)
+            restored = self.memory.rollback(seq, parts=[part])
+            self._facets_are_those_of(seq, part)
+            self._restored(self._left_of(seq) if part == RECORDS else self.model, restored)
+
+        def _facets_are_those_of(self, seq: int, part: str | None = None) -> None:
+            """The model after a rollback; what the facets have is compared with it by other rules."""
+            known = zip(("terms", "nodes", "sdrs", "keys"), self._kept(), self.kept[seq], strict=True)
+            back = (then if part in (None, name) else now for name, now, then in known)
+            self.terms, self.outlines, self.sdrs, self.keys = map(dict, back)
 
         @rule(index=st.integers(0, 3))
         def rollback_to_a_snapshot(self, index: int) -> None:
@@ -427,6 +466,7 @@ def memory_machine(
             except UnknownTargetError:
                 assert index >= len(self.snapshots)
                 return
+            self._facets_are_those_of(self.snapshots[index][1])
             self._restored(self._left_of(self.snapshots[index][1]), restored)
 
         @rule(seq=st.integers(1, 12))
@@ -451,7 +491,19 @@ def memory_machine(
                     model.pop(record_id, None)
             if seq not in self.erasing:  # that of a record that was forgotten changed nothing of the moments
                 assert {each for each in restored.conflicts if not is_redacted(each)} == conflicts
+            if restored.parts:
+                self._read_facets()
             self._restored(model, restored)
+
+        def _read_facets(self) -> None:
+            """The model after changes that it does not predict: what was written again with the same value is new."""
+            outline = self.memory.outline
+            agents = {agent for terms, *_ in self.kept.values() for agent, _ in terms}
+            listed = [(agent, term) for agent in agents for term in self.memory.glossary.list_all(agent)]
+            self.terms = {(agent, term["key"].lower()): (term["key"], term["value"]) for agent, term in listed}
+            self.outlines = {str(root.title): outline.tree(root.id).to_json() for root in outline.roots()}
+            self.sdrs = {each["id"]: each["text"] for each in self.memory.sdr.texts()}
+            self.keys = _values_of(self.memory)
 
         @rule(batch=st.lists(records(IDS), max_size=4, unique_by=lambda record: record.id), fails=st.booleans())
         def batch(self, batch: list[Record], fails: bool) -> None:
@@ -532,8 +584,7 @@ def memory_machine(
         @rule()
         def keys_have_their_values(self) -> None:
             """Also after what other rules did."""
-            known = self.memory.keyed.keys()
-            assert {key: self.memory.keyed.read(key) for key in known} == self.keys
+            assert _values_of(self.memory) == self.keys
 
         @rule(
             changes=st.lists(
@@ -583,6 +634,21 @@ def memory_machine(
             assert got.recall(text, agent) == wanted.recall(text, agent)
             assert got.annotate(text, agent) == wanted.annotate(text, agent)
             assert got.shared_names(agent) == wanted.shared_names(agent)
+            again.close()
+
+        @rule()
+        def export_and_import(self) -> None:
+            """A new memory that imports an export has the same root, and the same of each facet."""
+            again = memory_on(MemoryStore(key=self.store.key), clock=TickingClock(self.clock.time))
+            with TemporaryDirectory() as folder:
+                path = Path(folder) / "export.jsonl"
+                with path.open("w", encoding="utf-8", newline="\n") as file:
+                    written = write_jsonl(self.memory, file)
+                report = import_path(again, "jsonl", path)
+            assert (report.damaged, report.parts, all(report.roots.values())) == ((), written.parts, True)
+            assert again.outline.roots() == self.memory.outline.roots()
+            assert again.sdr.texts() == self.memory.sdr.texts()
+            assert _values_of(again) == self.keys
             again.close()
 
         @rule()
@@ -676,6 +742,11 @@ def memory_machine(
 
 class _GivenUp(Exception):
     pass
+
+
+def _values_of(memory: Memory) -> dict[str, bytes]:
+    known = memory.keyed.keys()
+    return {key: value for key in known if (value := memory.keyed.read(key)) is not None}
 
 
 def _remember(record: Record, expect: str, exact: bool) -> Remember:

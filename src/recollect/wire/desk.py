@@ -6,7 +6,7 @@ What would reveal other namespaces is left out of answers. Calls block: a server
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
@@ -187,9 +187,9 @@ class Desk:
         """Read something of the store, so that a store that cannot be read raises its error."""
         self._memory(False).namespaces()
 
-    def export(self, place: Place, grant: Grant) -> Export:
-        """Open a snapshot of all records that the client may see."""
-        exported: Export = self.execute(Request(OpenExport(), place), grant)
+    def export(self, place: Place, grant: Grant, parts: Collection[str] | None) -> Export:
+        """Open a snapshot of what the client may see of parts of the memory; None: of all."""
+        exported: Export = self.execute(Request(OpenExport(parts=parts), place), grant)
         return exported
 
 

@@ -215,7 +215,7 @@ class TestWhatGoes:
                 own.sdr.store(f"secrettext of {user}")
                 own.glossary.memorize("key", f"secretterm of {user}", "", "bot")
             erased = memory.erase(f.user("ana"))
-            assert (len(erased.ids), dict(erased.beside)) == (1, {"nodes": 1, "sdrs": 1, "terms": 1})
+            assert (len(erased.ids), dict(erased.parts)) == (1, {"nodes": 1, "sdrs": 1, "terms": 1})
             assert memory.scoped(user="ana").outline.get("n") is None
             assert memory.scoped(user="bob").outline.get("n") is not None
             assert memory.scoped(user="ana").sdr.store("another") == 2  # a number is never given twice

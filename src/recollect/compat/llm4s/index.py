@@ -143,7 +143,7 @@ class RecordVectors:
         """Read all records, and return the cursor from which the log must be followed."""
         self._rows, self._size_of = {}, {}
         newest = self._memory.changes(limit=1, newest_first=True)
-        with self._memory.open_export() as export:
+        with self._memory.open_export(parts=["records"]) as export:
             for record in export.records:
                 self._put(record)
         return newest[0].cursor if newest else 0

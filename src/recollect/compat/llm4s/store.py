@@ -279,11 +279,11 @@ class MemoryStore:
 
     def delete_matching(self, filter: Filter) -> int:  # noqa: A002 - its name there
         """Delete the memories that match a filter, in one commit, and return how many."""
-        return self.memory.forget_where(plain(filter))
+        return self.memory.forget_where(plain(filter), parts=["records"])
 
     def clear(self) -> int:
         """Delete all memories, in one commit, and return how many."""
-        return self.memory.clear()
+        return self.memory.clear(parts=["records"])
 
     # Reading
 

@@ -55,6 +55,9 @@ class PastView:
     def head(self, branch: Branch) -> Head:
         return self._head
 
+    def head_at(self, branch: Branch, seq: int) -> Head | None:
+        return self._view.head_at(branch, seq) if seq <= self._head.seq else None
+
     def get(self, branch: Branch, record_id: str) -> Stored | None:
         return self.several(branch, [record_id]).get(record_id)
 
@@ -137,6 +140,8 @@ class PastView:
         before: int | None = None,
         newest_first: bool = False,
     ) -> Iterator[Commit]:
+        if branch != self._branch:  # a commit to another part, which one of this branch follows
+            return self._view.commits(branch, since, limit, record_id, before=before, newest_first=newest_first)
         end = self._head.seq + 1 if before is None else min(before, self._head.seq + 1)
         return self._view.commits(self._branch, since, limit, record_id, before=end, newest_first=newest_first)
 

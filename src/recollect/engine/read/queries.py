@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
-from itertools import chain, groupby, islice
+from itertools import chain, islice
 from typing import Any
 
-from recollect.common.deadlines import check
 from recollect.engine.cursors import Cursors
-from recollect.engine.feed import PAGE
 from recollect.engine.index.vectors import QuestionVector
 from recollect.engine.read.filter_bounds import (
     MAX_IDS,
@@ -24,6 +21,7 @@ from recollect.engine.read.filter_bounds import (
     most_important,
     of_scope,
 )
+from recollect.engine.read.log import changes
 from recollect.engine.read.recall import recall
 from recollect.engine.read.record_loader import Records
 from recollect.engine.read.replaced import replaced
@@ -31,12 +29,11 @@ from recollect.engine.read.similar import Candidates, by_cosine
 from recollect.engine.results import Hits, NamespaceHead, RecordList, Similar, SimilarRecord
 from recollect.engine.scope import Scope
 from recollect.engine.settings import Policies, Quota, policies_of, quota_of
-from recollect.errors import DamagedStoreError, ScopeError
-from recollect.filters.tree import AllOf, Everything, Filter, resolved
+from recollect.errors import ScopeError
+from recollect.filters.tree import EVERYTHING, AllOf, Filter, resolved
 from recollect.indexes.documents.columns import NEVER, NONE
 from recollect.indexes.words.index import WordView
-from recollect.ledger.commits import Branch, Change, Commit, ScopedCommit
-from recollect.ledger.merkle import Root
+from recollect.ledger.commits import Branch, Commit
 from recollect.ledger.parts import roots_of
 from recollect.operations import (
     Changes,
@@ -55,9 +52,8 @@ from recollect.operations import (
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.frozen import altered
 from recollect.records.record import Record, in_zone
-from recollect.stores.base import ReadView, Store
+from recollect.stores.base import ReadView
 from recollect.stores.values import expired, in_order, sort_key
-from recollect.stores.write_queue import repeated
 
 #: The earliest end of a record that was never valid: every time zone can express it.
 _FIRST = microseconds(datetime.min.replace(tzinfo=UTC) + timedelta(days=2))
@@ -204,26 +200,7 @@ class Reading:
 
     def changes(self, operation: Changes) -> list[Commit]:
         """Return the commits after a cursor as the scope sees them; with an id, those that changed that record."""
-        return list(islice(self._changes(operation), operation.limit))
-
-    def _changes(self, operation: Changes) -> Iterator[Commit]:
-        head = self.view.head(self.branch).seq
-        since = self.cursors.reached(operation.since, self.branch, self.scope, head)
-        every = not self.scope.fixed and isinstance(operation.where, Everything)
-        page = operation.limit if every else None  # otherwise more commits are read than returned
-        read = partial(in_pages, self.view, self.branch, since, page, newest_first=operation.newest_first)
-        if operation.id is None:
-            commits = read(None)
-        else:
-            each = map(read, self.scope.stored_ids(operation.id, partial(self.view.known, self.branch)))
-            merged = heapq.merge(*each, key=lambda commit: commit.seq, reverse=operation.newest_first)
-            commits = (next(same) for _, same in groupby(merged, key=lambda commit: commit.seq))
-        for commit in commits:
-            seen = visible_part(commit, self.view, self.scope, self.cursors)
-            if seen is not None and seen.touches(operation.id):
-                seen = matching_part(seen, self.view, self.scope, operation.where)
-            if seen is not None and seen.touches(operation.id):
-                yield seen
+        return list(islice(changes(operation, self.view, self.branch, self.scope, self.cursors), operation.limit))
 
     def stats(self, operation: Stats) -> dict[str, Any]:
         """Return counts of the records and facts about the store."""
@@ -243,10 +220,16 @@ class Reading:
             head = view.head(branch)
             quota = quota_of(view, branch)
             if quota is not None:
-                used = {"records_used": out["records"], "bytes_used": view.nbytes(branch)}
-                out["quota"] = {**asdict(quota), **used}
+                out["quota"] = {**asdict(quota), **self.used()}
             out |= {"seq": head.seq, "root": head.memory_root.hex(), "store": self.facts()}
         return out
+
+    def used(self) -> dict[str, int]:
+        """Return what this part of a memory uses of a quota."""
+        return {
+            "records_used": self.view.count(self.branch, EVERYTHING, now=self.now),
+            "bytes_used": self.view.nbytes(self.branch),
+        }
 
     def head(self, operation: ReadHead) -> NamespaceHead:
         """Return the newest commit and the root, and the head of the log if it is requested."""
@@ -308,113 +291,3 @@ def importance_limit(operation: Find | Count) -> int | None:
     if not isinstance(operation, Find) or operation.order != "importance" or operation.after is not None:
         return None
     return operation.limit if operation.limit is not None and operation.limit <= MAX_IDS else None
-
-
-def visible_part(commit: Commit, view: ReadView, scope: Scope, cursors: Cursors) -> Commit | None:
-    """Return a commit as a scope sees it: only its changes to records in the scope. None if there are none."""
-    if not scope.fixed:
-        return replace(commit, root=Root(commit.root.hash))  # the page is a detail of the store
-    branch = Branch(commit.namespace, commit.branch)
-
-    def seen(version: bytes | None) -> bytes | None:
-        payload = None if version is None else view.payload(branch, version)
-        return version if payload is not None and scope.admits(Record.load(payload)) else None
-
-    changes = tuple(
-        Change(scope.shown_id(change.id), before, after, change.cause)
-        for change in commit.changes
-        for before, after in [(seen(change.before), seen(change.after))]
-        if before != after  # otherwise a version outside the scope was erased
-    )
-    if not changes:
-        return None
-    return ScopedCommit(
-        namespace=commit.namespace,
-        branch=commit.branch,
-        seq=0,
-        parents=(),
-        micros=commit.micros,
-        actor=None,
-        reason=None,
-        root=Root(),
-        changes=changes,
-        token=cursors.at(commit.seq, branch, scope),
-    )
-
-
-def matching_part(commit: Commit, view: ReadView, scope: Scope, where: Filter) -> Commit | None:
-    """Return a commit with only its changes to records that match before or after; None if there are none."""
-    if isinstance(where, Everything):
-        return commit
-    branch = Branch(commit.namespace, commit.branch)
-
-    def matches(version: bytes | None) -> bool:
-        payload = None if version is None else view.payload(branch, version)
-        return payload is not None and where.matches(scope.shown(Record.load(payload)))
-
-    changes = tuple(change for change in commit.changes if matches(change.after) or matches(change.before))
-    return replace(commit, changes=changes) if changes else None
-
-
-def in_pages(
-    view: ReadView, branch: Branch, since: int, limit: int | None, record_id: str | None, *, newest_first: bool
-) -> Iterator[Commit]:
-    """Yield the commits after `since`, reading a page of them at a time: the caller may need only the first."""
-    size = _COMMITS_PAGE if limit is None else min(limit, _COMMITS_PAGE)
-    before: int | None = None
-    while True:
-        check()
-        page = list(view.commits(branch, since, size, record_id, before=before, newest_first=newest_first))
-        yield from page
-        if len(page) < size:
-            return
-        if newest_first:
-            before = page[-1].seq
-        else:
-            since = page[-1].seq
-
-
-# The log of a branch as a scope sees it, read in pages by listeners and streams.
-
-
-class Log:
-    """The commits of a branch as a scope sees them.
-
-    Args:
-        scope: The scope of the reader.
-        cursors: The cursors of the store.
-    """
-
-    def __init__(self, store: Store, branch: Branch, scope: Scope, cursors: Cursors) -> None:
-        self.branch = branch
-        self._store = store
-        self._scope = scope
-        self._cursors = cursors
-
-    def head(self) -> int:
-        """Return the seq of the newest commit."""
-        with self._store.read() as view:
-            return view.head(self.branch).seq
-
-    def start(self, since: int | str | None) -> int:
-        """Return the seq of a cursor, or that of the newest commit for None, if the store can be read."""
-        head = self.head()  # also with a cursor: raises if the store is closed or forked
-        return head if since is None else self._cursors.reached(since, self.branch, self._scope, head)
-
-    def seq(self, cursor: int | str) -> int:
-        """Return the seq of a cursor (see `Cursors.seq`)."""
-        return self._cursors.seq(cursor, self.branch, self._scope)
-
-    def read(self, since: int) -> list[tuple[int, Commit | None]]:
-        """Return up to `PAGE` commits after a seq, each with its seq; None for one that the scope does not see."""
-        try:
-            return self._read(since)
-        except DamagedStoreError as error:  # another SQLite may have written its pages
-            return repeated(lambda: self._read(since), error, self._store.renew)
-
-    def _read(self, since: int) -> list[tuple[int, Commit | None]]:
-        with self._store.read() as view:
-            return [
-                (commit.seq, visible_part(commit, view, self._scope, self._cursors))
-                for commit in view.commits(self.branch, since, PAGE)
-            ]

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from recollect.engine.cursors import Cursors
+from recollect.engine.read.log import Seen, in_pages
 from recollect.engine.read.past_view import PastView
-from recollect.engine.read.queries import in_pages, visible_part
 from recollect.engine.results import Moment
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError, ScopeError, UnknownTargetError
@@ -123,6 +123,11 @@ def _at_seq(view: View, branch: Branch, seq: int, now: int) -> PastPoint:
     return PastPoint(0, EMPTY, now if head is None else head.micros - 1)
 
 
+def point_in(view: View, part: Branch, memory: Branch, point: PastPoint) -> PastPoint:
+    """Return a moment of a memory as one of its parts has it."""
+    return point if part == memory else _at_time(view, part, point.now, point.now)
+
+
 def _at_time(view: View, branch: Branch, micros: int, now: int) -> PastPoint:
     """Return the moment of a time; that of a time in the future is the present."""
 
@@ -173,4 +178,5 @@ def _newest_visible(view: View, branch: Branch, scope: Scope, cursors: Cursors, 
     head = (view.head_at(branch, seq) if seq else None) or Head()
     past = PastView(view, branch, head, head.micros)
     commits = in_pages(past, branch, 0, None, None, newest_first=True)
-    return next((each.seq for each in commits if visible_part(each, past, scope, cursors) is not None), 0)
+    seen = Seen(past, branch, scope, cursors)
+    return next((each.seq for each in commits if seen.of(each) is not None), 0)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
 from recollect.common.deadlines import checked
 from recollect.engine.cursors import Cursors
+from recollect.engine.family import chosen, without_kept
 from recollect.engine.follower import RecordFollower
 from recollect.engine.history_results import Restored
 from recollect.engine.index.keeper import IndexKeeper, apply_written, read_back
 from recollect.engine.index.vectors import IN_BATCH
 from recollect.engine.read.filter_bounds import Below, as_ids, bounds, index_helps
+from recollect.engine.read.log import part_commits
 from recollect.engine.read.queries import Reading
-from recollect.engine.read.targets import PastPoint
-from recollect.engine.results import Failed, Outcome, Report
+from recollect.engine.read.targets import PastPoint, point_in
+from recollect.engine.results import Failed, Outcome, PartCounts, Report
 from recollect.engine.scope import Scope
 from recollect.engine.write.admission import Admission
 from recollect.engine.write.drafts import Draft, Intake, draft
@@ -32,10 +35,12 @@ from recollect.errors import (
     ScopeError,
     StoreError,
     StoreIOError,
+    UnknownTargetError,
 )
-from recollect.filters.tree import Everything, Filter, resolved
+from recollect.filters.tree import EVERYTHING, Filter, resolved
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.ledger.commits import Branch
+from recollect.ledger.parts import RECORDS
 from recollect.operations import (
     AddMessages,
     Clear,
@@ -91,6 +96,7 @@ class Writing:
         scope: The scope of the caller.
         now: The time at which it began.
         reads_at: The time that decides which records have expired (see `Core.reads_at`).
+        in_part: Returns the writes of the same transaction to another branch of the memory.
         transaction: The transaction of the store.
         writer: The writes of the transaction.
         open: False once the transaction has ended.
@@ -108,7 +114,9 @@ class Writing:
         scope: Scope,
         now: datetime,
         reads_at: int,
+        in_part: Callable[[Branch], Writing],
     ) -> None:
+        self.in_part = in_part
         self.services = services
         self.transaction = transaction
         self.writer = writer
@@ -123,6 +131,13 @@ class Writing:
         self.read_bytes = 0  # what its reads have returned, where that is limited
         self.seq = 0
         self.failure: RecollectError | None = None
+
+    def parts(self, names: Collection[str] | None) -> dict[str, Writing]:
+        """Return the writes of the same transaction to the parts of the memory, by name (`family.chosen`).
+
+        They are committed together.
+        """
+        return {name: self.in_part(branch) for name, branch in chosen(self.branch, names).items()}
 
     def perform(self, call: Callable[..., T], *arguments: Any) -> T:
         """Run a call that is part of the transaction.
@@ -285,19 +300,30 @@ class Writing:
         """Forget a record."""
         return self.writer.forget(operation.id, operation.expect)
 
-    def forget_where(self, operation: ForgetWhere) -> int:
+    def forget_where(self, operation: ForgetWhere) -> PartCounts:
         """Forget the records that match and return how many."""
-        words = self._committed_words() if index_helps(operation.where) else None
+        parts = self.parts(operation.parts).items()
+        return PartCounts(
+            {name: part.forget_matching(without_kept(operation.where, part.branch)) for name, part in parts}
+        )
+
+    def forget_matching(self, matching: Filter) -> int:
+        """Forget the records of this part that match and return how many."""
+        matching = without_kept(matching, self.branch)
+        words = self._committed_words() if index_helps(matching) else None
         below = Below(self.transaction, self.branch, self.scope, words, self.reads_at)
-        where = self._stored_form(resolved(operation.where, below))
+        where = self._stored_form(resolved(matching, below))
         if words is None:
             return self.writer.forget_where(where)
         index_view = words.at(self.reads_at)
         return self.writer.forget_where(where, as_ids(where, bounds(where, index_view), index_view))
 
-    def clear(self, operation: Clear) -> int:
+    def clear(self, operation: Clear) -> PartCounts:
         """Forget all records in the scope and return how many."""
-        return self.writer.forget_where(Everything())
+        parts = self.parts(operation.parts).items()
+        return PartCounts(
+            {name: part.writer.forget_where(without_kept(EVERYTHING, part.branch)) for name, part in parts}
+        )
 
     def sweep(self, operation: Sweep) -> int:
         """Remove expired records and return how many."""
@@ -305,14 +331,31 @@ class Writing:
             raise ScopeError("sweeping the namespace", str(self.scope))
         return self.writer.sweep(operation.limit)
 
-    def rollback(self, point: PastPoint, unreadable: Set[bytes]) -> Restored:
+    def rollback(self, point: PastPoint, parts: Collection[str] | None, unreadable: Set[bytes]) -> Restored:
         """Restore the state of a moment, except these versions."""
         point.head_in(self.transaction, self.branch)  # the history is the same
-        return rollback(self.transaction, self.writer, self.branch, point.seq, unreadable)
+        restored = {}
+        for name, part in self.parts(parts).items():
+            seq = point_in(self.transaction, part.branch, self.branch, point).seq
+            restored[name] = rollback(self.transaction, part.writer, part.branch, seq, unreadable)
+        return self._combined(restored)
 
     def revert(self, seq: int, unreadable: Set[bytes]) -> Restored:
-        """Take back the changes of a commit, except these versions."""
-        return revert(self.transaction, self.writer, self.branch, seq, unreadable)
+        """Take back the changes of a commit, and of those to other parts that it follows, except these versions."""
+        reverted = next(self.transaction.commits(self.branch, seq - 1, 1), None)
+        if reverted is None:
+            newest = self.transaction.head(self.branch).seq
+            raise UnknownTargetError(seq, f"its commits have the numbers 1 to {newest}")
+        restored = {}
+        for commit in (reverted, *part_commits(self.transaction, reverted)):
+            part = self.in_part(Branch(commit.namespace, commit.branch))
+            restored[commit.part] = revert(self.transaction, part.writer, part.branch, commit, unreadable)
+        return self._combined(restored)
+
+    def _combined(self, restored: dict[str, Restored]) -> Restored:
+        """Return what was restored of each part as one result."""
+        own = restored.pop(self.branch.reserved_name or RECORDS, None) or Restored(seq=0, changed=0)
+        return replace(own, parts={name: each for name, each in restored.items() if each})
 
     def check_head(self, expected: int) -> None:
         """Check that the newest commit has the expected seq, or raise ConflictError."""

@@ -11,14 +11,15 @@ from collections.abc import Mapping, Set
 from datetime import datetime
 from typing import Any
 
+from recollect.engine.family import kept_kinds
 from recollect.engine.history_results import Restored
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Intake, draft
 from recollect.engine.write.writer import Writer
-from recollect.errors import InvalidArgumentError, UnknownTargetError, ValidityError
+from recollect.errors import InvalidArgumentError, ValidityError
 from recollect.filters.tree import ValidAt
-from recollect.ledger.commits import Branch
+from recollect.ledger.commits import Branch, Commit
 from recollect.ledger.merkle import is_redacted
 from recollect.operations import Merge, Remember, Supersede
 from recollect.records.identity import same_text
@@ -113,18 +114,16 @@ def rollback(transaction: Transaction, writer: Writer, branch: Branch, seq: int,
     return _restore(transaction, writer, branch, versions, unreadable)
 
 
-def revert(transaction: Transaction, writer: Writer, branch: Branch, seq: int, unreadable: Set[bytes]) -> Restored:
+def revert(
+    transaction: Transaction, writer: Writer, branch: Branch, commit: Commit, unreadable: Set[bytes]
+) -> Restored:
     """Take back the changes of a commit, except of records that were changed later.
 
     Versions that are `unreadable` are not restored, and listed.
 
     Raises:
-        UnknownTargetError: There is no such commit.
         DamagedStoreError: Another version cannot be read.
     """
-    commit = next(transaction.commits(branch, seq - 1, 1), None)
-    if commit is None:
-        raise UnknownTargetError(seq, f"its commits have the numbers 1 to {transaction.head(branch).seq}")
     versions: dict[str, bytes | None] = {}
     conflicts = []
     current = transaction.versions_at(branch, [each.id for each in commit.changes], transaction.head(branch).seq)
@@ -144,13 +143,16 @@ def _restore(
     unreadable: Set[bytes],
     conflicts: tuple[str, ...] = (),
 ) -> Restored:
-    """Make these versions the live ones of their ids; None: the id is not live."""
+    """Make these versions the live ones of their ids; None: the id is not live. What a facet keeps always stays."""
+    kept = kept_kinds(branch)
     changed = 0
     erased: list[str] = []
     damaged: list[str] = []
     for record_id in sorted(versions):
         version = versions[record_id]
         record: Record | None = None
+        if kept and (live := transaction.get(branch, record_id)) and Record.load(live.payload).kind in kept:
+            continue
         if version in unreadable:
             damaged.append(record_id)
             continue  # what is live now stays

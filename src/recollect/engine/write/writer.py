@@ -40,7 +40,7 @@ from recollect.records.codec import encode_json, microseconds
 from recollect.records.identity import derived_ids, numbered_ids, same_fact, same_text
 from recollect.records.record import FIELD_NAMES, Record, located_fields
 from recollect.stores.base import Transaction
-from recollect.stores.parts import follow, parts_of
+from recollect.stores.parts import parts_after, parts_of
 from recollect.stores.values import Resolved, expired
 
 #: Maximum number of expired records that a commit removes, so that no commit takes long.
@@ -65,7 +65,6 @@ class Writer(Naming):
 
     Attributes:
         before: The root that the commit follows, set by `commit`.
-        followed: The commit to the log of the memory that follows one to another part, set by `commit`.
     """
 
     def __init__(
@@ -100,7 +99,6 @@ class Writer(Naming):
         self._live_before: dict[str, bytes | None] = {}
         self._journal: list[str] = []
         self.before = EMPTY
-        self.followed: Commit | None = None
         self._written: dict[str, Record | None] = {}
         self._written_bytes = 0
         self._resolved: dict[str, Resolved] = {}  # ids that were looked up, and not written since
@@ -666,8 +664,14 @@ class Writer(Naming):
             self._drop(record_id, "expired")
         return len(due)
 
-    def commit(self, actor: str | None, reason: str | None) -> Commit | None:
-        """Append the net effect and the removal of expired records to the log; return None if there is no effect."""
+    def commit(self, actor: str | None, reason: str | None, others: Sequence[Commit] = ()) -> Commit | None:
+        """Append the net effect and the removal of expired records to the log; return None if there is no effect.
+
+        Args:
+            actor: Who makes the changes.
+            reason: Why they are made.
+            others: The commits to other parts of the memory in the same transaction, which the commit states.
+        """
         if not self._swept and any(change.before != change.after for change in self._pending.values()):
             for record_id in self._due_of_others():
                 self._drop(record_id, "expired")
@@ -682,7 +686,8 @@ class Writer(Naming):
         if self._branch.is_reserved:
             last = max(last, self._tx.head(self._branch.owner).micros)  # whose next commit has the same time
         elif self._tx.binds_parts:
-            parts = parts_of(self._tx, self._branch)
+            parts = parts_after(self._tx, self._branch, others) if others else parts_of(self._tx, self._branch)
+            last = max(last, *(each.micros - 1 for each in others)) if others else last
         trie = self._tries.take(self._tx, self._branch, self._branch)
         commit = Commit(
             namespace=self._branch.namespace,
@@ -702,8 +707,6 @@ class Writer(Naming):
         self._tx.append(commit, trie.replaced)
         for record_id, (versions, redact) in self._erased.items():
             self._tx.erase(self._branch, record_id, versions, redact=redact)
-        if self._branch.is_reserved and self._tx.binds_parts:
-            self.followed = follow(self._tx, commit, self._key)
         head = Head(commit.seq, commit.root, commit.micros, parts)
         self._tries.put(self._branch, trie, head)
         if self._room is not None:

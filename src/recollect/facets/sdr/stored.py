@@ -101,4 +101,4 @@ def _recall(reader: Reader, operation: RecallSdrs) -> list[FoundSdr]:
 
 INDEX = FacetIndex("sparse_codes", _MOST_BYTES, _sdrs_at)
 #: A number that was given stays given.
-FACET = Facet("sdrs", "texts with sparse codes", INDEX, {RecallSdrs: _recall}, never_erased=(COUNTER,))
+FACET = Facet("sdrs", "texts with sparse codes", INDEX, {RecallSdrs: _recall}, kept=(COUNTER,))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from starlette.responses import Response, StreamingResponse
@@ -15,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from recollect import Memory, Record
 from recollect.errors import ProtocolError, RecollectError
-from recollect.operations import SCOPED, Changes
+from recollect.operations import SCOPED, Changes, checked_parts
 from recollect.server.http.exchange import VERSION_HEADER, Exchange
 from recollect.server.http.guard import TooSlowError
 from recollect.server.lines import ExportPages, LineSplitter
@@ -38,9 +40,9 @@ _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", VERSION_HEAD
 
 async def changes(exchange: Exchange) -> Response:
     query = exchange.request.query_params
-    exchange.check_query("since", "limit", *SCOPED)
+    exchange.check_query("since", "limit", "parts", *SCOPED)
     scope = {name: query[name] for name in SCOPED if name in query}
-    place = exchange.place({"scope": scope} if scope else None)
+    place, parts = exchange.place({"scope": scope} if scope else None), _parts(query.get("parts"))
     exchange.grant.check(READ, place.branch)
     since: int | str | None = exchange.request.headers.get("last-event-id") or query.get("since")
     events = _EVENTS in exchange.request.headers.get("accept", "")
@@ -51,11 +53,11 @@ async def changes(exchange: Exchange) -> Response:
         if since is not None:
             since = _cursor(since)
             await exchange.site.waits.wait(placed, since, 0)  # raises if it is no cursor
-        return StreamingResponse(_events(exchange, placed, since), 200, _HEADERS, _EVENTS)
+        return StreamingResponse(_events(exchange, placed, since, parts), 200, _HEADERS, _EVENTS)
     limit = query.get("limit", "100")
     if not limit.isascii() or not limit.isdigit() or len(limit) > _MOST_DIGITS:
         raise ProtocolError(f"limit must be a number, got {limit!r:.80}")
-    operation = Changes(since=_cursor(since), limit=int(limit))
+    operation = Changes(since=_cursor(since), limit=int(limit), parts=parts)
 
     def call(memory: Memory) -> bytes:
         found, more = commits(operation, memory.execute, lambda each: each.to_json() | {"cursor": each.cursor})
@@ -71,18 +73,22 @@ def _cursor(text: int | str | None) -> int | str:
     return text or 0
 
 
-async def _events(exchange: Exchange, place: Any, since: int | str | None) -> AsyncIterator[bytes]:
+async def _events(
+    exchange: Exchange, place: Any, since: int | str | None, parts: tuple[str, ...] | None
+) -> AsyncIterator[bytes]:
     yield b"retry: 1000\n\n"
     try:
-        async for event in _each(exchange, place, since):
+        async for event in _each(exchange, place, since, parts):
             yield event
     except RecollectError as error:
         yield b"event: error\ndata: %s\n\n" % encode(error.to_json())
 
 
-async def _each(exchange: Exchange, place: Any, since: int | str | None) -> AsyncIterator[bytes]:
+async def _each(
+    exchange: Exchange, place: Any, since: int | str | None, parts: tuple[str, ...] | None
+) -> AsyncIterator[bytes]:
     shown = asyncio.get_running_loop().time()
-    async for commit in exchange.site.waits.commits(place, since, _LOOK_S):
+    async for commit in exchange.site.waits.commits(place, since, _LOOK_S, parts):
         if exchange.site.calls.stopping:
             return
         exchange.site.guard.check_again(exchange.request, exchange.grant)
@@ -98,22 +104,26 @@ async def _each(exchange: Exchange, place: Any, since: int | str | None) -> Asyn
 
 async def export(exchange: Exchange) -> Response:
     if exchange.request.method == "POST":
-        place = exchange.place((await exchange.json(("in",))).get("in"))
+        body = await exchange.json(("in", "parts"))
+        place, parts = exchange.place(body.get("in")), checked_parts(body.get("parts"))
     else:
-        exchange.check_query(*SCOPED)
-        place = exchange.place({"scope": dict(exchange.request.query_params)})
+        exchange.check_query(*SCOPED, "parts")
+        query = dict(exchange.request.query_params)
+        parts = _parts(query.pop("parts", None))
+        place = exchange.place({"scope": query})
     if exchange.request.method == "HEAD":
         exchange.grant.check(READ, place.branch)
         return Response(None, 200, _HEADERS, _LINES)
-    opened = await exchange.run("export", lambda: ExportPages(exchange.calls.desk.export(place, exchange.grant)))
+    opened = await exchange.run("export", lambda: ExportPages(exchange.calls.desk.export(place, exchange.grant, parts)))
 
     async def lines() -> AsyncIterator[bytes]:
         ends = asyncio.get_running_loop().call_later(exchange.calls.export_s, exchange.calls.release, opened.close)
         try:
-            yield encode({"root": opened.root, "count": opened.count}) + b"\n"
-            while page := await exchange.run("export", lambda: _page(opened)):
-                exchange.site.guard.check_again(exchange.request, exchange.grant)
-                yield page
+            yield encode(opened.head) + b"\n"
+            for part in (None, *opened.parts):
+                while page := await exchange.run("export", partial(_page, opened, part)):
+                    exchange.site.guard.check_again(exchange.request, exchange.grant)
+                    yield page
         except RecollectError as error:  # a line that is no record, so that no client takes the rest for all
             yield encode(error.to_json()) + b"\n"
         finally:
@@ -122,9 +132,14 @@ async def export(exchange: Exchange) -> Response:
     return _Released(lines(), lambda: exchange.calls.release(opened.close))
 
 
-def _page(opened: ExportPages) -> bytes:
-    """Return the next lines of an export; none at the end."""
-    return b"".join(each + b"\n" for each in opened.read())
+def _parts(text: str | None) -> tuple[str, ...] | None:
+    """Return the names of parts in a query, which are separated by commas; None for all."""
+    return None if text is None else checked_parts(text.split(","))
+
+
+def _page(opened: ExportPages, part: str | None) -> bytes:
+    """Return the next lines of an export, or of another part of it; none at the end."""
+    return b"".join(each + b"\n" for each in opened.read(part))
 
 
 class _Released(StreamingResponse):
@@ -150,22 +165,22 @@ async def import_records(exchange: Exchange) -> Response:
     failed: list[dict[str, Any]] = []
     lines: list[tuple[int, bytes | None]] = []
     size = 0
+    sections = _Sections()
 
     def store(memory: Memory) -> None:
-        records: list[Record] = []
-        numbers: list[int] = []
+        records: dict[str | None, list[tuple[int, Record]]] = {}
         refused: list[tuple[int, RecollectError]] = []
         for number, line in lines:
             try:
-                if (record := _record(number, line, exchange.site.guard.body_bytes)) is not None:
-                    records.append(record)
-                    numbers.append(number)
+                if (found := sections.record(number, line, exchange.site.guard.body_bytes)) is not None:
+                    records.setdefault(found[0], []).append((number, found[1]))
             except RecollectError as error:
                 refused.append((number, error))
-        report = memory.remember_all(records)
-        for name in ("created", "updated", "unchanged"):
-            counts[name] += report.count(name)
-        refused += ((numbers[each.index], each.reason) for each in report.failed)
+        for part, numbered in records.items():
+            report = (memory if part is None else memory._part(part)).remember_all([record for _, record in numbered])
+            for name in ("created", "updated", "unchanged"):
+                counts[name] += report.count(name)
+            refused += ((numbered[each.index][0], each.reason) for each in report.failed)
         counts["refused"] += len(refused)
         listed = sorted(refused, key=lambda each: each[0])[: _LISTED - len(failed)]
         failed.extend({"line": number, **error.to_json()} for number, error in listed)
@@ -185,18 +200,44 @@ async def import_records(exchange: Exchange) -> Response:
     return exchange.json_answer({**counts, "failed": failed})
 
 
-def _record(number: int, line: bytes | None, longest: int) -> Record | None:
-    """Return the record of a line; None for the first line of an export, which is none.
+class _Sections:
+    """The lines of an export: its first one says how many records of each part of the memory follow, in this order."""
 
-    Raises:
-        RecollectError: It is not the JSON of a record, or (None) longer than a line may be.
-    """
-    if line is None:
-        raise ProtocolError(f"the line is longer than {longest} bytes")
-    data = decode(line)
-    if number == 1 and isinstance(data, dict) and data.keys() == {"root", "count"}:
-        return None
-    return record_from_json(data)
+    def __init__(self) -> None:
+        self._names: list[str | None] = [None]
+        self._ends = [0]  # the last section has all that follow
+        self._read = 0
+
+    def record(self, number: int, line: bytes | None, longest: int) -> tuple[str | None, Record] | None:
+        """Return the part and the record of a line, None for one of the records; None for the first line of an export.
+
+        Raises:
+            RecollectError: It is not the JSON of a record, or (None) longer than a line may be.
+        """
+        self._read += 1
+        ends = zip(self._names, self._ends, strict=True)
+        part = next((name for name, end in ends if self._read <= end), self._names[-1])
+        if line is None:
+            raise ProtocolError(f"the line is longer than {longest} bytes")
+        data = decode(line)
+        if number == 1 and isinstance(data, dict) and data.keys() - {"parts"} == {"root", "count"}:
+            self._read = 0
+            self._expect(data)
+            return None
+        return part, record_from_json(data)
+
+    def _expect(self, head: dict[str, Any]) -> None:
+        """Note what the first line of an export says.
+
+        Raises:
+            ProtocolError: Its parts are not those of an export.
+        """
+        try:
+            others = head.get("parts", ())
+            self._names = [None, *(str(each["name"]) for each in others)]
+            self._ends = [*accumulate((int(head["count"]), *(int(each["count"]) for each in others)))]
+        except (LookupError, TypeError, ValueError) as error:
+            raise ProtocolError("the first line is not that of an export") from error
 
 
 async def _lines(exchange: Exchange) -> AsyncIterator[bytes | None]:

@@ -7,9 +7,10 @@ namespace is not offered.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from recollect import Record
+from recollect import Difference, Record
 from recollect.arguments.tools import array, integer, mapping, result, string
 from recollect.calls.calls import zone_of_store
 from recollect.errors import shown as quoted
@@ -37,11 +38,15 @@ def _log(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     rest = arguments.get("max_tokens", _TOKENS)
     for commit in commits[start : start + limit]:
         data = commit.to_json()
-        changes = [{"id": change["id"], "cause": change["cause"]} for change in data["changes"][:_MOST_CHANGES]]
+        changes = [
+            {"id": change.id, "cause": change.cause, **({} if each is commit else {"part": each.part})}
+            for each in (commit, *commit.part_commits)
+            for change in each.changes
+        ]
         entry = {key: data[key] for key in ("seq", "time", "actor", "reason") if data.get(key) is not None}
-        entry["changes"] = changes
-        if len(data["changes"]) > _MOST_CHANGES:
-            entry["further_changes"] = len(data["changes"]) - _MOST_CHANGES
+        entry["changes"] = changes[:_MOST_CHANGES]
+        if len(changes) > _MOST_CHANGES:
+            entry["further_changes"] = len(changes) - _MOST_CHANGES
         rest -= tokens_of(compact(entry))
         if rest < 0 and entries:
             break
@@ -84,30 +89,30 @@ def _diff(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     zone = zone_of_store(memory)
     new = None if "new" not in arguments else target_of(arguments["new"], zone)
     found = memory.diff(target_of(arguments["old"], zone), new)
-    items: list[dict[str, Any]] = [
-        *({"change": "removed", "id": record.id, "content": _content(record)} for record in found.removed),
-        *({"change": "added", "id": record.id, "content": _content(record)} for record in found.added),
-        *(
-            {
-                "change": "changed",
-                "id": each.id,
-                "content": _content(each.after),
-                "fields": list(each.fields),
-                **({"before": beginning(_content(each.before), most // 4)} if "content" in each.fields else {}),
-            }
-            for each in found.changed
-        ),
-        *({"change": "erased", "id": record_id, "content": ""} for record_id in found.erased),
+    items = [
+        {**item, **({} if part is found else {"part": name})}
+        for name, part in found.each()
+        for item in _differences(part, most)
     ]
     shown = fitting(items[start:], most)
     counts = {
-        name: len(each)
-        for name, each in (("added", found.added), ("changed", found.changed), ("removed", found.removed))
+        name: sum(len(getattr(part, name)) for _, part in found.each()) for name in ("added", "changed", "removed")
     }
     out: dict[str, Any] = {**counts, "changes": shown}
     if start + len(shown) < len(items):
         out["cursor"] = f"{start + len(shown)}."
     return ToolResult(out)
+
+
+def _differences(found: Difference, most: int) -> Iterator[dict[str, Any]]:
+    """Yield what differs in a part of the memory."""
+    yield from ({"change": "removed", "id": record.id, "content": _content(record)} for record in found.removed)
+    yield from ({"change": "added", "id": record.id, "content": _content(record)} for record in found.added)
+    for each in found.changed:
+        before = {"before": beginning(_content(each.before), most // 4)} if "content" in each.fields else {}
+        fields = list(each.fields)
+        yield {"change": "changed", "id": each.id, "content": _content(each.after), "fields": fields, **before}
+    yield from ({"change": "erased", "id": record_id, "content": ""} for record_id in found.erased)
 
 
 def _snapshot(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
@@ -118,13 +123,14 @@ def _snapshot(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
 def _rollback(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     memory = call.access.writing()
     restored = memory.rollback(target_of(arguments["to"], zone_of_store(memory)), actor=call.actor, reason=call.tool)
-    out: dict[str, Any] = {"seq": restored.seq, "changed": restored.changed}
+    out: dict[str, Any] = {"seq": restored.seq, "changed": sum(part.changed for _, part in restored.each())}
     notes = []
-    for name, ids in (("erased", restored.erased), ("damaged", restored.damaged)):
+    for name in ("erased", "damaged"):
+        ids = [record_id for _, part in restored.each() for record_id in getattr(part, name)]
         if ids:
-            out[name] = list(ids[:_MOST_IDS])
+            out[name] = ids[:_MOST_IDS]
             notes.append(f"{len(ids)} records were not restored because they are {name}.")
-    if restored.changed:
+    if out["changed"]:
         notes.append(f"To take this back, roll back to {restored.seq - 1}.")
     return ToolResult(out, notes=tuple(notes))
 

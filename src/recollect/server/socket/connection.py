@@ -24,6 +24,7 @@ from recollect.errors import (
     RecollectError,
     ServerBusyError,
 )
+from recollect.operations import checked_parts
 from recollect.policies import Level
 from recollect.server.calls import ClientCalls, internal_error, reads
 from recollect.server.limits import BODY_BYTES
@@ -412,9 +413,10 @@ class Connection(asyncio.Protocol):
         if what == "open":
             self._close_export()
             place, calls, grant = _place(data), self._door.calls, self._door.grant
+            parts = checked_parts(data.get("parts"))
 
             def take() -> ExportPages:
-                return ExportPages(calls.desk.export(place, grant))
+                return ExportPages(calls.desk.export(place, grant, parts))
 
             def opened(answer: ExportPages | RecollectError) -> None:
                 if isinstance(answer, RecollectError):
@@ -423,7 +425,7 @@ class Connection(asyncio.Protocol):
                 self._export = answer
                 if self._is_gone:
                     self._close_export()
-                self._done(_done({"root": answer.root, "count": answer.count}))
+                self._done(_done(answer.head))
 
             self._export_ends = asyncio.get_running_loop().call_later(calls.export_s, self._close_export)
             self._busy = True
@@ -431,7 +433,7 @@ class Connection(asyncio.Protocol):
         elif what == "read":
             if self._export is None:
                 raise ClosedError("the export")
-            self._start("export", partial(_read_page, self._export))
+            self._start("export", partial(_read_page, self._export, data.get("part")))
         elif what == "close":
             self._close_export()
             self._write({"ok": True, "result": None})
@@ -509,8 +511,8 @@ def _after(call: Callable[[], None]) -> bytes:
     return _done(None)
 
 
-def _read_page(export: ExportPages) -> bytes:
-    return b'{"ok":true,"result":[%s]}' % b",".join(export.read())
+def _read_page(export: ExportPages, part: str | None) -> bytes:
+    return b'{"ok":true,"result":[%s]}' % b",".join(export.read(part))
 
 
 def _place(data: Mapping[str, Any]) -> Place:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 from recollect.arguments.signatures import named
@@ -66,7 +67,7 @@ class RemoteExecutor:
     def execute(self, operation: Operation, place: Place) -> Any:
         """Execute an operation and return its result. See `Executor.execute`."""
         if isinstance(operation, OpenExport):
-            return self._export(Place(place.branch, place.scope))
+            return self._export(Place(place.branch, place.scope), operation.parts)
         _check(place)
         if operation.needs != READ:
             self._check_thread()
@@ -107,12 +108,13 @@ class RemoteExecutor:
         changes = operation.needs != READ
         return self._patience.run(self.location, attempt, repeatable=repeatable, changes=changes)
 
-    def _export(self, place: Place) -> Export:
+    def _export(self, place: Place, parts: Collection[str] | None) -> Export:
         resources = ExitStack()
 
         def attempt() -> Export:
-            opened = resources.enter_context(self._transport.export(place))
-            return Export(opened.root, opened.count, self._exported(opened.records), resources)
+            opened = resources.enter_context(self._transport.export(place, parts))
+            others = [replace(each, records=self._exported(each.records)) for each in opened.parts]
+            return Export(opened.root, opened.count, self._exported(opened.records), resources, others)
 
         return self._patience.run(self.location, attempt, repeatable=True)
 
@@ -157,9 +159,9 @@ class RemoteExecutor:
             error.unchanged = True
             raise error
 
-    def log(self, branch: Branch, scope: Scope) -> CommitLog:
+    def log(self, branch: Branch, scope: Scope, parts: Collection[str] | None = None) -> CommitLog:
         """Return the log of a branch as a scope sees it."""
-        return self._watch.add(RemoteLog(branch, scope, self.execute))
+        return self._watch.add(RemoteLog(branch, scope, self.execute, parts))
 
     @property
     def feed(self) -> Feed:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import http.client
 import re
 import select
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from recollect.engine.results import record_from_json
+from recollect.engine.results import ExportedPart, record_from_json
 from recollect.errors import InvalidArgumentError, ProtocolError, RecollectError, ServerVersionError
 from recollect.records.record import Record
 from recollect.wire import PROTOCOL, Place, decode, encode, place_json, read_result
-from recollect.wire.client.transport import LostError, Pool, RemoteExport
+from recollect.wire.client.transport import LostError, Pool, RemoteExport, stated_parts
 
 #: The header with the version of the messages.
 VERSION_HEADER = "Recollect-Protocol"
@@ -84,26 +85,24 @@ class HttpTransport:
         read_result(answer)
 
     @contextmanager
-    def export(self, place: Place) -> Iterator[RemoteExport]:
+    def export(self, place: Place, parts: Collection[str] | None) -> Iterator[RemoteExport]:
         """Open a snapshot. See `Transport.export`."""
         path = f"/v1/{quote(place.branch.owner.namespace, safe='')}/export"
         connection = self._new()
         try:
-            body = encode({"in": place_json(place)})
+            chosen = {} if parts is None else {"parts": [*parts]}
+            body = encode({"in": place_json(place), **chosen})
             response = self._sent(connection, "POST", path, body, self._timeout_s)
             if response.status != 200:
                 read_result(_answer(response.status, response.read(), self.address))
             head = decode(response.readline())
-
-            def records() -> Iterator[Record]:
-                count = 0
-                for line in response:
-                    count += 1
-                    yield record_from_json(decode(line))
-                if count != head["count"]:
-                    raise LostError(f"the export ended after {count} of {head['count']} records", sent=True)
-
-            yield RemoteExport(head["root"], head["count"], records())
+            stated = stated_parts(head, parts)
+            stream = _Stream(response, [head["count"], *(each["count"] for each in stated)])
+            others = tuple(
+                ExportedPart(each["name"], each["root"], each["count"], stream.section(number))
+                for number, each in enumerate(stated, 1)
+            )
+            yield RemoteExport(head["root"], head["count"], stream.section(0), others)
         except (OSError, http.client.HTTPException) as error:
             raise LostError(f"the connection broke: {error!r}", sent=True) from None
         finally:
@@ -177,6 +176,32 @@ def _server_of(address: str) -> _Server:
     if re.search("/v1(/|$)", parts.path):
         raise InvalidArgumentError("address", address, "must end before /v1; pass namespace= apart")
     return _Server(parts.scheme == "https", parts.hostname or "", port, parts.path.rstrip("/"))
+
+
+class _Stream:
+    """The lines of an export, in sections that are read one after the other.
+
+    Args:
+        lines: The lines.
+        counts: How many of them each section has.
+    """
+
+    def __init__(self, lines: Iterable[bytes], counts: Sequence[int]) -> None:
+        self._lines = iter(lines)
+        self._ends = [*accumulate(counts)]
+        self._read = 0
+
+    def section(self, number: int) -> Iterator[Record]:
+        """Yield the records of a section. Those of earlier ones that were not read are passed over."""
+        start = self._ends[number - 1] if number else 0
+        while self._read < self._ends[number]:
+            line = next(self._lines, None)
+            if line is None:
+                raise LostError(f"the export ended after {self._read} of {self._ends[-1]} records", sent=True)
+            self._read += 1
+            record = record_from_json(decode(line))  # an error that ended the export is no record
+            if self._read > start:
+                yield record
 
 
 def _answer(status: int, data: bytes, address: str) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Any
 from weakref import WeakSet
@@ -120,10 +121,18 @@ class RemoteLog:
     Args:
         scope: The scope of the reader.
         execute: Executes a reading operation on the server.
+        parts: The parts of the memory whose commits are read, by name; None: all.
     """
 
-    def __init__(self, branch: Branch, scope: Scope, execute: Callable[[Operation, Place], Any]) -> None:
+    def __init__(
+        self,
+        branch: Branch,
+        scope: Scope,
+        execute: Callable[[Operation, Place], Any],
+        parts: Collection[str] | None = None,
+    ) -> None:
         self.branch = branch
+        self._changes = partial(Changes, parts=parts)
         self._scope = scope
         self._execute = execute
         self._numbers = count(1)
@@ -134,7 +143,7 @@ class RemoteLog:
         """Return the number of the newest commit."""
         if not self._scope.fixed:
             return self._numbered(self._run(ReadHead()).seq)
-        newest = self._run(Changes(limit=1, newest_first=True))
+        newest = self._run(self._changes(limit=1, newest_first=True))
         return self._numbered(newest[0].cursor if newest else 0)
 
     def start(self, since: int | str | None) -> int:
@@ -148,14 +157,14 @@ class RemoteLog:
             InvalidArgumentError: It is not a cursor of this branch and scope.
             ScopeError: It is a seq, within a scope.
         """
-        self._run(Changes(since=cursor, limit=1))  # raises if it is none
+        self._run(self._changes(since=cursor, limit=1))  # raises if it is none
         return self._numbered(cursor)
 
     def read(self, since: int) -> list[tuple[int, Commit | None]]:
         """Return up to `PAGE` commits after a number, each with its number."""
         with self._lock:
             cursor = self._cursors.get(since, 0)
-        commits: list[Commit] = self._run(Changes(since=cursor, limit=PAGE))
+        commits: list[Commit] = self._run(self._changes(since=cursor, limit=PAGE))
         with self._lock:  # what was read before is not asked for again
             self._cursors = {number: each for number, each in self._cursors.items() if number >= since}
         return [(self._numbered(commit.cursor), commit) for commit in commits]
@@ -166,7 +175,7 @@ class RemoteLog:
             if not self._cursors:
                 return False
             cursor = self._cursors[max(self._cursors)]
-        return bool(self._run(Changes(since=cursor, limit=1)))
+        return bool(self._run(self._changes(since=cursor, limit=1)))
 
     def _numbered(self, cursor: int | str) -> int:
         with self._lock:

@@ -12,11 +12,12 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from recollect.engine.results import ExportedPart
 from recollect.errors import (
     ClosedError,
     CommitInDoubtError,
@@ -24,7 +25,9 @@ from recollect.errors import (
     ServerError,
     StoreError,
     StoreServerError,
+    UnsupportedError,
 )
+from recollect.ledger.parts import RECORDS
 from recollect.records.record import Record
 from recollect.wire import Place
 
@@ -121,6 +124,21 @@ class RemoteExport:
     root: str
     count: int
     records: Iterator[Record]
+    parts: tuple[ExportedPart, ...] = ()
+
+
+def stated_parts(head: Mapping[str, Any], parts: Collection[str] | None) -> list[dict[str, Any]]:
+    """Return the name, the root and the count of each other part in the head of an export.
+
+    Raises:
+        UnsupportedError: The server does not know of parts, and other parts than the records are to be exported.
+    """
+    if "parts" not in head and (parts is None or {*parts} != {RECORDS}):
+        raise UnsupportedError(
+            "exporting what facets keep", 'the server is of an earlier release: pass parts=["records"]'
+        )
+    found: list[dict[str, Any]] = head.get("parts", [])
+    return found
 
 
 class Channel(Protocol):
@@ -153,8 +171,8 @@ class Transport(Protocol):
             LostError: The connection failed.
         """
 
-    def export(self, place: Place) -> AbstractContextManager[RemoteExport]:
-        """Open a snapshot of all records.
+    def export(self, place: Place, parts: Collection[str] | None) -> AbstractContextManager[RemoteExport]:
+        """Open a snapshot of parts of a memory; None: of all.
 
         Raises:
             LostError: The connection failed.

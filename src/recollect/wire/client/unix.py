@@ -5,15 +5,15 @@ from __future__ import annotations
 import select
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from recollect.engine.results import record_from_json
+from recollect.engine.results import ExportedPart, record_from_json
 from recollect.errors import RecollectError, ServerVersionError
 from recollect.records.record import Record
 from recollect.wire import PROTOCOL, Place, decode, encode, place_json, read_result
-from recollect.wire.client.transport import LostError, Pool, RemoteExport
+from recollect.wire.client.transport import LostError, Pool, RemoteExport, stated_parts
 
 #: Most answers fit. Python allocates as much for each read.
 _CHUNK = 2**16
@@ -59,21 +59,26 @@ class UnixTransport:
             read_result(channel.exchange({"batch": "commit"}))
 
     @contextmanager
-    def export(self, place: Place) -> Iterator[RemoteExport]:
+    def export(self, place: Place, parts: Collection[str] | None) -> Iterator[RemoteExport]:
         """Open a snapshot. See `Transport.export`."""
         with self._connection() as connection:
 
             def ask(message: dict[str, Any]) -> Any:
                 return read_result(connection.exchange(encode(message), self._timeout_s))
 
-            head = ask({"export": "open", "in": place_json(place)})
+            chosen = {} if parts is None else {"parts": [*parts]}
+            head = ask({"export": "open", "in": place_json(place), **chosen})
 
-            def records() -> Iterator[Record]:
-                while page := ask({"export": "read"}):
+            def records(**part: str) -> Iterator[Record]:
+                while page := ask({"export": "read", **part}):
                     yield from map(record_from_json, page)
 
+            others = tuple(
+                ExportedPart(each["name"], each["root"], each["count"], records(part=each["name"]))
+                for each in stated_parts(head, parts)
+            )
             try:
-                yield RemoteExport(head["root"], head["count"], records())
+                yield RemoteExport(head["root"], head["count"], records(), others)
             finally:
                 try:
                     ask({"export": "close"})
