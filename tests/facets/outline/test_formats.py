@@ -58,6 +58,9 @@ def test_a_tree_comes_back_from_json_as_it_was(tree: Node) -> None:
             "the root, 2, 1: is not an object",
         ),
         ({"type": "A", "content": []}, "unknown field 'content'"),
+        ({"type": "A", "raw-content": 1}, "raw_content"),
+        ({"type": "A", "raw-content": "a", "raw_content": "b"}, "a raw_content and a raw-content that differ"),
+        ({"type": "A", "contents": ["a", b"b"]}, "the root, 2: is not an object"),
         ({"type": "A", 10**5000: 1}, "name is not a text"),
         ({"type": "A", "properties": {"x": {1}}}, "the root, property 'x': is of the type set"),
         ({"type": "A", "properties": {"x": [b""]}}, "is of the type bytes"),
@@ -70,6 +73,35 @@ def test_what_is_no_tree_is_an_error_that_says_where(data: Any, why: str) -> Non
     with pytest.raises(ImportFormatError) as raised:
         from_json(data)
     assert why in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("contents", "text"),
+    [
+        ([], None),
+        (["All boats."], "All boats."),
+        (["All ", {"type": "bold", "contents": ["boats"]}, "."], "All ."),
+        (["All boats.", "They sail."], "All boats.\nThey sail."),
+        (["All boats.\n", "They sail.", " Far."], "All boats.\nThey sail. Far."),
+        ([""], ""),
+        (["", "a", "", "b"], "a\nb"),
+    ],
+)
+def test_texts_among_the_contents_are_the_text_of_a_node_without_one(contents: list[Any], text: str | None) -> None:
+    read = from_json({"type": "A", "contents": contents})
+    assert read.raw_content == text
+    assert len(read.contents) == sum(isinstance(each, dict) for each in contents)
+    assert from_json(read.to_json()) == read
+    given = from_json({"type": "A", "raw_content": "whole", "contents": contents})
+    assert (given.raw_content, given.contents) == ("whole", read.contents)
+
+
+def test_raw_content_has_two_spellings() -> None:
+    one = from_json({"type": "A", "raw_content": "x"})
+    assert from_json({"type": "A", "raw-content": "x"}) == one
+    assert from_json({"type": "A", "raw-content": "x", "raw_content": "x"}) == one
+    assert from_json({"type": "A", "raw-content": "x", "raw_content": None}) == one
+    assert from_json({"type": "A", "raw_content": "y"}) != one
 
 
 def test_a_tree_that_is_too_deep_is_refused_and_one_below_that_is_read() -> None:

@@ -24,6 +24,8 @@ MAX_DEPTH = 500
 _DEEPEST_VALUE = 64
 _INT64 = range(-(2**63), 2**63)
 _FIELDS = ("type", "properties", "raw_content", "contents")
+#: Another spelling of `raw_content`.
+_RAW = "raw-content"
 _DOMAIN = b"recollect.node.1\0"
 
 
@@ -129,6 +131,10 @@ def _equal(one: Node, other: Node, text_of: Callable[[Node], str | None]) -> boo
 def from_json(data: object) -> Node:
     """Return the tree of a JSON object {type, properties, raw_content, contents}. Only the type is required.
 
+    `raw_content` may be spelled `raw-content`. Texts among the contents, as the syntax trees of Org have them, are no
+    nodes: where there is no raw content they are the text of the node, joined, with a line break between two that no
+    white space separates; otherwise they are left out, as the raw content has them.
+
     Raises:
         ImportFormatError: It is not such an object, or a property is not a JSON value; the message says where.
     """
@@ -143,19 +149,39 @@ def from_json(data: object) -> Node:
         children = value["contents"] if isinstance(value, Mapping) and value.get("contents") is not None else []
         if not isinstance(children, Sequence) or isinstance(children, (str, bytes)):
             raise _wrong("has contents that are not a list", place)
+        if node.raw_content is None:
+            node.raw_content = _joined([child for child in children if isinstance(child, str)])
         # The last is put on first, so that they are read in their order.
-        steps = [(child, node.contents, f"{place}, {at + 1}", depth + 1) for at, child in enumerate(children)]
+        steps = [
+            (child, node.contents, f"{place}, {at + 1}", depth + 1)
+            for at, child in enumerate(children)
+            if not isinstance(child, str)
+        ]
         waiting += reversed(steps)
     return root[0]
 
 
-def check_depth(root: Node) -> Node:
+def _joined(texts: Sequence[str]) -> str | None:
+    """Return texts as one; None if there are none."""
+    out: list[str] = []
+    for text in texts:
+        if out and text and not out[-1][-1].isspace() and not text[0].isspace():
+            out.append("\n")
+        out += [text] if text else []
+    return "".join(out) if texts else None
+
+
+def check_depth(root: Node, above: int = 0) -> Node:
     """Return a tree if it is not too deep.
+
+    Args:
+        root: The tree.
+        above: How many nodes are above its root.
 
     Raises:
         ImportFormatError: It is deeper than `MAX_DEPTH` nodes.
     """
-    level, depth = [root], 1
+    level, depth = [root], above + 1
     while level:
         if depth > MAX_DEPTH:
             raise _wrong(f"is deeper than {MAX_DEPTH} nodes", f"the node {level[0].title or level[0].type!r}")
@@ -166,12 +192,12 @@ def check_depth(root: Node) -> Node:
 def _node(value: object, place: str) -> Node:
     if not isinstance(value, Mapping):
         raise _wrong("is not an object", place)
-    unknown = [name for name in value if name not in _FIELDS]
+    unknown = [name for name in value if name not in _FIELDS and name != _RAW]
     if not all(isinstance(name, str) for name in unknown):
         raise _wrong("has a field whose name is not a text", place)
     if unknown:
         raise _wrong(f"has the unknown field {unknown[0]!r}: it may have {', '.join(_FIELDS)}", place)
-    kind, properties, text = value.get("type"), value.get("properties"), value.get("raw_content")
+    kind, properties, text, other = (value.get(name) for name in ("type", "properties", "raw_content", _RAW))
     if not isinstance(kind, str) or not kind.strip():
         raise _wrong("has no type", place)
     if properties is None:
@@ -181,6 +207,9 @@ def _node(value: object, place: str) -> Node:
     for name in (ID, TITLE):
         if name in properties and not isinstance(properties[name], str):
             raise _wrong(f"has the property {name}, which is not a text", place)
+    if text is not None and other is not None and text != other:
+        raise _wrong(f"has a raw_content and a {_RAW} that differ", place)
+    text = other if text is None else text
     if text is not None and not isinstance(text, str):
         raise _wrong("has a raw_content that is not a text", place)
     checked = {name: _checked(each, f"{place}, property {name!r}") for name, each in properties.items()}
