@@ -124,7 +124,7 @@ def search(settings: Settings, query: str, under: str | None, limit: int, minimu
 
 
 @outline.command()
-@click.argument("node")
+@click.argument("node", required=False)
 @click.option("--max-tokens", type=click.IntRange(1), default=2000, show_default=True, help="Size of the text.")
 @click.option("--question", metavar="TEXT", help="What other nodes are compared with. Default: the text of NODE.")
 @click.option(
@@ -134,16 +134,20 @@ def search(settings: Settings, query: str, under: str | None, limit: int, minimu
 @common
 def focus(
     settings: Settings,
-    node: str,
+    node: str | None,
     max_tokens: int,
     question: str | None,
     private: tuple[str, ...],
     show_private: bool,
 ) -> None:
-    """Write the outline of NODE for a prompt: NODE and what is similar to it in full, the rest by title."""
+    """Write the outline of NODE for a prompt: NODE and what is similar to it in full, the rest by title.
+
+    Without NODE, the titles of all outlines are written, and in full what is similar to the question, if there is one.
+    """
     with settings.open() as memory:
         hidden = () if show_private else private
-        text = memory.outline.focus(_id(memory.outline, node), max_tokens, question=question, private=hidden)
+        focused = None if node is None else _id(memory.outline, node)
+        text = memory.outline.focus(focused, max_tokens, question=question, private=hidden)
     for note in text.notes:
         click.echo(f"note: {note}", err=True)
     if settings.as_json:

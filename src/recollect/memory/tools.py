@@ -160,7 +160,7 @@ def _search_outline(memory: MemoryCalls, given: Json) -> Any:
 
 
 def _focus_outline(memory: MemoryCalls, given: Json) -> Any:
-    return str(memory.outline.focus(given["node"], given.get("max_tokens", 1000)))
+    return str(memory.outline.focus(given.get("node"), given.get("max_tokens", 1000)))
 
 
 def _judge(_: MemoryCalls, given: Json) -> Any:
@@ -323,8 +323,8 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
         name="focus_outline",
         description="Return an outline with one node and what is similar to it in full, and the rest by title. "
         "It quotes notes.",
-        inputs={"node": string("The id of the node"), "max_tokens": _SIZE},
-        required=("node",),
+        inputs={"node": string("The id of the node. Default: none: the titles of all outlines"), "max_tokens": _SIZE},
+        required=(),
         run=_focus_outline,
         reads=True,
     ),

@@ -223,6 +223,44 @@ class TestFocus:
         assert (text.full, text.omitted, text.private) == (("sails",), 0, 2)
         assert len(text.titles) == 5
 
+    def test_without_a_node_it_is_the_titles_of_all_outlines(self, memory: Memory, model: Counting) -> None:
+        assert memory.outline.focus() == ""
+        memory.outline.ingest_text(ORG, "org", "a.org")
+        memory.outline.ingest_text("* Cars\nfast\n** Wheels\n", "org", "b.org")
+        whole = "\n".join(
+            (
+                "- (document)",
+                "  - Boats",
+                "    - Sails",
+                "    - Oars",
+                "  - Houses",
+                "    - Roof",
+                "- (document)",
+                "  - Cars",
+                "    - Wheels",
+            )
+        )
+        text = memory.outline.focus()
+        halves = {text, "\n".join(text.splitlines()[-6:] + text.splitlines()[:-6])}
+        assert whole in halves | {"\n".join(text.splitlines()[3:] + text.splitlines()[:3])}
+        assert (text.full, len(text.titles), text.omitted, text.private) == ((), 9, 0, 2)
+        assert "secret" in memory.outline.focus(private=(), question="secret", minimum=0.0)
+        short = memory.outline.focus(max_tokens=15)
+        assert (short.tokens <= 15, short.omitted + len(short.titles)) == (True, 9)
+        levels = [len(line) - len(line.lstrip()) for line in short.splitlines()]
+        assert max(levels) < 4  # the uppermost first
+        below = memory.outline.focus(under=memory.outline.at_path(["Boats"]).id)  # type: ignore[union-attr]
+        assert below == "- Boats\n  - Sails\n  - Oars"
+        with pytest.raises(InvalidArgumentError, match="is private"):
+            memory.outline.focus(under="diary")
+        with pytest.raises(UnknownRecordError):
+            memory.outline.focus(under="nope")
+        with recollect.open(":memory:", embedder=model) as other:
+            other.outline.ingest(nodes("east", "near", "north", COLOUR="red"))
+            found = other.outline.focus(question="east", minimum=0.8)
+            assert (found.full, found.measure, found.count("COLOUR")) == (("east", "near"), "cosine", 2)
+            assert ">" not in found
+
     def test_similar_nodes_are_in_full_too(self, model: Counting) -> None:
         with recollect.open(":memory:", embedder=model) as memory:
             memory.outline.ingest(nodes("east", "near", "north", COLOUR="red"))
@@ -353,6 +391,7 @@ def test_the_commands_search_and_focus(tmp_path: Path) -> None:
     assert len(found["nodes"]) == 1
     assert "    > Sails" in run("focus", "sails", "--max-tokens", "100")
     assert json.loads(run("focus", "sails", "--json"))["private"] == 2
+    assert run("focus").startswith("- (document)\n  - Boats\n    - Sails\n")
 
 
 def test_an_agent_uses_outlines_over_mcp(tmp_path: Path) -> None:
@@ -366,6 +405,8 @@ def test_an_agent_uses_outlines_over_mcp(tmp_path: Path) -> None:
         assert found["measure"] == "confidence"
         assert len(found["nodes"]) == 1
         assert "> Sails" in server.ok("focus_outline", node="sails")["text"]
+        skeleton = server.ok("focus_outline")["text"]
+        assert ("  - Boats" in skeleton, "Diary" in skeleton) == (True, False)
         assert beside(memory, "nodes").log()[0].actor is not None
 
 
@@ -376,6 +417,7 @@ def test_a_model_uses_outlines_as_function_tools(memory: Memory) -> None:
     (found,) = tools.call("search_outline", {"query": "cotton", "k": 1, "under": "sails"})["results"]
     assert found["id"] == "sails"
     assert "> Sails" in tools.call("focus_outline", {"node": "sails", "max_tokens": 50})
+    assert "    - Sails" in tools.call("focus_outline", {})
 
 
 class TestOpencortex:

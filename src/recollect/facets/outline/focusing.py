@@ -7,7 +7,8 @@
       - Paint the hull
 
 "-" begins the title of a node and ">" that of the focused one, ":" an attribute and "|" a line of text, each behind two
-blanks for each level. Titles and values are one line, so no text can look like another node.
+blanks for each level. Titles and values are one line, so no text can look like another node. Without a focus it is a
+skeleton: titles, the uppermost first.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ class Focusing:
 
     Args:
         entries: The nodes that may be shown, each before its children.
-        focus: The focused node, one of them.
+        focus: The focused node, one of them; None: no node is.
         max_tokens: The budget, 1 or more.
         size: Returns the size of a part in tokens, not rounded.
     """
 
     def __init__(
-        self, entries: Sequence[TreeEntry], focus: OutlineNode, max_tokens: int, size: Callable[[str], float]
+        self, entries: Sequence[TreeEntry], focus: OutlineNode | None, max_tokens: int, size: Callable[[str], float]
     ) -> None:
         self._entries = {entry.id: entry for entry in entries}
         self._focus = focus
@@ -58,22 +59,24 @@ class Focusing:
 
     def fill(self, similar: Sequence[OutlineNode]) -> None:
         """Choose: the focus, what is above it, what is similar, and titles, the nearest first."""
-        if self._add_titles([self._focus.id]):
+        if self._focus is not None:
+            if not self._add_titles([self._focus.id]):
+                return
             self._add_body(self._focus, cut=True)
             for each in self._above(self._focus.id):
                 self._add_titles([each])
-            for node in similar:
-                path = (*reversed(self._above(node.id)), node.id)
-                missing = [each for each in path if each not in self._lines]
-                if self._add_titles(missing):
-                    self._add_body(node, cut=False)
-            failed = 0
-            for each in self._by_distance():
-                parent = self._entries[each].parent
-                if each not in self._lines and (parent not in self._entries or parent in self._lines):
-                    failed = 0 if self._add_titles([each]) else failed + 1
-                    if failed == _MOST_FAILED:
-                        return
+        for node in similar:
+            path = (*reversed(self._above(node.id)), node.id)
+            missing = [each for each in path if each not in self._lines]
+            if self._add_titles(missing):
+                self._add_body(node, cut=False)
+        failed = 0
+        for each in self._by_distance():
+            parent = self._entries[each].parent
+            if each not in self._lines and (parent not in self._entries or parent in self._lines):
+                failed = 0 if self._add_titles([each]) else failed + 1
+                if failed == _MOST_FAILED:
+                    return
 
     def text(self) -> str:
         """Return the text, in the order of the outline."""
@@ -85,7 +88,8 @@ class Focusing:
         while tokens > 0 and self._lines:
             last = next(reversed(self._lines))
             body = self._bodies.pop(last, "")
-            line = "" if last == self._focus.id and body else self._lines.pop(last)
+            is_focus = self._focus is not None and last == self._focus.id
+            line = "" if is_focus and body else self._lines.pop(last)
             tokens -= max(self._size(line + body), 1)
         return bool(self._lines)
 
@@ -150,7 +154,7 @@ class Focusing:
     def _line(self, node_id: str) -> str:
         entry = self._entries[node_id]
         title = f"({entry.kind})" if entry.title is None else " ".join(entry.title.split())
-        sign = ">" if node_id == self._focus.id else "-"
+        sign = ">" if self._focus is not None and node_id == self._focus.id else "-"
         return f"{'  ' * self._levels[node_id]}{sign} {title}".rstrip() + "\n"
 
     def _above(self, node_id: str) -> list[str]:
@@ -163,12 +167,12 @@ class Focusing:
         return list(out)
 
     def _by_distance(self) -> list[str]:
-        """Return the nodes by the number of steps from the focus, up or down; the same number in their order."""
+        """Return the nodes by the number of steps from the focus, or from the top; the same number in their order."""
         near: dict[str | None, list[str]] = {}
         for entry in self._entries.values():
             near.setdefault(entry.parent if entry.parent in self._entries else None, []).append(entry.id)
-        found = {self._focus.id: None}
-        level = [self._focus.id]
+        level = [self._focus.id] if self._focus is not None else list(near.get(None, ()))
+        found = dict.fromkeys(level)
         place = {each: number for number, each in enumerate(self._entries)}
         while level:
             parents = (self._entries[each].parent for each in level)

@@ -80,7 +80,7 @@ class OutlineSearches(OutlineReads):
 
     def focus(
         self,
-        node_id: str,
+        node_id: str | None = None,
         max_tokens: int = 2000,
         *,
         question: str | None = None,
@@ -95,11 +95,13 @@ class OutlineSearches(OutlineReads):
         Titles come in the order of their distance from the node, up to the budget. A text that is too long for it is
         cut. Stored text is data that others may have written: it is quoted line by line.
 
+        Without a node it is a skeleton of all outlines: their titles, the uppermost first.
+
         Args:
-            node_id: The node in focus.
+            node_id: The node in focus; None: no node.
             max_tokens: The budget, 1 or more.
             question: What other nodes are compared with. None: the title and text of the focused node.
-            under: Show this node and what is below it. None: the whole outline.
+            under: Show this node and what is below it. None: the whole outline; without a focus, all outlines.
             k: Maximum number of similar nodes, 0 or more.
             minimum: The least similarity of them. See `search`.
             private: Leave out nodes with one of these tags (in any case), and what is below them.
@@ -110,35 +112,40 @@ class OutlineSearches(OutlineReads):
 
         Raises:
             UnknownRecordError: There is no such node.
-            InvalidArgumentError: An argument is invalid, the focused node is private, or it is not below `under`.
+            InvalidArgumentError: An argument is invalid, the focused node (without one, `under`) is private, or it is
+                not below `under`.
 
         Cost:
-            All titles of the outline are read, and `search`.
+            All titles of the outline are read, and `search`; without a node and a question, only the titles.
         """
         check_count("max_tokens", max_tokens)
         check_count("k", k, least=0)
         count = counter(tokenizer)
-        node = self._known(node_id)
-        top = under if under is not None else next((each.id for each in self.ancestors(node.id)), node.id)
+        node = None if node_id is None else self._known(node_id)
+        top = under
+        if top is None and node is not None:
+            top = next((each.id for each in self.ancestors(node.id)), node.id)
         if question is not None:
             check_text("question", question, blank=True)
-        asked = question if question is not None else (node.content or "")[:_LONGEST_QUESTION]
+        asked = question if question is not None else ("" if node is None else node.content or "")[:_LONGEST_QUESTION]
         similar = OutlineMatches((), "confidence")
         if k and asked.strip():
             similar = self.search(asked, k + 1, under=top, minimum=minimum, private=private)
         # What is private is read last: a text that was read when it was not private may be shown.
-        every = self._entries(self._known(top).id)
-        if node.id not in {entry.id for entry in every}:
+        every = self._entries(None if top is None else self._known(top).id)
+        if node is not None and node.id not in {entry.id for entry in every}:
             raise InvalidArgumentError("node_id", node_id, f"is not below {under}")
         hidden = self._private(private)
-        if not hidden.isdisjoint(each.id for each in (*self.ancestors(node.id), node)):
-            raise InvalidArgumentError("node_id", node_id, "is private")
+        name, start = ("under", top) if node is None else ("node_id", node.id)
+        if start is not None and not hidden.isdisjoint((start, *(each.id for each in self.ancestors(start)))):
+            raise InvalidArgumentError(name, start, "is private")
         shown = shown_entries(every, hidden)
         empty = count("")
         size = (lambda text: len(text.encode("utf-8")) / 4) if tokenizer is None else lambda text: count(text) - empty
         focusing = Focusing(shown, node, max_tokens - empty, size)
         visible = {entry.id for entry in shown}
-        others = [each.node for each in similar if each.node.id != node.id and each.node.id in visible]
+        of_focus = () if node is None else (node.id,)
+        others = [each.node for each in similar if each.node.id not in of_focus and each.node.id in visible]
         focusing.fill(others[:k])
         while (tokens := count(text := focusing.text())) > max_tokens and focusing.shorten(tokens - max_tokens):
             pass
