@@ -337,6 +337,12 @@ does(
     key=words,
     text=texts,
 )
+does(
+    "outline: ingest below",
+    lambda m, key, parent: m.outline.ingest({"type": "A", "properties": {"ID": key}}, parent=parent),
+    key=words,
+    parent=words,
+)
 does("outline: remove", lambda m, key: m.outline.remove(key), key=words)
 does("outline: get", lambda m, key: (m.outline.get(key), m.outline.children(key), m.outline.ancestors(key)), key=words)
 
@@ -367,11 +373,13 @@ does(
     lambda m, key, text: (
         [(each.node.id, each.similarity) for each in m.outline.search(text, private=("x",))],
         [str(m.outline.focus(each.id, 50)) for each in m.outline.roots()],
+        str(m.outline.focus(max_tokens=50)),
     ),
     key=words,
     text=words,
 )
 does("outline: all", lambda m: ([m.outline.hash(each.id) for each in m.outline.roots()], m.outline.find(kind="b")))
+does("outline: version", lambda m, key: (node := m.outline.get(key)) and m.outline.version(node.version), key=words)
 does("glossary: forget", lambda m, key: m.glossary.forget(key, "a"), key=words)
 does("glossary: recall", lambda m, text: m.glossary.recall(text, "a"), text=texts)
 does("glossary: annotate", lambda m, text: m.glossary.annotate(text, "a"), text=texts)

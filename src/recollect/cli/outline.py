@@ -1,4 +1,4 @@
-"""The commands of outlines: outline import, show, search, focus, export, remove."""
+"""The commands of outlines: outline import, show, search, focus, export, remove, snapshot, snapshots, rollback."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import Any
 
 import click
 
+from recollect.calls.calls import zone_of_store
 from recollect.cli import render
 from recollect.cli.app import NumberRange, Settings, app, common, print_json
 from recollect.cli.files import text_of, write_file
+from recollect.cli.versions import print_restored, print_snapshot, print_snapshots
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError, UnknownRecordError
 from recollect.facets.outline.outline import Outline
 from recollect.facets.outline.reading import FORMATS, format_named, source_id
 from recollect.facets.outline.values import OutlineNode, OutlineView
+from recollect.operations import target_of
 
 _SUFFIXES = {".org": "org", ".md": "markdown", ".markdown": "markdown", ".json": "json"}
 _FORMAT = click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: by the name of FILE.")
@@ -30,15 +33,19 @@ def outline() -> None:
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False))
 @_FORMAT
 @click.option("--source", metavar="NAME", help="The name of the outline. Default: FILE as it is written here.")
+@click.option("--parent", metavar="NODE", help="Store it as the last child of NODE, an id or the name of an outline.")
 @click.option("--snapshot", is_flag=True, help="Take a snapshot of the outlines before.")
 @common
-def import_(settings: Settings, path: Path, form: str | None, source: str | None, snapshot: bool) -> None:
+def import_(
+    settings: Settings, path: Path, form: str | None, source: str | None, parent: str | None, snapshot: bool
+) -> None:
     """Store an outline in Org, Markdown or JSON. Of one that was imported before, only what differs is written."""
     form, text = _form(path, form), text_of(path)
     if source is None and str(path) == "-":
         raise click.UsageError("standard input has no name: pass --source NAME")
     with settings.open(create=True) as memory:
-        done = memory.outline.ingest_text(text, form, source or str(path), snapshot=snapshot)
+        above = None if parent is None else _id(memory.outline, parent)
+        done = memory.outline.ingest_text(text, form, source or str(path), parent=above, snapshot=snapshot)
     counts = {name: len(ids) for name, ids in zip(done._fields[1:5], done[1:5], strict=True)}
     if settings.as_json:
         print_json({"root": done.root, **counts, "unchanged": done.unchanged})
@@ -168,6 +175,44 @@ def remove(settings: Settings, node: str) -> None:
         print_json({"removed": count})
     else:
         click.echo(f"removed: {count}")
+
+
+@outline.command()
+@click.argument("name", required=False)
+@click.option("--drop", is_flag=True, help="Remove the snapshot called NAME instead. Its commit stays.")
+@common
+def snapshot(settings: Settings, name: str | None, drop: bool) -> None:
+    """Mark the state of all outlines as a snapshot, called NAME. Of those without a name, the newest 20 stay."""
+    if drop and name is None:
+        raise click.UsageError("--drop needs the NAME of a snapshot")
+    with settings.open() as memory:
+        nodes = memory.outline
+        made = nodes.drop_snapshot(name) if drop and name is not None else nodes.snapshot(name)
+        print_snapshot(settings, made, zone_of_store(memory))
+
+
+@outline.command()
+@common
+def snapshots(settings: Settings) -> None:
+    """List the snapshots of the outlines, newest first."""
+    with settings.open() as memory:
+        print_snapshots(settings, memory.outline.snapshots(), zone_of_store(memory))
+
+
+@outline.command()
+@click.argument("to")
+@click.option("--reason", metavar="TEXT", help="Why; recorded in the commit.")
+@common
+def rollback(settings: Settings, to: str, reason: str | None) -> None:
+    """Restore all outlines as they were at the moment TO, in a new commit. The records of the memory stay as they are.
+
+    TO is the name of a snapshot of outlines, an ISO 8601 time, or a root or the number of a commit of outlines. Nothing
+    is lost: rolling back to the commit before takes it back.
+    """
+    command = "recollect outline rollback"
+    with settings.open() as memory:
+        restored = memory.outline.rollback(target_of(to, zone_of_store(memory)), actor=command, reason=reason)
+    print_restored(settings, restored, command)
 
 
 def _id(outline: Outline, node: str) -> str:

@@ -21,14 +21,20 @@ from recollect.operations import target_of
 from recollect.records.record import Record
 
 
-def _print_snapshots(snapshots: list[Snapshot], zone: tzinfo) -> None:
+def print_snapshots(settings: Settings, found: list[Snapshot], zone: tzinfo) -> None:
+    """Print snapshots, newest first, as a table or as JSON."""
+    if settings.as_json:
+        print_json([each.to_json() for each in found])
+        return
     render.table(
         (("name", {"overflow": "fold"}), ("commit", {"justify": "right"}), ("time", {"no_wrap": True}), ("root", {})),
-        (
-            (render.plain(each.name or ""), str(each.seq), render.moment(each.time, zone), each.root)
-            for each in snapshots
-        ),
+        ((render.plain(each.name or ""), str(each.seq), render.moment(each.time, zone), each.root) for each in found),
     )
+
+
+def print_snapshot(settings: Settings, made: Snapshot, zone: tzinfo) -> None:
+    """Print one snapshot, as a table or as JSON."""
+    print_json(made.to_json()) if settings.as_json else print_snapshots(settings, [made], zone)
 
 
 @app.command()
@@ -41,7 +47,7 @@ def snapshot(settings: Settings, name: str | None, drop: bool) -> None:
         raise click.UsageError("--drop needs the NAME of a snapshot")
     with settings.open() as memory:
         made = memory.drop_snapshot(name) if drop and name is not None else memory.snapshot(name)
-        print_json(made.to_json()) if settings.as_json else _print_snapshots([made], zone_of_store(memory))
+        print_snapshot(settings, made, zone_of_store(memory))
 
 
 @app.command()
@@ -49,10 +55,7 @@ def snapshot(settings: Settings, name: str | None, drop: bool) -> None:
 def snapshots(settings: Settings) -> None:
     """List the snapshots, newest first."""
     with settings.open() as memory:
-        found = memory.snapshots()
-        print_json([each.to_json() for each in found]) if settings.as_json else _print_snapshots(
-            found, zone_of_store(memory)
-        )
+        print_snapshots(settings, memory.snapshots(), zone_of_store(memory))
 
 
 @app.command()
@@ -74,7 +77,7 @@ def rollback(settings: Settings, to: str, reason: str | None, dry_run: bool, par
             return
         target = target_of(to, zone_of_store(memory))
         restored = memory.rollback(target, parts=parts, actor="recollect rollback", reason=reason)
-    _print_restored(settings, restored)
+    print_restored(settings, restored)
 
 
 @app.command()
@@ -88,11 +91,17 @@ def revert(settings: Settings, seq: int, reason: str | None) -> None:
     """
     with settings.open() as memory:
         restored = memory.revert(seq, actor="recollect revert", reason=reason)
-    _print_restored(settings, restored)
+    print_restored(settings, restored)
 
 
-def _print_restored(settings: Settings, restored: Restored) -> None:
-    """Print what was restored, and exit with 1 if something was not."""
+def print_restored(settings: Settings, restored: Restored, command: str = "recollect rollback") -> None:
+    """Print what was restored, and exit with 1 if something was not.
+
+    Args:
+        settings: Those of the command line.
+        restored: What was restored.
+        command: The command that takes it back, without its argument.
+    """
     missing = [
         (why, record_id)
         for _, part in restored.each()
@@ -109,7 +118,7 @@ def _print_restored(settings: Settings, restored: Restored) -> None:
         counts = {name: part.changed for name, part in restored.each()}
         click.echo(f"changed {render.counted(counts)}; the newest commit is {restored.seq}")
         if any(counts.values()):
-            click.echo(f"to take it back: recollect rollback {restored.seq - 1}")
+            click.echo(f"to take it back: {command} {restored.seq - 1}")
         for why, record_id in missing:
             click.echo(f"  not restored: {render.plain(record_id)} {why}", err=True)
     if missing:

@@ -106,6 +106,11 @@ class AsyncGlossary(_Wrapper[Glossary], GlossaryCoroutines):
 class AsyncOutline(_Wrapper[Outline], OutlineCoroutines):
     """The calls of an `Outline`, as coroutines. Returned by `AsyncMemory.outline`."""
 
+    async def root(self) -> str:
+        """Return the root hash of all outlines. See `Outline.root`."""
+        root: str = await _awaited(lambda outline: outline.root)(self)
+        return root
+
 
 @coroutines_of(Keyed)
 class AsyncKeyed(_Wrapper[Keyed], KeyedCoroutines):

@@ -662,6 +662,10 @@ class OutlineCoroutines:
         """Return the first node with a path of titles; None if there is none."""
     async def children(self, node_id: str) -> list[OutlineNode]:
         """Return the children of a node in their order."""
+    async def diff(self, old: Target, new: Target | None = None) -> Difference:
+        """Return how the outlines of two moments differ, as the records of their nodes. See `Memory.diff`."""
+    async def drop_snapshot(self, name: str) -> Snapshot:
+        """Remove a named snapshot of the outlines and return it. Its commit and all versions stay."""
     async def erase(self, node_id: str, *, actor: str | None = None, reason: str | None = None) -> Erased:
         """Permanently remove the contents of a node and of all below it, of every version. See `Memory.erase`."""
     async def find(
@@ -670,7 +674,7 @@ class OutlineCoroutines:
         """Return the nodes of a type, with an attribute, or with a value of it, in the order of their ids."""
     async def focus(
         self,
-        node_id: str,
+        node_id: str | None = None,
         max_tokens: int = 2000,
         *,
         question: str | None = None,
@@ -692,6 +696,7 @@ class OutlineCoroutines:
         tree: Mapping[str, Any] | Node,
         source: str | None = None,
         *,
+        parent: str | None = None,
         snapshot: bool = False,
         actor: str | None = None,
         reason: str | None = None,
@@ -703,11 +708,14 @@ class OutlineCoroutines:
         format: str,
         source: str | None = None,
         *,
+        parent: str | None = None,
         snapshot: bool = False,
         actor: str | None = None,
         reason: str | None = None,
     ) -> Ingested:
         """Store the tree of a text in Org, Markdown or JSON. See `ingest`."""
+    async def log(self, limit: int | None = None, since: int | str = 0) -> list[Commit]:
+        """Return the newest commits to outlines, newest first. Their numbers are those of the outlines' own log."""
     async def path(self, node_id: str) -> list[str]:
         """Return the titles from the root to a node; "" for a node without one."""
     async def remove(self, node_id: str, *, actor: str | None = None, reason: str | None = None) -> int:
@@ -730,13 +738,19 @@ class OutlineCoroutines:
         embed: bool = True,
     ) -> OutlineMatches:
         """Return the nodes that are most similar to a text, most similar first."""
+    async def snapshot(self, name: str | None = None) -> Snapshot:
+        """Mark the newest commit to outlines, so that `rollback` finds it again, and return the mark."""
     async def snapshots(self) -> list[Snapshot]:
         """Return the snapshots of the outlines, newest first: the order that `rollback(index=)` counts."""
     async def to_text(self, node_id: str, format: str) -> str:
         """Return a subtree as Org, Markdown or JSON, from which the same tree is read."""
     async def tree(self, node_id: str) -> Node:
         """Return a node with all below it. A node that was stored without an ID has none."""
-    async def view(self, under: str | None = None, *, private: Collection[str] = ()) -> OutlineView:
+    async def version(self, hash: str) -> OutlineNode:
+        """Return a node as it was in one of its versions, also if it was changed or removed since."""
+    async def view(
+        self, under: str | None = None, *, depth: int | None = None, private: Collection[str] = ()
+    ) -> OutlineView:
         """Return a node with all below it, or all outlines, as they are now, for many look-ups."""
     async def without_id(self, under: str | None = None) -> list[OutlineNode]:
         """Return the nodes whose source gives them no ID, of a node and below it, or of all outlines, parents first."""

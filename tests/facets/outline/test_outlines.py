@@ -285,6 +285,20 @@ def test_a_view_has_the_nodes_of_one_moment(outline: Outline) -> None:
     assert titles(outline.view(root)) == [None, "Other"]
 
 
+def test_a_view_of_some_levels_has_the_hashes_of_what_it_does_not_show(outline: Outline) -> None:
+    outline.ingest(node("r", node("a", node("x", ID="x"), ID="a"), node("b", ID="b"), ID="r"))
+    outline.ingest(node("s", node("c", ID="c"), ID="s"))
+    for depth, shown in ((0, "r"), (1, "rab"), (2, "raxb"), (9, "raxb")):
+        view = outline.view("r", depth=depth)
+        assert "".join(each.id for each in view) == shown
+        assert all(view.hash(each) == outline.hash(each) for each in shown)
+    assert {each.id for each in outline.view(depth=0)} == {"r", "s"}
+    with pytest.raises(UnknownRecordError):
+        outline.view("r", depth=0).hash("a")
+    with pytest.raises(InvalidArgumentError):
+        outline.view("r", depth=-1)
+
+
 # The hash
 
 

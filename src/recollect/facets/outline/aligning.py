@@ -56,7 +56,13 @@ class Placed(NamedTuple):
         return self.before is not None and (self.before.parent, self.before.order) != (self.parent, self.order)
 
 
-def placed(root: Node, root_id: str, stored: Mapping[str, TreeEntry], occupied: Set[str] = frozenset()) -> list[Placed]:
+def placed(
+    root: Node,
+    root_id: str,
+    stored: Mapping[str, TreeEntry],
+    occupied: Set[str] = frozenset(),
+    place: tuple[str, int] | None = None,
+) -> list[Placed]:
     """Return the nodes of a tree, parents first, with their ids and ranks.
 
     Args:
@@ -64,6 +70,7 @@ def placed(root: Node, root_id: str, stored: Mapping[str, TreeEntry], occupied: 
         root_id: The id of its root.
         stored: The nodes that are stored, of this outline and those that are named by an ID in the tree.
         occupied: Ids of other nodes, which no new node may get.
+        place: The parent of the root and its rank among the children. None: where it is stored, or at the top.
 
     Raises:
         InvalidArgumentError: Two nodes have the same ID.
@@ -71,8 +78,9 @@ def placed(root: Node, root_id: str, stored: Mapping[str, TreeEntry], occupied: 
     aligned = _Aligned(root, root_id, stored, occupied)
     ids = aligned.ids
     out: list[Placed] = []
-    ranks: dict[int, int] = {id(root): stored[root_id].order if root_id in stored else GAP}
-    parents: dict[int, str | None] = {id(root): stored[root_id].parent if root_id in stored else None}
+    above: str | None = None
+    above, rank = place or ((stored[root_id].parent, stored[root_id].order) if root_id in stored else (None, GAP))
+    ranks, parents = {id(root): rank}, {id(root): above}
     for node in root.walk():
         node_id = ids[id(node)]
         known = [stored.get(ids[id(child)]) for child in node.contents]

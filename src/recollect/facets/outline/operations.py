@@ -1,7 +1,8 @@
-"""The operation that reads the trees of outlines. It is executed on the reserved namespace that has them."""
+"""The operations that read outlines: trees, and a version of a node. They are executed on the reserved namespace."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,6 +10,8 @@ from recollect.arguments.checks import check_count, check_text
 from recollect.arguments.json_form import is_result
 from recollect.errors import InvalidArgumentError
 from recollect.operations.base import READ, Operation
+
+_HASH = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +39,23 @@ class ReadTree(Operation, name="read_tree", right=READ, result="list[TreeEntry]"
             check_text("expect", self.expect)
             if self.id is None:
                 raise InvalidArgumentError("expect", self.expect, "requires the id of a node")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadVersion(Operation, name="read_version", right=READ, result="Record | None"):
+    """Read a node in the version with a hash. The result is its record, or None.
+
+    None if no node had this version, or its content was erased.
+
+    Attributes:
+        hash: The hash of the version as the log has it, or that of the record, as 64 hex digits.
+    """
+
+    hash: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.hash, str) or not _HASH.fullmatch(self.hash):
+            raise InvalidArgumentError("hash", self.hash, "must be 64 hex digits")
 
 
 # Results of reading outlines.

@@ -13,25 +13,24 @@ from typing import Any
 
 from recollect.arguments.checks import check_flag, check_text
 from recollect.arguments.signatures import all_named
-from recollect.calls.history import Target
-from recollect.engine.history_results import Erased, RecordVersion, Restored
+from recollect.engine.history_results import Erased
 from recollect.engine.scope import QUALIFIED_PREFIX
 from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError
-from recollect.facets.outline.aligning import Placed, placed
-from recollect.facets.outline.operations import ReadTree
+from recollect.facets.outline.aligning import GAP, Placed, placed
+from recollect.facets.outline.operations import ReadTree, TreeEntry
 from recollect.facets.outline.reading import SOURCES, TRIES, checked_id, format_named, source_id
 from recollect.facets.outline.records import node_fields
 from recollect.facets.outline.searching import OutlineSearches
 from recollect.facets.outline.text.nodes import Node, check_depth, from_json, said_digest
 from recollect.facets.outline.values import PLACE, Ingested
+from recollect.facets.outline.versions import OutlineVersions
 from recollect.filters.tree import Is
-from recollect.ledger.commits import Snapshot
 from recollect.operations import ABSENT, Erase, ExecuteBatch, Forget, Remember, RememberAll
 from recollect.text.unicode import nfc
 
 
 @all_named
-class Outline(OutlineSearches):
+class Outline(OutlineSearches, OutlineVersions):
     """Trees of headlines and texts. Returned by `Memory.outline`.
 
         memory.outline.ingest_text("* Boats\\n** Sails\\n", "org", source="notes.org")
@@ -46,6 +45,7 @@ class Outline(OutlineSearches):
         tree: Mapping[str, Any] | Node,
         source: str | None = None,
         *,
+        parent: str | None = None,
         snapshot: bool = False,
         actor: str | None = None,
         reason: str | None = None,
@@ -56,13 +56,17 @@ class Outline(OutlineSearches):
             tree: {"type", "properties", "raw_content", "contents"}, of which only the type is required. A property ID
                 is the id of the node; nodes without one get an id of their own.
             source: The name of the outline, such as a path, for a root without an ID. The same name replaces the
-                outline. None: the name follows from the tree, so the same tree again adds nothing.
+                outline. None: the name follows from the tree and `parent`, so the same tree again adds nothing.
+            parent: The id of a stored node, whose last child the root becomes; where it is its child already, it keeps
+                its place. None: the root stays where it is, and a new one is at the top.
             snapshot: Whether an unnamed snapshot of the outlines is taken before. The newest 20 stay.
             actor: Who makes the change; recorded in the commit.
             reason: Why it is made; recorded in the commit.
 
         Raises:
             ImportFormatError: It is not such a tree; the message says where. Nothing was stored.
+            UnknownRecordError: There is no node `parent`. Nothing was stored.
+            InvalidArgumentError: `parent` is in the tree or below one of its nodes. Nothing was stored.
             InvalidRecordError: A node cannot be stored. Nothing was stored.
             ConflictError: Others changed the outline at the same time, again and again. Nothing was stored.
         """
@@ -70,7 +74,7 @@ class Outline(OutlineSearches):
             raise InvalidArgumentError("tree", tree, "must be an object with a type")
         # A node is read again, too: what was built by hand is checked like what was sent.
         root = from_json(tree.to_json() if isinstance(tree, Node) else tree)
-        return self._stored(root, source, snapshot, actor, reason)
+        return self._stored(root, source, parent, snapshot, actor, reason)
 
     def ingest_text(
         self,
@@ -78,6 +82,7 @@ class Outline(OutlineSearches):
         format: str,  # noqa: A002
         source: str | None = None,
         *,
+        parent: str | None = None,
         snapshot: bool = False,
         actor: str | None = None,
         reason: str | None = None,
@@ -87,29 +92,40 @@ class Outline(OutlineSearches):
         Args:
             format: "org", "markdown" or "json".
             source: The name of the outline, such as the path of the file.
+            parent: As for `ingest`.
             snapshot: As for `ingest`.
             actor: As for `ingest`.
             reason: As for `ingest`.
         """
         check_text("text", text, blank=True)
-        return self._stored(check_depth(format_named(format)[0](text)), source, snapshot, actor, reason)
+        return self._stored(check_depth(format_named(format)[0](text)), source, parent, snapshot, actor, reason)
 
     def _stored(
-        self, root: Node, source: str | None, snapshot: bool, actor: str | None, reason: str | None
+        self,
+        root: Node,
+        source: str | None,
+        parent: str | None,
+        snapshot: bool,
+        actor: str | None,
+        reason: str | None,
     ) -> Ingested:
         """Store a tree that has been checked."""
         check_flag("snapshot", snapshot)
+        if parent is not None:
+            check_text("parent", parent)
+            parent = self._known(parent).id
         for node in root.walk():
             if node.id is not None and nfc(node.id).startswith(QUALIFIED_PREFIX):
                 raise InvalidArgumentError("tree", node.id, f"is an ID that begins with {QUALIFIED_PREFIX}")
-        root_id = nfc(root.id) if root.id else _root_id(root, source)
+        root_id = nfc(root.id) if root.id else _root_id(root, source, parent)
         if snapshot:
             self._nodes.snapshot()
         occupied: frozenset[str] = frozenset()
         for attempt in range(TRIES):
             nodes: list[Placed] = []
             try:
-                return self._ingest(root, root_id, occupied, nodes, actor, reason or f"ingest {source or ''}".rstrip())
+                why = reason or f"ingest {source or ''}".rstrip()
+                return self._ingest(root, root_id, parent, occupied, nodes, actor, why)
             except ConflictError:
                 if attempt == TRIES - 1:
                     raise
@@ -122,6 +138,7 @@ class Outline(OutlineSearches):
         self,
         root: Node,
         root_id: str,
+        parent: str | None,
         occupied: frozenset[str],
         nodes: list[Placed],
         actor: str | None,
@@ -132,6 +149,7 @@ class Outline(OutlineSearches):
         Args:
             root: The tree.
             root_id: The id of its root.
+            parent: The id of the node whose child its root becomes; None: it stays where it is.
             occupied: Ids that no new node may get.
             nodes: Filled with the nodes of the tree, parents first.
             actor: Who makes the change.
@@ -139,7 +157,11 @@ class Outline(OutlineSearches):
         """
         subtrees = {root_id: self._entries(root_id)}
         stored = {entry.id: entry for entry in subtrees[root_id]}
-        above = {each.id for each in self.ancestors(root_id)} if root_id in stored else set()
+        if parent is None:
+            above = {each.id for each in self.ancestors(root_id)} if root_id in stored else set()
+        else:
+            above = {each.id for each in self.ancestors(parent)} | {parent}
+        check_depth(root, len(above))
         for node in root.walk():
             named = None if node.id is None or node is root else nfc(node.id)
             if named in above:
@@ -147,7 +169,13 @@ class Outline(OutlineSearches):
             if named is not None and named not in stored:  # it is elsewhere so far, or new
                 subtrees[named] = self._entries(named)
                 stored |= {entry.id: entry for entry in subtrees[named]}
-        nodes += placed(root, root_id, stored, occupied)
+        if parent in stored:
+            raise InvalidArgumentError("parent", parent, "is in the tree, or below one of its nodes")
+        place = None
+        if parent is not None and (root_id not in stored or stored[root_id].parent != parent):
+            subtrees[parent] = self._entries(parent, depth=1)
+            place = _last_below(parent, subtrees[parent])
+        nodes += placed(root, root_id, stored, occupied, place)
         kept = {each.id for each in nodes}
         removed = [entry.id for entry in stored.values() if entry.id not in kept]
         added = [each for each in nodes if each.before is None]
@@ -230,47 +258,24 @@ class Outline(OutlineSearches):
             raise UnknownRecordError(node_id, PLACE)
         return erased
 
-    # History
 
-    def history(self, node_id: str) -> list[RecordVersion]:
-        """Return every version that a node had, oldest first, with its commit and its cause. See `Memory.history`.
+def _last_below(parent: str, entries: Sequence[TreeEntry]) -> tuple[str, int]:
+    """Return where the last child of a node is stored: its parent and its rank.
 
-        Raises:
-            UnknownRecordError: There never was such a node.
-        """
-        versions = self._nodes.history(checked_id(node_id))
-        if not versions:
-            raise UnknownRecordError(node_id, PLACE)
-        return versions
+    Args:
+        parent: The id of the node.
+        entries: The node and its children.
 
-    def snapshots(self) -> list[Snapshot]:
-        """Return the snapshots of the outlines, newest first: the order that `rollback(index=)` counts.
-
-        Raises:
-            ScopeError: The memory is scoped.
-        """
-        return self._nodes.snapshots()
-
-    def rollback(
-        self, to: Target | None = None, *, index: int | None = None, actor: str | None = None, reason: str | None = None
-    ) -> Restored:
-        """Restore all outlines as they were at a moment, in a new commit. `Memory.rollback` leaves them as they are.
-
-        Args:
-            to: The moment: a snapshot, its name, a time, or a root or a seq of the outlines' own log.
-            index: A snapshot by its age; 0: the newest.
-            actor: Who makes the change; recorded in the commit.
-            reason: Why it is made; recorded in the commit.
-
-        Raises:
-            UnknownTargetError: There is no such moment. Nothing was changed.
-            ScopeError: The memory is scoped.
-        """
-        return self._nodes.rollback(to, index=index, actor=actor, reason=reason)
+    Raises:
+        UnknownRecordError: The node was removed.
+    """
+    if not entries:
+        raise UnknownRecordError(parent, PLACE)
+    return parent, max((entry.order for entry in entries[1:]), default=0) + GAP
 
 
-def _root_id(root: Node, source: str | None) -> str:
-    """Return the id of a root without one: that of the source, else one that only the same tree has."""
+def _root_id(root: Node, source: str | None, parent: str | None) -> str:
+    """Return the id of a root without one: that of the source, else one that only the same tree below `parent` has."""
     if source is not None:
         check_text("source", source)
         return source_id(source)
@@ -279,4 +284,4 @@ def _root_id(root: Node, source: str | None) -> str:
         own = said_digest(node.type, node.attributes, node.content) + (node.id or "").encode("utf-8", "surrogatepass")
         below = b"".join(digests[id(child)] for child in node.contents)
         digests[id(node)] = hashlib.sha256(len(own).to_bytes(8, "big") + own + below).digest()
-    return str(uuid.uuid5(SOURCES, "\0" + digests[id(root)].hex()))
+    return str(uuid.uuid5(SOURCES, "\0".join(("", digests[id(root)].hex(), *([] if parent is None else [parent])))))

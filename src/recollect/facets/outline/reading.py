@@ -138,11 +138,12 @@ class OutlineReads(Uncopied):
         records = self._nodes.find(AllOf.of(*parts), order="id")
         return [outline_node(record) for record in records if is_node(record)]
 
-    def view(self, under: str | None = None, *, private: Collection[str] = ()) -> OutlineView:
+    def view(self, under: str | None = None, *, depth: int | None = None, private: Collection[str] = ()) -> OutlineView:
         """Return a node with all below it, or all outlines, as they are now, for many look-ups.
 
         Args:
             under: The node; None: all outlines.
+            depth: Maximum number of levels below the node, or below the roots; None: all.
             private: Leave out nodes with one of these tags (in any case), and what is below them.
 
         Raises:
@@ -151,12 +152,13 @@ class OutlineReads(Uncopied):
         Cost:
             All of their records are read.
         """
-        entries, records = self._read(None if under is None else checked_id(under))
+        entries, records = self._read(None if under is None else checked_id(under), depth)
         if private:  # which nodes are private is read last: what was read before was not private then
             hidden = self._private(private)
             above = () if under is None else self.ancestors(under)
             entries = [] if any(each.id in hidden for each in above) else shown_entries(entries, hidden)
-        return OutlineView(outline_node(records[entry.id]) for entry in entries)
+        hashes = {entry.id: entry.hash for entry in entries}
+        return OutlineView((outline_node(records[each]) for each in hashes), hashes)
 
     def without_id(self, under: str | None = None) -> list[OutlineNode]:
         """Return the nodes whose source gives them no ID, of a node and below it, or of all outlines, parents first."""
@@ -207,9 +209,9 @@ class OutlineReads(Uncopied):
             UnknownRecordError: There is no such node.
 
         Cost:
-            In proportion to what was changed since, and to the nodes of the subtree.
+            In proportion to what was changed since.
         """
-        entries = self._entries(checked_id(node_id))
+        entries = self._entries(checked_id(node_id), depth=0)
         if not entries:
             raise UnknownRecordError(node_id, PLACE)
         return entries[0].hash
@@ -229,17 +231,17 @@ class OutlineReads(Uncopied):
         every = [Tag(each) for tag in tags for each in dict.fromkeys((tag, fold(tag)))]
         return {record.id for record in self._nodes.find(AnyOf.of(*every))} if every else set()
 
-    def _read(self, node_id: str | None) -> tuple[list[TreeEntry], dict[str, Record]]:
+    def _read(self, node_id: str | None, depth: int | None = None) -> tuple[list[TreeEntry], dict[str, Record]]:
         """Return a tree and its records, in this order, of one commit.
 
         Raises:
             ConflictError: Others changed it each time that it was read.
         """
         for _ in range(TRIES):
-            entries = self._entries(node_id)
+            entries = self._entries(node_id, depth)
             records = {record.id: record for record in self._several([entry.id for entry in entries])}
             tops = [entry.hash for entry in entries if node_id in (None, entry.id)]
-            again = self._entries(node_id, depth=None if node_id is None else 0)
+            again = self._entries(node_id, depth=depth if node_id is None else 0)
             if len(records) == len(entries) and tops == [entry.hash for entry in again]:
                 return entries, records
         raise ConflictError("the outline", "what was read", "changed again and again")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from recollect.common.deadlines import checked
 from recollect.engine.facets import ExpiringIndex, Facet, FacetIndex
+from recollect.engine.read.queries import Reading
 from recollect.engine.reader import Reader
 from recollect.engine.scope import Scope, linked_id
 from recollect.errors import ConflictError
-from recollect.facets.outline.operations import ReadTree, TreeEntry
+from recollect.facets.outline.operations import ReadTree, ReadVersion, TreeEntry
 from recollect.facets.outline.records import attributes_of, is_node, node_of
 from recollect.facets.outline.text.nodes import form_digest, node_hash, said_digest
 from recollect.ledger.commits import Branch
@@ -168,5 +170,43 @@ def _read_tree(reader: Reader, operation: ReadTree) -> list[TreeEntry]:
     return reader.followed(INDEX.name, key, lambda outlines, now: outlines.at(now).read(operation))
 
 
+def _read_version(reader: Reader, operation: ReadVersion) -> Record | None:
+    return reader.on_view(lambda reading: _version(reading, operation.hash))
+
+
+def _version(reading: Reading, hash_: str) -> Record | None:
+    """Return the record of a node in a version that it had at the moment, as the scope could read it.
+
+    The store finds versions by their hash in the log. The hash of a record is not stored, so all versions are read.
+    """
+    view, branch, scope, version = reading.view, reading.branch, reading.scope, bytes.fromhex(hash_)
+    payload = view.payload(branch, version)
+    found: Iterable[bytes]
+    if payload is None:
+        found = _payloads(view, branch)
+    else:
+        found = [payload]
+        commits = view.commits(branch, record_id=Record.load(payload).id)  # at a past moment, without the later ones
+        if not any(change.after == version for commit in commits for change in commit.changes):
+            return None
+    for record in checked(map(Record.load, found)):
+        if is_node(record) and scope.admits(record):
+            shown = scope.shown(record)
+            if payload is not None or shown.hash == hash_:
+                return shown
+    return None
+
+
+def _payloads(view: ReadView, branch: Branch) -> Iterator[bytes]:
+    """Yield every version that a node had and that was not erased, the newest first."""
+    seen: set[bytes] = set()
+    for commit in view.commits(branch, newest_first=True):
+        for change in commit.changes:
+            if change.after is not None and change.after not in seen:
+                seen.add(change.after)
+                if (payload := view.payload(branch, change.after)) is not None:
+                    yield payload
+
+
 INDEX = FacetIndex("outlines", _MOST_BYTES, _outlines_at)
-FACET = Facet("nodes", "nodes of outlines", INDEX, {ReadTree: _read_tree})
+FACET = Facet("nodes", "nodes of outlines", INDEX, {ReadTree: _read_tree, ReadVersion: _read_version})

@@ -51,7 +51,7 @@ class OutlineNode:
         attributes: Its properties other than id and title.
         order: Its rank among its siblings.
         named: Whether its source gives its ID.
-        version: The hash of its record.
+        version: The hash of its record, by which `Outline.version` finds it later.
     """
 
     id: str
@@ -151,9 +151,11 @@ class OutlineView:
 
     Args:
         nodes: The nodes, parents first.
+        hashes: The hash of the subtree of each, by its id.
     """
 
-    def __init__(self, nodes: Iterable[OutlineNode]) -> None:
+    def __init__(self, nodes: Iterable[OutlineNode], hashes: Mapping[str, str]) -> None:
+        self._hashes = hashes
         self._nodes = {node.id: node for node in nodes}
         self._children: dict[str | None, list[OutlineNode]] = {}
         for node in self._nodes.values():
@@ -168,6 +170,16 @@ class OutlineView:
     def get(self, node_id: str) -> OutlineNode | None:
         """Return a node, or None."""
         return self._nodes.get(node_id)
+
+    def hash(self, node_id: str) -> str:
+        """Return the hash of a subtree (`Outline.hash`), with what the view does not show of it.
+
+        Raises:
+            UnknownRecordError: There is no such node.
+        """
+        if node_id not in self._nodes:
+            raise UnknownRecordError(node_id, PLACE)
+        return self._hashes[node_id]
 
     def children(self, node_id: str | None = None) -> list[OutlineNode]:
         """Return the children of a node in their order; without one, the nodes at the top."""
