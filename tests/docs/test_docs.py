@@ -53,6 +53,7 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MEMORY_SNAPSHOT_PATH", "")  # a page sets it: it is restored afterwards
     with model_server() as variables:
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
@@ -149,7 +150,7 @@ def test_the_first_screen_of_the_readme_has_eight_lines_that_run() -> None:
 
 
 def test_the_page_of_variables_lists_those_that_the_code_reads() -> None:
-    others = "COLUMNS|MEMORY_FILE_PATH|OPENCORTEX_MEMORY"
+    others = "COLUMNS|MEMORY_FILE_PATH|MEMORY_SNAPSHOT_PATH|OPENCORTEX_MEMORY"
     own = re.compile(rf'"(RECOLLECT_[A-Z_]+|{others}|[A-Z]+_(?:API_KEY|BASE_URL|HOST|EMBEDDING_MODEL))"')
     read = {name for file in (ROOT / "src").rglob("*.py") for name in own.findall(file.read_text(encoding="utf-8"))}
     rows = re.findall(r"^\| (`[A-Z].*?) \|", (ROOT / "docs" / "environment.md").read_text(), re.MULTILINE)

@@ -18,8 +18,7 @@ from tests.mcp.clients import in_process
 import recollect
 from recollect import Memory
 from recollect.cli.app import app
-from recollect.compat.opencortex import find_headline_missing_id, memory_path
-from recollect.errors import ImportFormatError, InvalidArgumentError, UnknownRecordError
+from recollect.errors import InvalidArgumentError, UnknownRecordError
 from recollect.models.embedding.base import Supplied
 from recollect.models.embedding.similarity import cosine
 from recollect.operations import Now
@@ -418,49 +417,3 @@ def test_a_model_uses_outlines_as_function_tools(memory: Memory) -> None:
     assert found["id"] == "sails"
     assert "> Sails" in tools.call("focus_outline", {"node": "sails", "max_tokens": 50})
     assert "    - Sails" in tools.call("focus_outline", {})
-
-
-class TestOpencortex:
-    def test_the_first_headline_without_an_id_is_found(self) -> None:
-        tree = nodes("a")
-        assert find_headline_missing_id(tree) is None
-        missing = {"type": "headline", "properties": {"ID": " "}, "contents": []}
-        tree["contents"][0]["contents"] = [{"type": "SECTION"}, missing]
-        tree["contents"].append({"type": "HEADLINE"})
-        assert find_headline_missing_id(tree) is missing
-        deep: dict[str, Any] = {"type": "HEADLINE"}
-        for _ in range(5000):
-            deep = {"type": "SECTION", "contents": [deep]}
-        assert find_headline_missing_id(deep) == {"type": "HEADLINE"}
-
-    def test_a_tree_that_contains_itself_is_refused_as_ingest_refuses_it(self, memory: Memory) -> None:
-        below: dict[str, Any] = {"type": "HEADLINE", "properties": {"ID": "b"}, "contents": []}
-        tree = {"type": "HEADLINE", "properties": {"ID": "a"}, "contents": [below]}
-        below["contents"].append(tree)
-        for call in (memory.outline.ingest, find_headline_missing_id):
-            with pytest.raises(ImportFormatError):
-                call(tree)
-        twice = {"type": "HEADLINE", "properties": {"ID": "b"}}
-        assert find_headline_missing_id({"type": "SECTION", "contents": [twice, twice]}) is None
-
-    @pytest.mark.parametrize(
-        "tree", [None, [], {}, {"type": 1}, {"type": "A", "contents": "x"}, {"type": "A", "contents": [1]}]
-    )
-    def test_what_is_no_tree_is_refused(self, tree: Any) -> None:
-        with pytest.raises(InvalidArgumentError, match="must be an object"):
-            find_headline_missing_id(tree)
-
-    def test_the_path_is_that_of_the_variable_or_of_the_data_folder(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
-        monkeypatch.setenv("OPENCORTEX_MEMORY", str(tmp_path / "own.db"))
-        assert memory_path() == tmp_path / "own.db"
-        with recollect.open(memory_path()) as memory:  # a missing file is an empty memory
-            assert memory.outline.roots() == []
-        monkeypatch.setenv("OPENCORTEX_MEMORY", "")
-        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-        assert memory_path() == tmp_path / "opencortex" / "memory.db"
-        monkeypatch.setenv("MINE", "~/m.db")
-        assert memory_path("MINE") == Path.home() / "m.db"
-        with pytest.raises(InvalidArgumentError):
-            memory_path("")
