@@ -155,7 +155,8 @@ class TestObjects:
                 "contents": [headline("a", "text", {"type": "SECTION", "properties": {"ID": "s"}}, ID="a", TODO="x")],
             }
         )
-        for each in "das":
+        memory.ingest_ast(headline("without a text", ID="b"))
+        for each in "dasb":
             found = known(memory, each)
             assert found.hash == hash_of(memory, found) == memory.compute_merkle_hash(each)
         a = known(memory, "a")
@@ -354,6 +355,19 @@ class TestProcess:
                 call()
         (tmp_path / "folder" / "own.db").unlink()
         assert opencortex.load_memory_from_disk() == tmp_path / "folder" / "own.db"
+
+    def test_a_damaged_file_is_not_loaded_at_the_first_call_either(self, tmp_path: Path) -> None:
+        path = tmp_path / "folder" / "own.db"
+        opencortex.ingest_ast(headline("Mend the sails", ID="b"))
+        copy = opencortex.save_memory_to_disk(tmp_path / "copy.db")
+        opencortex.process_memory().close()
+        process._memory = None
+        path.write_bytes(copy.read_bytes().replace(b"Mend the sails", b"Burn the sails"))
+        with pytest.raises(DamagedStoreError):
+            opencortex.load_memory_from_disk()
+        assert process._memory is None
+        opencortex.load_memory_from_disk(copy)
+        assert opencortex.lookup_object("b") is not None
 
     def test_loading_follows_the_variable(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         opencortex.ingest_ast(headline("Boats", ID="a"))

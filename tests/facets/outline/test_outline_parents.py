@@ -6,9 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.examples import some
 from tests.facets.outline.test_outline_isolation import meeting
 from tests.facets.outline.test_outlines import differences, node, titles
 
+import recollect
 from recollect import Memory
 from recollect.errors import ImportFormatError, InvalidArgumentError, RecollectError, UnknownRecordError
 from recollect.facets.outline.outline import Outline
@@ -159,3 +163,25 @@ class TestRefusing:
         with pytest.raises(InvalidArgumentError):
             outline.ingest(node("x", ID="x"), parent="a")
         assert outline.path("a") == ["x", "a"]
+
+
+NAMES = st.sampled_from("abcd")
+
+
+@given(st.lists(st.tuples(NAMES, st.lists(NAMES, max_size=2), st.none() | NAMES), max_size=8))
+@settings(max_examples=some(60))
+def test_whatever_is_stored_below_what_no_node_is_lost_in_a_circle(steps: list[Any]) -> None:
+    with recollect.open(":memory:") as memory:
+        outline = memory.outline
+        for root, children, parent in steps:
+            tree = node(root, *(node(each, ID=each) for each in children), ID=root)
+            before = outline.root
+            try:
+                outline.ingest(tree, parent=parent)
+            except (InvalidArgumentError, UnknownRecordError):
+                assert outline.root == before
+                continue
+            assert titles(outline.children(root)) == children
+            assert parent is None or outline.get(root).parent == parent  # type: ignore[union-attr]
+            assert differences(outline.ingest(tree, parent=parent)) == (0, 0, 0, 0)
+            assert len(outline.view()) == len(outline.find())
