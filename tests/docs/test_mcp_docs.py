@@ -25,7 +25,7 @@ from tests.paths import ROOT
 
 from recollect.cli.serving import mcp
 from recollect.server.mcp import guidance, reference
-from recollect.server.mcp.toolsets import tools_of
+from recollect.server.mcp.toolsets import DEFAULT_SETS, TOOLSETS, tools_of
 
 PAGE = ROOT / "docs" / "mcp.md"
 PAGES = [PAGE, ROOT / "docs" / "moving.md"]
@@ -176,6 +176,26 @@ def test_the_page_lists_every_tool_with_its_access() -> None:
     rows = re.findall(r"^\| `(\w+)` \| .* \| (reads|writes) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
     tools = tools_of(("recollect", "reference"))
     assert dict(rows) == {name: "reads" if tool.reads else "writes" for name, tool in tools.items()}
+
+
+def wrong_rows(page: str) -> list[str]:
+    """Return the tools of the further sets whose row does not have their arguments and their former names."""
+    code = re.compile(r"`([^`]+)`")
+    rows = {name: rest.split("|") for name, rest in re.findall(r"^\| `(\w+)` \|(.*)\|$", page, re.MULTILINE)}
+    further = [tool for name, tools in TOOLSETS.items() if name not in DEFAULT_SETS for tool in tools]
+    return [
+        tool.name
+        for tool in further
+        if [set(code.findall(cell)) for cell in rows.get(tool.name, ["", "", ""])][::2]
+        != [set(tool.inputs), set(tool.former)]
+    ]
+
+
+def test_the_page_lists_the_arguments_of_the_further_tools_and_their_former_names() -> None:
+    page = PAGE.read_text("utf-8")
+    assert wrong_rows(page) == []
+    assert wrong_rows(page.replace("`aliases`, ", "")) == ["define_term"]
+    assert wrong_rows(page.replace("| `k` |", "| |")) == ["find_texts"]
 
 
 def test_the_page_names_every_option_the_resource_and_the_prompt() -> None:

@@ -503,4 +503,4 @@ def test_the_former_name_of_the_time_of_asking_is_accepted(server: Server) -> No
     ]
     assert named[0] == named[1]
     both = "/v1/default/context?question=kettle&reference=2026-03-03&time=2026-03-03"
-    assert server("GET", both).json["code"] == "unknown_argument"
+    assert server("GET", both).json["code"] == "invalid_argument"

@@ -86,8 +86,10 @@ def test_former_names_of_arguments_are_accepted_and_not_shown(memory: Memory) ->
     assert tools.call("search_outline", {"query": "tea", "limit": 1})["results"] == []
     shown = {(each["name"], name) for each in tools.anthropic() for name in each["input_schema"]["properties"]}
     assert not shown & {("remember", "text"), ("update", "text"), ("recall", "limit"), ("search", "query")}
-    with pytest.raises(UnknownArgumentError, match="'text'"):
+    with pytest.raises(InvalidArgumentError, match="content 'black tea' is passed twice, as text and as content"):
         tools.call("remember", {"text": "green tea", "content": "black tea"})
+    with pytest.raises(UnknownArgumentError, match="'txt'"):
+        tools.call("remember", {"txt": "green tea"})
 
 
 def test_read_only_tools_and_a_selection_have_no_others(memory: Memory) -> None:
@@ -140,10 +142,10 @@ def test_wrong_calls_are_errors_and_change_nothing(
     ("name", "arguments", "message"),
     [
         ("recall", {"k": 0, "depth": 1}, "recall has no argument 'depth'"),
-        ("define_term", {"aliases": 5, "meaning": None}, "term None is required by define_term"),
+        ("define_term", {"aliases": 5, "value": None}, "key None is required by define_term"),
         (
             "define_term",
-            {"aliases": ["a", 5], "term": 5, "meaning": "x"},
+            {"aliases": ["a", 5], "key": 5, "value": "x"},
             "aliases must be a list of texts, got ['a', 5]",
         ),
         ("recall", {"k": 99, "question": 5}, "k must lie between 1 and 50, got 99"),

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from recollect.arguments.signatures import with_present_names
+
 Schema = dict[str, Any]
 C = TypeVar("C")
 R = TypeVar("R")
@@ -132,7 +134,8 @@ class Tool(Generic[C, R]):
         run: The function that is called with an environment and valid arguments.
         reads: Whether it only reads.
         closed: Whether unknown arguments are an error.
-        former: The former names of arguments, which are still accepted, with those that they have now.
+        former: The former names of arguments, each with the present one. Callers may use them; the schema does not
+            list them.
     """
 
     name: str
@@ -144,10 +147,18 @@ class Tool(Generic[C, R]):
     closed: bool = True
     former: Mapping[str, str] = field(default_factory=dict)
 
-    def renamed(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments by their names of now. One that is passed under both names keeps the former, unknown one."""
-        names = {name: now for name, now in self.former.items() if now not in arguments}
-        return {names.get(name, name): value for name, value in arguments.items()}
+    def passed(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a call by their present names, without what a model left out by passing null.
+
+        Raises:
+            InvalidArgumentError: An argument is passed under its present name and under a former one.
+        """
+        if self.closed:
+            stated = {self.former[name] for name in self.former if arguments.get(name) is not None}
+            kept = {*(self.required or ())} - stated
+            nulls = {name for name in (*self.inputs, *self.former) if arguments.get(name) is None} - kept
+            arguments = {name: value for name, value in arguments.items() if name not in nulls}
+        return with_present_names(arguments, self.former)
 
     def input_schema(self, without: Collection[str] = ()) -> Schema:
         """Return the schema of its arguments, except some."""

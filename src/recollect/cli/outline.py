@@ -104,17 +104,17 @@ def export(settings: Settings, node: str, path: Path, form: str | None, force: b
 
 
 @outline.command()
-@click.argument("query")
+@click.argument("text")
 @click.option("--under", metavar="NODE", help="Search NODE, an id or the name of an outline, and what is below it.")
 @click.option("-k", "--limit", type=click.IntRange(1), default=10, show_default=True, help="Maximum number of nodes.")
 @click.option("--minimum", type=NumberRange(0, 1), default=0.0, help="The least similarity, inclusive.")
 @click.option("--all", "every", is_flag=True, help="Search all nodes, also where some are marked with EMBED.")
 @common
-def search(settings: Settings, query: str, under: str | None, limit: int, minimum: float, every: bool) -> None:
+def search(settings: Settings, text: str, under: str | None, limit: int, minimum: float, every: bool) -> None:
     """Show the nodes that are most similar to QUERY: by the embedder's vectors, or else by their words."""
     with settings.open() as memory:
         top = None if under is None else _id(memory.outline, under)
-        found = memory.outline.search(query, limit, under=top, minimum=minimum, marked=False if every else None)
+        found = memory.outline.search(text, limit, under=top, minimum=minimum, marked=False if every else None)
         titles = [" / ".join(filter(None, memory.outline.path(each.node.id))) for each in found]
         paths = [path or f"({each.node.type.lower()})" for each, path in zip(found, titles, strict=True)]
     for note in found.notes:

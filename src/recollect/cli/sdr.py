@@ -54,10 +54,10 @@ def query(settings: Settings, text: str, limit: int, minimum: float, rule: bool)
 
 
 @sdr.command()
-@click.argument("number", type=int)
+@click.argument("number", metavar="ID", type=int)
 @common
 def forget(settings: Settings, number: int) -> None:
-    """Remove the text NUMBER. Its history stays."""
+    """Remove the text with the number ID. Its history stays."""
     with settings.open() as memory:
         done = memory.sdr.forget(number)
     if settings.as_json:

@@ -800,12 +800,12 @@ class KeyedCoroutines:
 class SdrCoroutines:
     """The calls of `Sdr`, as coroutines."""
 
-    async def explain(self, text: str, number: int) -> list[str]:
-        """Return the trigrams that a text shares with a stored one, in their order in `text`."""
-    async def forget(self, number: int) -> bool:
+    async def explain(self, text: str, id: int) -> list[str]:
+        """Return the trigrams that a text shares with the stored one that has a number, in their order in `text`."""
+    async def forget(self, id: int) -> bool:
         """Remove a text, and return whether there was one. Its history stays, and its number is not given again."""
-    async def get(self, number: int) -> SdrText | None:
-        """Return a text, or None."""
+    async def get(self, id: int) -> SdrText | None:
+        """Return the text with a number, or None."""
     async def query(self, text: str, limit: int = 5, *, rule: bool = False, minimum: float = 0.0) -> list[SdrHit]:
         """Return the texts that are closest to a text, best first; of equal ones the lowest number first."""
     async def restore(self, texts: Iterable[SdrText]) -> int:
@@ -822,5 +822,5 @@ class SdrCoroutines:
         """Store texts in one commit, or none of them, and return their numbers. See `store`."""
     async def texts(self) -> list[SdrText]:
         """Return all texts, by their numbers."""
-    async def update(self, number: int, text: str | None = None, metadata: Mapping[str, Any] | None = None) -> bool:
+    async def update(self, id: int, text: str | None = None, metadata: Mapping[str, Any] | None = None) -> bool:
         """Change a text or its metadata. The former version stays in the history."""

@@ -115,15 +115,14 @@ def _contradictions(memory: MemoryCalls, given: Json) -> Any:
 
 
 def _agent_of(memory: MemoryCalls, given: Json) -> str:
-    return str(given.get("agent") or memory.scope.get("agent") or DEFAULT_AGENT)
+    return str(given.get("agent_id") or memory.scope.get("agent") or DEFAULT_AGENT)
 
 
 def _define_term(memory: MemoryCalls, given: Json) -> Any:
     agent = _agent_of(memory, given)
-    meaning, aliases = given["meaning"], given.get("aliases")
     category, description = given.get("category", ""), given.get("description")
-    memory.glossary.memorize(given["term"], meaning, category, agent, aliases, description)
-    return memory.glossary.get(given["term"], agent)
+    memory.glossary.memorize(given["key"], given["value"], category, agent, given.get("aliases"), description)
+    return memory.glossary.get(given["key"], agent)
 
 
 def _recall_terms(memory: MemoryCalls, given: Json) -> Any:
@@ -137,7 +136,7 @@ def _terms_in_text(memory: MemoryCalls, given: Json) -> Any:
 
 
 def _forget_term(memory: MemoryCalls, given: Json) -> Any:
-    return {"term": given["term"], "forgotten": memory.glossary.forget(given["term"], _agent_of(memory, given))}
+    return {"term": given["key"], "forgotten": memory.glossary.forget(given["key"], _agent_of(memory, given))}
 
 
 def _import_outline(memory: MemoryCalls, given: Json) -> Any:
@@ -146,7 +145,7 @@ def _import_outline(memory: MemoryCalls, given: Json) -> Any:
 
 
 def _search_outline(memory: MemoryCalls, given: Json) -> Any:
-    found = memory.outline.search(given["query"], given.get("k", 10), under=given.get("under"), private=PRIVATE)
+    found = memory.outline.search(given["text"], given.get("k", 10), under=given.get("under"), private=PRIVATE)
     nodes = [
         {
             "id": each.node.id,
@@ -160,7 +159,7 @@ def _search_outline(memory: MemoryCalls, given: Json) -> Any:
 
 
 def _focus_outline(memory: MemoryCalls, given: Json) -> Any:
-    return str(memory.outline.focus(given.get("node"), given.get("max_tokens", 1000)))
+    return str(memory.outline.focus(given.get("node_id"), given.get("max_tokens", 1000)))
 
 
 def _judge(_: MemoryCalls, given: Json) -> Any:
@@ -261,38 +260,41 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
         name="define_term",
         description="Store what a term, an abbreviation or a name means here. The same term in any casing is replaced.",
         inputs={
-            "term": string("The term"),
-            "meaning": string("What it means"),
+            "key": string("The term"),
+            "value": string("What it means"),
             "aliases": schema("array", items=string(), description="Its other names"),
             "category": string("Its category, such as abbreviation"),
             "description": string("More about it"),
-            "agent": _AGENT,
+            "agent_id": _AGENT,
         },
-        required=("term", "meaning"),
+        required=("key", "value"),
+        former={"term": "key", "meaning": "value", "agent": "agent_id"},
         run=_define_term,
     ),
     Tool(
         name="recall_terms",
         description="Find the terms of the glossary that a question is about, best first.",
-        inputs={"question": string("The question"), "k": _limit(10), "agent": _AGENT},
+        inputs={"question": string("The question"), "k": _limit(10), "agent_id": _AGENT},
         required=("question",),
-        former={"limit": "k"},
+        former={"limit": "k", "agent": "agent_id"},
         run=_recall_terms,
         reads=True,
     ),
     Tool(
         name="terms_in_text",
         description="Return every term of the glossary that a text names, by its key or an alias, with its meaning.",
-        inputs={"text": string("The text"), "agent": _AGENT},
+        inputs={"text": string("The text"), "agent_id": _AGENT},
         required=("text",),
+        former={"agent": "agent_id"},
         run=_terms_in_text,
         reads=True,
     ),
     Tool(
         name="forget_term",
         description="Remove a term from the glossary. Its history stays.",
-        inputs={"term": string("The term"), "agent": _AGENT},
-        required=("term",),
+        inputs={"key": string("The term"), "agent_id": _AGENT},
+        required=("key",),
+        former={"term": "key", "agent": "agent_id"},
         run=_forget_term,
     ),
     Tool(
@@ -310,12 +312,12 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
         name="search_outline",
         description="Find the headlines and texts of stored outlines that are most similar to a text.",
         inputs={
-            "query": string("The text"),
+            "text": string("The text"),
             "k": _limit(10),
             "under": string("The id of a node: only it and what is below it"),
         },
-        required=("query",),
-        former={"limit": "k"},
+        required=("text",),
+        former={"query": "text", "limit": "k"},
         run=_search_outline,
         reads=True,
     ),
@@ -323,8 +325,12 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
         name="focus_outline",
         description="Return an outline with one node and what is similar to it in full, and the rest by title. "
         "It quotes notes.",
-        inputs={"node": string("The id of the node. Default: none: the titles of all outlines"), "max_tokens": _SIZE},
+        inputs={
+            "node_id": string("The id of the node. Default: none: the titles of all outlines"),
+            "max_tokens": _SIZE,
+        },
         required=(),
+        former={"node": "node_id"},
         run=_focus_outline,
         reads=True,
     ),
@@ -456,7 +462,7 @@ def _checked(name: str, tool: Tool[Any, Any], arguments: object) -> Json:
     arguments = {} if arguments is None else arguments
     if not isinstance(arguments, Mapping):
         raise InvalidOperationError(arguments, "must be a JSON object of arguments")
-    given = tool.renamed({key: value for key, value in arguments.items() if value is not None})
+    given = tool.passed({key: value for key, value in arguments.items() if value is not None})
     inputs = {key: tool.inputs[key] for key in (*given, *tool.inputs) if key in tool.inputs}  # in the order of `given`
     wrong = mismatches(mapping(inputs, required=tool.required, closed=True), given)
     first = min(wrong, key=lambda each: _FIRST.index(each.rule) if each.rule in _FIRST else len(_FIRST), default=None)

@@ -550,17 +550,17 @@ def test_without_the_library_a_tokenizer_json_is_a_clear_error(
 
 def test_a_model_defines_and_finds_terms_by_tools(memory: Memory) -> None:
     tools = memory.tools()
-    tools.call("define_term", {"term": "PII", "meaning": "Personal data", "aliases": ["private data"]})
+    tools.call("define_term", {"key": "PII", "value": "Personal data", "aliases": ["private data"]})
     assert keys(tools.call("recall_terms", {"question": "privat data?"})) == ["PII"]
     assert keys(tools.call("terms_in_text", {"text": "PII is private data"})) == ["PII"]
     assert keys(memory.glossary.list_all("shared")) == ["PII"]
     scoped = memory.scoped(agent="bot").tools()
-    scoped.call("define_term", {"term": "JWT", "meaning": "token"})
+    scoped.call("define_term", {"key": "JWT", "value": "token"})
     assert keys(memory.glossary.list_all("bot")) == ["JWT"]
     for aliases in ("text", [3]):
         with pytest.raises(InvalidArgumentError, match="list of texts"):
-            tools.call("define_term", {"term": "x", "meaning": "y", "aliases": aliases})
-    assert tools.call("forget_term", {"term": "pii"}) == {"term": "pii", "forgotten": True}
+            tools.call("define_term", {"key": "x", "value": "y", "aliases": aliases})
+    assert tools.call("forget_term", {"key": "pii"}) == {"term": "pii", "forgotten": True}
     assert not tools.call("judge_text", {"text": "Let me check the logs..."})["accepted"]
     assert "define_term" not in memory.tools(read_only=True).names
 
@@ -572,17 +572,17 @@ def test_the_tools_of_the_server_name_the_client_in_the_history(memory: Memory) 
     def call(name: str, **given: Any) -> dict[str, Any]:
         return tools[name].call(access, given, "a client").structured
 
-    assert call("define_term", term="PII", meaning="Personal data", aliases=["private data"])["terms"] == 1
+    assert call("define_term", key="PII", value="Personal data", aliases=["private data"])["terms"] == 1
     (found,) = call("recall_terms", question="What is PII?")["terms"]
     assert found == {"key": "PII", "value": "Personal data", "aliases": ["private data"], "score": found["score"]}
     assert keys(call("terms_in_text", text="the private data")["terms"]) == ["PII"]
-    assert call("forget_term", term="pii") == {"forgotten": True}
+    assert call("forget_term", key="pii") == {"forgotten": True}
     assert call("terms_in_text", text="the private data")["terms"] == []
     assert call("judge_text", text="The outage was caused by a full disk.")["reason"] == "signal"
     changes = memory._beside("terms").changes()
     assert [(each.actor, each.reason) for each in changes] == [("a client", "define_term"), ("a client", "forget_term")]
     with pytest.raises(ToolError):
-        call("define_term", term="x", meaning="y", aliases="text")
+        call("define_term", key="x", value="y", aliases="text")
 
 
 def test_the_commands_export_and_import(tmp_path: Path) -> None:

@@ -250,7 +250,7 @@ class TestPrivacy:
 
     def test_no_tool_of_a_model_shows_a_private_node_or_what_is_below_it(self, memory: Memory) -> None:
         memory.outline.ingest_text(self.TEXT, "org", SOURCE)
-        found = memory.tools().call("search_outline", {"query": "boats", "k": 10})["results"]
+        found = memory.tools().call("search_outline", {"text": "boats", "k": 10})["results"]
         assert [each["title"] for each in found] == ["Boats"]
         assert titles(memory.outline.view(private=["PRIVATE", "private"])) == [None, "Boats"]
         diary = memory.outline.find(attribute="TAGS")[0].id

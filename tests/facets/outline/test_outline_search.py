@@ -397,13 +397,13 @@ def test_an_agent_uses_outlines_over_mcp(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "a.db") as memory, in_process(memory, ["outline"]) as server:
         done = server.ok("import_outline", text=ORG, format="org", source="a.org")
         assert done["added"] == 8
-        assert [each["title"] for each in server.ok("show_outline", node=done["id"], depth=1)["nodes"]] == [
+        assert [each["title"] for each in server.ok("show_outline", under=done["id"], depth=1)["nodes"]] == [
             "", "Boats", "Houses"
         ]  # without the private one  # fmt: skip
-        found = server.ok("search_outline", query="cotton sails", k=1)
+        found = server.ok("search_outline", text="cotton sails", k=1)
         assert found["measure"] == "confidence"
         assert len(found["nodes"]) == 1
-        assert "> Sails" in server.ok("focus_outline", node="sails")["text"]
+        assert "> Sails" in server.ok("focus_outline", node_id="sails")["text"]
         skeleton = server.ok("focus_outline")["text"]
         assert ("  - Boats" in skeleton, "Diary" in skeleton) == (True, False)
         assert beside(memory, "nodes").log()[0].actor is not None
@@ -413,7 +413,7 @@ def test_a_model_uses_outlines_as_function_tools(memory: Memory) -> None:
     tools = memory.tools(only=["import_outline", "search_outline", "focus_outline"])
     done = tools.call("import_outline", {"text": ORG, "format": "org", "source": "a.org"})
     assert done["added"] == 8
-    (found,) = tools.call("search_outline", {"query": "cotton", "k": 1, "under": "sails"})["results"]
+    (found,) = tools.call("search_outline", {"text": "cotton", "k": 1, "under": "sails"})["results"]
     assert found["id"] == "sails"
-    assert "> Sails" in tools.call("focus_outline", {"node": "sails", "max_tokens": 50})
+    assert "> Sails" in tools.call("focus_outline", {"node_id": "sails", "max_tokens": 50})
     assert "    - Sails" in tools.call("focus_outline", {})

@@ -256,7 +256,7 @@ class TestStore:
     @pytest.mark.parametrize("number", [0, -1, "1", True, 2**40, None])
     def test_what_is_no_number_is_refused(self, memory: Memory, number: Any) -> None:
         for call in (memory.sdr.get, memory.sdr.forget, memory.sdr.update, lambda each: memory.sdr.explain("a", each)):
-            with pytest.raises(InvalidArgumentError, match="number"):
+            with pytest.raises(InvalidArgumentError, match="id must be an integer"):
                 call(number)
 
     def test_a_quota_refuses_all_or_nothing(self, memory: Memory) -> None:

@@ -128,15 +128,21 @@ class Sdr(Uncopied):
         found: list[FoundSdr] = self._texts.execute(RecallSdrs(text=text, limit=limit, rule=rule, minimum=minimum))
         return [_hit(text, each) for each in found]
 
-    def get(self, number: int) -> SdrText | None:
-        """Return a text, or None."""
-        record = self._texts.execute(Get(id=_id(number)))
+    def get(self, id: int) -> SdrText | None:  # noqa: A002 - the field's name
+        """Return the text with a number, or None."""
+        record = self._texts.execute(Get(id=_id(id)))
         return None if record is None or not is_sdr(record) else _shown(record)
 
-    def update(self, number: int, text: str | None = None, metadata: Mapping[str, Any] | None = None) -> bool:
+    def update(
+        self,
+        id: int,  # noqa: A002 - the field's name
+        text: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> bool:
         """Change a text or its metadata. The former version stays in the history.
 
         Args:
+            id: The number of the text.
             text: The new text; None: as it is.
             metadata: The new metadata; None: as it is.
 
@@ -149,7 +155,7 @@ class Sdr(Uncopied):
         if text is not None:
             check_text("text", text)
         checked = None if metadata is None else checked_metadata("metadata", metadata)
-        record_id, now = _id(number), self._texts.execute(Now())
+        record_id, now = _id(id), self._texts.execute(Now())
         with self._one_commit() as batch:
             record = batch.execute(Get(id=record_id))
             if record is None or not is_sdr(record):
@@ -159,23 +165,23 @@ class Sdr(Uncopied):
             stored(batch.execute(Update(id=record_id, changes=changes)))
         return True
 
-    def forget(self, number: int) -> bool:
+    def forget(self, id: int) -> bool:  # noqa: A002 - the field's name
         """Remove a text, and return whether there was one. Its history stays, and its number is not given again."""
-        if self.get(number) is None:
+        if self.get(id) is None:
             return False
-        outcome = self._texts.execute(Forget(id=_id(number)), actor=self._actor, reason=self._reason)
+        outcome = self._texts.execute(Forget(id=_id(id)), actor=self._actor, reason=self._reason)
         return bool(outcome.status == "forgotten")
 
-    def explain(self, text: str, number: int) -> list[str]:
-        """Return the trigrams that a text shares with a stored one, in their order in `text`.
+    def explain(self, text: str, id: int) -> list[str]:  # noqa: A002 - the field's name
+        """Return the trigrams that a text shares with the stored one that has a number, in their order in `text`.
 
         Raises:
             UnknownRecordError: There is no text with this number.
         """
         check_text("text", text)
-        known = self.get(number)
+        known = self.get(id)
         if known is None:
-            raise UnknownRecordError(str(number), "the texts")
+            raise UnknownRecordError(str(id), "the texts")
         return _shared(text, known["text"])
 
     def stats(self) -> dict[str, int]:
@@ -293,7 +299,7 @@ def _draft(number: int, text: str, fields: Mapping[str, Any], ttl: float | timed
 
 
 def _id(number: object) -> str:
-    return str(checked_number("number", number))
+    return str(checked_number("id", number))
 
 
 def _shown(record: Record) -> SdrText:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from recollect import Memory, Outcome, Record
+from recollect.arguments.signatures import with_present_names
 from recollect.errors import MissingArgumentError, ProtocolError, UnknownArgumentError, UnknownRecordError
 from recollect.operations import Forget, Remember
 from recollect.records.record import fields_from_json
@@ -90,8 +91,7 @@ async def context(exchange: Exchange) -> Response:
     given, place = await _given(exchange)
     question = _taken(given, "question")
     given.setdefault("max_tokens", 1000)
-    if "time" in given and "reference" not in given:  # its former name
-        given["reference"] = given.pop("time")
+    given = with_present_names(given, {"time": "reference"})
 
     def call(memory: Any) -> Any:
         return memory.context(question, **given).to_json()

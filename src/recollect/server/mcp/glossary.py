@@ -13,6 +13,7 @@ from recollect.policies import judge
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolResult
 
 _AGENT = string(f"The agent whose glossary it is. Default: {DEFAULT_AGENT}")
+_FORMER_AGENT = {"agent": "agent_id"}
 _TERM = {
     "key": string(),
     "value": string("What it means"),
@@ -27,35 +28,35 @@ def _shown(term: Any) -> dict[str, Any]:
 
 
 def _define(call: ToolCall, given: dict[str, Any]) -> ToolResult:
-    agent = given.get("agent", DEFAULT_AGENT)
+    agent = given.get("agent_id", DEFAULT_AGENT)
     glossary = call.access.writing().glossary.by(call.actor, call.tool)
     glossary.memorize(
-        given["term"],
-        given["meaning"],
+        given["key"],
+        given["value"],
         given.get("category", ""),
         agent,
         given.get("aliases"),
         given.get("description"),
     )
-    return ToolResult({"term": given["term"], "terms": len(glossary.list_all(agent))})
+    return ToolResult({"term": given["key"], "terms": len(glossary.list_all(agent))})
 
 
 def _recall(call: ToolCall, given: dict[str, Any]) -> ToolResult:
     found = call.memory.glossary.recall(
-        given["question"], given.get("agent", DEFAULT_AGENT), given.get("k", 10), typos=True
+        given["question"], given.get("agent_id", DEFAULT_AGENT), given.get("k", 10), typos=True
     )
     return ToolResult({"terms": [{**_shown(term), "score": round(term["score"], 2)} for term in found]})
 
 
 def _in_text(call: ToolCall, given: dict[str, Any]) -> ToolResult:
-    found = call.memory.glossary.annotate(given["text"], given.get("agent", DEFAULT_AGENT))
+    found = call.memory.glossary.annotate(given["text"], given.get("agent_id", DEFAULT_AGENT))
     terms = {term["entry_id"]: term for each in found for term in each.terms}
     return ToolResult({"terms": [_shown(term) for term in terms.values()]})
 
 
 def _forget(call: ToolCall, given: dict[str, Any]) -> ToolResult:
     glossary = call.access.writing().glossary.by(call.actor, call.tool)
-    return ToolResult({"forgotten": glossary.forget(given["term"], given.get("agent", DEFAULT_AGENT)) == 1})
+    return ToolResult({"forgotten": glossary.forget(given["key"], given.get("agent_id", DEFAULT_AGENT)) == 1})
 
 
 def _judge(_call: ToolCall, given: dict[str, Any]) -> ToolResult:
@@ -69,14 +70,15 @@ TOOLS = (
         title="Define a term",
         description="Store what a term, an abbreviation or a name means here. The same term in any casing is replaced.",
         inputs={
-            "term": string("The term"),
-            "meaning": string("What it means"),
+            "key": string("The term"),
+            "value": string("What it means"),
             "aliases": array(string(), "Its other names"),
             "category": string("Its category, such as abbreviation"),
             "description": string("More about it"),
-            "agent": _AGENT,
+            "agent_id": _AGENT,
         },
-        required=("term", "meaning"),
+        required=("key", "value"),
+        former={"term": "key", "meaning": "value", **_FORMER_AGENT},
         outputs=result(term=string(), terms=integer()),
         run=_define,
         destructive=True,
@@ -88,9 +90,10 @@ TOOLS = (
         inputs={
             "question": string("The question"),
             "k": integer("Maximum number of terms. Default: 10", minimum=1, maximum=100),
-            "agent": _AGENT,
+            "agent_id": _AGENT,
         },
         required=("question",),
+        former=_FORMER_AGENT,
         outputs=result(terms=array(mapping({**_TERM, "score": number()}, required=("key", "value", "score")))),
         run=_recall,
         reads=True,
@@ -99,8 +102,9 @@ TOOLS = (
         name="terms_in_text",
         title="Terms in a text",
         description="Return every term of the glossary that a text names, by its key or an alias, with its meaning.",
-        inputs={"text": string("The text, such as a message or a document"), "agent": _AGENT},
+        inputs={"text": string("The text, such as a message or a document"), "agent_id": _AGENT},
         required=("text",),
+        former=_FORMER_AGENT,
         outputs=result(terms=array(mapping(_TERM, required=("key", "value")))),
         run=_in_text,
         reads=True,
@@ -109,8 +113,9 @@ TOOLS = (
         name="forget_term",
         title="Forget a term",
         description="Remove a term from the glossary. Its history stays.",
-        inputs={"term": string("The term"), "agent": _AGENT},
-        required=("term",),
+        inputs={"key": string("The term"), "agent_id": _AGENT},
+        required=("key",),
+        former={"term": "key", **_FORMER_AGENT},
         outputs=result(forgotten=boolean()),
         run=_forget,
         destructive=True,

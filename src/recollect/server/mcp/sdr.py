@@ -14,7 +14,7 @@ def _store(call: ToolCall, given: dict[str, Any]) -> ToolResult:
 
 
 def _find(call: ToolCall, given: dict[str, Any]) -> ToolResult:
-    found = call.memory.sdr.query(given["text"], given.get("k", 5), minimum=given.get("minimum", 0.0))
+    found = call.memory.sdr.query(given["text"], given.get("limit", 5), minimum=given.get("minimum", 0.0))
     texts = [{"id": hit["id"], "text": hit["text"], "score": round(hit["score"], 3)} for hit in found]
     return ToolResult({"texts": texts})
 
@@ -41,10 +41,11 @@ TOOLS = (
         description="Find the stored texts whose wording is closest to a text, in any language and misspelt, too.",
         inputs={
             "text": string("The text"),
-            "k": integer("Maximum number of texts. Default: 5", minimum=1, maximum=100),
+            "limit": integer("Maximum number of texts. Default: 5", minimum=1, maximum=100),
             "minimum": number("The least score. Default: 0", minimum=0, maximum=1),
         },
         required=("text",),
+        former={"k": "limit"},
         outputs=result(
             texts=array(
                 mapping({"id": integer(), "text": string(), "score": number()}, required=("id", "text", "score"))

@@ -17,7 +17,7 @@ from typing import Any
 
 from recollect import Batch, Memory
 from recollect.arguments.tools import Mismatch, Schema, Tool, kind_of, mismatches
-from recollect.errors import RecollectError, shown
+from recollect.errors import InvalidArgumentError, RecollectError, shown
 from recollect.server.mcp.graph import SharedGraph
 from recollect.server.served_memory import Opener, ServedMemory
 
@@ -156,21 +156,16 @@ class McpTool(Tool[ToolCall, ToolResult]):
         """
         if access.read_only and not self.reads:
             raise ToolError(f"{self.name} writes, and this server was started with --read-only: nothing was changed")
-        # Models pass null for what they leave out.
-        passed = {
-            name: value
-            for name, value in arguments.items()
-            if not (self.closed and value is None and name in self.inputs and name not in (self.required or ()))
-        }
+        try:
+            passed = self.passed(arguments)
+        except InvalidArgumentError as error:
+            raise self._refused(str(error)) from error
         found = mismatches(self.offered_schema(access), passed)
         wrong = [_worded(each) for each in islice(found, _MOST_PROBLEMS)]
         if next(found, None) is not None:
             wrong.append("(further problems are not listed)")
         if wrong:
-            listed = "\n".join(wrong)
-            raise ToolError(
-                f"MCP error -32602: Input validation error: Invalid arguments for tool {self.name}: {listed}"
-            )
+            raise self._refused("\n".join(wrong))
         call = ToolCall(access, self.name, actor)
         try:
             return self.run(call, passed)
@@ -187,6 +182,9 @@ class McpTool(Tool[ToolCall, ToolResult]):
             return self.run(call, passed)
         except RecollectError as error:
             raise ToolError(f"{error} [{error.code}]") from error
+
+    def _refused(self, why: str) -> ToolError:
+        return ToolError(f"MCP error -32602: Input validation error: Invalid arguments for tool {self.name}: {why}")
 
 
 def _worded(wrong: Mismatch) -> str:
