@@ -364,6 +364,7 @@ class TestEveryCallIsAnOperation:
             "rollback": ["pin", "rollback"],
         }
         of_terms: dict[str, tuple[Any, ...]] = {
+            "agents": (),
             "memorize": ("tea", "a drink", "", "a"),
             "get": ("tea", "a"),
             "recall": ("tea", "a"),

@@ -383,7 +383,10 @@ does("outline: version", lambda m, key: (node := m.outline.get(key)) and m.outli
 does("glossary: forget", lambda m, key: m.glossary.forget(key, "a"), key=words)
 does("glossary: recall", lambda m, text: m.glossary.recall(text, "a"), text=texts)
 does("glossary: annotate", lambda m, text: m.glossary.annotate(text, "a"), text=texts)
-does("glossary: list", lambda m: (m.glossary.list_all("a"), m.glossary.shared_names("a")))
+does(
+    "glossary: list",
+    lambda m: (m.glossary.agents(), m.glossary.list_all("a"), m.glossary.shared_names("a")),
+)
 does("supersede for another", lambda m, id: m.supersede(id, "tea", user="bob"), id=names)  # noqa: A006
 does("forget", lambda m, id: m.forget(id), id=names | st.sampled_from(DERIVED))  # noqa: A006
 does("forget on condition", lambda m, id, s: m.forget(id, expect=_current(m, id, s)), id=names, s=st.booleans())  # noqa: A006

@@ -1,4 +1,4 @@
-"""The commands of the glossary: glossary add, list, recall, annotate, forget, history, import, export."""
+"""The commands of the glossary: glossary add, list, agents, recall, annotate, forget, history, import, export."""
 
 from __future__ import annotations
 
@@ -63,6 +63,18 @@ def list_(settings: Settings, agent: str, category: str | None) -> None:
     rows = [(each["key"], each["category"], ", ".join(each["aliases"]), each["value"]) for each in terms]
     render.show_rows(("key", "category", "aliases", "value"), rows)
     click.echo(f"terms: {len(terms)}")
+
+
+@glossary.command()
+@common
+def agents(settings: Settings) -> None:
+    """List the agents that have terms, with the number of terms of each."""
+    with settings.open() as memory:
+        found = memory.glossary.agents()
+    if settings.as_json:
+        print_json(found)
+        return
+    render.show_rows(("agent", "terms"), [(agent, str(count)) for agent, count in found.items()])
 
 
 @glossary.command()

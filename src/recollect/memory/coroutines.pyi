@@ -603,6 +603,8 @@ class BatchCoroutines:
 class GlossaryCoroutines:
     """The calls of `Glossary`, as coroutines."""
 
+    async def agents(self) -> dict[str, int]:
+        """Return the agents that have terms, sorted, each with the number of its terms."""
     async def annotate(self, text: str, agent_id: str) -> list[Occurrence]:
         """Return every place in a text where a key or an alias occurs, in order, without overlaps."""
     async def categories(self, agent_id: str) -> dict[str, int]:

@@ -631,6 +631,7 @@ def memory_machine(
                     again.glossary.memorize(key, value, "", agent, aliases=["cup"])
             wanted, text = again.glossary, "A cup of tea means a LONG  boat"
             assert got.list_all(agent) == wanted.list_all(agent)
+            assert got.agents().get(agent) == wanted.agents().get(agent)
             assert got.recall(text, agent) == wanted.recall(text, agent)
             assert got.annotate(text, agent) == wanted.annotate(text, agent)
             assert got.shared_names(agent) == wanted.shared_names(agent)

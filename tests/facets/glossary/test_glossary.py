@@ -32,6 +32,7 @@ from recollect.facets.glossary.records import term_id
 from recollect.operations import Now
 from recollect.server.mcp.tools import Access, ToolError
 from recollect.server.mcp.toolsets import tools_of
+from recollect.stores.memory import MemoryStore
 from recollect.testing import memory_on
 from recollect.testing.loopback import Loopback
 
@@ -366,11 +367,47 @@ def test_a_wrong_argument_is_a_clear_error_and_changes_nothing(call: Any, memory
 
 
 def test_a_shared_store_gives_every_memory_its_own_glossary() -> None:
-    from recollect.stores.memory import MemoryStore
-
     memory = memory_on(MemoryStore())
     add(memory.glossary, "one")
     assert memory.namespace("two").glossary.recall("one", "a") == []
+
+
+def test_the_agents_are_those_that_have_terms_with_the_number_of_each(memory: Memory) -> None:
+    glossary = memory.glossary
+    assert glossary.agents() == {}
+    for key, agent in (("PII", "bot"), ("pii", "bot"), ("JWT", "bot"), ("SLA", "Ana"), ("PII", "zoe")):
+        glossary.memorize(key, "what it means", "", agent)
+    memory.remember("no term", agent="other")
+    before = memory.at(datetime.now(UTC))
+    assert list(glossary.agents().items()) == [("Ana", 1), ("bot", 2), ("zoe", 1)]
+    assert glossary.agents() == {agent: len(glossary.list_all(agent)) for agent in glossary.agents()}
+    glossary.forget("SLA", "Ana")
+    glossary.memorize("SLA", "what it means", "", "late", ttl=60)
+    assert glossary.agents() == {"bot": 2, "late": 1, "zoe": 1}
+    assert before.glossary.agents() == {"Ana": 1, "bot": 2, "zoe": 1}
+    assert memory.scoped(agent="bot").glossary.agents() == {"bot": 2}
+    assert memory.scoped(agent="none").glossary.agents() == {}
+
+
+def test_terms_that_have_expired_and_those_of_other_namespaces_belong_to_no_agent() -> None:
+    now = NOW
+    with memory_on(MemoryStore(), clock=lambda: now) as memory:
+        memory.glossary.memorize("PII", "what it means", "", "bot", ttl=60)
+        memory.namespace("other").glossary.memorize("JWT", "what it means", "", "helper")
+        assert memory.glossary.agents() == {"bot": 1}
+        now = NOW + timedelta(seconds=61)
+        assert memory.glossary.agents() == {}
+        assert memory.namespace("other").glossary.agents() == {"helper": 1}
+
+
+async def agents_awaited(memory: Memory) -> dict[str, int]:
+    async with recollect.AsyncMemory(memory) as awaited:
+        return await awaited.glossary.agents()
+
+
+def test_the_agents_can_be_awaited(memory: Memory) -> None:
+    add(memory.glossary, "PII")
+    assert asyncio.run(agents_awaited(memory)) == {"a": 1}
 
 
 def test_the_commands_store_find_list_and_forget(tmp_path: Path) -> None:
@@ -395,6 +432,10 @@ def test_the_commands_store_find_list_and_forget(tmp_path: Path) -> None:
         "Personal data",
         "Personal information",
     ]
+    run("add", "SLA", "Service Level Agreement", "--agent", "b")
+    assert run("agents") == {"a": 2, "b": 1}
+    shown = CliRunner().invoke(app, ["glossary", "agents", "--db", store]).output
+    assert [line.split() for line in shown.splitlines() if line][-2:] == [["a", "2"], ["b", "1"]]
     assert run("forget", "pii", "absent", "--agent", "a") == {"forgotten": 1}
     assert "is empty" in run("add", "", "v", "--agent", "a", code=1)
     plain = CliRunner().invoke(app, ["glossary", "list", "--agent", "a", "--db", store])

@@ -194,6 +194,15 @@ class Glossary(Uncopied):
         found: RecordList = self._execute(Find(where=_of(agent_id), order="id"))
         return sorted_by_key([term for term in map(listed, found) if is_category(term, category)])
 
+    def agents(self) -> dict[str, int]:
+        """Return the agents that have terms, sorted, each with the number of its terms.
+
+        Cost:
+            Reads all terms.
+        """
+        found: RecordList = self._execute(Find(where=Is("kind", (TERM,)), order="id"))
+        return dict(sorted(Counter(str(record.agent) for record in found).items()))
+
     def categories(self, agent_id: str) -> dict[str, int]:
         """Return the categories of the terms of an agent, sorted, each with the number of its terms."""
         return dict(sorted(Counter(term["category"] for term in self.list_all(agent_id)).items()))
