@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from recollect.errors import (
@@ -55,28 +55,6 @@ def check_known(call: str, name: object, known: tuple[str, ...]) -> None:
         similar = [each for each in _OTHER_NAMES.get(str(name), ()) if each in known]
         similar = similar or difflib.get_close_matches(str(name), known, 1)
         raise UnknownArgumentError(call, str(name), similar[0] if similar else "")
-
-
-def with_present_names(arguments: Mapping[str, Any], former: Mapping[str, str]) -> dict[str, Any]:
-    """Return arguments by their present names, for callers outside that still use the former ones.
-
-    >>> with_present_names({"query": "tea", "k": 3}, {"query": "text"})
-    {'text': 'tea', 'k': 3}
-
-    Args:
-        former: The former names, each with the present one.
-
-    Raises:
-        InvalidArgumentError: An argument is passed under two names.
-    """
-    found: dict[str, Any] = {}
-    passed: dict[str, str] = {}
-    for name, value in arguments.items():
-        now = former.get(name, name)
-        if now in found:
-            raise InvalidArgumentError(now, value, f"is passed twice, as {passed[now]} and as {name}")
-        found[now], passed[now] = value, name
-    return found
 
 
 def _with_fields(signature: inspect.Signature, namespace: dict[str, Any]) -> inspect.Signature:

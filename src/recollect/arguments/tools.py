@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from recollect.arguments.signatures import with_present_names
+from recollect.errors import InvalidArgumentError
 
 Schema = dict[str, Any]
 C = TypeVar("C")
@@ -121,6 +121,28 @@ def kind_of(value: Any) -> str:
     if value is None:
         return "null"
     return next(kind for kind in ("string", "number", "boolean", "array", "object") if _is(value, kind))
+
+
+def with_present_names(arguments: Mapping[str, Any], former: Mapping[str, str]) -> dict[str, Any]:
+    """Return arguments by their present names, for callers outside that still use the former ones.
+
+    >>> with_present_names({"query": "tea", "k": 3}, {"query": "text"})
+    {'text': 'tea', 'k': 3}
+
+    Args:
+        former: The former names, each with the present one.
+
+    Raises:
+        InvalidArgumentError: An argument is passed under two names.
+    """
+    found: dict[str, Any] = {}
+    passed: dict[str, str] = {}
+    for name, value in arguments.items():
+        now = former.get(name, name)
+        if now in found:
+            raise InvalidArgumentError(now, value, f"is passed twice, as {passed[now]} and as {name}")
+        found[now], passed[now] = value, name
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

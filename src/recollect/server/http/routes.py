@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from recollect import Memory, Outcome, Record
-from recollect.arguments.signatures import with_present_names
+from recollect.arguments.tools import with_present_names
 from recollect.errors import MissingArgumentError, ProtocolError, UnknownArgumentError, UnknownRecordError
 from recollect.operations import Forget, Remember
 from recollect.records.record import fields_from_json
