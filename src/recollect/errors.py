@@ -505,7 +505,7 @@ class RejectedError(RecollectError):
 
     def __str__(self) -> str:
         policy, reason, *_ = self.args
-        what, remedy = f"{policy} policy of this memory", "the policy with set_policies()"
+        what, remedy = f"{policy} policy of this memory", "the policy with set_policies() or `recollect policies`"
         if policy == SOCKET_SALIENCE:
             what, remedy = "salience rules of this server's socket", "start the server with --salience off"
         return f"rejected by the {what}: the text {reason}; nothing was stored: change the text, or {remedy}"

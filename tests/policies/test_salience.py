@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import tomllib
 from collections.abc import Callable
@@ -10,18 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import in_full, some
 from tests.exports import exported
+from tests.mcp.clients import in_process
 
 import recollect
 from recollect import Memory
+from recollect.cli.app import app
 from recollect.errors import InvalidArgumentError, RejectedError
 from recollect.ledger.commits import RESERVED
 from recollect.operations import GetPolicies
 from recollect.policies import LEVELS, Judgement, judge
 from recollect.policies.salience import SCORES, _narrates
+from recollect.sdr import SDRMemory
 
 WORDS = tomllib.loads((files("recollect.policies") / "salience_words.toml").read_text("utf-8"))
 DATA = os.environ.get("RECOLLECT_DATA")
@@ -176,9 +181,110 @@ def test_both_policies_apply_and_each_is_set_beside_the_other(memory: Memory) ->
 def test_relations_and_what_facets_store_are_not_judged(memory: Memory) -> None:
     memory.set_policies(salience="strict")
     assert memory.relate("Ada", "met", "Bob").kind == "relation"
-    for what in RESERVED:
+    for what in set(RESERVED) - {"sdrs"}:
         beside = Memory(memory._executor, memory._branch.reserved(what))
         assert beside.remember("PII", id="PII").content == "PII"
+
+
+DOCUMENT = f"* Plan\n{NARRATION}\n* ok\nsrc/a.py\n"
+
+
+def test_a_document_a_value_and_a_definition_are_stored_as_they_are(memory: Memory) -> None:
+    """A document must stay whole, a value is bytes, and a definition is short: only the memory's texts are judged."""
+    memory.set_policies(salience="strict")
+    with pytest.raises(RejectedError):
+        memory.remember(NARRATION)  # the policy is in force
+    done = memory.outline.ingest_text(DOCUMENT, "org", source="notes.org")
+    assert memory.outline.to_text(done.root, "org") == DOCUMENT
+    memory.keyed.write("plan", NARRATION.encode())
+    assert memory.keyed.read("plan") == NARRATION.encode()
+    memory.glossary.memorize("ok", NARRATION, "", "bot", aliases=["src/a.py"])
+    assert memory.glossary.list_all("bot")[0]["value"] == NARRATION
+
+
+def test_what_is_not_judged_is_redacted_all_the_same(memory: Memory) -> None:
+    secret, without = "the password is hunter2", "the password is ***REDACTED***"
+    memory.set_policies(redaction="redact", salience="strict")
+    memory.keyed.write("plan", secret.encode())
+    memory.glossary.memorize("login", secret, "", "bot")
+    node = memory.outline.ingest_text(f"* {secret}\n", "org", source="notes.org").root
+    assert memory.keyed.read("plan") == without.encode()
+    assert memory.glossary.list_all("bot")[0]["value"] == without
+    assert memory.outline.to_text(node, "org") == f"* {without}\n"
+
+
+class TestSparseTexts:
+    """The salience filter of sdr-memory stands before every text, at each door, if the policy says so."""
+
+    def test_without_a_policy_every_text_is_stored(self, memory: Memory) -> None:
+        assert memory.sdr.store(NARRATION) == 1
+
+    @pytest.mark.promise("policy.refused")
+    @pytest.mark.parametrize(
+        ("text", "why"),
+        [(NARRATION, "narration"), ("src/a.py", "path"), ("ok", "short"), ("Ana has a bicycle.", "other")],
+    )
+    def test_a_text_that_is_not_worth_remembering_is_rejected_as_by_remember(
+        self, text: str, why: str, memory: Memory
+    ) -> None:
+        first = memory.sdr.store("the outage was caused by a full disk")
+        memory.set_policies(salience="strict")
+        writes: tuple[Callable[[], object], ...] = (
+            lambda: memory.sdr.store(text),
+            lambda: memory.sdr.store_many([("We decided to use PostgreSQL.", None), (text, None)]),
+            lambda: memory.sdr.update(first, text),
+            lambda: memory.sdr.restore([{"id": 9, "text": text, "metadata": {}, "created_ts": 1.0, "updated_ts": 1.0}]),
+        )
+        before = memory.sdr.texts()
+        with pytest.raises(RejectedError) as of_remember:
+            memory.remember(text)
+        for write in writes:
+            with pytest.raises(RejectedError) as raised:
+                write()
+            assert raised.value.args == of_remember.value.args
+            assert raised.value.verdict.found == (why,)
+        assert memory.sdr.texts() == before
+        assert memory.sdr.update(first, metadata={"host": "web1"})  # the text is not touched
+        assert memory.sdr.store("We decided to use PostgreSQL.") == 2  # no number was given to what was rejected
+
+    def test_a_store_of_sparse_texts_has_the_policies_of_its_memory(self) -> None:
+        with SDRMemory(":memory:") as sdr:
+            assert sdr.store(NARRATION) == 1
+            sdr.memory.set_policies(salience="normal")
+            with pytest.raises(RejectedError, match="narrates"):
+                sdr.store(NARRATION)
+            assert sdr.store("The disk is full") == 2
+
+    def test_a_scope_and_an_awaited_call_judge_too(self, memory: Memory) -> None:
+        memory.set_policies(salience="normal")
+        with pytest.raises(RejectedError):
+            memory.scoped(user="ana").sdr.store(NARRATION)
+
+        async def store() -> int:
+            async with recollect.AsyncMemory(memory) as awaited:
+                return await awaited.sdr.store(NARRATION)
+
+        with pytest.raises(RejectedError):
+            asyncio.run(store())
+
+    def test_the_tool_of_a_client_says_why_and_stores_nothing(self, memory: Memory) -> None:
+        memory.set_policies(salience="normal")
+        with in_process(memory, ["sdr"]) as server:
+            message = server.refused("store_text", text=NARRATION)
+            assert "rejected by the salience policy of this memory: the text narrates" in message
+            assert server.ok("store_text", text="The disk is full") == {"id": 1}
+
+    def test_the_command_says_what_changes_the_policy(self, tmp_path: Path) -> None:
+        def run(*arguments: str) -> Result:
+            return CliRunner().invoke(app, [*arguments, "--db", str(tmp_path / "a.db")])
+
+        assert run("sdr", "store", NARRATION).exit_code == 0
+        assert run("policies", "--salience", "normal").exit_code == 0
+        rejected = run("sdr", "store", NARRATION)
+        assert rejected.exit_code != 0
+        assert "recollect policies" in rejected.output
+        assert run("policies", "--salience", "off").exit_code == 0
+        assert run("sdr", "store", NARRATION).exit_code == 0
 
 
 @pytest.mark.skipif(DATA is None, reason="RECOLLECT_DATA is not set")

@@ -91,3 +91,9 @@ def test_a_rejection_by_a_policy_of_the_memory_names_the_call_that_changes_it(se
     with served.line_client() as client:
         assert client.ask({"op": "set_policies", "redaction": "refuse"})["ok"]
         assert "set_policies()" in stored(client, "The password is hunter2")["error"]["message"]
+        assert client.ask({"op": "set_policies", "salience": "normal"})["ok"]
+        error = stored(client, "let me check the logs")["error"]
+        assert (error["code"], error["args"][0]) == (RejectedError.code, "salience")
+        assert "recollect policies" in error["message"]
+        assert "--salience" not in error["message"]
+        assert client.ask({"action": "stats"})["memories"] == 0

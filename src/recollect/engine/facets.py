@@ -42,7 +42,9 @@ class Facet:
         called: What its records are called, for people.
         index: Its index, if it has one.
         reads: How each of its operations is executed on a `Reader`.
-        names: The kinds of its records whose texts are names: no policy judges them.
+        names: The kinds of its records whose texts are names or numbers: no policy judges them.
+        judged: Whether its texts are judged by their salience, as those of the memory are. A text that is only found by
+            itself can be left out; a document, a definition or a value cannot.
         kept: The kinds of its records that stay when others are forgotten, restored or erased, such as a counter.
         own_quota: Whether its records can have a quota of their own.
     """
@@ -54,13 +56,16 @@ class Facet:
     names: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     own_quota: bool = False
+    judged: bool = False
 
 
 #: The facets, in the order in which they were registered.
 FACETS: list[Facet] = []
-#: The kinds of records whose texts are names, and the reserved namespaces that can have a quota of their own.
+#: The kinds of records whose texts are names, the reserved namespaces that can have a quota of their own, and those
+#: whose texts are judged by their salience.
 NAMES: set[str] = set()
 OWN_QUOTAS: set[str] = set()
+JUDGED: set[str] = set()
 
 
 def register(*facets: Facet) -> None:
@@ -71,6 +76,7 @@ def register(*facets: Facet) -> None:
         if facet.reserved is not None:
             reserve(facet.reserved)
             OWN_QUOTAS.update([facet.reserved] if facet.own_quota else [])
+            JUDGED.update([facet.reserved] if facet.judged else [])
 
 
 def called(part: str) -> str:

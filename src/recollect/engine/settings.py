@@ -13,7 +13,7 @@ from typing import Any
 
 from recollect.arguments.checks import MAX_COUNT, is_integer
 from recollect.arguments.json_form import JsonForm
-from recollect.engine.facets import OWN_QUOTAS
+from recollect.engine.facets import JUDGED, OWN_QUOTAS
 from recollect.errors import DamagedStoreError, InvalidArgumentError, RecollectError
 from recollect.ledger.commits import Branch
 from recollect.operations import SCOPED, WHEN_FULL, Per, Redaction, SetPolicies, WhenFull, check_low_water
@@ -185,14 +185,16 @@ NONE = Policies()
 def policies_of(view: ReadView, branch: Branch) -> Policies:
     """Return the policies of a branch's namespace, or of the one that this belongs to.
 
-    What is kept beside its records, such as the terms of a glossary, is not judged by its salience.
+    What is stored beside its records, such as the terms of a glossary, is judged by its salience only if its facet says
+    so (`Facet.judged`).
 
     Raises:
         DamagedStoreError: The stored policies are invalid.
     """
     found: Policies | None = read_setting(view, branch, _POLICIES, Policies)
     policies = NONE if found is None else found
-    return replace(policies, salience="off") if branch.is_reserved else policies
+    unjudged = branch.is_reserved and branch.reserved_name not in JUDGED
+    return replace(policies, salience="off") if unjudged else policies
 
 
 def set_policies(transaction: Transaction, branch: Branch, policies: Policies) -> None:

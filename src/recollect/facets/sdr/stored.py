@@ -100,5 +100,14 @@ def _recall(reader: Reader, operation: RecallSdrs) -> list[FoundSdr]:
 
 
 INDEX = FacetIndex("sparse_codes", _MOST_BYTES, _sdrs_at)
-#: A number that was given stays given.
-FACET = Facet("sdrs", "texts with sparse codes", INDEX, {RecallSdrs: _recall}, kept=(COUNTER,))
+#: A number that was given stays given. A text passes through the salience policy before it is stored, as sdr-memory
+#: designed it; the record that counts is no text.
+FACET = Facet(
+    "sdrs",
+    "texts with sparse codes",
+    INDEX,
+    {RecallSdrs: _recall},
+    names=(COUNTER,),
+    kept=(COUNTER,),
+    judged=True,
+)
