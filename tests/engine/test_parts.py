@@ -107,6 +107,21 @@ def test_what_each_part_has_is_proved_against_the_root_and_the_head_of_the_log(m
 
 
 @on_both
+def test_what_the_calls_of_a_facet_return_names_its_proof(memory: Memory) -> None:
+    """As the modules of the facets say: by a number, a key and the id of a term or node."""
+    fill(memory)
+    number = memory.sdr.store("the pump is new")
+    (term,) = memory.glossary.list_all("bot")
+    ids = {"sdrs": str(number), "keys": "plan", "terms": term["entry_id"], "nodes": "boats"}
+    assert ids.keys() == set(RESERVED)
+    for part, record_id in ids.items():
+        proof = memory.prove(record_id, part=part)
+        assert (proof["part"], "version" in proof) == (part, True)
+        assert both(proof, memory.root)
+        assert "version" not in memory.prove("absent", part=part)
+
+
+@on_both
 def test_a_part_that_is_empty_or_unknown_has_no_proof(memory: Memory) -> None:
     WRITES["records"](memory)
     with pytest.raises(InvalidArgumentError, match="is empty after commit 1"):

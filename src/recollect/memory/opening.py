@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from collections.abc import Callable
@@ -211,14 +212,32 @@ def _embedder(value: Embedder | str | None) -> Embedder | None:
         return embedder_of_environment()
     if isinstance(value, str):
         return None if value == NO_EMBEDDER else embedder_from(value)
-    if isinstance(value, type) or not isinstance(value, Embedder):
-        lacking = [text for name, text in _MEMBERS.items() if not hasattr(value, name)]
-        what = "it is a class: pass an instance" if isinstance(value, type) else f"it has no {' and no '.join(lacking)}"
+    lacking = [text for name, text in _MEMBERS.items() if not hasattr(value, name)]
+    what = ""
+    if isinstance(value, type):
+        what = "it is a class: pass an instance"
+    elif lacking:
+        what = f"it has no {' and no '.join(lacking)}"
+    elif not _takes_asking(value.embed):
+        what = "its embed() does not take asking="
+    if what:
         rule = f"must be an Embedder (docs/vectors.md), or PROVIDER/MODEL as text; {what}"
         raise InvalidArgumentError("embedder", value, rule)
     check_text("embedder.name", value.name)
     floors_of(value)  # checks the floors
     return value
+
+
+def _takes_asking(embed: object) -> bool:
+    """Return whether a function can be called with `asking=`; True if that cannot be known."""
+    try:
+        parameters = inspect.signature(embed).parameters  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return callable(embed)
+    named = parameters.get("asking")
+    return (named is not None and named.kind is not named.POSITIONAL_ONLY) or any(
+        each.kind is each.VAR_KEYWORD for each in parameters.values()
+    )
 
 
 def _open_store(

@@ -100,5 +100,25 @@ def test_an_embedder_without_a_member_is_refused_with_what_is_missing_and_where_
     with pytest.raises(InvalidArgumentError, match=rf"docs/vectors\.md.*; it has no {missing}\b") as raised:
         recollect.open(":memory:", embedder=kind())
     assert " and no " not in str(raised.value)
+    with pytest.raises(InvalidArgumentError, match="it has no name and no dimension and no embed"):
+        recollect.open(":memory:", embedder=object())  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="it is a class: pass an instance"):
         recollect.open(":memory:", embedder=type("Mine", (), members))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("embed", "taken"),
+    [
+        (lambda self, texts: [], False),
+        (lambda self, texts, asking, /: [], False),
+        (lambda self, texts, asking=False: [], True),
+        (lambda self, texts, **options: [], True),
+    ],
+)
+def test_an_embedder_that_cannot_be_told_what_is_a_question_is_refused(embed: Any, taken: bool) -> None:
+    mine = type("Mine", (), {"name": "mine/1", "dimension": 2, "embed": embed})()
+    if taken:
+        recollect.open(":memory:", embedder=mine).close()
+        return
+    with pytest.raises(InvalidArgumentError, match=r"docs/vectors\.md.*; its embed\(\) does not take asking="):
+        recollect.open(":memory:", embedder=mine)

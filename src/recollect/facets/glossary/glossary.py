@@ -1,7 +1,9 @@
 """`Glossary`, the terms that agents know: `memory.glossary`.
 
-Each agent has terms of its own. They are records in a namespace that belongs to the memory's, so they have a history
-and a quota, are in backups, and are reached through scopes and at past moments; recall of the memory never finds them.
+Each agent has terms of its own. They are records in a namespace that belongs to the memory's, so they have a
+history, count towards its quota, are in backups, are reached through scopes and at past moments (`Memory.at`, also of a
+snapshot), and are covered by the root of the memory: `Memory.prove(entry_id, part="terms")` proves one. Recall of the
+memory never finds them.
 """
 
 from __future__ import annotations

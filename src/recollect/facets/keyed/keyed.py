@@ -1,8 +1,9 @@
 """`Keyed`, keys with bytes that agents share: `memory.keyed`.
 
-The entries are records in a namespace that belongs to the memory's, so they have a history, proofs and snapshots, are
-in backups, and are reached through scopes and at past moments; recall of the memory never finds them. Each write is a
-commit, with what it evicts, so agents in any number of threads and processes see one order of writes.
+The entries are records in a namespace that belongs to the memory's, so they have a history, are in backups,
+are reached through scopes and at past moments (`Memory.at`, also of a snapshot), and are covered by the root of the
+memory: `Memory.prove("plan", part="keys")` proves one. Recall of the memory never finds them. Each write is a commit,
+with what it evicts, so agents in any number of threads and processes see one order of writes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """`Sdr`, texts that are found by sparse codes of their trigrams: `memory.sdr`.
 
-The texts are records in a namespace that belongs to the memory's, so they have a history, proofs and snapshots, are in
-backups, and are reached through scopes and at past moments; recall of the memory never finds them. Their ids are
-numbers, counted by a record that is read and written in the same transaction, so a number is never given twice, and
-threads and processes that store at the same time wait for each other.
+The texts are records in a namespace that belongs to the memory's, so they have a history, are in backups, are
+reached through scopes and at past moments (`Memory.at`, also of a snapshot), and are covered by the root of the memory:
+`Memory.prove("12", part="sdrs")` proves one. Recall of the memory never finds them. Their ids are numbers, counted by a
+record that is read and written in the same transaction, so a number is never given twice, and threads and processes
+that store at the same time wait for each other.
 """
 
 from __future__ import annotations
