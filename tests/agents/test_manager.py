@@ -12,7 +12,7 @@ import recollect
 from recollect import Memory
 from recollect import filters as f
 from recollect.agents import Manager, without_echoes
-from recollect.errors import InvalidArgumentError, InvalidRecordError, QuotaError, RejectedError
+from recollect.errors import InvalidArgumentError, InvalidRecordError, QuotaError, RejectedError, SummaryError
 from recollect.text.facts import Extracted
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -103,6 +103,31 @@ def test_a_long_conversation_is_consolidated_except_its_newest_turns_if_set(memo
     assert memory.count(f.conversation("d")) == 30
 
 
+def test_the_turns_of_one_summary_are_limited_and_a_failure_can_be_an_error(memory: Memory) -> None:
+    few = Manager(memory=memory, consolidate_above=20, keep=5, max_count=4)
+    for n in range(21):
+        done = few.record_message(said(f"turn {n}"), "c").consolidated
+    assert done is not None
+    assert done.replaced == 4
+
+    def failing(_texts: Sequence[str]) -> str:
+        raise ValueError("the model is away")
+
+    for strict in (False, True):
+        name = f"strict {strict}"
+        manager = Manager(memory=memory, consolidate_above=20, keep=5, summariser=failing, strict=strict)
+        for n in range(20):
+            manager.record_message(said(f"turn {n}"), name)
+        if strict:
+            with pytest.raises(SummaryError, match="the model is away"):
+                manager.record_message(said("the last turn"), name)
+        else:
+            done = manager.record_message(said("the last turn"), name).consolidated
+            assert done is not None
+            assert [each.reason for each in done.failed] == ["the model is away"]
+        assert memory.count(f.conversation(name)) == 21
+
+
 def test_the_same_fact_again_changes_nothing(memory: Memory) -> None:
     manager = Manager(memory=memory)
     first = manager.record_user_fact("I live in Oslo", user="ana")
@@ -130,6 +155,8 @@ def test_an_echo_is_not_stored_and_changes_nothing(memory: Memory) -> None:
         {"keep": None},
         {"consolidate_above": 5, "keep": 5},
         {"consolidate_above": True},
+        {"max_count": 1},
+        {"strict": 1},
     ],
 )
 def test_invalid_settings_are_errors(settings: dict[str, Any], memory: Memory) -> None:

@@ -11,6 +11,7 @@ from tests.compat.conftest import Open
 import recollect
 from recollect import Quota
 from recollect.compat.llm4s import (
+    ConsolidationConfig,
     Memory,
     MemoryFilter,
     MemoryId,
@@ -20,7 +21,7 @@ from recollect.compat.llm4s import (
     MemoryStoreConfig,
     MemoryType,
 )
-from recollect.errors import InvalidArgumentError, QuotaError, ScopeError
+from recollect.errors import InvalidArgumentError, QuotaError, ScopeError, SummaryError
 from recollect.models.embedding.base import VectorLike
 from recollect.operations import GetQuota
 
@@ -28,6 +29,9 @@ from recollect.operations import GetQuota
 def store_many(store: MemoryStore, count: int) -> None:
     for at in range(count):
         store.store(Memory.user_fact(f"fact {at}", "ana"))
+
+
+LATER = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 class TestStore:
@@ -277,6 +281,104 @@ class TestManager:
     def test_presets(self) -> None:
         assert MemoryManagerConfig.default() == MemoryManagerConfig(True, False, 0.5, 2000, False)
         assert MemoryManagerConfig.testing() == MemoryManagerConfig(auto_record_messages=False)
+        assert MemoryManagerConfig.full_featured() == MemoryManagerConfig(True, True, 0.5, 2000, True)
         with MemoryManager.for_testing() as manager:
             assert manager.config == MemoryManagerConfig.testing()
             assert manager.store.memory.execute(GetQuota()) == Quota(records=1000, when_full="oldest")
+
+    def test_a_manager_for_tests_can_have_a_model(self) -> None:
+        with MemoryManager.for_testing(lambda prompt: "a summary") as manager:
+            for at in range(10):
+                manager.record_user_fact(f"fact {at}", "ana")
+            (group,) = manager.consolidate(LATER).groups
+            assert group.text == "a summary"
+
+
+class Away:
+    """A model that fails for the facts of one user."""
+
+    def __call__(self, prompt: str) -> str:
+        if "Bo likes" in prompt:
+            raise ConnectionError("the model is away")
+        return "a summary"
+
+
+class TestConsolidation:
+    """What two specs of LLM4S say (MemoryManagerConfigBinaryCompat, LLMMemoryManager), and what each setting does."""
+
+    def test_five_settings_are_enough_and_the_sixth_is_the_default(self) -> None:
+        config = MemoryManagerConfig(True, False, 0.5, 2000, True)
+        assert config.consolidation_config == ConsolidationConfig.default()
+        assert MemoryManagerConfig.default().consolidation_config == ConsolidationConfig.default()
+        assert (config.consolidation_config.max_memories_per_group, config.consolidation_config.strict_mode) == (
+            50,
+            False,
+        )
+
+    def test_the_sixth_setting_can_be_passed(self) -> None:
+        config = MemoryManagerConfig(True, False, 0.5, 2000, True, ConsolidationConfig(100, True))
+        assert config.consolidation_config == ConsolidationConfig(max_memories_per_group=100, strict_mode=True)
+
+    def test_the_presets_are_the_default_and_the_strict_one(self) -> None:
+        assert ConsolidationConfig.default() == ConsolidationConfig(50, False)
+        assert ConsolidationConfig.strict() == ConsolidationConfig(50, True)
+
+    def test_one_summary_replaces_the_maximum_of_a_group(self, store: MemoryStore) -> None:
+        for count, replaced in ((70, 70), (50, 50), (12, 12)):
+            manager = MemoryManager(store, MemoryManagerConfig(consolidation_config=ConsolidationConfig(count)))
+            for at in range(80):
+                manager.record_user_fact(f"Ana likes town {at} of {count}.", f"ana {count}")
+            (group,) = [each for each in manager.consolidate(LATER).groups if each.key == f"ana {count}"]
+            assert len(group.sources) == replaced
+
+    def test_a_group_that_cannot_be_large_enough_is_an_error(self, store: MemoryStore) -> None:
+        manager = MemoryManager(store, MemoryManagerConfig(consolidation_config=ConsolidationConfig(5)))
+        with pytest.raises(InvalidArgumentError, match="min_count must be at most max_memories_per_group"):
+            manager.consolidate(LATER)
+        assert manager.consolidate(LATER, 5).groups == ()
+
+    @pytest.mark.parametrize(
+        ("config", "strict"), [(ConsolidationConfig(), False), (ConsolidationConfig.strict(), True)]
+    )
+    def test_strict_mode_makes_a_summary_that_fails_an_error_and_changes_nothing(
+        self, store: MemoryStore, config: ConsolidationConfig, strict: bool
+    ) -> None:
+        manager = MemoryManager(store, MemoryManagerConfig(consolidation_config=config), Away())
+        for name in ("Ana", "Bo"):
+            for at in range(10):
+                manager.record_user_fact(f"{name} likes town {at}.", name)
+        if strict:
+            with pytest.raises(SummaryError, match="the model is away"):
+                manager.consolidate(LATER)
+            assert store.count() == 20
+            assert manager.consolidate(LATER, strict=False).replaced == 10
+        else:
+            done = manager.consolidate(LATER)
+            assert (done.replaced, [each.key for each in done.failed], store.count()) == (10, ["Bo"], 11)
+
+    def test_consolidation_by_itself_has_the_same_settings(self, store: MemoryStore) -> None:
+        config = MemoryManagerConfig(consolidation_enabled=True, consolidation_config=ConsolidationConfig(8))
+        manager = MemoryManager(store, config)
+        for at in range(61):
+            manager.record_message({"role": "user", "content": f"message {at}"}, "chat")
+        assert store.count(MemoryFilter.for_conversation("chat")) == 54  # eight of them are one now
+        failing = MemoryManagerConfig(consolidation_enabled=True, consolidation_config=ConsolidationConfig.strict())
+        strict = MemoryManager(store, failing, Away())
+        for at in range(60):
+            strict.record_message({"role": "user", "content": f"Bo likes town {at}"}, "other")
+        with pytest.raises(SummaryError):
+            strict.record_message({"role": "user", "content": "Bo likes the last town"}, "other")
+        assert store.count(MemoryFilter.for_conversation("other")) == 61
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            lambda: ConsolidationConfig(1),
+            lambda: ConsolidationConfig(True),
+            lambda: ConsolidationConfig(50, 1),  # type: ignore[arg-type]
+            lambda: MemoryManagerConfig(consolidation_config=50),  # type: ignore[arg-type]
+        ],
+    )
+    def test_an_invalid_setting_is_refused(self, wrong: Callable[[], object]) -> None:
+        with pytest.raises(InvalidArgumentError):
+            wrong()

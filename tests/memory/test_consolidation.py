@@ -112,6 +112,14 @@ def test_min_count_applies_after_the_cut(memory: Memory) -> None:
     assert len(memory.consolidate(min_count=50, dry_run=True).groups) == 1
 
 
+def test_a_group_is_cut_to_the_maximum_of_the_call(memory: Memory) -> None:
+    turns = chat(memory, 60)
+    (largest,) = memory.consolidate(max_count=60, dry_run=True).groups
+    (smaller,) = memory.consolidate(min_count=5, max_count=5, dry_run=True).groups
+    assert (list(largest.sources), list(smaller.sources)) == (turns, turns[:5])
+    assert memory.consolidate(max_count=9).groups == ()
+
+
 def test_records_at_the_limit_are_old_enough_and_younger_ones_are_not(memory: Memory) -> None:
     for n in range(4):
         memory.record_user_fact(f"fact {n}", user="ana", time=START + timedelta(days=n))
@@ -316,7 +324,16 @@ def test_a_summary_that_a_policy_refuses_leaves_its_group(memory: Memory) -> Non
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"min_count": 1}, {"min_count": True}, {"older_than": "soon"}, {"summariser": "gpt"}, {"older_than": 7}],
+    [
+        {"min_count": 1},
+        {"min_count": True},
+        {"max_count": 1},
+        {"max_count": True},
+        {"max_count": "many"},
+        {"older_than": "soon"},
+        {"summariser": "gpt"},
+        {"older_than": 7},
+    ],
 )
 def test_invalid_arguments_are_errors(arguments: dict[str, Any], memory: Memory) -> None:
     with pytest.raises((InvalidArgumentError, recollect.errors.InvalidRecordError)):

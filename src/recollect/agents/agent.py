@@ -43,7 +43,7 @@ class MemoryAwareAgent:
         max_tokens: Size of the context that is put into the prompt.
         turns: How many of the newest turns are sent with each question.
         settings: Settings of the `Manager` that records: extract, extractor, contradictions, consolidate_above, keep,
-            summariser, rate.
+            summariser, max_count, strict, rate.
 
     Raises:
         InvalidArgumentError: An argument is invalid.

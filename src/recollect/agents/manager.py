@@ -18,7 +18,7 @@ from recollect.engine.results import Outcome, Report
 from recollect.errors import InvalidArgumentError
 from recollect.facets.entities.calls import Extractor, fact_operations
 from recollect.memory import Memory
-from recollect.memory.consolidation import Consolidated, Summariser
+from recollect.memory.consolidation import LARGEST, Consolidated, Summariser
 from recollect.memory.manager.contradictions import (
     ATTRIBUTE,
     KINDS,
@@ -142,6 +142,8 @@ class Manager:
         consolidate_above: If a conversation has more turns than this, its older turns are consolidated; None: never.
         keep: The number of newest turns that stay as they are.
         summariser: What summarises; None: the built-in summary, which needs no model.
+        max_count: Maximum number of turns that are summarised at a time, 2 or more.
+        strict: Raise the error of a summary that fails. The message is stored all the same. Otherwise the turns stay.
 
     Raises:
         InvalidArgumentError: A setting is invalid.
@@ -155,10 +157,12 @@ class Manager:
     consolidate_above: int | None = None
     keep: int = 20
     summariser: Summariser | None = None
+    max_count: int = LARGEST
+    strict: bool = False
     _known: KnownAttributes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("rate", "extract"):
+        for name in ("rate", "extract", "strict"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidArgumentError(name, getattr(self, name), "must be true or false")
         if self.contradictions not in ON_CONTRADICTION:
@@ -169,6 +173,7 @@ class Manager:
             if value is None and name != "keep":
                 continue
             check_count(name, value)
+        check_count("max_count", self.max_count, least=2)
         if self.consolidate_above is not None and self.consolidate_above < self.keep + _FEWEST:
             rule = f"must be at least {_FEWEST} more than keep, {self.keep}"
             raise InvalidArgumentError("consolidate_above", self.consolidate_above, rule)
@@ -197,6 +202,7 @@ class Manager:
             InvalidRecordError: A field is invalid.
             ScopeError: A field lies outside the scope.
             QuotaError: The message does not fit in the quota.
+            SummaryError: With `strict`, the older turns could not be summarised. The message is stored.
         """
         rated = fields.get("importance") is not None
         turns = [self._with_additions(turn, rated=rated) for turn in _turns_of(message, conversation, **fields)]
@@ -303,7 +309,14 @@ class Manager:
         until = newest[-1].time
         assert until is not None
         older = where & f.before(until)
-        return self.memory.consolidate(min_count=_FEWEST, where=older, summariser=self.summariser, actor="manager")
+        return self.memory.consolidate(
+            min_count=min(_FEWEST, self.max_count),
+            max_count=self.max_count,
+            where=older,
+            summariser=self.summariser,
+            strict=self.strict,
+            actor="manager",
+        )
 
 
 def _turns_of(

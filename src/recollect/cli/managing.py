@@ -27,6 +27,7 @@ def _own(where: Filter | None, owners: Owners) -> Filter:
 @app.command()
 @click.option("--older-than", type=float, metavar="DAYS", help="Only records that are at least this old.")
 @click.option("--min-count", type=int, default=10, metavar="N", show_default=True, help="Minimum size of a group.")
+@click.option("--max-count", type=int, default=50, metavar="N", show_default=True, help="Maximum size of a group.")
 @click.option("--model", metavar="MODEL", help="Summarise with a language model: PROVIDER/MODEL. Default: without one.")
 @click.option("--strict", is_flag=True, help="Change nothing if a summary fails.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
@@ -36,6 +37,7 @@ def consolidate(
     settings: Settings,
     older_than: float | None,
     min_count: int,
+    max_count: int,
     model: str | None,
     strict: bool,
     dry_run: bool,
@@ -56,6 +58,7 @@ def consolidate(
         done = memory.consolidate(
             age,
             min_count,
+            max_count=max_count,
             where=_own(where, owners),
             summariser=summariser,
             strict=strict,

@@ -28,6 +28,8 @@ from recollect.text.summaries import LONGEST, extractive
 
 #: The name of the built-in method, in the metadata of what it writes.
 EXTRACTIVE = "extractive"
+#: Maximum number of records of a group that are summarised at a time, unless a call says otherwise.
+LARGEST = 50
 #: The role of a turn that summarises turns. It is that of a system prompt, which no chat continues.
 _ROLE = "system"
 
@@ -132,6 +134,7 @@ class Consolidation(Calls):
         older_than: Instant | timedelta | None = None,
         min_count: int = 10,
         *,
+        max_count: int = LARGEST,
         where: Where | None = None,
         summariser: Summariser | None = None,
         strict: bool = False,
@@ -146,8 +149,8 @@ class Consolidation(Calls):
         Turns are grouped by conversation, facts about entities by entity, facts about users by user, knowledge by
         source, and tasks by success; records of different users or agents are never summarised together. Records that
         have no such value stay, and so do other kinds, pinned records, standing instructions and superseded facts. Of a
-        group with more than 50 records the newest 50 are summarised, of a conversation the oldest 50; call it again for
-        the others.
+        group with more than `max_count` records the newest are summarised, of a conversation the oldest; call it again
+        for the others.
 
         A summary has the kind of its group, the latest time, the highest importance, all tags, the first value of each
         name in the metadata, and `derived_from` with the ids of all records that it replaces. These go with the cause
@@ -157,6 +160,8 @@ class Consolidation(Calls):
         Args:
             older_than: Only records with this time or an earlier one; a timedelta is an age. Default: all records.
             min_count: Minimum number of records of a group, 2 or more.
+            max_count: Maximum number of records of a group that are summarised at a time, 2 or more. If it is below
+                `min_count`, no group is large enough.
             where: Only records that match this filter or text form of one.
             summariser: A function from texts to a summary of at most 2,000 characters, such as
                 `recollect.models.ModelSummariser`. It gets texts that `recollect.policies.redact` has redacted.
@@ -180,13 +185,14 @@ class Consolidation(Calls):
             while summaries are made.
         """
         check_count("min_count", min_count, least=2)
+        check_count("max_count", max_count, least=2)
         condition = as_filter(where)
         check_filter(condition)
         now: datetime = self.execute(Now())
         if older_than is not None:
             limit = now - older_than if isinstance(older_than, timedelta) else check_instant("older_than", older_than)
             condition = condition & f.before(limit + timedelta.resolution)  # at that time, too
-        groups = groups_of(self.find(f.kind(*GROUPED_BY) & condition, order="id"), min_count, now)
+        groups = groups_of(self.find(f.kind(*GROUPED_BY) & condition, order="id"), min_count, max_count, now)
         method = _Method(summariser, min_count, strict=strict, dry_run=dry_run)
         prepared = [method.summary(group) for group in checked(groups)]
         if dry_run or not any(each.text for each, _ in prepared):
@@ -308,8 +314,6 @@ GROUPED_BY = {
     "knowledge": "source",
     "task": "success",
 }
-#: Maximum number of records of a group that are summarised at a time.
-LARGEST = 50
 #: Records of different owners are never summarised together.
 _OWNERS = ("user", "agent")
 _LEFT_OUT = frozenset((*STANDING_TAGS, OTHER_BRANCH))
@@ -328,13 +332,14 @@ class Group(NamedTuple):
     records: tuple[Record, ...]
 
 
-def groups_of(records: Iterable[Record], min_count: int, now: datetime) -> list[Group]:
+def groups_of(records: Iterable[Record], min_count: int, max_count: int, now: datetime) -> list[Group]:
     """Return the groups of records, ordered by kind, key and owner.
 
-    A group is cut to `LARGEST` records, its newest, of a conversation its oldest, and then needs `min_count`.
+    A group is cut to `max_count` records, its newest, of a conversation its oldest, and then needs `min_count`.
 
     Args:
         min_count: Minimum number of records of a group after the cut.
+        max_count: Maximum number of records of a group.
         now: Records whose validity ended at or before this time are left out.
     """
     found: dict[tuple[str, str, Hashable], list[Record]] = {}
@@ -345,7 +350,8 @@ def groups_of(records: Iterable[Record], min_count: int, now: datetime) -> list[
             owner = tuple(getattr(record, name) or "" for name in _OWNERS)
             found.setdefault((record.kind, key, owner), []).append(record)
     groups = [
-        Group(kind, key, _cut(kind, members)) for (kind, key, _), members in sorted(found.items(), key=lambda it: it[0])
+        Group(kind, key, _cut(kind, members, max_count))
+        for (kind, key, _), members in sorted(found.items(), key=lambda it: it[0])
     ]
     return [group for group in groups if len(group.records) >= min_count]
 
@@ -361,10 +367,10 @@ def _key(record: Record) -> str | None:
     return value
 
 
-def _cut(kind: str, records: Sequence[Record]) -> tuple[Record, ...]:
+def _cut(kind: str, records: Sequence[Record], count: int) -> tuple[Record, ...]:
     if kind == "conversation":
-        return tuple(sorted(records, key=lambda each: (each.position or 0, *_age(each)))[:LARGEST])
-    return tuple(sorted(records, key=_age)[-LARGEST:])
+        return tuple(sorted(records, key=lambda each: (each.position or 0, *_age(each)))[:count])
+    return tuple(sorted(records, key=_age)[-count:])
 
 
 def _age(record: Record) -> tuple[float, str]:

@@ -28,7 +28,7 @@ from recollect.filters.text_form import Where
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Commit, Snapshot
 from recollect.ledger.proofs import Proof
-from recollect.memory.consolidation import Consolidated, Summariser
+from recollect.memory.consolidation import LARGEST, Consolidated, Summariser
 from recollect.memory.context.values import Context, Part, Style
 from recollect.memory.manager.contradictions import Contradiction
 from recollect.memory.manager.duplicates import DuplicateGroup, Likeness
@@ -78,6 +78,7 @@ class MemoryCoroutines:
         older_than: Instant | timedelta | None = None,
         min_count: int = 10,
         *,
+        max_count: int = LARGEST,
         where: Where | None = None,
         summariser: Summariser | None = None,
         strict: bool = False,

@@ -14,7 +14,7 @@ file. docs/llm4s.md lists the names, and what differs and why.
 from __future__ import annotations
 
 from recollect.compat.llm4s.backends import InMemoryStore, SQLiteMemoryStore, VectorMemoryStore
-from recollect.compat.llm4s.config import MemoryManagerConfig, MemoryStoreConfig
+from recollect.compat.llm4s.config import ConsolidationConfig, MemoryManagerConfig, MemoryStoreConfig
 from recollect.compat.llm4s.filters import MemoryFilter
 from recollect.compat.llm4s.manager import MemoryManager, MemoryStats, SimpleMemoryManager
 from recollect.compat.llm4s.services import EmbeddingService, LLMEmbeddingService, MockEmbeddingService
@@ -23,6 +23,7 @@ from recollect.compat.llm4s.types import EntityId, Memory, MemoryId, MemoryType,
 from recollect.compat.llm4s.vectors import VectorOps
 
 __all__ = [
+    "ConsolidationConfig",
     "EmbeddingService",
     "EntityId",
     "InMemoryStore",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from recollect.arguments.checks import check_count, check_flag, is_number
 from recollect.errors import InvalidArgumentError
@@ -67,6 +67,36 @@ class MemoryStoreConfig:
 
 
 @dataclass(frozen=True)
+class ConsolidationConfig:
+    """Settings of consolidation, of the call and of the one by itself.
+
+    Attributes:
+        max_memories_per_group: Maximum number of memories that one summary replaces, 2 or more.
+        strict_mode: Whether a summary that fails is an error. Otherwise the memories of its group stay.
+
+    Raises:
+        InvalidArgumentError: A value is invalid.
+    """
+
+    max_memories_per_group: int = 50
+    strict_mode: bool = False
+
+    def __post_init__(self) -> None:
+        check_count("max_memories_per_group", self.max_memories_per_group, least=2)
+        check_flag("strict_mode", self.strict_mode)
+
+    @classmethod
+    def default(cls) -> ConsolidationConfig:
+        """Return the default settings."""
+        return cls()
+
+    @classmethod
+    def strict(cls) -> ConsolidationConfig:
+        """Return settings with which a summary that fails is an error."""
+        return cls(strict_mode=True)
+
+
+@dataclass(frozen=True)
 class MemoryManagerConfig:
     """Settings of a manager.
 
@@ -76,6 +106,7 @@ class MemoryManagerConfig:
         default_importance: The importance of messages, facts and tasks that are recorded without one, 0 to 1.
         context_token_budget: The size of a context for which no size is passed, in tokens.
         consolidation_enabled: Whether the older messages of a conversation with more than 60 are replaced by a summary.
+        consolidation_config: The settings of consolidation.
 
     Raises:
         InvalidArgumentError: A value is invalid.
@@ -86,6 +117,7 @@ class MemoryManagerConfig:
     default_importance: float = DEFAULT_IMPORTANCE
     context_token_budget: int = 2000
     consolidation_enabled: bool = False
+    consolidation_config: ConsolidationConfig = field(default_factory=ConsolidationConfig)
 
     def __post_init__(self) -> None:
         for name in ("auto_record_messages", "auto_extract_entities", "consolidation_enabled"):
@@ -94,6 +126,9 @@ class MemoryManagerConfig:
         if not is_number(importance, 0, 1):
             raise InvalidArgumentError("default_importance", importance, "must be a number in [0, 1]")
         check_count("context_token_budget", budget)
+        if not isinstance(self.consolidation_config, ConsolidationConfig):
+            rule = "must be a ConsolidationConfig"
+            raise InvalidArgumentError("consolidation_config", self.consolidation_config, rule)
 
     @classmethod
     def default(cls) -> MemoryManagerConfig:
@@ -104,3 +139,8 @@ class MemoryManagerConfig:
     def testing(cls) -> MemoryManagerConfig:
         """Return settings for tests: messages are recorded only by `MemoryManager.record_message`."""
         return cls(auto_record_messages=False)
+
+    @classmethod
+    def full_featured(cls) -> MemoryManagerConfig:
+        """Return settings with which facts about entities are stored and long conversations are consolidated."""
+        return cls(auto_extract_entities=True, consolidation_enabled=True)

@@ -10,7 +10,7 @@ from typing import Any
 from recollect import Consolidated, Record
 from recollect import filters as f
 from recollect.agents import Manager
-from recollect.arguments.checks import check_flag
+from recollect.arguments.checks import check_count, check_flag
 from recollect.compat.llm4s.config import MemoryManagerConfig
 from recollect.compat.llm4s.embedding import warn_caller
 from recollect.compat.llm4s.filters import MemoryFilter, plain
@@ -88,14 +88,16 @@ class MemoryManager:
         return cls()
 
     @classmethod
-    def with_store(cls, store: MemoryStore, config: MemoryManagerConfig | None = None) -> MemoryManager:
+    def with_store(
+        cls, store: MemoryStore, config: MemoryManagerConfig | None = None, model: Any = None
+    ) -> MemoryManager:
         """Return a manager of a store."""
-        return cls(store, config)
+        return cls(store, config, model)
 
     @classmethod
-    def for_testing(cls) -> MemoryManager:
+    def for_testing(cls, model: Any = None) -> MemoryManager:
         """Return a manager of an empty store in memory, both with the settings for tests."""
-        return cls(MemoryStore.for_testing(), MemoryManagerConfig.testing())
+        return cls(MemoryStore.for_testing(), MemoryManagerConfig.testing(), model)
 
     # Recording
 
@@ -129,6 +131,8 @@ class MemoryManager:
             consolidate_above=_CONSOLIDATED_ABOVE if self.config.consolidation_enabled else None,
             keep=_KEPT,
             summariser=self._summariser,
+            max_count=self.config.consolidation_config.max_memories_per_group,
+            strict=self.config.consolidation_config.strict_mode,
         )
         recorded = manager.record_message(message, conversation_id, importance=self._or_default(importance))
         return self._stored(recorded.record)
@@ -248,17 +252,31 @@ class MemoryManager:
         records = [outcome.record for outcome in report.results if outcome.record is not None]
         return [memory_of(record) for record in self.store.embed(records)]
 
-    def consolidate(self, older_than: datetime, min_count: int = 10, *, strict: bool = False) -> Consolidated:
+    def consolidate(self, older_than: datetime, min_count: int = 10, *, strict: bool | None = None) -> Consolidated:
         """Replace groups of old memories by summaries. See `Memory.consolidate` of `recollect`.
+
+        A group is cut to `max_memories_per_group` of the settings, and then needs `min_count` memories.
 
         The metadata of a summary has `consolidation_method`: "llm_summary" with a model, or else "extractive".
 
         Args:
             older_than: Only memories with this timestamp or an earlier one.
-            min_count: Minimum number of memories of a group, 2 or more.
-            strict: Raise the error of a summary that fails; otherwise the memories of its group stay.
+            min_count: Minimum number of memories of a group, 2 or more, and at most the maximum of the settings.
+            strict: Raise the error of a summary that fails; otherwise the memories of its group stay. Default:
+                `strict_mode` of the settings.
         """
-        return self.store.memory.consolidate(older_than, min_count, summariser=self._summariser, strict=strict)
+        settings = self.config.consolidation_config
+        check_count("min_count", min_count, least=2)
+        if min_count > settings.max_memories_per_group:
+            rule = f"must be at most max_memories_per_group of the settings, {settings.max_memories_per_group}"
+            raise InvalidArgumentError("min_count", min_count, rule)
+        return self.store.memory.consolidate(
+            older_than,
+            min_count,
+            max_count=settings.max_memories_per_group,
+            summariser=self._summariser,
+            strict=settings.strict_mode if strict is None else strict,
+        )
 
     consolidate_memories = consolidate
 
