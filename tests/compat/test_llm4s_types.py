@@ -29,8 +29,8 @@ from recollect.records.factories import DEFAULT_IMPORTANCE
 def test_the_public_names_are_these_and_each_is_there() -> None:
     assert llm4s.__all__ == sorted(llm4s.__all__)
     expected = {
-        "ConsolidationConfig EmbeddingService EntityId InMemoryStore LLMEmbeddingService Memory MemoryFilter MemoryId MemoryManager "
-        "MemoryManagerConfig MemoryStats MemoryStore MemoryStoreConfig MemoryType MockEmbeddingService "
+        "ConsolidationConfig EmbeddingService EntityId InMemoryStore LLMEmbeddingService Memory MemoryFilter MemoryId "
+        "MemoryManager MemoryManagerConfig MemoryStats MemoryStore MemoryStoreConfig MemoryType MockEmbeddingService "
         "SQLiteMemoryStore ScoredMemory SimpleMemoryManager VectorMemoryStore VectorOps VectorStoreStats"
     }
     assert set(llm4s.__all__) == set(" ".join(expected).split())
