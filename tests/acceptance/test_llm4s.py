@@ -83,7 +83,7 @@ def test_a_memory_never_changes_and_a_store_changes_in_place() -> None:
         memory.content = "prefers coffee"  # type: ignore[misc]
     with InMemoryStore() as store:
         assert store.store(memory).content == "prefers tea"
-        store.update(MemoryId("m"), lambda each: each.with_importance(1.0))
+        store.store(memory.with_importance(1.0))
         assert (memory.importance, store.recall()[0].importance) == (None, 1.0)
     assert "Stores change in place" in PAGE
 
