@@ -1,6 +1,7 @@
-"""Write tests/golden/format-N.db of this release's format N and a description of its contents. Run once per format; refuses to overwrite.
+"""Write tests/golden/format-N.db of this release's format N and a description of its contents.
 
-The file represents the promise that stores of this format can always be opened, so it is never written again.
+Run once per format; it refuses to overwrite. The file represents the promise that stores of this
+format can always be opened, so it is never written again.
 """
 
 from __future__ import annotations

@@ -287,7 +287,7 @@ def test_forgetting_by_filter_asks_first(run: Run) -> None:
     run("remember", "one", "--tag", "x")
     run("remember", "two")
     assert "confirm with --yes" in run("forget", "--where", "tag=x", code=2).stderr
-    assert parsed(run("forget", "--where", "tag=x", "--yes", "--json")) == {"forgotten": 1}
+    assert parsed(run("forget", "--where", "tag=x", "--yes", "--json")) == {"forgotten": 1, "parts": {"records": 1}}
     assert "pass ids, or select what to forget" in run("forget", code=2).stderr
     assert "not both" in run("forget", "x", "--where", "tag=x", code=2).stderr
     assert "is empty" in run("forget", "--where", "", "--yes", code=1).stderr  # an unset variable
@@ -999,8 +999,9 @@ def test_reads_take_what_is_shared_and_writes_only_what_is_the_users(run: Run) -
     assert run("find", "--user", "ana").stdout.count("tea is") == 4
     assert parsed(run("entities", "--user", "ana", "--json")) == []
     assert "confirm with --yes" in run("forget", "--user", "ana", code=2).stderr
-    assert parsed(run("forget", "--user", "ana", "--yes", "--json")) == {"forgotten": 2}
-    assert parsed(run("forget", "--user", "bo", "--where", "content~'box 2'", "--yes", "--json")) == {"forgotten": 1}
+    assert parsed(run("forget", "--user", "ana", "--yes", "--json")) == {"forgotten": 2, "parts": {"records": 2}}
+    done = parsed(run("forget", "--user", "bo", "--where", "content~'box 2'", "--yes", "--json"))
+    assert done == {"forgotten": 1, "parts": {"records": 1}}
     assert run("find").stdout.count("tea is") == 3
     assert "not both" in run("forget", "abcd", "--user", "ana", code=2).stderr
 

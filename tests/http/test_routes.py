@@ -216,7 +216,7 @@ class TestStreams:
         )
         answer = server("GET", "/v1/default/export")
         lines = answer.body.splitlines()
-        assert json.loads(lines[0]) == {"root": memory.head().parts["records"], "count": 450}
+        assert json.loads(lines[0]) == {"root": memory.head().parts["records"], "count": 450, "parts": []}
         assert len(lines) == 451
         done = server("POST", "/v1/copy/import", answer.body)
         assert done.json == {"created": 450, "updated": 0, "unchanged": 0, "refused": 0, "failed": []}

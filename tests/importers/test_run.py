@@ -102,8 +102,8 @@ def test_what_is_stored_with_other_values_or_under_another_id_is_counted(memory:
     memory.remember("a fact", id="fact", importance=0.5)
     importer = Listed(item("a fact", id="fact", importance=0.9), item("another", id="fact"))
     report = import_path(memory, importer, tmp_path)
-    counts = {"namespaces": {"default": 2}, "parts": {"records": 2}}
-    assert report == ImportReport(created=1, unchanged=1, differing=1, renumbered=1, **counts)
+    counted = ImportReport(created=1, unchanged=1, differing=1, renumbered=1)
+    assert report == replace(counted, namespaces={"default": 2}, parts={"records": 2})
     assert report.to_json() == {
         "created": 1,
         "unchanged": 1,

@@ -26,8 +26,9 @@ from recollect.records.record import FieldChanges, Fields
 PUBLIC = {
     "ABSENT AsyncMemory Backup Batch Call Change ChangedRecord CheckReport "
     "Commit CommitStream Compacted Consolidated Context ContextItem Deviation Difference DuplicateGroup "
-    "EntityId Erased Export ExportedPart Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome PartCounts Policies Quota Record "
-    "RecordId RecordList RecordVersion RecollectError RecollectWarning Report RescueReport Replayed Restored Snapshot "
+    "EntityId Erased Export ExportedPart Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome PartCounts "
+    "Policies Quota Record RecordId RecordList RecordVersion "
+    "RecollectError RecollectWarning Report RescueReport Replayed Restored Snapshot "
     "Subscription Summary Verdict Why __version__ connect errors filters "
     "migrate open operations policies rescue restore verify"
 }

@@ -24,8 +24,8 @@ from recollect.wire.client.pages import read_whole
 
 #: Small limits, so that a few records are many.
 RECORDS, PROBED, BYTES = 7, 3, 3000
-#: The largest item of the store below, and what stands around the items of an answer.
-ITEM = 1600
+#: The largest item of the store below, a commit of many terms, and what stands around the items of an answer.
+ITEM = 3200
 
 
 @pytest.fixture

@@ -267,6 +267,8 @@ def write_jsonl(
             written = {RECORDS: export.count, **written}
             sections.insert(0, (RECORDS, export.root, export.count, export.records))
         total, done = sum(written.values()), 0
+        report = (lambda *_: None) if progress is None else progress
+        report(0, total)
         for name, root, count, records in sections:
             about = {"namespace": memory.name, "root": None if redact else root or None, "records": count}
             about |= {"format": FORMAT} if name == RECORDS else {"format": PART_FORMAT, "part": name}
@@ -275,10 +277,10 @@ def write_jsonl(
             for record in exported:
                 _write_line(file, {**record.to_json(), "hash": record.hash})
                 done += 1
-                if progress is not None and done % _REPORTED == 0:
-                    progress(done, total)
-        if progress is not None:
-            progress(done, total)
+                if done % _REPORTED == 0 and done != total:
+                    report(done, total)
+        if done:
+            report(done, total)
         return PartCounts(written)
 
 

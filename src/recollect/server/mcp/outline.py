@@ -56,7 +56,8 @@ def _search(call: ToolCall, given: dict[str, Any]) -> ToolResult:
 
 
 def _focus(call: ToolCall, given: dict[str, Any]) -> ToolResult:
-    text = call.memory.outline.focus(given.get("node_id"), given.get("max_tokens", 1000), question=given.get("question"))
+    size = given.get("max_tokens", 1000)
+    text = call.memory.outline.focus(given.get("node_id"), size, question=given.get("question"))
     return ToolResult({"text": str(text), "tokens": text.tokens, "omitted": text.omitted}, str(text), text.notes)
 
 
