@@ -600,8 +600,8 @@ class Calls:
         - "records": the number of live records; "kinds": their number per kind.
         - "users", "conversations", "entities": the number of different ones.
         - "oldest", "newest": the earliest and the latest time of a record, in ISO format; None if there is none.
-        - "parts": the number of records of each part of the memory that has any, by its name: "records", and what
-          facets keep ("terms", "nodes", "sdrs", "keys").
+        - "parts": the number of records of each part of the memory by its name: "records", and what facets keep
+          ("terms", "nodes", "sdrs", "keys") if there is any.
         - "seq", "root": the newest commit and the root hash; not within a scope.
         - "quota": the quota and how much of it is used by all parts that share it, if there is one; not within a scope.
         - "store": facts about the store; not within a scope.

@@ -13,6 +13,7 @@ from recollect.calls.calls import Calls
 from recollect.calls.history import Histories, PastExecutor, Target, pin_of
 from recollect.engine.executor import Executor
 from recollect.engine.family import chosen
+from recollect.engine.feed import CommitLog
 from recollect.engine.listeners import Subscription
 from recollect.engine.results import Hits, Moment, NamespaceHead, scored
 from recollect.engine.scope import Place, Scope
@@ -193,13 +194,13 @@ class NamespaceCalls(Histories):
             The subscription. Close it, or leave its `with` block, to stop.
 
         Raises:
-            InvalidArgumentError: `callback` cannot be called, or `since` is not a cursor of this memory.
+            InvalidArgumentError: `callback` cannot be called, `since` is not a cursor of this memory, or there is no
+                such part.
             ScopeError: `since` is a seq and this memory is scoped.
         """
         if not callable(callback):
             raise InvalidArgumentError("callback", callback, "must be a function of a commit")
-        Changes(since=since or 0, parts=parts)  # checks them
-        log = self._executor.log(self._branch, self._scope, parts)
+        log = self._log(since, parts)
         return Subscription(callback, log, log.start(since), self._executor.feed)
 
     def subscribe(self, *, since: int | str | None = None, parts: Collection[str] | None = None) -> CommitStream:
@@ -220,9 +221,17 @@ class NamespaceCalls(Histories):
             InvalidArgumentError: `since` is not a cursor of this memory.
             ScopeError: `since` is a seq and this memory is scoped.
         """
-        Changes(since=since or 0, parts=parts)  # checks them
-        log = self._executor.log(self._branch, self._scope, parts)
-        return CommitStream(log, since, self._executor.feed).start()
+        return CommitStream(self._log(since, parts), since, self._executor.feed).start()
+
+    def _log(self, since: int | str | None, parts: Collection[str] | None) -> CommitLog:
+        """Return the log of parts of this memory.
+
+        Raises:
+            InvalidArgumentError: There is no such part, which a server would say only when it is read.
+        """
+        checked = Changes(since=since or 0, parts=parts).parts
+        chosen(self._branch, checked)
+        return self._executor.log(self._branch, self._scope, checked)
 
     def at(self, target: Target | None = None, *, index: int | None = None) -> Self:
         """Return this memory as it was at a past moment: a read-only memory, which later commits do not change.

@@ -16,6 +16,7 @@ from recollect.engine.core import Core
 from recollect.engine.erasures import Erasures
 from recollect.engine.family import chosen, without_kept
 from recollect.engine.history_results import Erased
+from recollect.engine.read.log import together
 from recollect.engine.scope import QUALIFIED_PREFIX, Place, Scope, scopes_of
 from recollect.engine.write.writer import Writer
 from recollect.errors import CodecError, InvalidArgumentError, UnknownRecordError
@@ -238,15 +239,19 @@ class _Run:
             erase_answers(transaction, branch, self.key)
 
     def _redact_notes(self, transaction: Transaction, commit: Commit, selected: set[str]) -> None:
-        """Redact the actor and the reason of a commit; within a scope, only if it changed nothing else."""
+        """Redact the actor and the reason of a commit, which those of its transaction have, too.
+
+        Within a scope, only of this commit, and only if it changed nothing else.
+        """
         own = selected | set(map(redacted_id, selected))
         if self.scope.fixed and not own.issuperset(change.id for change in commit.changes):
             return
-        notes = {"actor": commit.actor, "reason": commit.reason}
-        commitments = {
-            name: note_hash(name, text, commit.seq, commit.micros, self.key)
-            for name, text in notes.items()
-            if text is not None
-        }
-        if commitments:
-            transaction.redact(self.branch, commit.seq, commitments)
+        for each in [commit] if self.scope.fixed else together(transaction, commit):
+            notes = {"actor": each.actor, "reason": each.reason}
+            commitments = {
+                name: note_hash(name, text, each.seq, each.micros, self.key)
+                for name, text in notes.items()
+                if text is not None
+            }
+            if commitments:
+                transaction.redact(Branch(each.namespace, each.branch), each.seq, commitments)

@@ -4,6 +4,8 @@ The time of a read is not in the log. So when a read finds for the first time th
 noted in the store, by a thread, since reads do not wait for writers; and so is the time at which the store is closed. A
 process that opens it begins at the latest of that time and of the newest commits of all branches; one that has it open
 goes by its own clock. A store without records that expire is not written by reads.
+
+The time of a snapshot is noted, too: what a facet keeps is read as of that time, so no later commit may be before it.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import threading
 
 from recollect.errors import ClosedError, DamagedStoreError, ForkedError, RecollectError
 from recollect.ledger.commits import Branch
-from recollect.stores.base import Store, View
+from recollect.stores.base import Store, Transaction, View
 from recollect.stores.roots import STEP_COMMITS, STEP_PAGES, trim
 
 _log = logging.getLogger("recollect")
@@ -44,15 +46,14 @@ class Expiries:
     def begin(self, view: View, now: int) -> int:
         """Return the latest of a time and of those that the store states, in microseconds since 1970."""
         latest = view.latest_time()
-        if latest is not None:
-            written = view.setting(_NOTE)
-            try:
-                self._noted = _BEGIN if written is None else int(written)
-            except ValueError:
-                raise DamagedStoreError("the store", "the time of its last read cannot be read") from None
-            now = max(now, latest, self._noted)
+        self._noted = _noted(view)
         self.known = True
-        return now
+        return max(now, self._noted, _BEGIN if latest is None else latest)
+
+    def note_in(self, transaction: Transaction, micros: int) -> None:
+        """Note a time, at which no record need have expired, in a transaction of the caller."""
+        if _noted(transaction) < micros:
+            transaction.set_setting(_NOTE, str(micros))
 
     def notice(self, view: View, branch: Branch, now: int) -> int:
         """Note a time if a record has expired at it that had not at any time before, and return the latest time."""
@@ -123,6 +124,19 @@ class Expiries:
             thread.join()
         elif self._due > self._noted:
             self._write()  # no thread could be started, or the last one failed
+
+
+def _noted(view: View) -> int:
+    """Return the time that is noted in a store.
+
+    Raises:
+        DamagedStoreError: It is no time.
+    """
+    written = view.setting(_NOTE)
+    try:
+        return _BEGIN if written is None else int(written)
+    except ValueError:
+        raise DamagedStoreError("the store", "the time of its last read cannot be read") from None
 
 
 # The trimmer: a thread that drops the trie pages of old roots some time after the commits that replaced them.

@@ -14,7 +14,6 @@ from recollect.engine.results import Hits, RecordList, Similar
 from recollect.engine.settings import sharing
 from recollect.filters.tree import EVERYTHING
 from recollect.ledger.commits import Branch
-from recollect.ledger.parts import RECORDS
 from recollect.ledger.proofs import Proof
 from recollect.ledger.receipts import Receipt as ReceiptForm
 from recollect.operations import (
@@ -100,9 +99,9 @@ def stats(reader: Reader, operation: Stats) -> dict[str, Any]:
         return reader.part(part).on_records(lambda reading: reading.count(everything))
 
     found = reader.on_records(lambda reading: reading.stats(operation))
-    others = {name: part for name, part in chosen(reader.branch, operation.parts).items() if part != reader.branch}
-    found["parts"] = {reader.branch.reserved_name or RECORDS: found["records"]}
-    found["parts"] |= {name: count for name, part in others.items() if (count := counted(part))}
+    parts = chosen(reader.branch, operation.parts)
+    counts = {name: found["records"] if part == reader.branch else counted(part) for name, part in parts.items()}
+    found["parts"] = {name: count for name, count in counts.items() if count or parts[name] == reader.branch}
     if "quota" in found:
         for each in reader.on_view(lambda reading: sharing(reading.view, reading.branch)):
             for name, used in reader.part(each).on_records(Reading.used).items():

@@ -7,6 +7,7 @@ log of the memory reads both together.
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -111,6 +112,32 @@ def part_commits(view: ReadView, commit: Commit) -> list[Commit]:
         if since < each.seq:
             found += view.commits(branch.reserved(each.name), since, each.seq - since)
     return [each for each in found if known is not None or each.micros == commit.micros]
+
+
+def together(view: ReadView, commit: Commit) -> list[Commit]:
+    """Return the commits of one transaction: one of a memory, and those to other parts that it follows.
+
+    Args:
+        commit: Any of them. Where nothing follows it, as in a store of format 3, it is the only one.
+
+    Cost:
+        O(log commits).
+    """
+    branch = Branch(commit.namespace, commit.branch)
+    if not branch.is_reserved:
+        return [commit, *part_commits(view, commit)]
+
+    def time_of(seq: int) -> int:
+        head = view.head_at(branch.owner, seq)
+        assert head is not None, "the log has no gaps"
+        return head.micros
+
+    before = bisect_left(range(1, view.head(branch.owner).seq + 1), commit.micros, key=time_of)
+    for following in view.commits(branch.owner, before, 1):
+        followed = part_commits(view, following)
+        if (commit.part, commit.seq) in {(each.part, each.seq) for each in followed}:
+            return [following, *followed]
+    return [commit]
 
 
 def _without_changes(commit: Commit, scope: Scope, cursors: Cursors) -> Commit:
