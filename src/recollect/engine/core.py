@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
@@ -290,13 +291,7 @@ class Core:
                         check_head(transaction, branch, place.scope, expect_head)
                     if not self._expiries.known:
                         self._latest = self._expiries.begin(transaction, self._latest)
-
-                    def in_part(part: Branch) -> Writing:
-                        if part not in opened:
-                            opened[part] = self._writing_in(transaction, part, place.scope, now, in_part)
-                        return opened[part]
-
-                    writing = in_part(branch)
+                    writing = self._writing_in(transaction, opened, place.scope, now, branch)
                     try:
                         yield writing
                     finally:
@@ -340,14 +335,11 @@ class Core:
                 restore(uncut)
 
     def _writing_in(
-        self,
-        transaction: Transaction,
-        branch: Branch,
-        scope: Scope,
-        now: datetime,
-        in_part: Callable[[Branch], Writing],
+        self, transaction: Transaction, opened: dict[Branch, Writing], scope: Scope, now: datetime, branch: Branch
     ) -> Writing:
-        """Return the writes of a transaction to a part of a memory."""
+        """Return the writes of a transaction to a part of a memory: those that are opened, or new ones."""
+        if branch in opened:
+            return opened[branch]
         self.erasures.notice_in(transaction, branch)
         reads_at = max(self._latest, transaction.head(branch).micros)  # its commit states it
         # `now` is the default time of records; `reads_at` decides which records have expired.
@@ -375,7 +367,9 @@ class Core:
             self.facets,
             self.followed,
         )
-        return Writing(services, transaction, writer, branch, scope, now, reads_at, in_part)
+        in_part = partial(self._writing_in, transaction, opened, scope, now)
+        opened[branch] = Writing(services, transaction, writer, branch, scope, now, reads_at, in_part)
+        return opened[branch]
 
     def _commit(
         self, transaction: Transaction, memory: Branch, opened: Mapping[Branch, Writing], place: Place

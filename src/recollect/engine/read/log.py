@@ -1,7 +1,7 @@
 """The log of a memory as a scope sees it: its commits, with the commits to other parts that they follow.
 
-A commit to another part, such as a glossary, is followed by one of the memory that changes no record. Whoever reads the
-log of the memory reads both together.
+A commit to another part, such as a glossary, is followed by one of the memory that changes no record. The log of the
+memory is read with both together.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _COMMITS_PAGE = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class VisibleLog:
     """What is seen of the log of a branch.
 
     Attributes:
@@ -86,7 +86,7 @@ class Seen:
 def changes(operation: Changes, view: ReadView, branch: Branch, scope: Scope, cursors: Cursors) -> Iterator[Commit]:
     """Yield the commits after a cursor as a scope sees them; with an id, those that changed that record."""
     since = cursors.reached(operation.since, branch, scope, view.head(branch).seq)
-    seen = Seen(view, branch, scope, cursors, operation.parts, operation.where, operation.id)
+    seen = VisibleLog(view, branch, scope, cursors, operation.parts, operation.where, operation.id)
     page = operation.limit if replace(seen, id=None).every else None  # otherwise more commits are read than returned
     read = partial(in_pages, view, branch, since, page, newest_first=operation.newest_first)
     if operation.id is None or operation.parts is not None:
@@ -259,5 +259,5 @@ class Log:
 
     def _read(self, since: int) -> list[tuple[int, Commit | None]]:
         with self._store.read() as view:
-            seen = Seen(view, self.branch, self._scope, self._cursors, self._parts)
+            seen = VisibleLog(view, self.branch, self._scope, self._cursors, self._parts)
             return [(commit.seq, seen.of(commit)) for commit in view.commits(self.branch, since, PAGE)]

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from recollect.engine.cursors import Cursors
-from recollect.engine.read.log import Seen, in_pages
+from recollect.engine.read.log import VisibleLog, in_pages
 from recollect.engine.read.past_view import PastView
 from recollect.engine.results import Moment
 from recollect.engine.scope import Scope
@@ -178,5 +178,5 @@ def _newest_visible(view: View, branch: Branch, scope: Scope, cursors: Cursors, 
     head = (view.head_at(branch, seq) if seq else None) or Head()
     past = PastView(view, branch, head, head.micros)
     commits = in_pages(past, branch, 0, None, None, newest_first=True)
-    seen = Seen(past, branch, scope, cursors)
+    seen = VisibleLog(past, branch, scope, cursors)
     return next((each.seq for each in commits if seen.of(each) is not None), 0)

@@ -133,11 +133,15 @@ class Writing:
         self.failure: RecollectError | None = None
 
     def parts(self, names: Collection[str] | None) -> dict[str, Writing]:
-        """Return the writes of the same transaction to the parts of the memory, by name (`family.chosen`).
+        """Return the writes of the same transaction to the parts of the memory that have a commit, by name.
 
-        They are committed together.
+        They are committed together. That of the transaction itself is among them, if it is chosen (`family.chosen`).
         """
-        return {name: self.in_part(branch) for name, branch in chosen(self.branch, names).items()}
+        return {
+            name: self.in_part(branch)
+            for name, branch in chosen(self.branch, names).items()
+            if branch == self.branch or self.transaction.head(branch).seq
+        }
 
     def perform(self, call: Callable[..., T], *arguments: Any) -> T:
         """Run a call that is part of the transaction.
