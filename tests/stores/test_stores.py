@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.doors import BehindDoor
 from tests.examples import some
 
 from recollect.ledger.commits import Branch
@@ -20,6 +21,7 @@ from recollect.stores.sqlite.view import SqliteView
 from recollect.stores.values import Resolved
 from recollect.testing import StoreContract, memory_machine
 from recollect.testing.commits import BRANCH, EARLY, note, stored, write, write_into
+from recollect.testing.loopback import Loopback
 
 #: Ids of which some come again, and some that JSON has to escape.
 IDS = st.sampled_from(["a", "b", "c", "d'\"\\", "\u2028 \ufffe", "\U0001f600", "ключ", "x" * 255])
@@ -120,7 +122,9 @@ def _reopened_sqlite(store: Store) -> Store:
 
 TestMemoryAgainstModel = memory_machine(MemoryStore).TestCase
 TestMemoryAgainstModel.settings = settings(max_examples=some(120), stateful_step_count=30, deadline=None)
-TestLoopbackAgainstModel = memory_machine(MemoryStore, loopback=True).TestCase
+TestLoopbackAgainstModel = memory_machine(MemoryStore, through=Loopback).TestCase
 TestLoopbackAgainstModel.settings = settings(max_examples=some(60), stateful_step_count=30, deadline=None)
+TestSocketAgainstModel = memory_machine(MemoryStore, through=lambda engine: BehindDoor(engine, "socket")).TestCase
+TestSocketAgainstModel.settings = settings(max_examples=some(20), stateful_step_count=20, deadline=None)
 TestSqliteAgainstModel = memory_machine(_fresh_sqlite, _reopened_sqlite).TestCase
 TestSqliteAgainstModel.settings = settings(max_examples=some(80), stateful_step_count=30, deadline=None)

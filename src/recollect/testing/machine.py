@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from recollect import filters as f
 from recollect.calls.calls import remember_operation
 from recollect.engine.engine import Engine
+from recollect.engine.executor import Executor
 from recollect.engine.history_results import Restored
 from recollect.engine.write.drafts import Intake
 from recollect.errors import (
@@ -65,6 +66,7 @@ def memory_on(
     clock: Callable[[], datetime] | None = None,
     *,
     loopback: bool = False,
+    through: Callable[[Engine], Executor] | None = None,
     **intake: Any,
 ) -> Memory:
     """Create a memory on a store of your own.
@@ -72,10 +74,12 @@ def memory_on(
     Args:
         clock: The clock; default: a `TickingClock`.
         loopback: Whether operations and results pass through JSON bytes (`Loopback`).
+        through: Returns what executes operations with the engine, such as a client of a server; default: the engine.
         **intake: The arguments of `Intake`, such as `limits`.
     """
     engine = Engine(store, clock or TickingClock(), Intake(**intake))
-    return Memory(Loopback(engine) if loopback else engine, Branch(namespace))
+    reach = Loopback if loopback else through
+    return Memory(engine if reach is None else reach(engine), Branch(namespace))
 
 
 TERM_KEYS = st.sampled_from(["Tea", "TEA", "boat", "long boat", "\u732b"])
@@ -113,14 +117,17 @@ def defined_hash(tree: dict[str, Any]) -> bytes:
 
 
 def memory_machine(
-    open_store: Callable[[], Store], reopen: Callable[[Store], Store] | None = None, *, loopback: bool = False
+    open_store: Callable[[], Store],
+    reopen: Callable[[Store], Store] | None = None,
+    through: Callable[[Engine], Executor] | None = None,
 ) -> type[RuleBasedStateMachine]:
     """Create a Hypothesis state machine for a memory on a store.
 
     Args:
         open_store: Creates an empty store.
         reopen: Closes a store and opens it again; None if a restart loses everything.
-        loopback: Whether operations and results pass through JSON bytes, without custom filters.
+        through: What executes operations with the engine, such as `Loopback`: no custom filter passes through it.
+            Default: the engine.
     """
 
     class MemoryMachine(RuleBasedStateMachine):
@@ -128,7 +135,7 @@ def memory_machine(
         def begin(self) -> None:
             self.clock = TickingClock()
             self.store = open_store()
-            self.memory = memory_on(self.store, clock=self.clock, loopback=loopback)
+            self.memory = memory_on(self.store, clock=self.clock, through=through)
             self.model: dict[str, Record] = {}
             self.seq = 0
             self.logs: dict[int, str] = {}  # the heads of the log that were read, by seq
@@ -340,7 +347,7 @@ def memory_machine(
             self.model.pop(record_id, None)  # also if it has expired
             self._committed(before)
 
-        @rule(where=filters(custom=not loopback))
+        @rule(where=filters(custom=through is None))
         def forget_where(self, where: Filter) -> None:
             before = dict(self.model)
             matching = [each for each in list(self.model) if self._live(each) and where.matches(self.model[each])]
@@ -657,9 +664,9 @@ def memory_machine(
             if reopen is not None:
                 self.memory.close()
                 self.store = reopen(self.store)
-                self.memory = memory_on(self.store, clock=self.clock, loopback=loopback)
+                self.memory = memory_on(self.store, clock=self.clock, through=through)
 
-        @rule(question=texts, where=filters(custom=not loopback))
+        @rule(question=texts, where=filters(custom=through is None))
         def recall(self, question: str, where: Filter) -> None:
             """Recall is a pure function of the live records: a new memory returns the same hits and scores."""
             live = [record for record in self.model.values() if self._live(record.id)]
@@ -683,7 +690,7 @@ def memory_machine(
             ]
             again.close()
 
-        @rule(where=filters(custom=not loopback))
+        @rule(where=filters(custom=through is None))
         def find(self, where: Filter) -> None:
             wanted = {each for each in self.model if self._live(each) and where.matches(self.model[each])}
             assert {record.id for record in self.memory.find(where, order="id")} == wanted
