@@ -13,6 +13,10 @@ from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import AllOf, Filter, Is, Not
 from recollect.ledger.commits import RESERVED, Branch
 from recollect.ledger.parts import RECORDS
+from recollect.records.record import Record
+
+#: Maximum number of digits of what a record counts to.
+_MOST_DIGITS = 18
 
 
 def chosen(branch: Branch, parts: Collection[str] | None) -> dict[str, Branch]:
@@ -45,3 +49,17 @@ def without_kept(where: Filter, branch: Branch) -> Filter:
     """Return a filter without what stays in any case (`kept_kinds`)."""
     kept = kept_kinds(branch)
     return AllOf.of(where, Not(Is("kind", kept))) if kept else where
+
+
+def goes_back(existing: Record, new: Record, branch: Branch) -> bool:
+    """Return whether a record that counts (`kept_kinds`) would be replaced by an older one, as an import may have it."""
+    if existing.kind not in kept_kinds(branch):
+        return False
+    return existing.kind != new.kind or counted(new) < counted(existing)
+
+
+def counted(record: Record) -> int:
+    """Return the number that a record counts to; 0 if its text is none, as after an import."""
+    text = record.content
+    is_number = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+    return int(text) if is_number else 0

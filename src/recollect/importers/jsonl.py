@@ -266,6 +266,8 @@ def write_jsonl(
         if parts is None or RECORDS in parts:
             written = {RECORDS: export.count, **written}
             sections.insert(0, (RECORDS, export.root, export.count, export.records))
+        # A named part that is empty has a header, too, so that no export is an empty file.
+        sections += [(name, "", 0, iter(())) for name in sorted(parts or ()) if name not in written]
         total, done = sum(written.values()), 0
         report = (lambda *_: None) if progress is None else progress
         report(0, total)

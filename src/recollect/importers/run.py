@@ -243,6 +243,7 @@ def import_source(
         progress: Called after each commit with the number of items processed.
 
     Raises:
+        InvalidArgumentError: There is no such part.
         StoreError: The store failed. What was committed stays; run the import again to continue.
     """
     from recollect.calls.calls import zone_of_store
@@ -327,6 +328,8 @@ class _Run:
     ) -> None:
         self._memory = memory
         self._chosen = checked_parts(parts)
+        for name in self._chosen or ():
+            memory._part(name)  # raises if there is no such part
         self._owner = owner
         self._progress = progress
         self._batch: list[tuple[int, Item]] = []

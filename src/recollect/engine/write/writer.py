@@ -13,6 +13,7 @@ from itertools import chain, islice
 from typing import Any
 
 from recollect.common.deadlines import checked
+from recollect.engine.family import goes_back
 from recollect.engine.results import Outcome, Status
 from recollect.engine.scope import QUALIFIED_PREFIX, Scope
 from recollect.engine.settings import policies_of, quota_of
@@ -310,6 +311,8 @@ class Writer(Naming):
         """Handle `if_exists` "update" or "error" if the caller's id is in use, with the same or a different text."""
         if draft.if_exists == "error":
             raise self._exists(existing)
+        if draft.exact and goes_back(existing, draft.record, self._branch):
+            return self._outcome(existing, "unchanged")
         names = {*draft.explicit, "content", "media_type"}
         record = existing.changed(**{name: getattr(draft.comparable_to(existing), name) for name in names})
         if draft.exact:

@@ -9,7 +9,7 @@ that store at the same time wait for each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, TypedDict
@@ -19,7 +19,8 @@ from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls, stored
 from recollect.calls.namespace import NamespaceCalls
 from recollect.common.uncopied import Uncopied
-from recollect.errors import InvalidArgumentError, RecordExistsError, UnknownRecordError
+from recollect.engine.family import counted
+from recollect.errors import ConflictError, InvalidArgumentError, RecordExistsError, UnknownRecordError
 from recollect.facets.sdr.index.encoding import BITS, normalised, shared
 from recollect.facets.sdr.index.texts import split
 from recollect.facets.sdr.operations import FoundSdr, RecallSdrs
@@ -244,8 +245,21 @@ class Sdr(Uncopied):
         fields = [sdr_fields(checked_metadata("metadata", metadata), None, None) for _, metadata in items]
         if not items:
             return []
+        try:
+            return self._store_after(_last, items, fields, ttl)
+        except ConflictError:  # an import has brought higher numbers, and not the record that counts
+            return self._store_after(_highest, items, fields, ttl)
+
+    def _store_after(
+        self,
+        last_of: Callable[[Calls], int],
+        items: Sequence[tuple[str, Mapping[str, Any] | None]],
+        fields: Sequence[Mapping[str, Any]],
+        ttl: float | timedelta | None,
+    ) -> list[int]:
+        """Store texts under the numbers that follow one, and return these."""
         with self._one_commit() as batch:
-            last = _last(batch)
+            last = last_of(batch)
             numbers = range(last + 1, checked_number("number", last + len(items)) + 1)
             drafts = [
                 _draft(number, text, about, ttl)
@@ -264,7 +278,17 @@ class Sdr(Uncopied):
 def _last(texts: Calls) -> int:
     """Return the highest number that was given."""
     counter = texts.execute(Get(id=COUNTER_ID))
-    return 0 if counter is None else int(counter.text)
+    return 0 if counter is None else counted(counter)
+
+
+def _highest(texts: Calls) -> int:
+    """Return the highest number that was given, or that a text has.
+
+    Cost:
+        All texts are read.
+    """
+    records = texts.execute(Find(where=Is("kind", (SDR,))))
+    return max([_last(texts), *(number_of(record.id) or 0 for record in records)])
 
 
 def _write(batch: Calls, drafts: Sequence[Remember], last: int) -> None:
