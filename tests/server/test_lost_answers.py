@@ -99,7 +99,7 @@ def test_a_page_of_an_export_that_is_late_is_no_answer_to_what_follows(
     answered = threading.Event()
     read = ExportPages.read
 
-    def late_page(pages: ExportPages, part: str | None) -> Any:
+    def late_page(pages: ExportPages, part: str | None = None) -> Any:
         out = read(pages, part)
         answered.wait(60)
         return out

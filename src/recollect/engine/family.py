@@ -52,7 +52,7 @@ def without_kept(where: Filter, branch: Branch) -> Filter:
 
 
 def goes_back(existing: Record, new: Record, branch: Branch) -> bool:
-    """Return whether a record that counts (`kept_kinds`) would be replaced by an older one, as an import may have it."""
+    """Return whether an older record would replace one that counts (`kept_kinds`), as in an import."""
     if existing.kind not in kept_kinds(branch):
         return False
     return existing.kind != new.kind or counted(new) < counted(existing)

@@ -269,20 +269,18 @@ def write_jsonl(
         # A named part that is empty has a header, too, so that no export is an empty file.
         sections += [(name, "", 0, iter(())) for name in sorted(parts or ()) if name not in written]
         total, done = sum(written.values()), 0
-        report = (lambda *_: None) if progress is None else progress
-        report(0, total)
         for name, root, count, records in sections:
             about = {"namespace": memory.name, "root": None if redact else root or None, "records": count}
             about |= {"format": FORMAT} if name == RECORDS else {"format": PART_FORMAT, "part": name}
             exported = map(redacted, records) if redact else records
             _write_line(file, {_HEADER: about})
             for record in exported:
+                if progress is not None and done % _REPORTED == 0:
+                    progress(done, total)
                 _write_line(file, {**record.to_json(), "hash": record.hash})
                 done += 1
-                if done % _REPORTED == 0 and done != total:
-                    report(done, total)
-        if done:
-            report(done, total)
+        if progress is not None:
+            progress(done, total)
         return PartCounts(written)
 
 

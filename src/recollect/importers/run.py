@@ -41,7 +41,7 @@ from recollect.importers.base import (
 )
 from recollect.importers.chunks import DocumentImporter
 from recollect.ledger.parts import RECORDS
-from recollect.operations import Now, checked_parts
+from recollect.operations import Now, Remember, checked_parts
 from recollect.records.record import Fields, Record
 
 if TYPE_CHECKING:
@@ -475,10 +475,15 @@ def _store_exactly(memory: Memory, items: Iterable[Item]) -> list[Outcome | Reco
 
 def _restored(batch: Batch, record: Record) -> Outcome:
     """Store exactly this record, replacing the record that has its id."""
+    outcome: Outcome = batch.execute(restoring(record))
+    return outcome
+
+
+def restoring(record: Record) -> Remember:
+    """Return the operation that stores exactly this record, replacing the record that has its id."""
     from recollect.calls.calls import remember_operation
 
-    outcome: Outcome = batch.execute(replace(remember_operation(record), if_exists="update"))
-    return outcome
+    return replace(remember_operation(record), if_exists="update")
 
 
 # Watching a folder of documents: import it, then whatever changes in it, until the caller stops.

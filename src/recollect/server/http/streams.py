@@ -16,7 +16,9 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from recollect import Memory, Record
+from recollect.arguments.checks import is_integer
 from recollect.errors import ProtocolError, RecollectError
+from recollect.importers.run import restoring
 from recollect.operations import SCOPED, Changes, checked_parts
 from recollect.server.http.exchange import VERSION_HEADER, Exchange
 from recollect.server.http.guard import TooSlowError
@@ -34,6 +36,8 @@ _STORED = 1000
 _STORED_BYTES = 16 * 2**20
 #: Maximum number of refused lines that the answer to an import lists.
 _LISTED = 1000
+#: The name of the part that a head has no name for.
+_RECORDS = "records"
 _EVENTS, _LINES = "text/event-stream", "application/x-ndjson"
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", VERSION_HEADER: str(PROTOCOL)}
 
@@ -171,13 +175,20 @@ async def import_records(exchange: Exchange) -> Response:
         records: dict[str | None, list[tuple[int, Record]]] = {}
         refused: list[tuple[int, RecollectError]] = []
         for number, line in lines:
+            if sections.begins(line):
+                continue
             try:
-                if (found := sections.record(number, line, exchange.site.guard.body_bytes)) is not None:
-                    records.setdefault(found[0], []).append((number, found[1]))
+                part, record = sections.record(line, exchange.site.guard.body_bytes)
+                records.setdefault(part, []).append((number, record))
             except RecollectError as error:
                 refused.append((number, error))
+        parts = {name: memory._part(name) for name in sections.names if name is not None}  # raises if one is unknown
         for part, numbered in records.items():
-            report = (memory if part is None else memory._part(part)).remember_all([record for _, record in numbered])
+            report = (
+                memory.remember_all([record for _, record in numbered])
+                if part is None
+                else parts[part].remember_all([restoring(record) for _, record in numbered])
+            )
             for name in ("created", "updated", "unchanged"):
                 counts[name] += report.count(name)
             refused += ((numbered[each.index][0], each.reason) for each in report.failed)
@@ -201,43 +212,58 @@ async def import_records(exchange: Exchange) -> Response:
 
 
 class _Sections:
-    """The lines of an export: its first one says how many records of each part of the memory follow, in this order."""
+    """The lines of an export: its first one says how many records of each part of the memory follow, in this order.
+
+    Attributes:
+        names: The names of the sections; None for the records.
+    """
 
     def __init__(self) -> None:
-        self._names: list[str | None] = [None]
+        self.names: list[str | None] = [None]
         self._ends = [0]  # the last section has all that follow
         self._read = 0
+        self._has_begun = False
 
-    def record(self, number: int, line: bytes | None, longest: int) -> tuple[str | None, Record] | None:
-        """Return the part and the record of a line, None for one of the records; None for the first line of an export.
+    def begins(self, line: bytes | None) -> bool:
+        """Return whether a line is the first one of an export, and note what it says.
+
+        Raises:
+            ProtocolError: It is, and what it says are not the parts of a memory: the lines below belong nowhere.
+        """
+        if self._has_begun:
+            return False
+        self._has_begun = True
+        try:
+            head = None if line is None else decode(line)
+        except ProtocolError:
+            return False
+        if not isinstance(head, dict) or head.keys() - {"parts"} != {"root", "count"}:
+            return False
+        others = head.get("parts", [])
+        if not isinstance(others, list) or not all(isinstance(each, dict) for each in others):
+            raise ProtocolError('"parts" must be a list of objects')
+        names = [each.get("name") for each in others]
+        counts = [head["count"], *(each.get("count") for each in others)]
+        if not all(isinstance(each, str) and each != _RECORDS for each in names):
+            raise ProtocolError('each of "parts" must have the name of another part of the memory')
+        if not all(is_integer(each, 0) for each in counts):
+            raise ProtocolError('"count", also in "parts", must be a number of records')
+        self.names += names
+        self._ends = [*accumulate(counts)]
+        return True
+
+    def record(self, line: bytes | None, longest: int) -> tuple[str | None, Record]:
+        """Return the record of a line and the part that it belongs to.
 
         Raises:
             RecollectError: It is not the JSON of a record, or (None) longer than a line may be.
         """
         self._read += 1
-        ends = zip(self._names, self._ends, strict=True)
-        part = next((name for name, end in ends if self._read <= end), self._names[-1])
+        ends = zip(self.names, self._ends, strict=True)
+        part = next((name for name, end in ends if self._read <= end), self.names[-1])
         if line is None:
             raise ProtocolError(f"the line is longer than {longest} bytes")
-        data = decode(line)
-        if number == 1 and isinstance(data, dict) and data.keys() - {"parts"} == {"root", "count"}:
-            self._read = 0
-            self._expect(data)
-            return None
-        return part, record_from_json(data)
-
-    def _expect(self, head: dict[str, Any]) -> None:
-        """Note what the first line of an export says.
-
-        Raises:
-            ProtocolError: Its parts are not those of an export.
-        """
-        try:
-            others = head.get("parts", ())
-            self._names = [None, *(str(each["name"]) for each in others)]
-            self._ends = [*accumulate((int(head["count"]), *(int(each["count"]) for each in others)))]
-        except (LookupError, TypeError, ValueError) as error:
-            raise ProtocolError("the first line is not that of an export") from error
+        return part, record_from_json(decode(line))
 
 
 async def _lines(exchange: Exchange) -> AsyncIterator[bytes | None]:
