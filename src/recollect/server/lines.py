@@ -90,7 +90,7 @@ class ExportPages:
             ClosedError: The export was closed.
             DeadlineError: The deadline was over before. No record was read.
         """
-        if part not in self._records:
+        if part is not None and part not in self.parts:  # of any type
             raise ProtocolError(f'"part" must be one of {", ".join(self.parts)}')
         out: list[bytes] = []
         size = 0

@@ -85,7 +85,8 @@ def _changes(operation: Changes, first: list[Commit], read: Read) -> list[Commit
     """Return commits, of which the first answer has a part. The newest are read oldest first, too."""
     out: list[Commit] = []
     since, limit = operation.since, None if operation.newest_first else operation.limit
-    lists_all = operation.id is None and operation.where == Everything() and first[0].seq  # 0 within a scope
+    is_whole = operation.id is None and operation.parts is None and operation.where == Everything()
+    lists_all = is_whole and first[0].seq  # 0 within a scope
     if operation.newest_first and operation.limit is not None and isinstance(since, int) and lists_all:
         since = max(since, first[0].seq - operation.limit)
     more: Any = True
