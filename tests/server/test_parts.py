@@ -39,8 +39,8 @@ def test_an_export_over_the_socket_is_read_part_by_part(served: Served) -> None:
             assert len(client.ask({"export": "read", "part": "terms"})["result"]) == 1
             assert client.ask({"export": "close"})["ok"]
             assert client.code({"export": "read", "part": "nodes"}) == "closed"
-            for wrong in ([], "keys", ["outlines"], 7, [None]):
-                assert client.code({"export": "open", "parts": wrong}) == "invalid_argument"
+            for parts in ([], "keys", ["outlines"], 7, [None]):
+                assert client.code({"export": "open", "parts": parts}) == "invalid_argument"
             chosen = client.ask({"export": "open", "parts": ["terms", "keys"]})["result"]
             assert ([each["name"] for each in chosen["parts"]], chosen["count"]) == (["keys", "terms"], 0)
             assert client.ask({"export": "read"})["result"] == []
