@@ -115,7 +115,7 @@ class NamespaceCalls(Histories):
 
     @property
     def root(self) -> str:
-        """The root hash of the records and of what facets keep beside them, as 64 hex digits (see `head`)."""
+        """The root hash of the records and of what facets keep, as 64 hex digits (see `head`)."""
         head: NamespaceHead = self.execute(ReadHead())
         return head.root
 

@@ -281,7 +281,7 @@ def log(
     owners: Owners,
     at: str | None,
 ) -> None:
-    """Show the commit log, newest first. With ID, only commits that changed it, even if it is forgotten.
+    """Show the commit log, newest first. With ID, only commits that changed this record, even if it is forgotten.
 
     With a filter, only changes of records that match before or after.
     """

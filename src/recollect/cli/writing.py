@@ -209,7 +209,7 @@ def forget(
     yes: bool,
     parts: tuple[str, ...] | None,
 ) -> None:
-    """Forget the records with these IDs, or all that match a filter, also of what facets keep. Their history stays.
+    """Forget the records with these IDs, or all that match a filter, in all parts of the memory. Their history stays.
 
     The beginning of an id is enough, from 4 characters on, if no other begins like it.
     """
@@ -352,8 +352,9 @@ def erase(
 ) -> None:
     """Permanently remove the contents of the record ID, or of all records of which any version matches.
 
-    All versions are erased, live and former. The log keeps that there were records, so that roots and proofs stay
-    valid. Backups are not changed: those next to the store that still have the contents are listed.
+    With a filter, in all parts of the memory, unless --part names some; ID is that of a record, unless --part names
+    another part. All versions are erased, live and former. The log keeps that there were records, so that roots and
+    proofs stay valid. Backups are not changed: those next to the store that still have the contents are listed.
     """
     fields = {"user": user, "agent": agent, "conversation": conversation}
     conditions = [Is(name, (value,)) for name, value in fields.items() if value is not None]

@@ -33,7 +33,7 @@ AT_ONCE = 1000
 
 
 def erase(core: Core, place: Place, operation: Erase) -> Erased:
-    """Permanently remove the contents of records; with a filter, also of what lies beside them, such as terms.
+    """Permanently remove the contents of records; with a filter, in all parts of the memory, unless it names some.
 
     Raises:
         UnknownRecordError: The caller can read no version of the record that is named.

@@ -1,7 +1,7 @@
-"""The parts of a memory that an operation concerns: its records, and what facets keep beside them.
+"""The parts of a memory that an operation concerns: its records, and what facets keep.
 
 An operation on a memory concerns all of its parts, unless it names some (`parts`). One on a part itself, as a facet
-executes it, concerns that part alone.
+executes it, concerns only that part.
 """
 
 from __future__ import annotations

@@ -503,7 +503,7 @@ class NamespaceHead(NamedTuple):
 
     Attributes:
         seq: The number of the newest commit; 0 before the first.
-        root: The root hash of the memory, as 64 hex digits: of its records and of what facets keep beside them.
+        root: The root hash of the memory, as 64 hex digits: of its records and of what facets keep.
         log: The head of the log, as 64 hex digits; None if only the others were requested (`operations.ReadHead`).
         parts: The root hash of each part that is not empty by its name ("records" in any case), as 64 hex digits.
     """

@@ -1,4 +1,4 @@
-"""The parts of a memory: its records, and what facets keep beside them, each with a log and a root of its own.
+"""The parts of a memory: its records, and what facets keep, each with a log and a root of its own.
 
 One root covers them all: the Merkle tree of their names and roots. Each commit of a memory binds it, and the entries of
 the newest commits of its parts. So the head of the memory's log covers the history of every part. A part that is empty

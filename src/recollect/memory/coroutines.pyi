@@ -726,7 +726,7 @@ class OutlineCoroutines:
     async def rollback(
         self, to: Target | None = None, *, index: int | None = None, actor: str | None = None, reason: str | None = None
     ) -> Restored:
-        """Restore all outlines as they were at a moment, in a new commit. `Memory.rollback` leaves them as they are."""
+        """Restore all outlines as they were at a moment, in a new commit. `Memory.rollback` restores all of a memory."""
     async def roots(self) -> list[OutlineNode]:
         """Return the roots of all outlines, in their order."""
     async def search(

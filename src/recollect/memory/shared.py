@@ -22,14 +22,14 @@ class SharedCalls(Recording, Contexts, Merges, Duplicates, EntityCalls, Contradi
 
 
 class MemoryCalls(NamespaceCalls, SharedCalls):
-    """The calls on a namespace, with what lies beside its records."""
+    """The calls on a namespace, with those of its facets."""
 
     @property
     def glossary(self) -> Glossary:
         """The terms that agents know, with their aliases: `memorize`, `recall`, `annotate` and more.
 
-        They belong to this namespace and lie beside its records: `recall` of the memory does not find them, and they
-        count towards its quota.
+        They are the part "terms" of this memory: `recall` does not find them, and calls about the memory, such as
+        `rollback` and `erase`, include them. They count towards its quota.
         """
         return Glossary(self._beside("terms").execute)
 
@@ -37,8 +37,8 @@ class MemoryCalls(NamespaceCalls, SharedCalls):
     def outline(self) -> Outline:
         """Trees of headlines and texts: `ingest`, `get`, `children`, `tree`, `hash` and more.
 
-        They belong to this namespace and lie beside its records: `recall` of the memory does not find them, and they
-        count towards its quota.
+        They are the part "nodes" of this memory: `recall` does not find them, and calls about the memory, such as
+        `rollback` and `erase`, include them. They count towards its quota.
         """
         return Outline(self._beside("nodes"))
 
@@ -46,8 +46,8 @@ class MemoryCalls(NamespaceCalls, SharedCalls):
     def sdr(self) -> Sdr:
         """Texts that are found by sparse codes of their trigrams: `store`, `query`, `get`, `forget` and more.
 
-        They belong to this namespace and lie beside its records: `recall` of the memory does not find them, and they
-        count towards its quota.
+        They are the part "sdrs" of this memory: `recall` does not find them, and calls about the memory, such as
+        `rollback` and `erase`, include them. They count towards its quota.
         """
         return Sdr(self._beside("sdrs"))
 
@@ -55,7 +55,7 @@ class MemoryCalls(NamespaceCalls, SharedCalls):
     def keyed(self) -> Keyed:
         """Keys with bytes that agents share: `read`, `write`, `cas`, `subscribe`, `recall`, `forget` and more.
 
-        They belong to this namespace and lie beside its records: `recall` of the memory does not find them. They count
-        towards its quota, unless they have limits of their own.
+        They are the part "keys" of this memory: `recall` does not find them, and calls about the memory, such as
+        `rollback` and `erase`, include them. They count towards its quota, unless they have limits of their own.
         """
         return Keyed(self._beside("keys"))

@@ -116,10 +116,10 @@ class OutlineVersions(OutlineReads):
     def rollback(
         self, to: Target | None = None, *, index: int | None = None, actor: str | None = None, reason: str | None = None
     ) -> Restored:
-        """Restore all outlines as they were at a moment, in a new commit. `Memory.rollback` leaves them as they are.
+        """Restore all outlines as they were at a moment, in a new commit. `Memory.rollback` restores all of a memory.
 
         Args:
-            to: The moment: a snapshot, its name, a time, or a root or a seq of the outlines' own log.
+            to: The moment: a snapshot of the outlines, its name, a time, or a root or a seq of their own log.
             index: A snapshot by its age; 0: the newest.
             actor: Who makes the change; recorded in the commit.
             reason: Why it is made; recorded in the commit.
