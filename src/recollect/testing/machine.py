@@ -482,7 +482,8 @@ def memory_machine(
 
             Not those of outlines: a part of a tree may be left at the top, which the model does not predict.
             """
-            if any(each.part == "nodes" for commit in self.memory.changes(seq - 1, 1) for each in commit.part_commits):
+            commits = self.memory.changes(seq - 1, 1) if seq <= self.seq else []
+            if any(each.part == "nodes" for commit in commits for each in commit.part_commits):
                 return
             try:
                 restored = self.memory.revert(seq)
