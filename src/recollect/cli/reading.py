@@ -286,7 +286,8 @@ def log(
     With a filter, only changes of records that match before or after.
     """
     with settings.open_at(at) as memory:
-        id = None if id is None else whole_id(memory, id, in_log=True)  # noqa: A001
+        if id is not None:
+            id = whole_id(memory._part(parts[0]) if parts is not None else memory, id, in_log=True)  # noqa: A001
         condition = where if not owners.named else all_of(everything() if where is None else where, *owners.readable)
         commits = memory.changes(since, k, id, newest_first=True, where=condition, parts=parts)
         if id is not None and not commits and not since and condition is None:

@@ -322,7 +322,7 @@ def _forget_where(settings: Settings, memory: Any, where: Filter, yes: bool, par
 def _matching(memory: Any, where: Filter, parts: tuple[str, ...] | None) -> dict[str, int]:
     """Return how many records of each part of a memory match; parts without any are left out."""
     counts = {name: memory._part(name).count(where) for name in memory.stats(parts=parts)["parts"]}
-    return {name: count for name, count in counts.items() if count and (parts is None or name in parts)}
+    return {name: count for name, count in counts.items() if count}
 
 
 @app.command()
@@ -363,7 +363,10 @@ def erase(
     if not yes and not sys.stdin.isatty():
         raise click.UsageError("what is erased cannot be restored: confirm with --yes")
     with settings.open() as memory:
-        what = AllOf.of(*([] if where is None else [where]), *conditions) if id is None else whole_id(memory, id)
+        if id is None:
+            what: Filter | str = AllOf.of(*([] if where is None else [where]), *conditions)
+        else:
+            what = whole_id(memory._part(parts[0]) if parts is not None else memory, id)
         if not yes:
             _confirm(memory, what, parts)
         erased = memory.erase(what, redact=redact, derived=derived, parts=parts, actor="recollect erase", reason=reason)

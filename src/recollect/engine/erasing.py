@@ -69,7 +69,7 @@ def _erase(core: Core, place: Place, operation: Erase) -> Erased:
         selection.examine(record for payload in view.all_versions(branch) if (record := _decoded(payload)))
         seq, selected = view.head(branch).seq, selection.selected()
     if operation.id is not None and not selected:
-        raise UnknownRecordError(operation.id, branch.namespace)
+        raise UnknownRecordError(operation.id, branch.owner.namespace)
     run = _Run(branch, scope, operation.redact, core.store.key)
     while selected - run.examined:
         with core.writing(place) as writing:

@@ -307,7 +307,7 @@ class Room:
             what, limit, total = (over.what, over.limit, over.total) if self._visible else (over.what, None, None)
             per = self._quota.per
             owner = "" if per is None else f"records with no {per}" if group is None else f"{per} {group!r}"
-            raise QuotaError(self._branch.namespace, what, limit, total, self._quota.when_full, owner)
+            raise QuotaError(self._branch.owner.namespace, what, limit, total, self._quota.when_full, owner)
         return evictions
 
     def _over(self, group: str | None, delta: _Delta, *, increased: bool = False) -> _Total | None:

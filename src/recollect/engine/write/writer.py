@@ -390,7 +390,7 @@ class Writer(Naming):
         existing = self.shown(record_id)
         if existing is None:
             self._check_expectation(record_id, expect, None)
-            raise UnknownRecordError(record_id, self._branch.namespace)
+            raise UnknownRecordError(record_id, self._branch.owner.namespace)
         self._check_expectation(record_id, expect, existing, lambda: self._changes_nothing(existing, changes))
         record = self._with_position(self._changed(existing, changes))
         if not callable(changes):  # a function returns the complete record, tags included
@@ -415,7 +415,7 @@ class Writer(Naming):
         existing = self.shown(record_id)
         self._check_expectation(record_id, expect, existing)
         if existing is None:
-            raise UnknownRecordError(record_id, self._branch.namespace)
+            raise UnknownRecordError(record_id, self._branch.owner.namespace)
         return existing
 
     def replace(self, existing: Record, draft: Draft, at: datetime) -> Outcome:
@@ -508,7 +508,7 @@ class Writer(Naming):
                 self._drop(stored, "expired")
                 return Outcome(None, "unchanged")
         if self._scope.fixed or not self._known(record_id):
-            raise UnknownRecordError(record_id, self._branch.namespace)
+            raise UnknownRecordError(record_id, self._branch.owner.namespace)
         return Outcome(None, "unchanged")
 
     def forget_where(self, where: Filter, prefiltered: Filter | None = None) -> int:
