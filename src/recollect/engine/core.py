@@ -310,8 +310,8 @@ class Core:
             except BaseException:
                 for part in opened or (branch,):
                     self._tries.drop(part)  # its pages may be those of the commit that was undone
-                    if part in made:
-                        self._usage_totals.drop(part)  # they have its time
+                    if uncut is not None:  # it was committing
+                        self._usage_totals.drop(part)  # they may have the time of what was undone
                 raise
             if made:
                 self.thread.commits += 1
