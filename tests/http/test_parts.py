@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.engine.family import PARTS, changed, counts, fill, roots
 from tests.http.serving import Answer, Server, served
 
 from recollect.errors import UnsupportedError
+from recollect.importers.jsonl import write_jsonl
 from recollect.server.lines import ExportPages
 
 
@@ -94,12 +96,27 @@ class TestExport:
         with memory.open_export() as export:
             assert [each.id for each in export.records] == [f"{number:04}" for number in range(450)]
             assert [(each.name, len(list(each.records))) for each in export.parts] == [("keys", 1), ("sdrs", 451)]
-        with memory.open_export() as export:  # what is passed over is lost
-            assert len(list(export.parts[1].records)) == 451
-            assert list(export.records) == list(export.parts[0].records) == []
+        with memory.open_export() as export:  # what is passed over is lost, and no one takes it for empty
+            first = next(export.records)
+            assert (first.id, len(list(export.parts[1].records))) == ("0000", 451)
+            for passed in (export.records, export.parts[0].records):
+                with pytest.raises(UnsupportedError, match="passed over"):
+                    next(passed)
 
 
 class TestImport:
+    def test_a_file_of_the_command_and_a_query_are_refused_before_anything_is_stored(self, server: Server) -> None:
+        server.memory().keyed.write("plan", b"go")
+        file = io.StringIO()
+        write_jsonl(server.memory(), file)
+        answer = server("POST", "/v1/copy/import", file.getvalue().encode())
+        assert (answer.status, answer.json["code"]) == (400, "protocol")
+        assert "recollect import jsonl" in answer.json["detail"]
+        exported = server("GET", "/v1/default/export").body
+        assert server("POST", "/v1/copy/import?parts=terms", exported).status == 400
+        assert server.memory("copy").seq == 0
+        assert server("POST", "/v1/copy/import", exported).status == 200
+
     def test_lines_without_a_head_and_those_of_earlier_releases_are_records(self, server: Server) -> None:
         lines: list[Any] = [{"id": "a", "content": "one"}, {"id": "b", "content": "two"}]
         assert server("POST", "/v1/plain/import", body(lines)).json == done(2)

@@ -161,6 +161,7 @@ class _Released(StreamingResponse):
 
 
 async def import_records(exchange: Exchange) -> Response:
+    exchange.check_query()
     place = exchange.place()
     if place.key is not None:
         raise ProtocolError("an import takes no idempotency key: records that are stored already are not stored again")
@@ -237,6 +238,8 @@ class _Sections:
             head = None if line is None else decode(line)
         except ProtocolError:
             return False
+        if isinstance(head, dict) and head.keys() == {"recollect"}:
+            raise ProtocolError("the body is a file of `recollect export`, which `recollect import jsonl` reads")
         if not isinstance(head, dict) or head.keys() - {"parts"} != {"root", "count"}:
             return False
         others = head.get("parts", [])

@@ -12,7 +12,13 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from recollect.engine.results import ExportedPart, record_from_json
-from recollect.errors import InvalidArgumentError, ProtocolError, RecollectError, ServerVersionError
+from recollect.errors import (
+    InvalidArgumentError,
+    ProtocolError,
+    RecollectError,
+    ServerVersionError,
+    UnsupportedError,
+)
 from recollect.records.record import Record
 from recollect.wire import PROTOCOL, Place, decode, encode, place_json, read_result
 from recollect.wire.client.transport import LostError, Pool, RemoteExport, stated_parts
@@ -192,15 +198,23 @@ class _Stream:
         self._read = 0
 
     def section(self, number: int) -> Iterator[Record]:
-        """Yield the records of a section. Those of earlier ones that were not read are passed over."""
+        """Yield the records of a section. Those of earlier ones that were not read are passed over.
+
+        Raises:
+            UnsupportedError: A later section was read before.
+        """
         start = self._ends[number - 1] if number else 0
-        while self._read < self._ends[number]:
+        at = start
+        while at < self._ends[number]:
+            if self._read > at:
+                raise UnsupportedError("reading what was passed over", "over HTTP, an export is read in its order")
             line = next(self._lines, None)
             if line is None:
                 raise LostError(f"the export ended after {self._read} of {self._ends[-1]} records", sent=True)
             self._read += 1
             record = record_from_json(decode(line))  # an error that ended the export is no record
             if self._read > start:
+                at = self._read
                 yield record
 
 
