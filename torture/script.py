@@ -3,23 +3,27 @@
 The steps are writing calls of every kind: batches that are abandoned, texts larger than a transaction stages, threads
 that write at once (one of which fails after it has written, inside the transaction of the others), expiring records,
 recall and grep, so that indexes are built and saved, terms of the glossary, outlines, sparse codes and keyed memory,
-which have logs of their own, and closing and reopening. The clock stands still during a step, so that concurrent writes
-give the same root in any order.
+which have logs of their own, what changes several of these in one commit (clear, rollback, revert), an import and an
+erasure by a filter of any of them, and closing and reopening. The clock stands still during a step, so that concurrent
+writes give the same root in any order.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import NamedTuple
 
 from recollect import filters as f
 from recollect.errors import RecollectError, StoreFullError
+from recollect.importers import import_path, write_jsonl
 from recollect.ledger.commits import Branch, Commit
 from recollect.memory import Memory
 from recollect.stores.base import Store
@@ -39,6 +43,7 @@ _BEGIN = datetime(2026, 1, 3, tzinfo=UTC)
 AGENT = "pilot"
 #: What lies beside the records, each with a log of its own.
 BESIDE = ("terms", "nodes", "sdrs", "keys")
+PARTS = ("records", *BESIDE)
 
 
 class _GivenUp(Exception):
@@ -92,7 +97,8 @@ class Script:
 
     def __init__(self, seed: int, count: int = 30) -> None:
         rng = random.Random(seed)
-        self.steps = [_step(rng, number) for number in range(count)]
+        of_parts = _steps_of_parts(seed, count)
+        self.steps = [of_parts.get(number, step) for number, step in enumerate(_step(rng, n) for n in range(count))]
         self._time = _BEGIN
 
     def model(self) -> Memory:
@@ -219,6 +225,51 @@ def _rollback(memory: Memory, age: int, parts: list[str] | None = None) -> None:
     """Return to a snapshot. (Within a step that writes at once, the order of commits is not that of the seed.)"""
     if age < len(memory.snapshots()):
         memory.rollback(index=age, parts=parts)
+
+
+#: The snapshot that the steps of several parts go back to.
+_EARLY = "early"
+
+
+def _steps_of_parts(seed: int, count: int) -> dict[int, Step]:
+    """The steps that change several parts of the memory at once, by their places among so many: in each run, all."""
+    part, other = PARTS[seed % 5], PARTS[seed // 5 % 5]
+    some = None if seed % 2 else [part, other]
+    matching = f.contains(f"fact {seed % 3}" if part == "records" else "fact")
+    steps = {
+        0.2: Step("snapshot", lambda memory: memory.snapshot(_EARLY)),
+        0.5: Step("clear", lambda memory: memory.clear(parts=some)),
+        0.6: Step("import", lambda memory: _import(memory, other)),
+        0.7: Step("roll back parts", lambda memory: _to_early(memory, None if some is None else ["records", *some])),
+        0.8: Step("erase where", lambda memory: memory.erase(matching, parts=[part])),
+        0.95: Step("revert of parts", _revert_of_parts),
+    }
+    return {int(share * count): step for share, step in steps.items()}
+
+
+def _to_early(memory: Memory, parts: list[str] | None) -> None:
+    if _has_early(memory):
+        memory.rollback(_EARLY, parts=parts)
+
+
+def _has_early(memory: Memory) -> bool:
+    """Whether there is the snapshot, which a fault may have refused."""
+    return any(each.name == _EARLY for each in memory.snapshots())
+
+
+def _import(memory: Memory, part: str) -> None:
+    """Import a part as it was, in one commit: a kill may leave all of a call or nothing of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "export.jsonl"
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            write_jsonl(memory.at(_EARLY) if _has_early(memory) else memory, file, parts=[part])
+        import_path(memory, "jsonl", path)
+
+
+def _revert_of_parts(memory: Memory) -> None:
+    """Take back the newest commit that changed several parts."""
+    for commit in [each for each in memory.log(40) if len(each.part_commits) + bool(each.changes) > 1][:1]:
+        memory.revert(commit.seq)
 
 
 def _revert(memory: Memory) -> None:

@@ -784,8 +784,19 @@ word = next(step.text for step in steps if step.record_id == "r0" and step.kind 
 (folder / "copy").write_text(word)
 print(problem_in(folder, steps, done))
 print(problem_in(folder, steps[:-1], done - 1))
+(folder / "copy").unlink()
+import recollect
+from recollect import filters as f
+from torture.erasing import NAME, Step, play
+more = [Step("write", "r7", 900), *(Step("beside", "r7", number) for number in range(901, 905))]
+with recollect.open(folder / NAME, embedder="none") as memory:
+    for step in more:
+        play(step, memory)
+    memory.erase(f.user("r7"), parts=["terms"])  # before the other parts, as no erasure of all does
+print(problem_in(folder, [*steps, *more, Step("erase where", "r7", 1)], done + len(more)))
 """
-    well, left, lost = fresh.run(code, tmp_path).split("\n")
+    well, left, lost, disordered = fresh.run(code, tmp_path).split("\n")
     assert well == ""
     assert "still in a file" in left
     assert lost != ""
+    assert "what is live is not" in disordered
