@@ -149,9 +149,6 @@ def _step(rng: random.Random, number: int) -> Step:
             return Step("forget", lambda memory: [memory.forget(each.id) for each in memory.find(limit=1)])
         case 6:
             part = f.contains(f"part {rng.randrange(4)} ")
-            if number % 3 == 0:
-                cleared = [BESIDE[number % 4], BESIDE[number % 2]]
-                return Step("clear parts", lambda memory: memory.clear(parts=cleared))
             return Step("forget where", lambda memory: memory.forget_where(part))
         case 7:
             due = _BEGIN + timedelta(hours=number + rng.randrange(1, 6), minutes=30)
@@ -173,8 +170,6 @@ def _step(rng: random.Random, number: int) -> Step:
             return Step("snapshot", lambda memory: memory.snapshot(f"before {number}"))
         case 15:
             age = rng.randrange(2)
-            if number % 3 == 0:
-                return Step("rollback of a part", lambda memory: _rollback(memory, age, [BESIDE[number % 4]]))
             return Step("rollback", lambda memory: _rollback(memory, age))
         case 16:
             return Step("revert", _revert)
@@ -221,10 +216,10 @@ def _batch(memory: Memory, text: str, other: str) -> None:
             batch.forget(record.id)
 
 
-def _rollback(memory: Memory, age: int, parts: list[str] | None = None) -> None:
+def _rollback(memory: Memory, age: int) -> None:
     """Return to a snapshot. (Within a step that writes at once, the order of commits is not that of the seed.)"""
     if age < len(memory.snapshots()):
-        memory.rollback(index=age, parts=parts)
+        memory.rollback(index=age)
 
 
 #: The snapshot that the steps of several parts go back to.
@@ -273,8 +268,8 @@ def _revert_of_parts(memory: Memory) -> None:
 
 
 def _revert(memory: Memory) -> None:
-    """Take back the newest batch or rollback of all parts."""
-    for commit in [each for each in memory.log(40) if each.reason == "batch" or len(each.part_commits) > 1][:1]:
+    """Take back the newest batch."""
+    for commit in [each for each in memory.log(40) if each.reason == "batch"][:1]:
         memory.revert(commit.seq)
 
 
