@@ -323,7 +323,8 @@ class PastExecutor(WrappingExecutor):
         """Execute an operation as of the moment."""
         moment = self._moments.get(place.branch)
         if moment is None:
-            pin = Pin(time=self._moment.time)
+            memory = self._moments.get(place.branch.owner)
+            pin = Pin(time=self._moment.time) if memory is None else Pin(of=memory.token)
             moment = self._moments[place.branch] = self.executor.execute(pin, Place(place.branch))
         return self.executor.execute(At(moment=moment.token, operation=operation), place)
 

@@ -313,6 +313,10 @@ class Core:
                     if uncut is not None:  # it was committing
                         self._usage_totals.drop(part)  # they may have the time of what was undone
                 raise
+            finally:
+                if len(opened) > 1:  # the totals of a part may have what others have staged in it
+                    for part in branch.family:
+                        self._usage_totals.drop(part)
             if made:
                 self.thread.commits += 1
                 erases = False

@@ -54,8 +54,13 @@ def erase(core: Core, place: Place, operation: Erase) -> Erased:
         if done.ids:
             parts[name] = len(done.ids)
         erased = erased or Erased(ids=(), versions=0)
-        copies = tuple(sorted({*erased.copies, *done.copies}))
-        erased = replace(erased, pending=erased.pending or done.pending, copies=copies)
+        erased = replace(
+            erased,
+            versions=erased.versions + done.versions,
+            derived=tuple(sorted({*erased.derived, *done.derived}, key=str.encode)),
+            pending=erased.pending or done.pending,
+            copies=tuple(sorted({*erased.copies, *done.copies})),
+        )
     assert erased is not None
     return replace(erased, parts=parts)
 

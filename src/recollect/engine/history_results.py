@@ -86,7 +86,8 @@ class Erased:
     def from_json(cls, data: Mapping[str, Any]) -> Erased:
         """Rebuild a result from its JSON form."""
         lists = {name: tuple(data[name]) for name in ("ids", "derived", "copies", "commits")}
-        return cls(versions=data["versions"], pending=data["pending"], parts=dict(data["parts"]), **lists)
+        parts = data["parts"] if "parts" in data else data["beside"]  # as earlier releases called it
+        return cls(versions=data["versions"], pending=data["pending"], parts=dict(parts), **lists)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

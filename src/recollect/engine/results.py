@@ -26,6 +26,7 @@ from recollect.errors import (
 )
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.words.index import QueryTerm
+from recollect.ledger.parts import RECORDS
 from recollect.ledger.receipts import Receipt
 from recollect.operations import At, ExecuteBatch, Operation, Per, WhenFull, plain
 from recollect.operations import from_json as operation_from_json
@@ -493,8 +494,8 @@ class PartCounts(int):
     @classmethod
     @json_form("a number of records")
     def from_json(cls, data: Mapping[str, Any]) -> PartCounts:
-        """Rebuild a number from its JSON form."""
-        return cls(data["parts"])
+        """Rebuild a number from its JSON form; that of earlier releases is an integer."""
+        return cls({RECORDS: data} if isinstance(data, int) else data["parts"])
 
 
 @is_result("a head")

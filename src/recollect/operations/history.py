@@ -166,6 +166,7 @@ class Pin(Operation, name="pin", right=READ, result="Moment", in_batch=False):
         named: A root as 64 hex digits, the name of a snapshot, or, within a scope, a cursor.
         index: A snapshot by its age; 0: the newest.
         root: With `seq`: the root that the commit must have, as 64 hex digits.
+        of: The token of a moment of the memory, for one of its other parts.
     """
 
     seq: int | None = None
@@ -173,11 +174,13 @@ class Pin(Operation, name="pin", right=READ, result="Moment", in_batch=False):
     named: str | None = None
     index: int | None = None
     root: str | None = None
+    of: str | None = None
 
     def __post_init__(self) -> None:
-        if self.root is not None:
-            check_text("root", self.root)
-        passed = [each for each in (self.seq, self.time, self.named, self.index) if each is not None]
+        for name in ("root", "of"):
+            if getattr(self, name) is not None:
+                check_text(name, getattr(self, name))
+        passed = [each for each in (self.seq, self.time, self.named, self.index, self.of) if each is not None]
         if len(passed) != 1:
             raise InvalidArgumentError("target", tuple(passed), "must be one seq, time, root or snapshot, or an index")
         for name in ("seq", "index"):

@@ -102,8 +102,8 @@ def part_commits(view: ReadView, commit: Commit) -> list[Commit]:
     """Return the commits to other parts of a memory that one of the memory follows."""
     branch = Branch(commit.namespace, commit.branch)
     before = view.head_at(branch, commit.seq - 1) or Head()
-    # Where the one before states no parts, this one states the commits of earlier releases, too.
-    known = None if before.parts is None else {each.name: each.seq for each in before.parts}
+    # The first one, and one after a commit that states no parts, states the commits of earlier releases, too.
+    known = None if commit.seq == 1 or before.parts is None else {each.name: each.seq for each in before.parts}
     found: list[Commit] = []
     for each in commit.parts or ():
         if each.name not in RESERVED:  # a later release has further parts

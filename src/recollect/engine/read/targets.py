@@ -88,6 +88,8 @@ def resolve(target: Pin, view: View, branch: Branch, scope: Scope, cursors: Curs
     Cost:
         O(log commits) for a time, O(1) for a seq, and O(commits) for a root.
     """
+    if target.of is not None:
+        return point_in(view, branch, branch.owner, point_of(target.of, branch.owner, cursors))
     if target.time is not None:
         return _at_time(view, branch, microseconds(target.time), now)
     if scope.fixed and target.seq != 0:
@@ -124,8 +126,14 @@ def _at_seq(view: View, branch: Branch, seq: int, now: int) -> PastPoint:
 
 
 def point_in(view: View, part: Branch, memory: Branch, point: PastPoint) -> PastPoint:
-    """Return a moment of a memory as one of its parts has it."""
-    return point if part == memory else _at_time(view, part, point.now, point.now)
+    """Return a moment of a memory as one of its parts has it: as its commit states, or of its time in format 3."""
+    if part == memory:
+        return point
+    stated = view.head_at(memory, point.seq) if point.seq else None
+    if stated is None or stated.parts is None:
+        return _at_time(view, part, point.now, point.now)
+    seq = next((each.seq for each in stated.parts if each.name == part.reserved_name), 0)
+    return _at_seq(view, part, seq, point.now)._replace(now=point.now)
 
 
 def _at_time(view: View, branch: Branch, micros: int, now: int) -> PastPoint:

@@ -306,28 +306,27 @@ class Writing:
 
     def forget_where(self, operation: ForgetWhere) -> PartCounts:
         """Forget the records that match and return how many."""
-        parts = self.parts(operation.parts).items()
-        return PartCounts(
-            {name: part.forget_matching(without_kept(operation.where, part.branch)) for name, part in parts}
-        )
+        return self._forget(operation.parts, operation.where)
 
-    def forget_matching(self, matching: Filter) -> int:
-        """Forget the records of this part that match and return how many."""
-        matching = without_kept(matching, self.branch)
+    def clear(self, operation: Clear) -> PartCounts:
+        """Forget all records in the scope and return how many."""
+        return self._forget(operation.parts, EVERYTHING)
+
+    def _forget(self, names: Collection[str] | None, where: Filter) -> PartCounts:
+        """Forget what matches in parts of the memory: all is found before anything of it is forgotten."""
+        parts = self.parts(names)
+        found = {name: part.matching(without_kept(where, part.branch)) for name, part in parts.items()}
+        return PartCounts({name: part.writer.forget_matching(*found[name]) for name, part in parts.items()})
+
+    def matching(self, matching: Filter) -> tuple[list[str], list[str]]:
+        """Return the ids of the records of this part that match (`Writer.matching`)."""
         words = self._committed_words() if index_helps(matching) else None
         below = Below(self.transaction, self.branch, self.scope, words, self.reads_at)
         where = self._stored_form(resolved(matching, below))
         if words is None:
-            return self.writer.forget_where(where)
+            return self.writer.matching(where)
         index_view = words.at(self.reads_at)
-        return self.writer.forget_where(where, as_ids(where, bounds(where, index_view), index_view))
-
-    def clear(self, operation: Clear) -> PartCounts:
-        """Forget all records in the scope and return how many."""
-        parts = self.parts(operation.parts).items()
-        return PartCounts(
-            {name: part.writer.forget_where(without_kept(EVERYTHING, part.branch)) for name, part in parts}
-        )
+        return self.writer.matching(where, as_ids(where, bounds(where, index_view), index_view))
 
     def sweep(self, operation: Sweep) -> int:
         """Remove expired records and return how many."""

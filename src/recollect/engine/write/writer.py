@@ -511,8 +511,8 @@ class Writer(Naming):
             raise UnknownRecordError(record_id, self._branch.owner.namespace)
         return Outcome(None, "unchanged")
 
-    def forget_where(self, where: Filter, prefiltered: Filter | None = None) -> int:
-        """Forget every record in the scope that matches and return how many. Expired ones are removed but not counted.
+    def matching(self, where: Filter, prefiltered: Filter | None = None) -> tuple[list[str], list[str]]:
+        """Return the ids of the records in the scope that match, and of the expired ones among the others.
 
         Args:
             where: The filter.
@@ -520,13 +520,16 @@ class Writer(Naming):
         """
         live = AllOf.of(self._scope.filter, where if prefiltered is None else prefiltered)
         where = AllOf.of(self._scope.filter, where)
-        found = list(checked(self._tx.select(self._branch, live, order="id", now=self._micros)))
-        for record in checked(found):
-            self._drop(record.id, "forgotten")
-        for record_id in self._tx.due(self._branch, self._micros, _ALL):
-            due = self._due(record_id)
-            if due is not None and where.matches(due):
-                self._drop(record_id, "expired")
+        found = [each.id for each in checked(self._tx.select(self._branch, live, order="id", now=self._micros))]
+        due = self._tx.due(self._branch, self._micros, _ALL)
+        return found, [each for each in due if (record := self._due(each)) is not None and where.matches(record)]
+
+    def forget_matching(self, found: list[str], expired_ids: list[str]) -> int:
+        """Forget what `matching` has found and return how many. Expired records are removed but not counted."""
+        for record_id in checked(found):
+            self._drop(record_id, "forgotten")
+        for record_id in expired_ids:
+            self._drop(record_id, "expired")
         return len(found)
 
     def _due(self, record_id: str) -> Record | None:

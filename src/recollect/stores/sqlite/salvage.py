@@ -382,7 +382,8 @@ class Salvage:
         lost.extend(
             Lost(branch.namespace, "commit", str(seq), "", "it or some of its changes cannot be read")
             for seq in range(1, last + 1)
-            if seq not in commits or sorted(log.get(seq, {})) != list(range(len(log.get(seq, {})))) or seq not in log
+            if (commit := self._commit(branch_number, branch, seq)) is None
+            or (seq not in log and not self._changes_nothing(branch_number, commit))
         )
         history = list(self._log(branch_number, branch))
         removed = {
@@ -427,6 +428,11 @@ class Salvage:
             if commit is None:
                 return
             yield commit
+
+    def _changes_nothing(self, branch_number: int, commit: Commit) -> bool:
+        """Return whether a commit without readable changes has none, as one that only follows another part."""
+        redacted = self._redacted.get(branch_number, {}).get(commit.seq)
+        return commit.parts is not None and entry_hash(commit, self.key, redacted) == commit.entry
 
     def _commit(self, branch_number: int, branch: Branch, seq: int) -> Commit | None:
         """Return a commit; None if it is incomplete."""
