@@ -158,7 +158,7 @@ def test_the_kill_test_kills_and_notices_what_is_lost_and_what_is_half_done(tmp_
     assert "does not hold" in problem_in(path, whole, expected._replace(stored=[]), killed=True)
     assert problem_in(path, whole, expected, killed=True) == ""
     connection = connect(str(path))
-    connection.execute("DELETE FROM heads WHERE number = 1")
+    connection.execute("DELETE FROM heads WHERE number = (SELECT min(number) FROM heads)")
     connection.close()
     with pytest.raises(DamagedStoreError):
         problem_in(path, whole, expected, killed=True)

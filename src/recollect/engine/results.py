@@ -584,11 +584,12 @@ class Export(Uncopied):
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, with all records that are not read yet."""
+        records = list(map(record_json, self.records))  # first: see above
         parts = [
             {"name": each.name, "root": each.root, "count": each.count, "records": [*map(record_json, each.records)]}
             for each in self.parts
         ]
-        return {"root": self.root, "count": self.count, "records": list(map(record_json, self.records)), "parts": parts}
+        return {"root": self.root, "count": self.count, "records": records, "parts": parts}
 
     @classmethod
     @json_form("an export")
