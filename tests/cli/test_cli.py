@@ -9,13 +9,13 @@ import re
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from tests.cli.running import Run, parsed
 
 import recollect
 from recollect.cli import render
@@ -25,28 +25,6 @@ from recollect.cli.demo import SHOWN
 from recollect.cli.diagnosing import examine
 from recollect.importers import write_jsonl
 from recollect.memory.opening import open as open_memory
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the command on a store of the test's own."""
-    monkeypatch.setenv("RECOLLECT_DB", str(tmp_path / "a.db"))
-    monkeypatch.setenv("COLUMNS", "140")
-
-    def run(*arguments: str, input: str | bytes | None = None, code: int = 0) -> Result:  # noqa: A002
-        result = CliRunner().invoke(app, arguments, input=input)
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
-        return result
-
-    return run
-
-
-def parsed(result: Result) -> Any:
-    return json.loads(result.stdout)
 
 
 def test_the_help_lists_each_command_in_one_section_those_of_every_day_first(run: Run) -> None:

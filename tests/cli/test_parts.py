@@ -2,47 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from tests.cli.running import Run, parsed
 from tests.engine.family import PARTS, counts, fill
 
 import recollect
-from recollect.cli.app import app
-
-Run = Callable[..., Result]
 
 
-@pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(autouse=True)
+def path(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store with one of each, of Ana and of nobody: commits 1 to 5, and 6 to 10."""
     path = tmp_path / "a.db"
-    monkeypatch.setenv("RECOLLECT_DB", str(path))
     monkeypatch.setenv("COLUMNS", "200")
     with recollect.open(path) as memory:
         fill(memory)
         fill(memory.scoped(user="ana"), "ana")
     return path
-
-
-@pytest.fixture
-def run(path: Path) -> Run:
-    def run(*arguments: str, input: str | None = None, code: int = 0) -> Result:  # noqa: A002
-        result = CliRunner().invoke(app, arguments, input=input)
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
-        return result
-
-    return run
-
-
-def parsed(result: Result) -> Any:
-    return json.loads(result.stdout)
 
 
 def now(path: Path) -> dict[str, int]:

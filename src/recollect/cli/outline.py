@@ -12,7 +12,7 @@ from recollect.calls.calls import zone_of_store
 from recollect.cli import render
 from recollect.cli.app import NumberRange, Settings, app, common, print_json
 from recollect.cli.files import text_of, write_file
-from recollect.cli.versions import print_restored, print_snapshot, print_snapshots
+from recollect.cli.versions import DROP, NAME, print_restored, print_snapshots, take_snapshot
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError, UnknownRecordError
 from recollect.facets.outline.outline import Outline
 from recollect.facets.outline.reading import FORMATS, format_named, source_id
@@ -178,17 +178,12 @@ def remove(settings: Settings, node: str) -> None:
 
 
 @outline.command()
-@click.argument("name", required=False)
-@click.option("--drop", is_flag=True, help="Remove the snapshot called NAME instead. Its commit stays.")
+@NAME
+@DROP
 @common
 def snapshot(settings: Settings, name: str | None, drop: bool) -> None:
     """Mark the state of all outlines as a snapshot, called NAME. Of those without a name, the newest 20 stay."""
-    if drop and name is None:
-        raise click.UsageError("--drop needs the NAME of a snapshot")
-    with settings.open() as memory:
-        nodes = memory.outline
-        made = nodes.drop_snapshot(name) if drop and name is not None else nodes.snapshot(name)
-        print_snapshot(settings, made, zone_of_store(memory))
+    take_snapshot(settings, lambda memory: memory.outline, name, drop)
 
 
 @outline.command()

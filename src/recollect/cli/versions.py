@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from datetime import tzinfo
 
 import click
@@ -15,10 +16,16 @@ from recollect.common.reprs import line
 from recollect.engine.facets import called
 from recollect.engine.history_results import Difference, Restored
 from recollect.errors import UnknownRecordError
+from recollect.facets.outline.outline import Outline
 from recollect.ledger.commits import Snapshot
 from recollect.ledger.parts import RECORDS
+from recollect.memory.memory import Memory
 from recollect.operations import target_of
 from recollect.records.record import Record
+
+#: The arguments of a command that takes a snapshot or drops one (`take_snapshot`).
+NAME = click.argument("name", required=False)
+DROP = click.option("--drop", is_flag=True, help="Remove the snapshot called NAME instead. Its commit stays.")
 
 
 def print_snapshots(settings: Settings, found: list[Snapshot], zone: tzinfo) -> None:
@@ -32,22 +39,30 @@ def print_snapshots(settings: Settings, found: list[Snapshot], zone: tzinfo) -> 
     )
 
 
-def print_snapshot(settings: Settings, made: Snapshot, zone: tzinfo) -> None:
-    """Print one snapshot, as a table or as JSON."""
-    print_json(made.to_json()) if settings.as_json else print_snapshots(settings, [made], zone)
+def take_snapshot(settings: Settings, of: Callable[[Memory], Memory | Outline], name: str | None, drop: bool) -> None:
+    """Take a snapshot, or drop one, and print it.
 
-
-@app.command()
-@click.argument("name", required=False)
-@click.option("--drop", is_flag=True, help="Remove the snapshot called NAME instead. Its commit stays.")
-@common
-def snapshot(settings: Settings, name: str | None, drop: bool) -> None:
-    """Mark the newest commit as a snapshot, called NAME. Unnamed ones are kept until there are 20 newer ones."""
+    Args:
+        settings: Those of the command line.
+        of: What has the snapshots: the memory, or its outlines.
+        name: The name of the snapshot.
+        drop: Whether to drop the one called `name`.
+    """
     if drop and name is None:
         raise click.UsageError("--drop needs the NAME of a snapshot")
     with settings.open() as memory:
-        made = memory.drop_snapshot(name) if drop and name is not None else memory.snapshot(name)
-        print_snapshot(settings, made, zone_of_store(memory))
+        owner = of(memory)
+        made = owner.drop_snapshot(name) if drop and name is not None else owner.snapshot(name)
+        print_json(made.to_json()) if settings.as_json else print_snapshots(settings, [made], zone_of_store(memory))
+
+
+@app.command()
+@NAME
+@DROP
+@common
+def snapshot(settings: Settings, name: str | None, drop: bool) -> None:
+    """Mark the newest commit as a snapshot, called NAME. Unnamed ones are kept until there are 20 newer ones."""
+    take_snapshot(settings, lambda memory: memory, name, drop)
 
 
 @app.command()
