@@ -72,6 +72,8 @@ class TestExport:
         for path in ("export", "changes"):
             answer = server("GET", f"/v1/default/{path}?{query}")
             assert (answer.status, answer.json["code"], answer.json["args"][0]) == (400, "invalid_argument", "parts")
+        events = server("GET", f"/v1/default/changes?{query}", headers={"Accept": "text/event-stream"})
+        assert (events.status, events.json["args"][0]) == (400, "parts")
         for wrong in ([], "keys", ["outlines"], 7, [1], {"keys": 1}):
             answer = server("POST", "/v1/default/export", {"parts": wrong})
             assert (answer.status, answer.json["args"][0]) == (400, "parts")

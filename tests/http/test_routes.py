@@ -301,6 +301,20 @@ class TestDescription:
                 concrete = path.replace("{namespace}", "default").replace("{id}", "none").replace("{batch}", "none")
                 assert server(method.upper(), concrete, b"{}").status not in (404, 405) or "none" in concrete, path
 
+    def test_it_has_the_parts_that_the_routes_of_a_whole_memory_accept(self, server: Server) -> None:
+        paths = server("GET", "/openapi.json").json["paths"]
+        for path in ("changes", "export"):
+            described = paths[f"/v1/{{namespace}}/{path}"]["get"]["parameters"]
+            queries = {each["name"] for each in described if each["in"] == "query"}
+            assert {"parts", "user", "agent", "conversation"} <= queries
+            for name in queries:
+                problem = server("GET", f"/v1/default/{path}?{name}=&nothing=1").json
+                assert "nothing" in problem["detail"]
+                assert f"'{name}'" not in problem["detail"]
+        body = paths["/v1/{namespace}/export"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        assert set(body["properties"]) == {"parts", "in"}
+        assert server("POST", "/v1/default/export", {"parts": ["keys"], "in": {}}).status == 200
+
     def test_the_page_shows_it_without_anything_from_elsewhere(self, server: Server) -> None:
         page = server("GET", "/")
         text = page.body.decode()

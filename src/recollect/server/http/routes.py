@@ -214,6 +214,7 @@ class Described(NamedTuple):
 
 
 _OWNERS = {"user": "string", "agent": "string", "conversation": "string"}
+_EXPORT = "Return all records as lines of JSON, of one moment; those of the other parts follow."
 _RECALL = {
     "question": "string",
     "k": "integer",
@@ -285,9 +286,10 @@ ROUTES = (
         ("GET",),
         changes,
         "Return commits after a cursor; as text/event-stream, wait for further ones, too.",
-        {"since": "string", "limit": "integer"},
+        {"since": "string", "limit": "integer", "parts": "array", **_OWNERS},
     ),
-    Described("/export", ("GET", "POST"), export, "Return all records as lines of JSON, of one moment."),
+    Described("/export", ("GET",), export, _EXPORT, {"parts": "array", **_OWNERS}),
+    Described("/export", ("POST",), export, _EXPORT, {"parts": "array"}),
     Described("/import", ("POST",), import_records, "Store records from lines of JSON, as an export has them."),
     Described("/batches", ("POST",), begin_batch, "Open a batch: it holds the write lock, for at most some seconds."),
     Described("/batches/{batch}/execute", ("POST",), add_to_batch, "Execute an operation in a batch."),

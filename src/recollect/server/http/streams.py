@@ -53,11 +53,11 @@ async def changes(exchange: Exchange) -> Response:
     if events:
         if exchange.request.method == "HEAD":
             return Response(None, 200, _HEADERS, _EVENTS)
-        placed = exchange.grant.placed(place)
-        if since is not None:
-            since = _cursor(since)
-            await exchange.site.waits.wait(placed, since, 0)  # raises if it is no cursor
-        return StreamingResponse(_events(exchange, placed, since, parts), 200, _HEADERS, _EVENTS)
+        since = None if since is None else _cursor(since)
+        first = Changes(since=since or 0, limit=1, parts=parts)
+        # Raises before the answer begins if it is no cursor, or a part is unknown.
+        await exchange.on_memory("changes", READ, lambda memory: list(memory.execute(first)), place)
+        return StreamingResponse(_events(exchange, exchange.grant.placed(place), since, parts), 200, _HEADERS, _EVENTS)
     limit = query.get("limit", "100")
     if not limit.isascii() or not limit.isdigit() or len(limit) > _MOST_DIGITS:
         raise ProtocolError(f"limit must be a number, got {limit!r:.80}")
