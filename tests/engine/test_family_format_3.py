@@ -118,6 +118,25 @@ def test_an_export_of_all_parts_is_imported_into_a_store_of_the_newest_format_an
     assert import_path(memory, "jsonl", path).unchanged == sum(written.parts.values())
 
 
+def test_the_first_commit_after_a_migration_is_only_itself_where_the_memory_had_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    shutil.copy(GOLDEN / "format-3.db", path)
+    with recollect.open(path, namespace="terms-only") as memory:
+        write(memory, "terms", "old")
+        write(memory, "terms", "older")
+        before = ids(memory, "terms")
+    recollect.migrate(path)
+    with recollect.open(path, namespace="terms-only") as memory:
+        assert memory.seq == 0
+        write(memory, "terms", "new")
+        [commit] = memory.changes()
+        [own] = commit.part_commits
+        assert (commit.seq, own.part, own.seq, len(own.changes)) == (1, "terms", 3, 1)
+        assert memory.revert(1).parts["terms"].changed == 1
+        assert ids(memory, "terms") == before
+        assert memory.check() == []
+
+
 def test_a_store_that_is_migrated_goes_on_with_commits_to_its_parts(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     shutil.copy(GOLDEN / "format-3.db", path)
