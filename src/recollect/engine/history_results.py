@@ -57,7 +57,8 @@ class Erased:
             opened or closed.
         copies: The paths of other stores in the folder of this one that have contents which were erased, or may have
             them: backups, replaced and rescued stores. They are not changed.
-        commits: The numbers of the commits, one for each thousand records; () within a scope.
+        commits: The numbers of the commits that erased records, one for each thousand; in the log of a part, if only
+            that part was named; () within a scope.
         parts: How many records were erased of each other part of the memory that had any, by its name, such as "terms".
     """
 

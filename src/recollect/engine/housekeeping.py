@@ -130,7 +130,7 @@ def _noted(view: View) -> int:
     """Return the time that is noted in a store.
 
     Raises:
-        DamagedStoreError: It is no time.
+        DamagedStoreError: What is noted is not a time.
     """
     written = view.setting(_NOTE)
     try:

@@ -603,7 +603,7 @@ class Export(Uncopied):
 
 
 class _Opened:
-    """What an export keeps open, while another thread may read it or close the memory."""
+    """The open files and views of an export; another thread may read it or close the memory meanwhile."""
 
     def __init__(self, resources: ExitStack) -> None:
         self._resources = resources

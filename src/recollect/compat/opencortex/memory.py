@@ -115,7 +115,7 @@ class OpencortexMemory:
         EMBED, only those are searched.
 
         Args:
-            query: The text.
+            query: The text that the objects are compared with.
             limit: Maximum number of objects.
             minimum: The least similarity, inclusive; 0 to 1.
         """

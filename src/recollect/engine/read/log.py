@@ -33,11 +33,11 @@ _COMMITS_PAGE = 256
 
 @dataclass(frozen=True, slots=True)
 class VisibleLog:
-    """What is seen of the log of a branch.
+    """The commits of a branch that a reader may see, without the changes that are hidden from it.
 
     Attributes:
         view: A view of the store.
-        branch: The branch.
+        branch: The branch of the records, or of one part of a memory.
         scope: The scope of the reader.
         cursors: The cursors of the store.
         parts: The parts whose changes are seen, by name; None: all.
@@ -55,7 +55,7 @@ class VisibleLog:
 
     @property
     def every(self) -> bool:
-        """Whether each commit is seen, also one in which nothing has changed."""
+        """Whether nothing is left out by part, scope, filter or id. Commits without changes are seen, too."""
         is_whole = isinstance(self.where, Everything) and self.id is None
         return self.parts is None and is_whole and not self.scope.fixed
 
