@@ -157,6 +157,7 @@ def test_open_prints_the_first_answer_and_memory(machine: dict[str, str]) -> Non
     assert found["rss_bytes_per_record"] == (found["rss_bytes"] - found["rss_empty_bytes"]) / 300
 
 
+@in_full
 @pytest.mark.usefixtures("here")
 def test_the_other_measurements_have_their_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     assert many_namespaces(3)["ratio"] > 0

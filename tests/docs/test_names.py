@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
 import pytest
+from tests.docs.source import PACKAGE, in_one_process, modules
 from tests.paths import ROOT
 
 import recollect
@@ -19,7 +20,6 @@ from recollect.ledger.commits import Commit
 from recollect.memory import Batch, Memory
 from recollect.records.record import Record
 
-PACKAGE = ROOT / "src" / "recollect"
 #: (The changelog also names what is gone.)
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 #: What a variable of the examples is.
@@ -122,12 +122,12 @@ NAMES_OF_OTHERS = {
 }
 
 
-def names_of_several(sources: dict[str, str]) -> list[str]:
+def names_of_several(modules: dict[str, ast.Module]) -> list[str]:
     """Return the public classes that several modules define, in alphabetical order."""
     found = Counter(
         node.name
-        for path, source in sources.items()
-        for node in ast.walk(ast.parse(source))
+        for path, tree in modules.items()
+        for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
         and not node.name.startswith("_")
         and node.name not in NAMES_OF_OTHERS.get(path, ())
@@ -135,7 +135,8 @@ def names_of_several(sources: dict[str, str]) -> list[str]:
     return sorted(name for name, count in found.items() if count > 1)
 
 
+@in_one_process
 def test_one_class_name_is_one_thing() -> None:
-    sources = {str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
-    assert names_of_several(sources) == []
-    assert names_of_several({**sources, "other.py": "class Record:\n    class Table: ..."}) == ["Record", "Table"]
+    assert names_of_several(modules()) == []
+    other = ast.parse("class Record:\n    class Table: ...")
+    assert names_of_several({**modules(), "other.py": other}) == ["Record", "Table"]

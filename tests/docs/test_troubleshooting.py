@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from functools import cache
 
+from tests.docs.source import in_one_process, texts
 from tests.paths import ROOT
 
 from recollect import errors
 
+pytestmark = in_one_process
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")
 ROWS = [line.split(" | ")[0] for line in PAGE.splitlines() if line.startswith("| ") and " | " in line]
-
-
-@cache
-def messages() -> list[str]:
-    """Every text in the code."""
-    return [
-        node.value
-        for path in (ROOT / "src" / "recollect").glob("**/*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
 
 
 def quoted_messages(rows: list[str]) -> list[str]:
@@ -32,7 +21,7 @@ def quoted_messages(rows: list[str]) -> list[str]:
 
 
 def missing(rows: list[str]) -> list[str]:
-    return [text for text in quoted_messages(rows) if not any(text in message for message in messages())]
+    return [text for text in quoted_messages(rows) if not any(text in each for each in texts())]
 
 
 def test_every_error_has_a_row() -> None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import click
 import pytest
+from tests.docs.source import in_one_process, modules
 from tests.paths import ROOT
 
 from recollect.cli.app import app
 
-#: One process reads the source once.
-pytestmark = pytest.mark.xdist_group("words")
-SOURCE = ROOT / "src" / "recollect"
+pytestmark = in_one_process
 #: (CONTRIBUTING quotes the words that we do not write.)
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 #: What we do not write, and what we write in its place.
@@ -82,14 +80,6 @@ def messages(tree: ast.Module) -> Iterator[str]:
 
 
 HELPS = dict(helps(app, "recollect"))
-
-
-@cache
-def modules() -> dict[str, ast.Module]:
-    """Every module of the package, parsed."""
-    return {
-        str(path.relative_to(SOURCE)): ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.glob("**/*.py"))
-    }
 
 
 @pytest.mark.parametrize("name", HELPS)

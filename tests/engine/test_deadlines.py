@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.examples import spread
 from tests.exports import exported
 
 import recollect
@@ -126,8 +127,8 @@ def test_a_search_in_numpy_that_was_ended_anywhere_answers_the_same_afterwards(
 
 
 @pytest.mark.promise("deadline.same")
-@pytest.mark.parametrize("records", [200, 2500])  # below and above the least for a search by blocks
-@pytest.mark.parametrize("kernel", ["tally", "reach", "search", "matched"])
+# Below and above the least for a search by blocks.
+@pytest.mark.parametrize(("records", "kernel"), spread([200, 2500], ["tally", "reach", "search", "matched"], every=2))
 def test_a_kernel_in_c_ends_when_the_time_is_over_and_answers_the_same_afterwards(records: int, kernel: str) -> None:
     native = pytest.importorskip("recollect.indexes.kernels.native.kernels").NativeKernels()
     with recollect.open(":memory:", embedder="none") as memory:

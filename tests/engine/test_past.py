@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import OVER_LOOPBACK
-from tests.examples import some
+from tests.examples import FULL, some
 
 import recollect
 from recollect import filters as f
@@ -137,7 +137,7 @@ def opened(path: Path | None, clock: Clock) -> recollect.Memory:
 
 
 class TestTheBit:
-    @pytest.mark.parametrize("on_disk", [False, True], ids=["memory", "sqlite"])
+    @pytest.mark.parametrize("on_disk", [False, True] if FULL else [True], ids=str)
     @given(data=st.data())
     @settings(max_examples=some(30))
     def test_every_moment_gives_what_it_gave_when_it_was_the_present(self, on_disk: bool, data: st.DataObject) -> None:

@@ -554,7 +554,7 @@ class Model:
         (None, "user"),
         (1, 0.7, 0.01),
         ("memory", "sqlite", "sqlite, opened again", "sqlite, its index deleted"),
-        every=3,
+        every=6,
     ),
 )
 def test_eviction_does_what_a_plain_model_of_it_does(

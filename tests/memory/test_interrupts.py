@@ -22,7 +22,7 @@ from recollect.testing.loopback import core_of
 #: Where Python itself closes what is not used any more, an interruption is swallowed and reported by a warning.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 #: Every how many lines an interruption strikes here; `make torture` has the others.
-STRIDE = 7 if FULL else 61
+STRIDE = 7 if FULL else 97
 STORES: dict[str, Callable[[Path], SqliteStore | MemoryStore]] = {
     "sqlite": lambda folder: SqliteStore(folder / "interrupted.db", timeout_s=600, durability="normal"),
     "memory": lambda folder: MemoryStore(timeout_s=600),

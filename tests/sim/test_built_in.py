@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.examples import FULL
 from tests.sim.worlds import Events, of_kind
 
 from recollect.compat.nest import SemanticMemory
@@ -82,7 +83,7 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_hash_seed_is(tmp_path: 
         result = run(Scenario.load(name), trace=path)
         here[name] = hashlib.sha256(path.read_bytes()).hexdigest()
         assert result.sha256 == here[name]
-    for seed in ("0", "1"):
+    for seed in ("0", "1") if FULL else ("0",):
         done = subprocess.run(
             [sys.executable, "-c", _HASHES, str(tmp_path / "there.jsonl")],
             env={**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": "C"},

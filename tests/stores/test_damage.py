@@ -652,7 +652,7 @@ READS_ALL: dict[str, Callable[[recollect.Memory], Any]] = {
 
 
 @pytest.mark.promise("damage.exchanged")
-@pytest.mark.parametrize(("table", "name"), spread(("heads", "versions"), tuple(READS_ALL), every=2))
+@pytest.mark.parametrize(("table", "name"), spread(("heads", "versions"), tuple(READS_ALL), every=4))
 def test_pages_of_records_that_changed_places_are_noticed_when_they_are_read(
     tmp_path: Path, name: str, table: str
 ) -> None:

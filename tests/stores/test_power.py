@@ -246,7 +246,7 @@ def test_the_faster_mode_passed_off_as_the_other_is_caught(
     assert problems(power.record(SEED, run), folder)
 
 
-@pytest.mark.parametrize("what", ["a commit's", "a checkpoint's"])
+@pytest.mark.parametrize("what", ["a commit's", "a checkpoint's"] if FULL else ["a commit's"])
 def test_a_single_sync_that_is_dropped_is_caught(full: Recording, folder: Path, what: str) -> None:
     """Each of a few of them, by itself, cut where it matters: before the next sync of any file."""
     # Most syncs of a checkpoint do not matter, as another repeats them; how threads met decides it: hence several runs.

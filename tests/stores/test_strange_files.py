@@ -176,7 +176,7 @@ STRANGE = (fifo, folder, device, loop, dangling, link, link_to_pipe, link_to_the
 
 @pytest.mark.promise("index.strange")
 @pytest.mark.parametrize(
-    ("name", "put", "read_only"), spread((*INDEX_FILES, *BESIDE_INDEX_FILES), STRANGE, (False, True), every=8)
+    ("name", "put", "read_only"), spread((*INDEX_FILES, *BESIDE_INDEX_FILES), STRANGE, (False, True), every=16)
 )
 def test_whatever_is_in_the_place_of_an_index_file_the_answers_are_the_same(
     path: Path, tmp_path: Path, put: Callable[[Path, Path], None], name: str, read_only: bool
@@ -256,7 +256,7 @@ def wrong(file: Path, table: str, column: str, value: Any, *, all_rows: bool) ->
 
 
 @pytest.mark.promise("index.rows")
-@pytest.mark.parametrize(("name", "table", "column"), list(columns())[:: 1 if FULL else 2])
+@pytest.mark.parametrize(("name", "table", "column"), list(columns())[:: 1 if FULL else 4])
 def test_rows_of_any_type_beside_the_store_change_no_answer_and_raise_nothing(
     path: Path, tmp_path: Path, name: str, table: str, column: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -334,7 +334,7 @@ def with_view(file: Path, table: str, select: str) -> None:
             *(("log.db", each) for each in ("logs", "tiles")),
         ],
         tuple(TABLES_OF_OTHERS),
-        every=2,
+        every=4,
     ),
 )
 def test_a_view_in_the_place_of_a_table_of_the_index_is_never_asked(
