@@ -99,25 +99,26 @@ def _of_best(scores: Scores, at: Ints, of_words: Ints) -> Ints:
                     break
                 of.append(place)
                 turns.append(turn)
-    words = [known.get(turn, 0) for turn in turns]
-    excess = _excess_of(scores, at, of, turns, words)
-    doubtful = set((excess > 0).nonzero()[0].tolist())
+    most = _most_of(scores, at, of, turns, [known.get(turn, 0) for turn in turns])
+    excess = _excess(scores, at, most)
+    # More turns can only allow more. Without any, those that lend are not among the best.
+    doubtful = set(((excess > 0) | (most == 0)).nonzero()[0].tolist())
     others = sorted({turn for place, turn in zip(of, turns, strict=True) if place in doubtful and turn not in known})
     if not others:
         return excess
     known |= zip(others, _explained(scores, others), strict=True)
-    return _excess_of(scores, at, of, turns, [known.get(turn, 0) for turn in turns])
+    return _excess(scores, at, _most_of(scores, at, of, turns, [known.get(turn, 0) for turn in turns]))
 
 
-def _excess_of(scores: Scores, at: Ints, of: list[int], turns: list[int], words: list[int]) -> Ints:
-    """Return by how much the shares at some indexes are too great, by the words of the turns around them."""
+def _most_of(scores: Scores, at: Ints, of: list[int], turns: list[int], words: list[int]) -> Ints:
+    """Return what the documents at some indexes may have at most, by the words of the turns around them; 0 by none."""
     table = scores.query.view.table
     place, of_words = np.array(of, dtype=np.int64), np.array(words, dtype=np.int64)
     session = scores.reached.shares[_SESSION, at][place]
     allowed = _allowed(of_words, session, np.array(turns, dtype=np.int64), table)
     most: Ints = np.zeros(len(at), dtype=np.int64)
     np.maximum.at(most, place, np.where(of_words > 0, allowed, 0))
-    return _excess(scores, at, most)
+    return most
 
 
 def _allowed(of_words: Ints, session: Ints, turns: Ints, table: Table) -> Ints:

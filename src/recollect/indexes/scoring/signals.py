@@ -366,7 +366,9 @@ def _score(
             scores = replace(scores, placed=factors)
             factors = factors * spread(scores.totals, reached.numbers, table) >> BITS
         scores = replace(scores, placed=factors)
-    if table.has_turns and len(limit := limits(scores, None if whole else best)):
+    # Where all are there, all are limited: one behind the best would else come before those that were limited.
+    every = whole or len(reached.numbers) >= reached.passed
+    if table.has_turns and len(limit := limits(scores, None if every else best)):
         scores = replace(scores, limit=limit)
     return scores if among is None or not whole else scores.within(among)
 
