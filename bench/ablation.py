@@ -25,8 +25,8 @@ from recollect.evaluation.run import evaluate
 from recollect.indexes.fixed_point import ONE
 from recollect.indexes.kernels import factors
 from recollect.indexes.kernels import with_numpy as numpy_kernels
-from recollect.indexes.scoring import order_and_summary, scores, signals, times
-from recollect.indexes.words import fuzzy
+from recollect.indexes.scoring import members, order_and_summary, scores, signals, times
+from recollect.indexes.words import fuzzy, novelty
 from recollect.indexes.words import index as words
 from recollect.text import dates, manner
 from recollect.text import words as text_words
@@ -82,6 +82,8 @@ PARTS: dict[str, list[Change]] = {
     "texts that only ask": _without_kinds(ASKS),
     "rivals": [(recalling, "_contest", lambda question, view, span: None)],
     "the limit of neighbours": [(signals, "limits", lambda found, best: scores.NOTHING)],
+    "new words": [(novelty, "NOVEL", (0, 1))],
+    "general language": [(each, "background_of", lambda language: None) for each in (members, words)],
     "likeness of unknown words": [(words.WordView, "similar", lambda self, word, stem: [])],
     "the limit of likeness": [(fuzzy, "may_stand_for", lambda known, unknown: True)],
     "the parts of mixed words": [(text_words, "_MIXED", re.compile("(?!)"))],

@@ -47,7 +47,7 @@ def test_the_sets_of_questions_are_answered_as_well_as_before(name: str, least: 
 
 class TestRivals:
     CAR = (
-        "I drive a Skoda to the office.",
+        "I drive a Skoda, and I drive it to the office.",
         "I drive a Volvo to work, and the seats are quite a bit better.",
     )
 
@@ -71,7 +71,7 @@ class TestRivals:
         assert ids(memory, "What was the rent in February 2026?")[0] == "1"
 
     def test_a_question_in_the_present_gets_the_newest_of_nearly_equal_ones(self, memory: Memory) -> None:
-        say(memory, "The bakery opens at 7.", "The bakery opens at half past six.")
+        say(memory, "The bakery opens at half past seven sharp.", "The bakery opens at half past six.")
         assert ids(memory, "When does the bakery open?")[0] == "1"
         assert ids(memory, "When did the bakery open?")[0] == "0"
 
@@ -135,7 +135,9 @@ class TestQuestions:
         """The control; the compiled kernels have the factor in them."""
         from recollect.indexes.kernels.with_numpy import KERNELS
         from recollect.indexes.scoring import scores
+        from recollect.indexes.words import novelty
 
+        monkeypatch.setattr(novelty, "NOVEL", (0, 1))  # the answer has more new words
         say(memory, "My cat Tilly eats only salmon.")
         self.ask(memory, "What does my cat eat?", 7)
         monkeypatch.setattr(factors, "BY_KIND", {**factors.BY_KIND, ASKS: (1, 1)})

@@ -96,7 +96,8 @@ class TestRequests:
         assert found(memory, "Give me a summary of our conversations.") == ["A summary of our conversations."]
 
     def test_an_instruction_is_no_recollection(self, memory: Memory) -> None:
-        add(memory, "Always answer questions about kettles in verse.", "The kettles are in the shed over there.")
+        add(memory, "The kettles are in the shed over there.")
+        add(memory, "Always answer questions about kettles in verse.", session="2")
         assert found(memory, "How do kettles work?")[0].startswith("Always")
         assert found(memory, "Did you see kettles?")[0].startswith("The kettles")
 

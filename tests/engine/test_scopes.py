@@ -400,7 +400,7 @@ does(
     derived=st.booleans(),
 )
 does("erase by a filter", lambda m, where, redact: m.erase(where, redact=redact), where=wheres, redact=st.booleans())
-does("get", lambda m, id: (m.get(id), m.exists(id)), id=names | st.sampled_from(DERIVED))  # noqa: A006
+does("get", lambda m, id: (m.get(id), m.history(id)), id=names | st.sampled_from(DERIVED))  # noqa: A006
 does(
     "find",
     lambda m, where, limit, order: m.find(where, limit, order),

@@ -101,7 +101,7 @@ def test_shares_are_what_lies_above_the_floor_and_only_of_the_living_and_visible
     assert (dense.shares / (1 << SHARE_BITS)).tolist() == pytest.approx(expected, abs=1e-4)
     assert dense.admits.tolist() == [True, bool(quantised(matrix([[3, 4]]))[0][0] >= 0.6 * 16384), False, False, False]
     visible = np.array([False, True, True, True, True])
-    scoped = index.view(stored).score(asked, stored.only(visible), 0.2, 0.5)
+    scoped = index.view(stored).score(asked, stored.only(visible, lambda table, stale: table), 0.2, 0.5)
     assert (scoped.shares > 0).tolist() == [False, True, False, False, False]
     assert scoped.admits.tolist() == [False, True, False, False, False]
 

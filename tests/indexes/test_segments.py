@@ -369,7 +369,7 @@ def many_documents(turns: bool, seed: int) -> WordIndex:
         plain = document(f"r{at:05}", " ".join(text), micros=at % 7, **of_session)
         weight = draw.choice([ONE, ONE, ONE, ONE * 3 // 5, ONE * 23 // 20])
         standing, offers = int(at % 97 == 0), draw.choice([0, 1, 2, 6])
-        return plain._replace(weight=weight * (1 + standing), standing=standing, offers=offers)
+        return plain._replace(manner=weight * (1 + standing), standing=standing, offers=offers)
 
     index = WordIndex(built([made(at) for at in range(3000)]))
     index.apply((f"r{at:05}" for at in range(0, 3000, 11)), [made(at) for at in range(3000, 6000)])
@@ -457,7 +457,8 @@ class TestKernels:
         stored += [document(f"o{at}", "boat", session=f"s{at}") for at in range(10)]
         view = WordIndex(built(stored)).view()
         asked = read("tea", view, date(2026, 1, 1))
-        weighs = weighed(view, asked.asked, asked.sequence)
+        of_this_memory_alone = [each._replace(expected=None) for each in asked.asked]
+        weighs = weighed(view, of_this_memory_alone, asked.sequence)
         one, other = (reached_by(kernels, weighs, [], About(NONE, ())) for kernels in (numpy_kernels.KERNELS, COMPILED))
         assert alike(one, other)
         assert max(one["shares"][3]) > 2**31

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,10 +14,19 @@ from tests.text.conversations import advance, answers, document, made_of, of_wor
 
 from recollect.indexes.documents.columns import NEVER, NONE, Document
 from recollect.indexes.documents.table import TableBuilder
+from recollect.indexes.words import novelty
 from recollect.indexes.words.index import QueryTerm, WordIndex, WordView, query_terms
 from recollect.text.words import terms
 
 UNIT = 2**30
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _without_novelty() -> Iterator[None]:
+    """Turns count as if all of their words had been said before: test_novelty.py is about new ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(novelty, "NOVEL", (0, 1))
+        yield
 
 
 def asked(view: WordView, question: str) -> list[QueryTerm]:
@@ -112,12 +124,14 @@ class TestFormulas:
     def test_a_word_that_was_not_said_weighs_in_the_whole(self) -> None:
         view = made_of([document("a", "tea"), document("b", "red boat")]).view()
         alone, among = score(view, "tea", "a"), score(view, "tea qqqq", "a")
-        # N = 2, T = 3: idf(tea) = (ln 2 + ln 2.5) / 2; of an unknown word (ln 6 + ln 4) / 2.
-        assert among / alone == pytest.approx(0.8047190 / (0.8047190 + 1.5890269), rel=1e-4)
+        # N = 302, T = 12,003. tea: df = cf = 1 + 20/16, as in general language. An unknown word: 0.
+        tea = (math.log(1 + (302 - 2.25 + 0.5) / 2.75) + math.log(1 + 12_003 / 3.25)) / 2
+        unknown = (math.log(1 + 302.5 / 0.5) + math.log(1 + 12_003)) / 2
+        assert among / alone == pytest.approx(tea / (tea + unknown), rel=1e-4)
 
     def test_asking_twice_counts_twice(self) -> None:
-        view = made_of([document("a", "tea"), document("b", "boat")]).view()
-        assert score(view, "tea tea boat", "a") == pytest.approx(2 * score(view, "tea boat boat", "a"), rel=1e-3)
+        view = made_of([document("a", "wug"), document("b", "blick")]).view()  # of equal rarity in general language
+        assert score(view, "wug wug blick", "a") == pytest.approx(2 * score(view, "wug blick blick", "a"), rel=1e-3)
 
     def test_an_empty_index_and_an_empty_question_score_nothing(self) -> None:
         empty = WordIndex().view()

@@ -124,7 +124,7 @@ class TestConfidence:
     def test_auto_is_the_documented_threshold_for_recall_and_contexts(self, memory: Memory) -> None:
         from recollect.operations import AUTO_CONFIDENCE
 
-        assert AUTO_CONFIDENCE == 0.33
+        assert AUTO_CONFIDENCE == 0.31
         memory.remember_all([f"The {word} is in the cellar." for word in ("bike", "tent", "sledge", "grill", "ladder")])
         for question in ("Where is the bike?", "Who has the bike?", "What is in Peru?", "Is the cellar in Peru?"):
             hits = memory.recall(question)

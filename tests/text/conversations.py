@@ -185,6 +185,10 @@ def answers(view: WordView, ids: Sequence[str] = IDS) -> dict[str, Any]:
 LENT = {-4: 0.1, -3: 0.1, -2: 0.3, -1: 0.4, 1: 0.2, 2: 0.2, 3: 0.1, 4: 0.1}
 
 
+def _idf(count: int, tokens: int, df: float, cf: float) -> float:
+    return (math.log(1 + (count - df + 0.5) / (df + 0.5)) + math.log(1 + tokens / (cf + 1))) / 2
+
+
 def reference_scores(stored: Sequence[Document], asked: Sequence[QueryTerm]) -> tuple[dict[str, float], float]:
     """BM_i / U of each document, and U."""
     bags = {each.id: [term for term, _ in each.terms] for each in stored}
@@ -205,15 +209,18 @@ def reference_scores(stored: Sequence[Document], asked: Sequence[QueryTerm]) -> 
 
     titles = {each.id: {term for term, _ in each.titles} for each in stored}
 
-    def idf(term: str) -> float:
-        count = len(stored)
+    def idf(query: QueryTerm) -> float:
+        term, count = query.term, len(stored)
         titled = sum(term in title for title in titles.values())
         df = max(titled, sum(term in bag for bag in bags.values()))
         cf = max(titled, sum(bag.count(term) for bag in bags.values()))
         tokens = sum(map(len, bags.values()))
-        return (math.log(1 + (count - df + 0.5) / (df + 0.5)) + math.log(1 + tokens / (cf + 1))) / 2
+        if query.expected is not None:  # 300 texts of 40 words of general language
+            texts, occurrences = (each / 16 for each in query.expected)
+            return _idf(count + 300, tokens + 12_000, df + texts, cf + occurrences)
+        return _idf(count, tokens, df, cf)
 
-    whole = 2.5 * sum(query.weight / 65_536 * idf(query.term) for query in asked)
+    whole = 2.5 * sum(query.weight / 65_536 * idf(query) for query in asked)
     out = {}
     for each in stored:
         length = len(bags[each.id]) + sum(w * capped(donor) * len(bags[donor.id]) for w, donor in around[each.id])
@@ -223,6 +230,6 @@ def reference_scores(stored: Sequence[Document], asked: Sequence[QueryTerm]) -> 
             mass = float(bags[each.id].count(query.term))
             mass += sum(w * capped(donor) * bags[donor.id].count(query.term) for w, donor in around[each.id])
             mass += 0.7 * (query.term in titles[each.id])
-            score += query.weight / 65_536 * idf(query.term) * 2.5 * mass / (mass + pivot)
+            score += query.weight / 65_536 * idf(query) * 2.5 * mass / (mass + pivot)
         out[each.id] = score / whole if whole else 0.0
     return out, whole

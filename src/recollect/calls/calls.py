@@ -271,7 +271,7 @@ class Calls:
             reference: The time that expressions such as "yesterday" are relative to: a datetime with a time zone, ISO
                 8601 text, or a date (its midnight); without an offset, in the zone of the memory. Default: now.
             min_confidence: Leave out hits with a lower confidence, 0 to 1. "auto": the threshold that keeps 95 of 100
-                right first hits, 0.33 (see docs/retrieval.md).
+                right first hits, 0.31 (see docs/retrieval.md).
             language: The language of the question, as a BCP 47 tag; default: the language of the memory, or else
                 detected.
             wait_for_vectors: First embed the texts that have no vector of the embedder yet, as `embed_all` does, so

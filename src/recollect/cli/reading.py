@@ -72,7 +72,7 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
 @count_option(10)
 @filter_options
 @click.option("--explain", is_flag=True, help="Show the share of each signal and word in each score.")
-@_min_confidence(help="Omit hits with a lower confidence, 0 to 1, or auto: 0.33.")
+@_min_confidence(help="Omit hits with a lower confidence, 0 to 1, or auto: 0.31.")
 @_reference
 @click.option("--language", metavar="TAG", help="Language of the question, such as de. Default: detected.")
 @click.option("--wait-for-vectors", is_flag=True, help="First embed the records that have no vector yet.")
@@ -152,7 +152,7 @@ def _is_receipt(path: Path) -> bool:
     show_default=True,
     help="What to consider. Can be repeated.",
 )
-@_min_confidence(help="Show no hits if none has this confidence, 0 to 1, or auto: 0.33.")
+@_min_confidence(help="Show no hits if none has this confidence, 0 to 1, or auto: 0.31.")
 @click.option("--items", is_flag=True, help="Also list on stderr what went in, what was left out, and why.")
 @_reference
 @at_option

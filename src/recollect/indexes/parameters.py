@@ -41,6 +41,8 @@ ASKED = (2, 5)
 OPENING, SPREAD, SUMMARIZED_ASSISTANT = (1, 2), (4, 5), (5, 3)
 #: The weight of a member of the class that a question asks for ("which pets ...?": a cat), in hundredths of its IDF.
 MEMBER_SHARE = 60
+#: What is added to the weight of a turn with this many new words or more, and the number (`words.novelty`).
+NOVEL, NEW_WORDS = (3, 10), 16
 #: The factor for a document that is not valid at the time in question.
 LAPSED = (1, 2)
 #: The least part of a rival's score with which a document can prevail over it: if the question has a word such as "now"

@@ -70,7 +70,7 @@ class Contexts(Calls):
                 of the agent, or else those that all agents share; "outline": notes that match the question. Terms have
                 up to a tenth of the budget, notes up to a quarter, and more if there is room.
             min_confidence: If no hit has at least this confidence, 0 to 1, the memory does not know the answer, and no
-                hit is shown. "auto": 0.33, as for `recall`. What governs all questions is still shown.
+                hit is shown. "auto": 0.31, as for `recall`. What governs all questions is still shown.
             style: "markdown": a fenced list. "xml": elements. "messages": a JSON array of chat messages, which
                 `context.messages` returns as a list. "llm4s": lists by kind, not quoted.
             tokenizer: Converts a text to its tokens or to their number, such as `encode_ordinary` of tiktoken. It is

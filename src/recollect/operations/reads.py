@@ -90,7 +90,7 @@ class ValidUntil(Operation, name="valid_until", right=READ, result="dict[str, da
 
 #: The threshold of `min_confidence="auto"`: it keeps 95 of 100 right first hits of the development data, and refuses as
 #: many questions that the memory cannot answer as one threshold can (scripts/fit_threshold.py; docs/retrieval.md).
-AUTO_CONFIDENCE = 0.33
+AUTO_CONFIDENCE = 0.31
 #: A confidence from which on something counts as an answer, 0 to 1, or "auto".
 MinConfidence: TypeAlias = float | Literal["auto"]
 

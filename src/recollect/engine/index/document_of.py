@@ -27,7 +27,7 @@ from recollect.text.words import Term, analyzed, ends_with_question, terms
 
 #: Version of the conversion. Raise it when a record may give a different document, or documents a different segment:
 #: index files with another version are rebuilt. tests/engine/test_indexing.py fails if this was forgotten.
-_LAYOUT = 13
+_LAYOUT = 14
 #: A record of at most this many bytes is stored in the index, so that hits need not be read from the store.
 _MAX_PAYLOAD_BYTES = 2048
 
@@ -130,7 +130,7 @@ def document_of(record: Record, zone: tzinfo, digest_key: bytes | None = None) -
         expires=NEVER if record.expires is None else microseconds(record.expires),
         speaker=record.speaker or ("\0" + role if role else ""),
         names=_names(record.speaker) if record.speaker else (),
-        weight=_fixed(weight(text, assistant=role in MACHINE_ROLES, tags=tags) * (SUMMARISING if summary else 1)),
+        manner=_fixed(weight(text, assistant=role in MACHINE_ROLES, tags=tags) * (SUMMARISING if summary else 1)),
         civil=0 if record.time is None else civil_of(record.time.astimezone(zone).date()),
         offers=offered(text)
         | (INSTRUCTION if tags and not _INSTRUCTIONS.isdisjoint(tags) and role not in MACHINE_ROLES else 0)

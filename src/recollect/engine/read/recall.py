@@ -44,12 +44,12 @@ from recollect.text.change import Holds
 _WHOLE = 1 << SHARE_BITS
 #: If at most this many records are not valid, the best are searched for without computing all scores.
 _FEW_LAPSED = 1000
-#: Confidence is 1 / (1 + exp(1.03 + 0.83 ln n - 3.12 f)), where n is the number of records and f the score times the
+#: Confidence is 1 / (1 + exp(2.22 + 0.49 ln n - 2.34 f)), where n is the number of records and f the score times the
 #: square root of the question's weight: the probability that the hit belongs to a question that this memory can answer,
 #: fitted on questions that were put to right and wrong memories of 5 to 700 records (scripts/fit_confidence.py).
 #: In hundredths: what is subtracted from the logit for any memory, and for each factor of e in its records.
-_DOUBT, _DOUBT_BY_RECORDS = 103, 83
-_SLOPE = "3.12"
+_DOUBT, _DOUBT_BY_RECORDS = 222, 49
+_SLOPE = "2.34"
 #: Fast constructors: twenty hits with their words are several hundred objects.
 _hit, _why = unchecked(Hit), unchecked(Why)
 _word = unchecked_tuple(Word)

@@ -32,6 +32,10 @@ NO_IMPORTANCE = -1.0
 FIELDS = ("kind", "role", "user", "agent", "conversation", "entity", "source")
 
 
+#: The fields that a group of turns have in common. All fields that a scope can fix are among them.
+GROUPED = tuple(map(FIELDS.index, ("user", "agent", "conversation")))
+
+
 class Document(NamedTuple):
     """A record in the form that indexes store.
 
@@ -46,7 +50,7 @@ class Document(NamedTuple):
         expires: Its expiry in microseconds since 1970; NEVER if it has none.
         speaker: The name of its speaker, or a NUL character and its role; "" if it has neither.
         names: The terms of the speaker's name.
-        weight: The weight of its manner, with 16 bits of fraction (`text.manner`).
+        manner: The weight of its manner, with 16 bits of fraction (`text.manner`).
         civil: Its local date (`civil_of`); 0 if it has no time.
         offers: The kinds of answers that it provides (`text.answers.Kind`), and INSTRUCTION if it is one.
         language: The number of the language in which its words were read (`text.languages.CODES`).
@@ -70,7 +74,7 @@ class Document(NamedTuple):
     expires: int
     speaker: str = ""
     names: tuple[str, ...] = ()
-    weight: int = ONE
+    manner: int = ONE
     civil: int = 0
     offers: int = 0
     language: int = 0
@@ -124,7 +128,9 @@ COLUMNS: dict[str, DTypeLike] = {
     "position": np.int64,
     "session": np.int32,
     "speaker": np.int32,
+    "manner": np.int32,
     "weight": np.int32,
+    "group": np.int32,
     "civil": np.int32,
     "offers": np.int8,
     "language": np.int8,
@@ -140,11 +146,12 @@ COLUMNS: dict[str, DTypeLike] = {
 }
 
 
-def values_of(document: Document, session: int, speaker: int, fields: Iterable[int]) -> tuple[Any, ...]:
+def values_of(document: Document, session: int, group: int, speaker: int, fields: Iterable[int]) -> tuple[Any, ...]:
     """Return the values of a document in the order of `COLUMNS`: alive, and linked to no other.
 
     Args:
         session: The number of its session, or NONE.
+        group: The number of its group (`GROUPED`), or NONE.
         speaker: The number of its speaker, or NONE.
         fields: The numbers of its field values, or NONE.
     """
@@ -155,7 +162,9 @@ def values_of(document: Document, session: int, speaker: int, fields: Iterable[i
         document.sort_key[0],
         session,
         speaker,
-        document.weight,
+        document.manner,
+        document.manner,
+        group,
         document.civil,
         document.offers,
         document.language,

@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import (
     COLUMNS,
+    FIELDS,
+    GROUPED,
     NEVER,
     NO_TIME,
     NONE,
@@ -39,9 +41,11 @@ from recollect.indexes.parameters import SESSION_CONSTANT, SESSION_SLOPE
 from recollect.text.manner import MACHINE_ROLES
 
 #: The columns that change in the middle.
-_CHANGING = ("alive", "before", "after")
+_CHANGING = ("alive", "before", "after", "weight")
 #: Maximum number of narrowed tables that are cached with a table.
 _MAX_NARROWED = 8
+#: With this many stale groups, it is not looked up which turns are the last of others that are removed.
+_FEW_STALE = 16
 #: Columns grow by a quarter, and by at least this many rows.
 _MIN_GROWTH = 1024
 
@@ -55,7 +59,7 @@ class Table:
         live_count: Number of live documents.
         tokens: Number of tokens of all live documents.
         has_turns: Whether any document, live or dead, is a turn.
-        heaviest: Maximum weight of the documents without standing tags.
+        heaviest: Maximum weight of the documents without standing tags, or more.
         first_due: The earliest expiry, or NEVER.
         session_lengths: Number of tokens of the live documents of each session, by session number.
         languages: Number of live documents in each language, by language number.
@@ -75,7 +79,9 @@ class Table:
     position: Ints
     session: Numbers
     speaker: Numbers
+    manner: Numbers
     weight: Numbers
+    group: Numbers
     civil: Numbers
     offers: NDArray[np.int8]
     language: NDArray[np.int8]
@@ -182,22 +188,27 @@ class Table:
         apart = (self.valid_to[bounded] <= begin) | (self.valid_from[bounded] >= end)
         return bounded[apart & self.alive[bounded]]
 
-    def at(self, now: int) -> Table:
-        """Return the table without the records that are due at `now`. The latest such table is cached."""
+    def at(self, now: int, renewed: Renewed) -> Table:
+        """Return the table without the records that are due at `now`. The latest such table is cached.
+
+        Args:
+            renewed: Returns the table with the weights that it has without the dropped documents (`only`).
+        """
         if now < self.first_due:
             return self
         for since, table in self._unexpired:
             if since <= now < table.first_due:
                 return table
-        table = self.only(self.expires[: self.count] > now)
+        table = self.only(self.expires[: self.count] > now, renewed)
         self._unexpired[:] = [(now, table)]
         return table
 
-    def only(self, kept: Flags) -> Table:
+    def only(self, kept: Flags, renewed: Renewed) -> Table:
         """Return the table as if only these documents existed: links between turns skip the others.
 
         Args:
             kept: Whether each document remains.
+            renewed: Returns the table with the weights of those turns whose group has lost others (`words.novelty`).
 
         Cost:
             O(documents).
@@ -206,7 +217,7 @@ class Table:
         alive[: self.count] &= kept
         live = alive[: self.count]
         dropped = self.alive[: self.count] & ~live
-        return replace(
+        table = replace(
             self,
             live_count=int(np.count_nonzero(live)),
             tokens=int(self.length[: self.count][live].sum(dtype=np.int64)),
@@ -221,17 +232,27 @@ class Table:
             _narrowed={},
             derived={},
         )
+        lost = np.unique(self.group[: self.count][dropped])
+        stale = live & np.isin(self.group[: self.count], lost[lost != NONE])
+        return renewed(table, np.flatnonzero(stale)) if stale.any() else table
 
-    def narrowed(self, name: Hashable, kept: Callable[[], Flags]) -> Table:
+    def with_weights(self, numbers: Ints, weights: Ints) -> Table:
+        """Return the table with other weights of some documents."""
+        weight = self.weight.copy()
+        weight[numbers] = weights
+        return replace(self, weight=weight, heaviest=max(self.heaviest, int(weights.max(initial=0))))
+
+    def narrowed(self, name: Hashable, kept: Callable[[], Flags], renewed: Renewed) -> Table:
         """Return the table of some documents (`only`), cached by name. The latest few are cached.
 
         Args:
             name: Must identify the same documents for all callers.
             kept: Returns whether each document remains; called if the table is not cached.
+            renewed: As in `only`.
         """
         table = self._narrowed.get(name)
         if table is None:
-            table = self.only(kept())
+            table = self.only(kept(), renewed)
             while len(self._narrowed) >= _MAX_NARROWED:
                 self._narrowed.pop(next(iter(self._narrowed), None), None)
             self._narrowed[name] = table
@@ -292,6 +313,10 @@ class Table:
         return {number: names[number] for number in np.flatnonzero(self.spoken).tolist() if names[number]}
 
 
+#: Returns a table with the weights of some of its turns counted again.
+Renewed = Callable[[Table, Ints], Table]
+
+
 def counted(column: NDArray[Any], live: Flags, size: int, amounts: NDArray[Any] | None = None) -> Ints:
     """Return the number of live documents, or the sum of their `amounts`, for each value of a column."""
     values = column[: len(live)][live]
@@ -336,6 +361,11 @@ class TableBuilder:
         self._earlier: dict[int, int] = {}  # document -> the previous document of its record
         self._session_numbers: dict[Session, int] = {}
         self._session_count = 0
+        self._groups: dict[tuple[int, ...], int] = {}  # the values of the fields of a group -> its number
+        self._group_count = 0
+        self._last_of: dict[int, int] = {}  # group -> its last live turn, or NONE, if it was looked up
+        #: Groups that have turns whose weights must be counted again (`words.novelty`).
+        self.stale: set[int] = set()
         # Session -> its last live document, and, if it was needed, the list of all its turns in order.
         self._last: dict[int, int] = {}
         self._turns: dict[int, list[tuple[SortKey, int]]] = {}
@@ -343,7 +373,7 @@ class TableBuilder:
         self._bounded: list[int] = []  # documents with a start or an end of validity
         self._due: list[tuple[int, int]] = []  # a heap of (expires, document); dead ones leave at the top
         self._tokens = self._heaviest = 0
-        self._session_lengths, self._languages, self._spoken = Counts(), Counts(), Counts()
+        self._session_lengths, self._languages, self._spoken, self._in_group = (Counts() for _ in range(4))
         self._shared = False  # whether a view shares the columns that change in the middle
         if first is None:
             for name, kind in COLUMNS.items():
@@ -355,12 +385,14 @@ class TableBuilder:
         self._columns = dict(first.columns)
         self._shared = True
         self._session_count = first.session_count
+        self._group_count = int(self._columns["group"].max(initial=NONE)) + 1
         live = self._columns["alive"]
         length, session = self._columns["length"], self._columns["session"]
         self._tokens = int(length.sum(dtype=np.int64))
         self._heaviest = int(self._columns["weight"][self._columns["standing"] == 0].max(initial=0))
         self._session_lengths = Counts(counted(session, live, first.session_count, length))
         self._languages = Counts(counted(self._columns["language"], live, 0))
+        self._in_group = Counts(counted(self._columns["group"], live, self._group_count))
         self._spoken = Counts(counted(self._columns["speaker"], live, len(first.speakers)))
         self._governing = np.flatnonzero(self._columns["standing"]).tolist()
         bounded = (self._columns["valid_from"] != NO_TIME) | (self._columns["valid_to"] != NEVER)
@@ -383,8 +415,9 @@ class TableBuilder:
         copy._numbers, copy._earlier = dict(self._numbers), dict(self._earlier)
         copy._session_numbers, copy._last = dict(self._session_numbers), dict(self._last)
         copy._turns = {session: list(turns) for session, turns in self._turns.items()}
+        copy._groups, copy._last_of, copy.stale = dict(self._groups), dict(self._last_of), set(self.stale)
         copy._governing, copy._bounded, copy._due = list(self._governing), list(self._bounded), list(self._due)
-        for name in ("_session_lengths", "_languages", "_spoken"):
+        for name in ("_session_lengths", "_languages", "_spoken", "_in_group"):
             setattr(copy, name, Counts(getattr(self, name).view()))
         copy._shared = False
         return copy
@@ -397,7 +430,9 @@ class TableBuilder:
         session = NONE if document.session is None else self._session_number(document.session)
         speaker = self.speakers.add(document.speaker, document.names) if document.speaker else NONE
         length = len(document.terms)
-        values = values_of(document, session, speaker, map(self.values.add, document.fields))
+        fields = [self.values.add(text) for text in document.fields]
+        group = NONE if session == NONE else self._group_number(tuple([fields[at] for at in GROUPED]))
+        values = values_of(document, session, group, speaker, fields)
         for column, value in zip(self._columns.values(), values, strict=True):
             column[number] = value
         earlier = self._numbers.get(document.id, NONE)
@@ -412,7 +447,7 @@ class TableBuilder:
         if document.standing:
             self._governing.append(number)
         else:
-            self._heaviest = max(self._heaviest, document.weight)
+            self._heaviest = max(self._heaviest, document.manner)
         if document.valid_from != NO_TIME or document.valid_to != NEVER:
             self._bounded.append(number)
         if document.expires != NEVER:
@@ -422,7 +457,80 @@ class TableBuilder:
         if session != NONE:
             self._session_lengths.add(session, length)
             self._link(number, session, document.sort_key)
+            self._in_group.add(group, 1)
+            self._follow(number, group)
         return number
+
+    def _follow(self, number: int, group: int) -> None:
+        """Note whether a new turn is the last of its group; otherwise the weights of later ones become stale."""
+        if group in self.stale:
+            return
+        last = self.last_of(group)
+        if last in (NONE, number) or self._time_key(last) < self._time_key(number):
+            self._last_of[group] = number
+        else:
+            self.stale.add(group)
+
+    def take_stale(self) -> Ints:
+        """Return the turns whose weights must be counted again, ascending; from now on none are."""
+        group, alive = self.columns_of("group", "alive")
+        for each in self.stale:
+            self._last_of.pop(each, None)
+        found = np.flatnonzero(alive & np.isin(group, list(self.stale)))
+        self.stale.clear()
+        return found
+
+    def has_others(self, group: int) -> bool:
+        """Return whether a group has more than one live turn."""
+        return int(self._in_group.view()[group]) > 1
+
+    def _group_number(self, values: tuple[int, ...]) -> int:
+        """Return the number of the group of turns with these values in the fields of GROUPED."""
+        number = self._groups.get(values)
+        if number is None:
+            number = NONE
+            if self._first is not None and max(values) < len(self._first.values):  # others are in no document of it
+                of_group = self._first.columns["group"] != NONE
+                for name, value in zip((FIELDS[at] for at in GROUPED), values, strict=True):
+                    of_group &= self._first.columns[name] == value
+                number = int(self._first.columns["group"][of_group].max(initial=NONE))
+            if number == NONE:
+                number, self._group_count = self._group_count, self._group_count + 1
+                self._last_of[number] = NONE
+            self._groups[values] = number
+        return number
+
+    def last_of(self, group: int) -> int:
+        """Return the last live turn of a group in the order of times, or NONE.
+
+        Cost:
+            O(documents), unless it was looked up before.
+        """
+        last = self._last_of.get(group)
+        if last is None:
+            group_of, alive = self.columns_of("group", "alive")
+            live = np.flatnonzero((group_of == group) & alive)
+            last = self._last_of[group] = max(live.tolist(), key=self._time_key, default=NONE)
+        return last
+
+    def _time_key(self, number: int) -> tuple[int, int, str]:
+        columns = self._columns
+        return int(columns["micros"][number]), int(columns["position"][number]), self.rows.id(number)
+
+    def set_weights(self, numbers: Ints, weights: Ints) -> None:
+        """Set the weights of turns, of which views may have others."""
+        self._unshare()
+        self._columns["weight"][numbers] = weights
+        self._heaviest = max(self._heaviest, int(weights.max(initial=0)))
+
+    def set_weight(self, number: int, weight: int) -> None:
+        """Set the weight of a turn that no view has yet."""
+        self._columns["weight"][number] = weight
+        self._heaviest = max(self._heaviest, weight)
+
+    def columns_of(self, *names: str) -> list[NDArray[Any]]:
+        """Return columns of all documents so far."""
+        return [self._columns[name][: self.count] for name in names]
 
     def _session_number(self, session: Session) -> int:
         number = self._session_numbers.get(session, NONE)
@@ -479,6 +587,13 @@ class TableBuilder:
             return
         self._unshare()
         columns = self._columns
+        group = int(columns["group"][number])
+        if group != NONE and group not in self.stale:
+            # Without the last turn of a group, no other has other new words.
+            if len(self.stale) < _FEW_STALE and self.last_of(group) == number:
+                del self._last_of[group]
+            else:
+                self.stale.add(group)
         columns["alive"][number] = False
         length, session, speaker = (int(columns[name][number]) for name in ("length", "session", "speaker"))
         self.live_count -= 1
@@ -488,6 +603,7 @@ class TableBuilder:
             self._spoken.add(speaker, -1)
         if session == NONE:
             return
+        self._in_group.add(group, -1)
         self._session_lengths.add(session, -length)
         if session in self._turns:
             turns = self._turns[session]

@@ -258,6 +258,8 @@ def _compared(table: Table, base: SegmentBase) -> BaseChanges:
     # A document has other lenders than in the base if a link on the way to one of them is another one.
     affected = _around(first, np.flatnonzero(differ), _REACH - 1)
     changed = _marked(affected >> BITS, base.blocks)
+    # What the base says of the greatest weights no longer holds where a turn has others.
+    changed[np.flatnonzero(table.weight[:count] != first.weight) >> BITS] = True
     blocks = np.flatnonzero(changed)
     unchanged = ~np.repeat(changed, 1 << BITS)[:count]
     tail = np.arange(count, table.count)

@@ -17,7 +17,9 @@ from recollect.indexes.kernels.with_numpy import share_of
 from recollect.indexes.parameters import MEMBER_SHARE, PIVOT_CONSTANT, PIVOT_SLOPE
 from recollect.indexes.words.index import WordView
 from recollect.indexes.words.segment import POSITION_BITS
+from recollect.text.background import background_of
 from recollect.text.classes import members_of
+from recollect.text.languages import ENGLISH
 from recollect.text.words import stem
 
 
@@ -90,7 +92,9 @@ def member_shares(members: tuple[Member, ...], speaker: int, whole: int, view: W
     once = _changes(of) | _changes(index)
     of, index = of[once], index[once]
     counts = np.bincount(index, minlength=len(members)).tolist()
-    rarity = [view.idf(count, len(occurrences)) for count, occurrences in zip(counts, postings, strict=True)]
+    background = background_of(ENGLISH)
+    expected = [None if background is None else background.expected(member.term) for member in members]
+    rarity = [view.idf(count, len(found), each) for count, found, each in zip(counts, postings, expected, strict=True)]
     weight = np.array(rarity, dtype=np.int64)[index]
     order = np.lexsort((index, -weight, of))  # the rarest member of each document is the first of its run
     chosen = order[_changes(of[order])]

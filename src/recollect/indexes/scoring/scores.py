@@ -130,7 +130,7 @@ def weighed(
         for at, of_title in zip(in_titles, rows[len(terms) :], strict=True):
             rows[at] = [max(both) for both in zip(rows[at], of_title, strict=True)]
         del rows[len(terms) :]
-    idf = [view.idf(documents, occurrences) for documents, occurrences, _ in rows]
+    idf = [view.idf(row[0], row[1], each.expected) for row, each in zip(rows, terms, strict=True)]
     weights = [each.weight * rarity >> BITS for each, rarity in zip(terms, idf, strict=True)]
     by_session = [
         each.weight * log_ratio(2 * sessions + 2, 2 * having + 1) >> BITS if sessions else 0

@@ -14,17 +14,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recollect.indexes.documents.columns import NONE, Document, Flags, Ints
+from recollect.indexes.documents.columns import COLUMNS, NONE, Document, Flags, Ints
 from recollect.indexes.documents.table import Table, TableBuilder
 from recollect.indexes.ending import Ending
 from recollect.indexes.fixed_point import ONE, log_ratio
 from recollect.indexes.parameters import COMPOUND_WEIGHT
 from recollect.indexes.words.compounds import related
 from recollect.indexes.words.fuzzy import SimilarWord, Vocabulary
+from recollect.indexes.words.novelty import by_time, new_words, novel_weights
 from recollect.indexes.words.postings import Postings, live
 from recollect.indexes.words.segment import LAST_POSITION, POSITION_BITS, Segment
 from recollect.indexes.words.surface_forms import comparable, form
-from recollect.indexes.words.titles import ANY_TITLE, other_terms, title_term
+from recollect.indexes.words.titles import ANY_TITLE, is_word, other_terms, title_term
+from recollect.text.background import SCALE, TEXTS, WORDS, Expected, background_of
 from recollect.text.languages import ENGLISH
 from recollect.text.words import stem
 
@@ -45,12 +47,14 @@ class QueryTerm(NamedTuple):
         weight: The number of its occurrences in the question, or the similarity to the original word, with 16 bits of
             fraction.
         like: The known word that replaces an unknown one; "" for the word itself.
+        expected: How often it is expected in general language; None where that is not known (`text.background`).
     """
 
     term: str
     word: str
     weight: int
     like: str = ""
+    expected: Expected | None = None
 
 
 class _Tail:
@@ -108,11 +112,53 @@ class WordView:
 
     def at(self, now: int) -> WordView:
         """Return the view without the records that are due at `now`."""
-        return self._of(self.table.at(now))
+        return self._of(self.table.at(now, self._renewed))
 
     def narrowed(self, name: Hashable, kept: Callable[[], Flags]) -> WordView:
         """Return the view of some documents, cached by name (`Table.narrowed`)."""
-        return self._of(self.table.narrowed(name, kept))
+        return self._of(self.table.narrowed(name, kept, self._renewed))
+
+    def _renewed(self, table: Table, stale: Ints) -> Table:
+        """Return a table of some of these documents with the weights of those turns counted again."""
+        return table.with_weights(stale, self.counted_again(stale))
+
+    def counted_again(self, turns: Ints) -> Ints:
+        """Return the weights of turns by their new words, if no others of their groups exist (`words.novelty`).
+
+        Args:
+            turns: The turns, ascending.
+
+        Cost:
+            O(occurrences of all terms).
+        """
+        wanted: Flags = np.zeros(self.table.count + 1, dtype=np.bool_)  # the last is for documents after this view
+        wanted[turns] = True
+        terms, numbers = self._words_in(wanted)
+        order = by_time({name: getattr(self.table, name) for name in COLUMNS}, turns, self.table.id)
+        new = np.zeros(self.table.count, dtype=np.int64)
+        new[order] = new_words(terms, numbers, order, self.table.group)
+        return novel_weights(self.table.manner[turns], new[turns])
+
+    def _words_in(self, wanted: Flags) -> tuple[Ints, Ints]:
+        """Return the occurrences of words in some documents: a number for each term, and the documents."""
+        known: dict[str, int] = {}
+        terms, numbers = [_NOTHING], [_NOTHING]
+
+        def add(occurrences: Ints, begins: Ints, name_of: Callable[[int], str]) -> None:
+            owners = np.minimum(occurrences >> POSITION_BITS, len(wanted) - 1)
+            found = np.flatnonzero(wanted[owners])
+            each, at = np.unique(begins.searchsorted(found, side="right") - 1, return_inverse=True)
+            names = map(name_of, each.tolist())
+            of = [known.setdefault(name, len(known)) if is_word(name) else NONE for name in names]
+            term = np.array(of, dtype=np.int64)[at]
+            terms.append(term[term != NONE])
+            numbers.append(owners[found[term != NONE]])
+
+        if self.segment is not None:
+            add(self.segment.occurrences, self.segment.offsets, self.segment.terms.__getitem__)
+        names, sizes, tail = self.tail_occurrences()
+        add(tail, np.cumsum(sizes) - sizes, names.__getitem__)
+        return np.concatenate(terms), np.concatenate(numbers)
 
     def _of(self, table: Table) -> WordView:
         if table is self.table:
@@ -256,16 +302,25 @@ class WordView:
         """Return known words that resemble an unknown one."""
         return self._vocabulary.similar(word, stem, lambda known, stem: self.in_use(form(known, stem)))
 
-    def idf(self, documents: int, occurrences: int) -> int:
+    def idf(self, documents: int, occurrences: int, expected: Expected | None) -> int:
         """Return the mean of two inverse frequencies, with 16 bits of fraction.
 
         They are ln(1 + (N - df + 1/2) / (df + 1/2)) over documents and ln(1 + T / (cf + 1)) over tokens. The second
-        still distinguishes words if each message is long enough to contain most words.
+        still distinguishes words if each message is long enough to contain most words. All four numbers include the
+        background.
+
+        Args:
+            documents: The number of documents with the word.
+            occurrences: Its number of occurrences in them.
+            expected: The same in the background, if there is one.
         """
-        count, tokens = self.table.live_count, self.table.tokens
-        by_document = log_ratio(2 * count + 2, 2 * documents + 1)
-        by_token = log_ratio(tokens + occurrences + 1, occurrences + 1)
-        return (by_document + by_token) // 2
+        count, tokens, texts, more, scale = self.table.live_count, self.table.tokens, 0, 0, 1
+        if expected is not None:
+            count, tokens, scale = count + TEXTS, tokens + TEXTS * WORDS, SCALE
+            texts, more = expected
+        by_document = log_ratio(scale * (2 * count + 2), scale * (2 * documents + 1) + 2 * texts)
+        said = scale * (occurrences + 1) + more
+        return (by_document + log_ratio(scale * tokens + said, said)) // 2
 
 
 class WordIndex:
@@ -310,6 +365,8 @@ class WordIndex:
             self.documents.remove(record_id)
         for document in added:
             number = self.documents.add(document)
+            if document.session is not None:
+                self._weigh(number, document)
             self.tail_bytes += _DOCUMENT_BYTES + len(document.payload) + _TERM_BYTES * len(document.terms)
             for position, (term, _) in enumerate(document.terms):
                 self._tail(term, number).append(number, position)
@@ -322,6 +379,33 @@ class WordIndex:
             for word, term in {word: term for term, word in document.terms if comparable(word)}.items():
                 self._tail(form(word, term), number).append(number, 0)
                 self._vocabulary.add(word, term)
+
+    def _weigh(self, number: int, document: Document) -> None:
+        """Set the weight of a new turn by its new words, unless its group is counted again in any case."""
+        [groups, alive] = self.documents.columns_of("group", "alive")
+        group = int(groups[number])
+        if group in self.documents.stale:
+            return
+        words = {term for term, word in document.terms if word}
+        new = len(words)
+        if self.documents.has_others(group):
+            parts = [part for term in words if len(part := self._occurrences(term))]
+            if parts:
+                owners = np.concatenate(parts) >> POSITION_BITS
+                begins = np.cumsum([0, *map(len, parts[:-1])])
+                new -= int(np.logical_or.reduceat((groups[owners] == group) & alive[owners], begins).sum())
+        self.documents.set_weight(number, int(novel_weights(np.array([document.manner]), np.array([new]))[0]))
+
+    def _occurrences(self, term: str) -> Ints:
+        """Return the occurrences of a term, those in dead documents included."""
+        tail, base = self._tails.get(term), NONE if self.segment is None else self.segment.term(term)
+        later = _NOTHING if tail is None else tail.until(self._borrowed.get(term, self.documents.count))
+        if base == NONE:
+            return later
+        assert self.segment is not None
+        begin, end = self.segment.span(base)
+        first = self.segment.occurrences[begin:end]
+        return first if not len(later) else np.concatenate((first, later))
 
     def _tail(self, term: str, number: int) -> _Tail:
         """Return the tail of a term, ready to append to for the document `number`."""
@@ -336,7 +420,17 @@ class WordIndex:
         return tail
 
     def view(self) -> WordView:
-        """Return an immutable view of the current index."""
+        """Return an immutable view of the current index.
+
+        Cost:
+            O(1); O(occurrences of all terms) after a turn was removed or inserted before others of its conversation.
+        """
+        if self.documents.stale:
+            view, stale = self._viewed(), self.documents.take_stale()
+            self.documents.set_weights(stale, view.counted_again(stale))
+        return self._viewed()
+
+    def _viewed(self) -> WordView:
         return WordView(self.documents.view(), self.segment, self._tails, self._vocabulary, self._borrowed)
 
 
@@ -349,15 +443,20 @@ def query_terms(view: WordView, terms: Sequence[tuple[str, str]], language: str 
     Args:
         view: The view to search.
         terms: The question as (term, word) pairs.
-        language: Its language, which decides how compounds are read.
+        language: Its language, which decides how compounds are read, and which words are frequent in general.
     """
     if view.table.speakers.known:
         terms = [each for each in terms if not view.is_speaker_name(stem(each[1]) if each[1] else each[0])] or terms
     counts = Counter(term for term, _ in terms)
     words = dict(reversed(terms))  # the first word of each term
-    out = {
-        term: QueryTerm(term, words[term] or term, min(count, _MAX_QUERY_COUNT) * ONE) for term, count in counts.items()
-    }
+    background = background_of(language)
+
+    def made(term: str, word: str, weight: int, like: str = "") -> QueryTerm:
+        """Return a term; the background knows words, and no n-grams of scripts without spaces."""
+        expected = background.expected(term) if word and background is not None else None
+        return QueryTerm(term, word or term, weight, like, expected)
+
+    out = {term: made(term, words[term], min(count, _MAX_QUERY_COUNT) * ONE) for term, count in counts.items()}
     for term, word in list(dict.fromkeys(terms)):
         if not word or view.known(term):
             continue
@@ -366,8 +465,8 @@ def query_terms(view: WordView, terms: Sequence[tuple[str, str]], language: str 
         for like in view.similar(word, term):
             known = out.get(like.stem)
             if known is None or known.weight < like.dice:
-                out[like.stem] = QueryTerm(like.stem, word, like.dice, like.word)
+                out[like.stem] = made(like.stem, word, like.dice, like.word)
     for part in related([word for word in words.values() if word], language, view.in_use):
         if part.term not in out:
-            out[part.term] = QueryTerm(part.term, part.word, COMPOUND_WEIGHT, part.known)
+            out[part.term] = made(part.term, part.word, COMPOUND_WEIGHT, part.known)
     return list(out.values())

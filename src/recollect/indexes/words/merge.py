@@ -36,6 +36,7 @@ def merged(view: WordView) -> Segment:
         columns[name] = number[np.where(links < table.count, links, NONE)].astype(np.int32)
     later_sessions = table.later_sessions()
     sessions = _compressed(columns, first.session_count + len(later_sessions), "session")
+    _compressed(columns, int(table.group[: table.count].max(initial=NONE)) + 1, "group")
     speakers = _compressed(columns, len(table.speakers.known), "speaker")
     values = _compressed(columns, len(table.values), *FIELDS)
     split = int(kept.searchsorted(first.count))

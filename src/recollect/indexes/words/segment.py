@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from recollect.indexes.documents.columns import COLUMNS, FIELDS, NONE, Document, Ints, Session, values_of
+from recollect.indexes.documents.columns import COLUMNS, FIELDS, GROUPED, NONE, Document, Ints, Session, values_of
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
+from recollect.indexes.words.novelty import by_time, new_words, novel_weights
 from recollect.indexes.words.surface_forms import Forms, comparable, firsts, form, form_parts
 from recollect.indexes.words.titles import other_terms
 from recollect.text.languages import CODES
@@ -213,6 +214,7 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
     bounds = {
         "session": (NONE, len(arrays["sessions.ends"])),
         "speaker": (NONE, len(speakers)),
+        "group": (NONE, count),
         "before": (NONE, count),
         "after": (NONE, count),
         "length": (0, 1 << 31),
@@ -365,12 +367,14 @@ class Builder:
         self._texts: list[bytes] = []
         self._payloads: list[bytes] = []
         self._sessions: dict[Session, int] = {}
+        self._groups: dict[tuple[int, ...], int] = {}
         self._speakers: dict[str, tuple[int, tuple[str, ...]]] = {}
         self._values: dict[str, int] = {}
         self._fields: dict[tuple[str | None, ...], tuple[int, ...]] = {}  # many records share them
         self._terms: dict[str, int] = {}
         self._known: dict[Term, int] = {}
         self._term, self._form = array("i"), array("i")  # by word number; NONE without a form
+        self._is_word = array("b")  # by word number: whether it is a word, not an n-gram
         self._word_numbers = array("i")  # the word numbers of all documents, one after the other
         # Pairs of a document and one of its terms that are not words of its text, in the order of insertion.
         self._other_owners, self._other_terms = array("i"), array("i")
@@ -384,9 +388,7 @@ class Builder:
         self._ids.append(document.id)
         self._texts.append(document.text)
         self._payloads.append(document.payload)
-        session = speaker = NONE
-        if document.session is not None:
-            session = self._sessions.setdefault(document.session, len(self._sessions))
+        session = group = speaker = NONE
         if document.speaker:
             speaker = self._speakers.setdefault(document.speaker, (len(self._speakers), document.names))[0]
         fields = self._fields.get(document.fields)
@@ -394,7 +396,10 @@ class Builder:
             values = self._values
             fields = tuple([NONE if text is None else values.setdefault(text, len(values)) for text in document.fields])
             self._fields[document.fields] = fields
-        self._rows.append(values_of(document, session, speaker, fields))
+        if document.session is not None:
+            session = self._sessions.setdefault(document.session, len(self._sessions))
+            group = self._groups.setdefault(tuple([fields[at] for at in GROUPED]), len(self._groups))
+        self._rows.append(values_of(document, session, group, speaker, fields))
         if len(self._rows) == _ROWS:
             self._flush_rows()
         for term in other_terms(document):
@@ -418,6 +423,7 @@ class Builder:
         stem, word = term
         self._form.append(self._number(form(word, stem)) if comparable(word) else NONE)
         self._term.append(self._number(stem))
+        self._is_word.append(bool(word))
         return self._known.setdefault(term, len(self._known))
 
     def _number(self, term: str) -> int:
@@ -450,11 +456,14 @@ class Builder:
             [np.minimum(positions, LAST_POSITION), np.zeros(len(forms) + len(others), dtype=np.int64)]
         )
         columns = {name: column[order] for name, column in columns.items()}
+        ids = [self._ids[at] for at in order.tolist()]
         _link(columns)
+        spaced = np.array(self._is_word, dtype=np.bool_)[words]
+        _weigh(columns, ids, of_term[: len(words)][spaced], owners[spaced])
         return build(
             GatheredTerms(
                 columns,
-                Strings.of([self._ids[at] for at in order.tolist()]),
+                Strings.of(ids),
                 digests([self._texts[at] for at in order.tolist()]),
                 Pieces.of([self._payloads[at] for at in order.tolist()]),
                 Strings.of([session_name(session) for session in self._sessions]),
@@ -498,6 +507,15 @@ def _in_order(columns: dict[str, NDArray[Any]], ids: Sequence[str]) -> NDArray[n
             end, at = end + 1, at + 1
         order[begin : end + 1] = sorted(order[begin : end + 1].tolist(), key=lambda number: ids[number])
     return order.astype(np.int64)
+
+
+def _weigh(columns: dict[str, NDArray[Any]], ids: Sequence[str], terms: Ints, numbers: Ints) -> None:
+    """Set the weight of each turn by its new words, given the term and the document of each word."""
+    turns = np.flatnonzero(columns["group"] != NONE)
+    order = by_time(columns, turns, ids.__getitem__)
+    of_turns = columns["group"][numbers] != NONE
+    new = new_words(terms[of_turns], numbers[of_turns], order, columns["group"])
+    columns["weight"][order] = novel_weights(columns["manner"][order], new)
 
 
 def _link(columns: dict[str, NDArray[Any]]) -> None:

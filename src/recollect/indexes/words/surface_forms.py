@@ -17,7 +17,7 @@ from recollect.text.likeness import LEAST_LETTERS
 from recollect.text.words import trigrams
 
 #: Prefix of the terms that are surface forms, which record the words that a view contains.
-_FORM = "="
+FORM = "="
 #: Bits of a letter in a trigram key, enough for any code point.
 _LETTER_BITS = 21
 #: Bits of a form's number in a key that combines a trigram and a form.
@@ -34,14 +34,14 @@ def form(word: str, stem: str) -> str:
 
     In another language the word may have another stem, and then another form.
     """
-    return f"{_FORM}{word}{_FORM}{stem}"
+    return f"{FORM}{word}{FORM}{stem}"
 
 
 def form_parts(term: str) -> tuple[str, str] | None:
     """Return the word and stem of a surface form; None for another term."""
-    if not term.startswith(_FORM):
+    if not term.startswith(FORM):
         return None
-    word, _, stem = term[1:].partition(_FORM)
+    word, _, stem = term[1:].partition(FORM)
     return word, stem
 
 

@@ -10,15 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from recollect.indexes.documents.columns import Document
-from recollect.indexes.words.surface_forms import comparable, form
+from recollect.indexes.words.surface_forms import FORM, comparable, form
+from recollect.text.words import is_unspaced
 
 #: Prefix of title terms. Without a word, it is the term of all documents that have a title.
 ANY_TITLE = "^"
+#: What terms that are not words begin with: surface forms, title terms and filter terms.
+_NO_WORDS = (FORM, ANY_TITLE, "\0")
 
 
 def title_term(term: str) -> str:
     """Return the term of the documents that have a word in a title."""
     return ANY_TITLE + term
+
+
+def is_word(term: str) -> bool:
+    """Return whether a term is a word of a text: none of `other_terms`, no surface form, and no n-gram."""
+    return not term.startswith(_NO_WORDS) and not is_unspaced(term)
 
 
 def other_terms(document: Document) -> Iterator[str]:

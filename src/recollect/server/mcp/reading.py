@@ -185,7 +185,7 @@ TOOLS = (
             **OWNERS,
             "where": _WHERE,
             "min_confidence": number(
-                "Leave out hits with a lower confidence. 0.33 keeps 95 of 100 right answers. Default: 0",
+                "Leave out hits with a lower confidence. 0.31 keeps 95 of 100 right answers. Default: 0",
                 minimum=0,
                 maximum=1,
             ),
