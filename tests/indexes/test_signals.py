@@ -289,6 +289,9 @@ def test_a_question_asks_for_a_kind_of_answer(question: str, kinds: Kind) -> Non
         ("so long", Kind(0)),
         ("A walk with Ines", Kind.NAME),
         ("Walks. Boats.", Kind(0)),
+        ("It opens on the first of December, a Monday", Kind.TIME),
+        ("the café opens on a Monday", Kind.TIME),
+        ("the café of Ines", Kind.NAME),
         ("score 3:1", Kind.NUMBER),  # a colon and digits, but no time
         ("", Kind(0)),
     ],

@@ -37,7 +37,7 @@ def test_questions_as_people_put_them_are_answered() -> None:
     found = {section: sum(each[1] for each in rows) / len(rows) for section, rows in results.items()}
     assert sum(len(rows) for rows in results.values()) == 100
     assert sum(each[1] for rows in results.values() for each in rows) >= 95
-    assert min(found.values()) >= 13 / 15, found
+    assert min(found.values()) >= 0.9, found
 
 
 def test_the_control_without_frames_fails(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

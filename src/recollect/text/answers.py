@@ -53,10 +53,14 @@ _NUMBERS = (
 _NUMBER = re.compile(rf"\d|\b(?:{_NUMBERS})\b", re.IGNORECASE)
 _NUMBER_WORDS = frozenset(_NUMBERS.split("|"))
 _DIGITS = frozenset("0123456789")
+#: Days and months are written with capitals, but are times and no names.
+_CALENDAR = frozenset(word.capitalize() for word in f"{_WEEKDAYS}|{_MONTHS}".split("|"))
 #: A capital letter that neither begins a sentence nor is the word "I".
 _NAME = re.compile(r"(?<=[\w,;'’)]\s)[\"'“‘(]?([^\W\d_]\w+)")
 #: The same for ASCII. Capitals are rare, so they are searched for first, and then the text before them is checked.
-_ASCII_NAME = re.compile(r"[A-Z](?:(?<=[\w,;')]\s[A-Z])|(?<=[\w,;')]\s[\"'(][A-Z]))\w")
+_ASCII_NAME = re.compile(
+    rf"(?!(?:{'|'.join(sorted(_CALENDAR))})\b)[A-Z](?:(?<=[\w,;')]\s[A-Z])|(?<=[\w,;')]\s[\"'(][A-Z]))\w"
+)
 
 #: Forms of the past that do not end in -ed.
 _PAST_FORMS = (
@@ -135,7 +139,8 @@ def offered(text: str) -> Kind:
     elif digits:
         out |= _A_NUMBER
     if occurs(_ASCII_NAME, text) or (
-        not text.isascii() and any(found[1][0].isupper() for found in _NAME.finditer(text))
+        not text.isascii()
+        and any(found[1][0].isupper() and found[1] not in _CALENDAR for found in _NAME.finditer(text))
     ):
         out |= _A_NAME
     low = text.lower()

@@ -27,7 +27,7 @@ from recollect.text.words import Term, analyzed, ends_with_question, terms
 
 #: Version of the conversion. Raise it when a record may give a different document, or documents a different segment:
 #: index files with another version are rebuilt. tests/engine/test_indexing.py fails if this was forgotten.
-_LAYOUT = 14
+_LAYOUT = 15
 #: A record of at most this many bytes is stored in the index, so that hits need not be read from the store.
 _MAX_PAYLOAD_BYTES = 2048
 
