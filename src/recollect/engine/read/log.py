@@ -55,7 +55,7 @@ class VisibleLog:
 
     @property
     def every(self) -> bool:
-        """Whether nothing is left out by part, scope, filter or id. Commits without changes are seen, too."""
+        """True if no part, scope, filter or id hides a change. Then commits without changes are seen, too."""
         is_whole = isinstance(self.where, Everything) and self.id is None
         return self.parts is None and is_whole and not self.scope.fixed
 
