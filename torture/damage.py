@@ -26,6 +26,7 @@ from tests.exports import exported
 from recollect import filters as f
 from recollect.errors import RecollectError, StoreError
 from recollect.ledger.merkle import version_hash
+from recollect.ledger.parts import stated_root
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from recollect.models.embedding.environment import NO_EMBEDDER
@@ -163,6 +164,9 @@ QUESTIONS: dict[str, Callable[[Memory], Any]] = {
     "namespaces": lambda memory: memory.namespaces(),
     "other": lambda memory: [record.hash for record in memory.namespace(OTHER).find(order="id")],
     "root": lambda memory: (memory.root, memory.seq, memory.namespace(OTHER).root),
+    "root of the newest commit": lambda memory: [
+        stated_root(commit.root.hash, commit.parts).hex() for commit in memory.log(limit=1)
+    ],
 }
 
 
@@ -341,7 +345,7 @@ def _read(path: Path, hurt: Hurt, right: tuple[Answers, ...]) -> tuple[bool, Ans
     if hurt in (swap, mix) and named:
         return named, told, ""
     if hurt is hurt_log:
-        return named, told, _log_problem(told)
+        return named, told, log_problem(told)
     mistaken = wrong(told, *right)
     return named, told, f"{mistaken} were answered otherwise than before" if mistaken else ""
 
@@ -351,7 +355,7 @@ def _file_and_wal(path: Path) -> tuple[bytes, bytes]:
     return path.read_bytes(), wal.read_bytes() if wal.exists() else b""
 
 
-def _log_problem(told: Answers) -> str:
+def log_problem(told: Answers) -> str:
     """After the log was hurt the store must be one that it was: with the first so many of its late commits."""
     first, last = whole().behind, whole().answers
     log = told["log"]
@@ -359,7 +363,8 @@ def _log_problem(told: Answers) -> str:
         return ""
     if not len(first["log"]) <= len(log) or log != last["log"][: len(log)]:
         return "the log is not the beginning of what it was"
-    return "" if told["root"][0] == log[-1]["root"] else "the root is not that of the newest commit"
+    newest = told["root of the newest commit"]
+    return "" if [told["root"][0]] == newest else "the root is not that of the newest commit"
 
 
 def _rescue_problem(path: Path, new: Path, hurt: Hurt, right: tuple[Answers, ...]) -> str:

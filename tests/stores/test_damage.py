@@ -77,6 +77,9 @@ def test_the_damage_test_notices_a_blind_check_a_wrong_answer_and_a_careless_res
     right = damage.whole().behind
     assert damage.wrong({**right, "count": 7, "find": DamagedStoreError("x")}, right) == ["count"]
     assert damage.wrong({**right, "get": KeyError("x")}, right) == ["get"]
+    late = damage.whole().answers
+    assert damage.log_problem(right) == damage.log_problem(late) == ""
+    assert "not that of the newest commit" in damage.log_problem({**late, "root": right["root"]})
     with monkeypatch.context() as patched:
         patched.setattr("recollect.memory.Memory.check", lambda memory: [])
         patched.setattr(damage, "answers", lambda memory: {**right, "count": StoreError("x")})
