@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import weakref
 from datetime import date
+from fractions import Fraction
+from math import prod
 from random import Random
 
 import numpy as np
@@ -11,16 +13,20 @@ import pytest
 from tests.text.conversations import document
 
 from recollect.indexes.documents.columns import NONE
-from recollect.indexes.kernels import blocks
+from recollect.indexes.fixed_point import ONE
+from recollect.indexes.kernels import blocks, choose
 from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.kernels.interface import Kernels
 from recollect.indexes.kernels.native import kernels as native_kernels
-from recollect.indexes.kernels.types import About, Wanted
+from recollect.indexes.kernels.types import WEIGHED_BITS, About, Wanted
+from recollect.indexes.parameters import NOVEL
 from recollect.indexes.scoring import scores
 from recollect.indexes.scoring.scores import weighed
 from recollect.indexes.scoring.signals import read
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.indexes.words.segment import Builder, Segment
+from recollect.text.answers import Kind
+from recollect.text.manner import OWN, STANDING_TAGS
 
 WORDS = [f"word{at}" for at in range(300)]
 NATIVE = native_kernels.NativeKernels()
@@ -89,3 +95,37 @@ def test_an_evicted_summary_is_computed_again_with_the_same_values(monkeypatch: 
     for number, summary in base._summaries.items():
         for name in ("blocks", "most", "sessions", "times", "reached", "bits"):
             assert np.array_equal(getattr(summary, name), getattr(first[number], name))
+
+
+@pytest.mark.parametrize("kernels", [NATIVE, numpy_kernels.KERNELS], ids=["native", "numpy"])
+def test_a_search_finds_the_heaviest_documents_wherever_they_are(
+    kernels: Kernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw, builder = Random(3), Builder()
+    for at in range(4000):
+        text = " ".join(draw.choices(WORDS[:40], k=draw.randrange(3, 14)))
+        made = document(f"r{at:05}", text, session=f"s{at // 30}", position=at)
+        manner = draw.choice([ONE] * 40 + [ONE * 3 // 5, ONE * 2])
+        kinds, wish = draw.choice([0] * 40 + [Kind.TIME, Kind.PAST]), draw.choice([0] * 60 + [1])
+        builder.add(made._replace(manner=manner, offers=kinds, standing=wish))
+    view = WordIndex(builder.segment()).view()
+    monkeypatch.setattr(scores, "chosen", lambda: kernels)
+    about = About(NONE, (Kind.TIME, Kind.PAST))
+    for _ in range(40):
+        asked = read(" ".join(draw.sample(WORDS[:40], 3)), view, date(2026, 1, 1))
+        scored = weighed(view, asked.asked, asked.sequence)
+        found = []
+        for least in (choose.LEAST, 10**9):  # by blocks, and of all
+            with monkeypatch.context() as patched:
+                patched.setattr(choose, "LEAST", least)
+                reached = scored.reach_best(about, Wanted(10, 5))
+            totals = kernels.weigh(reached, np.zeros(0, dtype=np.int64), view.table, about).tolist()
+            ranked = sorted(zip(totals, reached.numbers.tolist(), strict=True), reverse=True)
+            standing = [each for each in ranked if view.table.standing[each[1]]]
+            found.append(([total for total, _ in ranked[:10]], [total for total, _ in standing[:5]], reached.passed))
+        assert found[0] == found[1]
+
+
+def test_the_weight_of_no_document_is_above_what_a_summary_can_state() -> None:
+    greatest = OWN * prod(STANDING_TAGS.values()) * (1 + Fraction(*NOVEL))
+    assert greatest * (1 << WEIGHED_BITS) < (1 << 16) - 2

@@ -19,7 +19,7 @@ from recollect.indexes.documents import columns
 from recollect.indexes.kernels import choose
 from recollect.indexes.kernels.factors import BY_KIND
 from recollect.indexes.kernels.native import library, sources
-from recollect.indexes.kernels.types import RATIO_BITS, RAW
+from recollect.indexes.kernels.types import RATIO_BITS, RAW, WEIGHED_BITS
 from recollect.indexes.words import segment
 from recollect.text.answers import ASKS, INSTRUCTION, Kind
 
@@ -116,6 +116,7 @@ def test_the_constants_in_c_are_those_in_python() -> None:
         "TOP_BELOW": parameters.TOP[1],
         "RAW": len(RAW),
         "RATIO_BITS": RATIO_BITS,
+        "WEIGHED_BITS": WEIGHED_BITS,
         "FACTOR_BITS": sdr_types.FACTOR_BITS,
         "INSTRUCTION": INSTRUCTION,
         "ASKS": ASKS,

@@ -59,7 +59,6 @@ class Table:
         live_count: Number of live documents.
         tokens: Number of tokens of all live documents.
         has_turns: Whether any document, live or dead, is a turn.
-        heaviest: Maximum weight of the documents without standing tags, or more.
         first_due: The earliest expiry, or NEVER.
         session_lengths: Number of tokens of the live documents of each session, by session number.
         languages: Number of live documents in each language, by language number.
@@ -72,7 +71,6 @@ class Table:
     live_count: int
     tokens: int
     has_turns: bool
-    heaviest: int
     length: Numbers
     micros: Ints
     expires: Ints
@@ -166,11 +164,6 @@ class Table:
         tagged = np.array(numbers[:count], dtype=np.int64)
         return tagged[self.alive[tagged]]
 
-    @cached_property
-    def heaviest_standing(self) -> int:
-        """Maximum weight of the live documents with standing tags."""
-        return int(self.weight[self.governing].max(initial=0))
-
     def lapsed(self, begin: int, end: int) -> Ints:
         """Return the live documents that are valid at no time from `begin` to before `end`, ascending.
 
@@ -240,7 +233,7 @@ class Table:
         """Return the table with other weights of some documents."""
         weight = self.weight.copy()
         weight[numbers] = weights
-        return replace(self, weight=weight, heaviest=max(self.heaviest, int(weights.max(initial=0))))
+        return replace(self, weight=weight)
 
     def narrowed(self, name: Hashable, kept: Callable[[], Flags], renewed: Renewed) -> Table:
         """Return the table of some documents (`only`), cached by name. The latest few are cached.
@@ -372,7 +365,7 @@ class TableBuilder:
         self._governing: list[int] = []
         self._bounded: list[int] = []  # documents with a start or an end of validity
         self._due: list[tuple[int, int]] = []  # a heap of (expires, document); dead ones leave at the top
-        self._tokens = self._heaviest = 0
+        self._tokens = 0
         self._session_lengths, self._languages, self._spoken, self._in_group = (Counts() for _ in range(4))
         self._shared = False  # whether a view shares the columns that change in the middle
         if first is None:
@@ -389,7 +382,6 @@ class TableBuilder:
         live = self._columns["alive"]
         length, session = self._columns["length"], self._columns["session"]
         self._tokens = int(length.sum(dtype=np.int64))
-        self._heaviest = int(self._columns["weight"][self._columns["standing"] == 0].max(initial=0))
         self._session_lengths = Counts(counted(session, live, first.session_count, length))
         self._languages = Counts(counted(self._columns["language"], live, 0))
         self._in_group = Counts(counted(self._columns["group"], live, self._group_count))
@@ -446,8 +438,6 @@ class TableBuilder:
         self._languages.add(document.language, 1)
         if document.standing:
             self._governing.append(number)
-        else:
-            self._heaviest = max(self._heaviest, document.manner)
         if document.valid_from != NO_TIME or document.valid_to != NEVER:
             self._bounded.append(number)
         if document.expires != NEVER:
@@ -521,12 +511,10 @@ class TableBuilder:
         """Set the weights of turns, of which views may have others."""
         self._unshare()
         self._columns["weight"][numbers] = weights
-        self._heaviest = max(self._heaviest, int(weights.max(initial=0)))
 
     def set_weight(self, number: int, weight: int) -> None:
         """Set the weight of a turn that no view has yet."""
         self._columns["weight"][number] = weight
-        self._heaviest = max(self._heaviest, weight)
 
     def columns_of(self, *names: str) -> list[NDArray[Any]]:
         """Return columns of all documents so far."""
@@ -627,7 +615,6 @@ class TableBuilder:
             live_count=self.live_count,
             tokens=self._tokens,
             has_turns=self._session_count > 0,
-            heaviest=self._heaviest,
             **self._columns,  # type: ignore[arg-type]
             rows=self.rows,
             first_due=self._due[0][0] if self._due else NEVER,

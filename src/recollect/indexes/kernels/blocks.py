@@ -29,13 +29,15 @@ from numpy.typing import NDArray
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.documents.row_data import Rows, Values
 from recollect.indexes.documents.table import Table
-from recollect.indexes.fixed_point import BITS as FRACTION_BITS
+from recollect.indexes.fixed_point import ONE
 from recollect.indexes.kernels.factors import BY_KIND
 from recollect.indexes.kernels.types import About, BlockLayout, Summarizing, TermSummary, Wanted
 from recollect.indexes.parameters import FROM_BEFORE
 from recollect.indexes.words.postings import Postings
 from recollect.indexes.words.segment import Segment
 
+#: Above the relative error of some thousand steps in floating point.
+MARGIN = 1 + 1e-9
 #: A block has 1 << BITS documents.
 BITS = 4
 #: Summaries are cached up to this fraction of the memory of their segment, and at least this many bytes.
@@ -77,7 +79,7 @@ class SegmentBase:
         self.layout = _layout(columns["session"])
         self.blocks = self.layout.blocks
         begins = np.arange(0, self.documents, 1 << BITS)
-        #: The maximum weight of the documents of each block, and all that they offer.
+        #: The maximum weight of the documents of each block, with 16 bits of fraction, and all that they offer.
         self.weights: Ints = np.maximum.reduceat(columns["weight"], begins).astype(np.int64)
         self.offers: NDArray[np.int8] = np.bitwise_or.reduceat(columns["offers"], begins)
         self._speakers: dict[int, Flags] = {}
@@ -161,20 +163,19 @@ class SegmentBase:
             self._speakers[speaker] = has
         return has
 
-    def factors(self, about: About) -> Ints:
-        """Return the maximum factor of the documents in each block, with 16 bits of fraction.
+    def factors(self, about: About) -> NDArray[np.float64]:
+        """Return upper bounds of the factors of documents of weight 1, for each block.
 
         Cost:
             O(blocks), and that of `speaker`.
         """
-        factors = self.weights
-        if about.speaker != NONE:
-            has = self.speaker(about.speaker)
-            factors = np.where(has, np.maximum(factors, factors * about.favour >> FRACTION_BITS), factors)
+        factors = np.full(self.blocks, MARGIN)
+        if about.speaker != NONE and about.favour > ONE:
+            factors[self.speaker(about.speaker)] *= about.favour / ONE
         for kind in about.kinds:
             of, out_of = BY_KIND[kind]
             if of > out_of:
-                factors = np.where(self.offers & kind, factors * of // out_of, factors)
+                factors[self.offers & kind != 0] *= of / out_of
         return factors
 
 
@@ -258,8 +259,8 @@ def _compared(table: Table, base: SegmentBase) -> BaseChanges:
     # A document has other lenders than in the base if a link on the way to one of them is another one.
     affected = _around(first, np.flatnonzero(differ), _REACH - 1)
     changed = _marked(affected >> BITS, base.blocks)
-    # What the base says of the greatest weights no longer holds where a turn has others.
-    changed[np.flatnonzero(table.weight[:count] != first.weight) >> BITS] = True
+    # What the base says of the greatest weights no longer holds where a turn has a greater one.
+    changed[np.flatnonzero(table.weight[:count] > first.weight) >> BITS] = True
     blocks = np.flatnonzero(changed)
     unchanged = ~np.repeat(changed, 1 << BITS)[:count]
     tail = np.arange(count, table.count)

@@ -85,19 +85,20 @@ def chosen() -> Kernels:
 #
 # Invariant: for each document d of a block B without changes, total(d) <= limit(B).
 #
-# Proof sketch. A total is the sum of d's shares, times d's factor.
+# Proof sketch. A total is the sum of d's shares, times d's factor: its weight, times what its speaker and kinds give.
 # 1. Words: a term gives d at most weight * mass / (mass + K), with the mass that neighbours lend to d included. The
-#    summary has the greatest such ratio in B, rounded up, so a sum over the terms bounds the sum for any d. The
-#    greatest may be in different documents, so the bound is loose but never low.
+#    summary has the greatest such ratio times the weight of its document in B, rounded up, so a sum over the terms
+#    bounds the sum for any d. The greatest may be in different documents, so the bound is loose but never low.
 # 2. Sessions: d is in one session, so the greatest bound of a session in B suffices. The sessions' counts include
 #    those of the tail, and dead documents, which can only raise them.
 # 3. Pairs: the share of a pair is added once to each block in which its terms are near each other. Extras (dates,
 #    classes) have a bound for each block.
-# 4. Factor: the greatest weight, speaker and kinds of answers of B, each taken by itself.
+# 4. Factor: the shares of 2 and 3 are multiplied by the greatest weight in B, and all shares by what the speaker and
+#    the kinds of answers of B give, each taken by itself.
 # 5. Rounding: each bound is multiplied by 1 + 1e-9 and increased by 1, more than floats and floors can take from it.
-# A block whose documents have died, or have other lenders since, may break point 1: it is always computed first, with
-# the tail; if there are many such blocks, everything is. A block is left out only if limit < bar, so documents that
-# tie with the last one are found, and ties are decided as without blocks.
+# A block whose documents have died, or have other lenders or more weight since, may break point 1: it is always
+# computed first, with the tail; if there are many such blocks, everything is. A block is left out only if limit < bar,
+# so documents that tie with the last one are found, and ties are decided as without blocks.
 #
 # The bounds are in `native/bounds.c`, the loop in `native/search.c`, and both in NumPy in `numpy_search.py`.
 #

@@ -23,16 +23,6 @@ BY_KIND: dict[int, tuple[int, int]] = {
 }
 
 
-def greatest_factor(weight: int, about: About) -> int:
-    """Return the maximum factor of documents with at most this weight, with 16 bits of fraction."""
-    if about.speaker != NONE:
-        weight = max(weight, weight * about.favour >> BITS)
-    for kind in about.kinds:
-        of, out_of = BY_KIND[kind]
-        weight = max(weight, weight * of // out_of)
-    return weight
-
-
 def factor_of(numbers: Ints, table: Table, about: About) -> Ints:
     """Return the factor of each document by its manner, speaker and kinds of answers, with 16 bits of fraction."""
     factor = table.weight[numbers].astype(np.int64)

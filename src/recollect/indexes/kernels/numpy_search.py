@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.documents.table import Table
-from recollect.indexes.fixed_point import BITS as FRACTION_BITS
+from recollect.indexes.fixed_point import ONE
 from recollect.indexes.kernels import blocks
 from recollect.indexes.kernels.blocks import BaseChanges, Part, SegmentBase, kept_of, part_of, standing_blocks
-from recollect.indexes.kernels.factors import greatest_factor
-from recollect.indexes.kernels.types import About, BlockLayout, Reached, TermSummary, Wanted, Weights
+from recollect.indexes.kernels.types import About, Reached, TermSummary, Wanted, Weights
 from recollect.indexes.words.postings import Postings
 
 #: Number of blocks that are computed first.
@@ -35,10 +35,10 @@ class _Steps(Protocol):
         postings: Postings,
         table: Table,
         weights: Weights,
-        layout: BlockLayout,
+        base: SegmentBase,
         summaries: Sequence[TermSummary],
         forced: Flags,
-    ) -> Ints: ...
+    ) -> NDArray[np.float64]: ...
 
     def reach(
         self, postings: Postings, table: Table, weights: Weights, forced: Ints, part: Part | None = None
@@ -70,14 +70,13 @@ class Search:
         if self.wanted.among is not None:  # other blocks have no hits
             begins = np.arange(0, self.base.documents, 1 << blocks.BITS)
             bounds *= np.logical_or.reduceat(self.wanted.among[: self.base.documents], begins)
-        limits = bounds * self.base.factors(self.about) >> FRACTION_BITS
+        limits = np.ceil(bounds * self.base.factors(self.about)).astype(np.int64)
         standing = standing_blocks(self.table, self.base, self.changes, self.wanted)
         first = np.zeros(self.base.blocks, dtype=np.bool_)
         first[changed] = True
         first[self._greatest(limits, _FIRST)] = True
         if len(standing):
-            factor = greatest_factor(self.table.heaviest_standing, self.about)
-            of_standing = bounds[standing] * factor >> FRACTION_BITS
+            of_standing = limits[standing]
             first[standing[self._greatest(of_standing, self.wanted.standing)]] = True
         found = self._computed(first, with_tail=True)
         passed = self._passed(found)
@@ -93,18 +92,20 @@ class Search:
             found = Reached(numbers, np.concatenate([found.shares, more.shares], axis=1), passed)
         return found._replace(passed=passed)
 
-    def _bounds(self) -> Ints:
-        """Return the upper bound of the shares of a document in each block; 0 if it has no document that is reached."""
+    def _bounds(self) -> NDArray[np.float64]:
+        """Return upper bounds of the shares of a document times its weight, for each block; 0 if none is reached."""
         extras = self.wanted.extras
-        most = np.zeros(self.base.blocks, dtype=np.int64)
+        most = np.zeros(self.base.blocks)
         forced = np.zeros(self.base.blocks, dtype=np.bool_)
         if extras is not None:
             numbers = extras.numbers[extras.numbers < self.base.documents]
             forced[numbers >> blocks.BITS] = True
-            np.maximum.at(most, numbers >> blocks.BITS, extras.shares[: len(numbers)])
-        bounds = self.kernels.bounds(self.postings, self.table, self.weights, self.base.layout, self.summaries, forced)
+            shares = extras.shares[: len(numbers)] * self.table.weight[numbers]
+            np.maximum.at(most, numbers >> blocks.BITS, shares / ONE)
+        bounds = self.kernels.bounds(self.postings, self.table, self.weights, self.base, self.summaries, forced)
         if extras is not None:
-            bounds += most + np.where(bounds > 0, extras.bounds_in(*self.base.days)[1], 0)
+            others = extras.bounds_in(*self.base.days)[1] * self.base.weights / ONE
+            bounds += most + np.where(bounds > 0, others, 0)
         return bounds
 
     def _greatest(self, limits: Ints, count: int) -> Ints:

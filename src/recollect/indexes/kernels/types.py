@@ -18,8 +18,8 @@ RAW = ("words", "trigram", "context", "session", "pair", "title")
 SHARES = (*RAW, "date", "member", "speaker", "dense", "limit", "replaces", "prevails", "recency", "importance")
 #: The row of words in titles.
 TITLE = RAW.index("title")
-#: Bits of fraction of the ratios in a `TermSummary`.
-RATIO_BITS = 15
+#: Bits of fraction of a ratio in a `TermSummary`, and of a ratio times the weight of a document, which is below 4.
+RATIO_BITS, WEIGHED_BITS = 15, 14
 
 
 class Weights(NamedTuple):
@@ -106,8 +106,8 @@ class TermSummary:
 
     Attributes:
         blocks: The blocks with a document that the term reaches, ascending.
-        most: The greatest ratio of the mass of the term to that mass and K of the document, in each of these blocks:
-            rounded up, with RATIO_BITS of fraction.
+        most: The greatest product, in each of these blocks, of a document's weight and the ratio of the mass of the
+            term to that mass and K of the document: rounded up, with WEIGHED_BITS of fraction.
         sessions: The sessions that contain the term, ascending.
         times: Its count in each of these sessions.
         reached: The documents that it reaches, ascending, if they are few; else empty.

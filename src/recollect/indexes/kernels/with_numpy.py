@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
-from recollect.indexes.fixed_point import BITS, SHARE_BITS
-from recollect.indexes.kernels.blocks import Part, Pruned
+from recollect.indexes.fixed_point import BITS, ONE, SHARE_BITS
+from recollect.indexes.kernels.blocks import MARGIN, Part, Pruned, SegmentBase
 from recollect.indexes.kernels.factors import factor_of
 from recollect.indexes.kernels.numpy_search import Search
 from recollect.indexes.kernels.types import (
     RATIO_BITS,
     RAW,
     TITLE,
+    WEIGHED_BITS,
     About,
     BlockLayout,
     Matched,
@@ -45,8 +46,6 @@ _STEPS = len(FROM_BEFORE) + len(FROM_AFTER)
 #: Up to this many places for each amount, sums are collected in a column instead of by sorting.
 _DENSE = 16
 _NOTHING: Ints = np.zeros(0, dtype=np.int64)
-#: Above the relative error of some thousand steps in floating point.
-_MARGIN = 1 + 1e-9
 
 
 class NumpyKernels:
@@ -116,10 +115,11 @@ class NumpyKernels:
             _, numbers, _, mass = _masses(table, np.zeros(len(numbers), dtype=np.int64), numbers, times)
         ratios = (mass << RATIO_BITS) // (mass + _pivot(table, numbers))
         most: NDArray[np.uint16] = np.zeros(layout.blocks, dtype=np.uint16)
+        weighed = (ratios + 1) * table.weight[numbers] >> BITS + RATIO_BITS - WEIGHED_BITS
         of = numbers >> layout.bits
         begins = np.flatnonzero(np.diff(of, prepend=NONE))
         if len(begins):
-            most[of[begins]] = np.maximum.reduceat(ratios, begins) + 1
+            most[of[begins]] = np.maximum.reduceat(weighed, begins) + 1
         reached: Flags = np.zeros(table.count, dtype=np.bool_)
         reached[numbers] = True
         return TermSummary.of(most, of_sessions, reached, int(ratios.min(initial=1 << RATIO_BITS)))
@@ -129,19 +129,20 @@ class NumpyKernels:
         postings: Postings,
         table: Table,
         weights: Weights,
-        layout: BlockLayout,
+        base: SegmentBase,
         summaries: Sequence[TermSummary],
         forced: Flags,
-    ) -> Ints:
-        """Return for each block an upper bound of the sum of all shares of a document, before any factor.
+    ) -> NDArray[np.float64]:
+        """Return for each block an upper bound of the sum of all shares of a document, times its weight.
 
         It is 0 for a block that no term reaches and that is not forced. In blocks with changes it may be too low.
         """
-        unit = (1 << SHARE_BITS) / weights.whole * _MARGIN
+        unit = (1 << SHARE_BITS) / weights.whole * MARGIN
+        layout, greatest = base.layout, base.weights / ONE
         sums = np.zeros(layout.blocks)
         of_sessions = np.zeros(len(table.session_lengths) + 1)  # the last is that of a block without sessions
         for term, summary in enumerate(summaries):
-            weight = int(weights.terms[term]) * TOP[0] / TOP[1] * unit / (1 << RATIO_BITS)
+            weight = int(weights.terms[term]) * TOP[0] / TOP[1] * unit / (1 << WEIGHED_BITS)
             sums[summary.blocks] += weight * summary.most
             if weights.live[1] and weights.sessions[term]:
                 sessions, counts = _with_tail(summary, postings, term, table)
@@ -152,9 +153,10 @@ class NumpyKernels:
             begin, end, *_ = postings.spans[first].tolist()
             other_begin, other_end, *_ = postings.spans[second].tolist()
             near = _near(postings.base[begin:end], postings.base[other_begin:other_end])
-            sums[np.unique(near >> layout.bits)] += share * _MARGIN
+            of = np.unique(near >> layout.bits)
+            sums[of] += share * MARGIN * greatest[of]
         most = np.maximum.reduceat(of_sessions[layout.sessions], layout.starts[:-1])
-        out: Ints = np.where((sums > 0) | forced, sums + most + 1, 0).astype(np.int64)
+        out: NDArray[np.float64] = np.where((sums > 0) | forced, sums + most * greatest + 1, 0)
         return out
 
     def search(

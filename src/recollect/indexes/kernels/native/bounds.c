@@ -4,10 +4,8 @@
  * blocks that a term reaches are visited.
  */
 
+#include "rank.h"
 #include "walk.h"
-
-/* More than the relative error of some thousand steps in double precision. */
-static const double MARGIN = 1.0 + 1e-9;
 
 /* Add to the bound of a block. */
 static inline void raise(rc_scratch *scratch, int64_t block, double by) {
@@ -68,7 +66,7 @@ static void add_sessions(rc_scratch *scratch, const rc_summary *summary, rc_span
 }
 
 /* Add the share of a pair of terms once to each block with a document in which they are near each other. */
-static void add_pair(rc_scratch *scratch, rc_span first, rc_span second, double share, int64_t block_bits) {
+static void add_pair(rc_scratch *scratch, rc_span first, rc_span second, double share, const rc_blocks *base) {
     int64_t one = first.begin, other = second.begin, last = NONE;
     while (one < first.end && other < second.end) {
         int64_t gap = AT(second.column, other) - AT(first.column, one);
@@ -77,9 +75,9 @@ static void add_pair(rc_scratch *scratch, rc_span first, rc_span second, double 
         } else if (gap > 2) {
             one = next_from(first.column, one, first.end, AT(second.column, other) - 2);
         } else {
-            int64_t block = document_of(AT(first.column, one)) >> block_bits;
+            int64_t block = document_of(AT(first.column, one)) >> base->layout->bits;
             if (block != last) {
-                raise(scratch, block, share);
+                raise(scratch, block, share * weight_in(base, block));
             }
             last = block;
             one++;
@@ -87,7 +85,7 @@ static void add_pair(rc_scratch *scratch, rc_span first, rc_span second, double 
     }
 }
 
-int bounds_add(const rc_postings *postings, const rc_table *table, const rc_weights *weights, const rc_layout *layout,
+int bounds_add(const rc_postings *postings, const rc_table *table, const rc_weights *weights, const rc_blocks *base,
                const rc_summary *const *summaries, rc_scratch *scratch) {
     double unit = (double)((int64_t)1 << SHARE_BITS) / (double)weights->whole * MARGIN;
     for (int64_t term = 0; term < weights->terms.count; term++) {
@@ -95,7 +93,7 @@ int bounds_add(const rc_postings *postings, const rc_table *table, const rc_weig
         if (is_late(postings->until)) {
             return RC_LATE;
         }
-        double weight = (double)(AT(weights->terms, term) * TOP) / TOP_BELOW * unit / (1 << RATIO_BITS);
+        double weight = (double)(AT(weights->terms, term) * TOP) / TOP_BELOW * unit / (1 << WEIGHED_BITS);
         for (int64_t at = 0; at < summary->blocks.count; at++) {
             raise(scratch, AT(summary->blocks, at), weight * AT(summary->most, at));
         }
@@ -110,12 +108,13 @@ int bounds_add(const rc_postings *postings, const rc_table *table, const rc_weig
         if (is_late(postings->until)) {
             return RC_LATE;
         }
-        add_pair(scratch, first, second, (double)AT(weights->pairs, pair + 2) * MARGIN, layout->bits);
+        add_pair(scratch, first, second, (double)AT(weights->pairs, pair + 2) * MARGIN, base);
     }
     return 0;
 }
 
-int64_t bound_of(int64_t block, const rc_layout *layout, const rc_scratch *scratch) {
+double bound_of(int64_t block, const rc_blocks *base, const rc_scratch *scratch) {
+    const rc_layout *layout = base->layout;
     double most = 0;
     for (int64_t at = AT(layout->starts, block); at < AT(layout->starts, block + 1); at++) {
         int64_t session = AT(layout->sessions, at);
@@ -123,7 +122,7 @@ int64_t bound_of(int64_t block, const rc_layout *layout, const rc_scratch *scrat
             most = scratch->session_bounds[session];
         }
     }
-    return (int64_t)(scratch->bounds[block] + most) + 1;
+    return scratch->bounds[block] + most * weight_in(base, block) + 1;
 }
 
 void bounds_clear(rc_scratch *scratch) {
@@ -162,7 +161,8 @@ int64_t rc_summarize(rc_ints occurrences, const rc_table *table, int32_t is_titl
         int64_t ratio = quotient(mass << RATIO_BITS, below, 1.0 / (double)below);
         scratch->sums[number].mass = scratch->sums[number].own = 0;
         least = least_of(least, ratio);
-        AT(most, number >> block_bits) = (uint16_t)most_of(AT(most, number >> block_bits), ratio + 1);
+        int64_t weighed = ((ratio + 1) * AT(table->weight, number) >> (BITS + RATIO_BITS - WEIGHED_BITS)) + 1;
+        AT(most, number >> block_bits) = (uint16_t)most_of(AT(most, number >> block_bits), weighed);
         AT(reached, number) = true;
     }
     return least;

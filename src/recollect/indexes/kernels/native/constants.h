@@ -53,9 +53,10 @@
 #define INSTRUCTION 32
 #define ASKS 64
 
-/* indexes.kernels.types: the rows of shares, and the fraction of ratios. */
+/* indexes.kernels.types: the rows of shares, and the fractions of ratios and of weighed ratios. */
 #define RAW 6
 #define RATIO_BITS 15
+#define WEIGHED_BITS 14
 
 /* facets.sdr.index.types */
 #define FACTOR_BITS 16

@@ -15,7 +15,7 @@ typedef struct { int64_t *at; int64_t count; } rc_ints;
 
 /* The documents (`documents.table.Table`). `pivots` is filled in by the kernels: K of a document, 0 if not computed. */
 typedef struct {
-    int64_t count, heaviest;
+    int64_t count;
     int32_t some_dead, has_turns;
     rc_flags alive, asks;
     rc_numbers length, before, after, session, weight, speaker;
@@ -86,7 +86,7 @@ typedef struct {
     rc_flags speakers, among;
     rc_ints standing, most, least, forced, forced_shares;
     rc_octets kept;
-    int64_t best_count, standing_count, standing_factor, greatest;
+    int64_t best_count, standing_count, greatest;
 } rc_wanted;
 
 /* A document and its shares, in the order of `types.RAW`. */

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
 from recollect.indexes.kernels.blocks import BaseChanges, Pruned, SegmentBase, kept_of, standing_blocks
-from recollect.indexes.kernels.factors import greatest_factor
 from recollect.indexes.kernels.native.library import check, ffi, flags, ints, kept, lib, numbers, octets, passed, struct
 from recollect.indexes.kernels.types import (
     RAW,
@@ -89,7 +88,6 @@ class NativeKernels:
             "rc_wanted",
             best_count=wanted.best,
             standing_count=wanted.standing,
-            standing_factor=greatest_factor(table.heaviest_standing, about),
             **fields,
         )
         of_question = *_question(postings, table, weights), _about(about)
@@ -257,7 +255,6 @@ def _table(table: Table) -> Any:
         lambda: struct(
             "rc_table",
             count=table.count,
-            heaviest=table.heaviest,
             some_dead=table.live_count != table.count,
             has_turns=table.has_turns,
             alive=flags(table.alive),

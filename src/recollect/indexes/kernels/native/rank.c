@@ -52,7 +52,8 @@ int64_t rc_best(rc_ints totals, rc_ints numbers, rc_ints micros, int64_t wanted,
 int64_t rc_best_of(rc_ints numbers, rc_ints shares, rc_ints dates, const rc_table *table, const rc_about *about,
                    int64_t wanted, rc_ints places, rc_ints totals) {
     heap best;
-    int64_t found = 0, kept = 0, greatest = greatest_factor(table, about);
+    int64_t found = 0, kept = 0;
+    double greatest = greatest_of_all(about);
     wanted = least_of(wanted, numbers.count);
     if (wanted <= 0) {
         return 0;
@@ -66,7 +67,7 @@ int64_t rc_best_of(rc_ints numbers, rc_ints shares, rc_ints dates, const rc_tabl
         for (int row = 0; row < RAW; row++) {
             raw += AT(shares, row * numbers.count + place);
         }
-        if (raw * greatest >> BITS < least && !AT(table->standing, number)) {
+        if (most_total(raw, number, table, greatest) < (double)least) {
             continue;
         }
         int64_t total = total_at(shares, dates, numbers.count, place, factor_of(number, table, about));

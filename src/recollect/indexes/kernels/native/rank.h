@@ -33,13 +33,32 @@ static inline int64_t factor_of(int64_t number, const rc_table *table, const rc_
     return of_kinds(factor, AT(table->offers, number) & about->kinds);
 }
 
-/* Return the maximum factor of the documents without standing tags. */
-static inline int64_t greatest_factor(const rc_table *table, const rc_about *about) {
-    int64_t factor = table->heaviest;
-    if (about->speaker != NONE) {
-        factor = most_of(factor, factor * about->favour >> BITS);
+/* More than the relative error of some thousand steps in double precision. */
+static const double MARGIN = 1.0 + 1e-9;
+
+/* Return an upper bound of the factor of a document of weight 1 that offers some kinds, by the speaker or not. It is as
+   exact as doubles are: factors are rounded down, so none is above it. */
+static inline double greatest_factor(const rc_about *about, bool is_by_speaker, int64_t kinds) {
+    double factor = MARGIN;
+    if (is_by_speaker && about->favour > (int64_t)1 << BITS) {
+        factor *= (double)about->favour / (1 << BITS);
     }
-    return of_kinds(factor, about->kinds & ~(int64_t)(INSTRUCTION | ASKS));
+    for (size_t at = 0; kinds && at < sizeof(FACTORS) / sizeof(*FACTORS); at++) {
+        if ((kinds & FACTORS[at][0]) && FACTORS[at][1] > FACTORS[at][2]) {
+            factor = factor * (double)FACTORS[at][1] / (double)FACTORS[at][2];
+        }
+    }
+    return factor;
+}
+
+/* Return the same for any document. */
+static inline double greatest_of_all(const rc_about *about) {
+    return greatest_factor(about, about->speaker != NONE, about->kinds);
+}
+
+/* Return an upper bound of the total of a document with these shares, given the greatest factor of weight 1. */
+static inline double most_total(int64_t shares, int64_t number, const rc_table *table, double factor) {
+    return (double)(shares * AT(table->weight, number)) * factor / (1 << BITS);
 }
 
 /* A heap of the best totals, and of the times of those that tie: the least is on top. */

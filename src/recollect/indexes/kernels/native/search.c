@@ -23,7 +23,7 @@ typedef struct {
     rc_scratch *scratch;
     rc_found *found;
     heap best, standing;
-    int64_t factor;  /* the maximum factor of a document */
+    double factor;   /* the maximum factor of a document of weight 1 */
     int64_t passed;  /* number of hits outside of the blocks without changes */
 } search;
 
@@ -35,18 +35,11 @@ static inline int64_t bar_for(const search *of, int64_t number) {
     return AT(of->table->standing, number) ? least_of(bar, bar_of(&of->standing)) : bar;
 }
 
-/* Return the maximum factor of the documents in a block. */
-static int64_t factor_in(const search *of, int64_t block) {
-    int64_t factor = AT(of->base->weights, block), kinds = AT(of->base->offers, block) & of->about->kinds;
-    if (of->wanted->speakers.count && AT(of->wanted->speakers, block)) {
-        factor = most_of(factor, factor * of->about->favour >> BITS);
-    }
-    for (size_t at = 0; kinds && at < sizeof(FACTORS) / sizeof(*FACTORS); at++) {
-        if ((kinds & FACTORS[at][0]) && FACTORS[at][1] > FACTORS[at][2]) {
-            factor = factor * FACTORS[at][1] / FACTORS[at][2];
-        }
-    }
-    return factor;
+/* Return an upper bound of the totals in a block. */
+static int64_t limit_of(const search *of, int64_t block) {
+    bool has_speaker = of->wanted->speakers.count && AT(of->wanted->speakers, block);
+    double factor = greatest_factor(of->about, has_speaker, AT(of->base->offers, block) & of->about->kinds);
+    return (int64_t)(bound_of(block, of->base, of->scratch) * factor) + 1;
 }
 
 /* Return the share of a document that the extras admit; -1 for others. */
@@ -83,7 +76,8 @@ static int offer_row(search *of, rc_row row, bool in_all) {
         most = wanted->greatest;
     }
     int64_t bar = bar_for(of, row.number);
-    if ((row.words + row.trigram + row.context + row.session + row.pair + row.title + most) * of->factor >> BITS < bar) {
+    int64_t shares = row.words + row.trigram + row.context + row.session + row.pair + row.title + most;
+    if (most_total(shares, row.number, of->table, of->factor) < (double)bar) {
         return 0;
     }
     int64_t factor = factor_of(row.number, of->table, of->about);
@@ -126,7 +120,7 @@ static int offer_touched(search *of, walk *walked, bool in_all) {
                       of->scratch->near[number - walked->first] +
                       (session == NONE ? 0 : of->scratch->session_sums[session]);
         /* Most cannot: decide that before all else. */
-        if (!wanted->forced.count && raw * of->factor >> BITS < bar_for(of, number)) {
+        if (!wanted->forced.count && most_total(raw, number, table, of->factor) < (double)bar_for(of, number)) {
             of->passed += in_all && has_share(from) && (!wanted->among.count || AT(wanted->among, number));
             memset(from, 0, sizeof(*from));
             of->scratch->near[number - walked->first] = 0;
@@ -288,19 +282,21 @@ static int compute_in_order(search *of, rc_candidate *order, int64_t left, int64
 }
 
 /* Raise the bounds of blocks by the extra shares, also of blocks that no term reaches. */
-static void add_extras(const rc_wanted *wanted, const rc_layout *layout, rc_scratch *scratch) {
+static void add_extras(const rc_wanted *wanted, const rc_blocks *base, const rc_table *table, rc_scratch *scratch) {
+    const rc_layout *layout = base->layout;
     if (!wanted->most.count) {
         return;
     }
     for (int64_t at = 0; at < scratch->bounded_count; at++) {
         int64_t block = scratch->bounded[at];
-        scratch->bounds[block] += (double)AT(wanted->most, block);
+        scratch->bounds[block] += (double)AT(wanted->most, block) * weight_in(base, block);
     }
     int64_t last = NONE;
     double most = 0;
     for (int64_t at = 0; at < wanted->forced.count && AT(wanted->forced, at) < layout->documents; at++) {
-        int64_t block = AT(wanted->forced, at) >> layout->bits;
-        double share = (double)AT(wanted->forced_shares, at) + 1;  /* above 0, so that the block can have hits */
+        int64_t number = AT(wanted->forced, at), block = number >> layout->bits;
+        double share = (double)(AT(wanted->forced_shares, at) * AT(table->weight, number)) / (1 << BITS);
+        share += 1;  /* above 0, so that the block can have hits */
         most = block == last ? most : 0;
         if (share > most) {
             if (scratch->bounds[block] == 0) {
@@ -327,7 +323,6 @@ static bool may_have_hits(const search *of, int64_t block) {
 
 static int compute_blocks(search *of, int64_t *lenders) {
     rc_scratch *scratch = of->scratch;
-    const rc_layout *layout = of->base->layout;
     const rc_wanted *wanted = of->wanted;
     /* First the blocks with changes, with the tail. */
     int status = of->changes->any ? compute_group(of, of->changes->blocks, of->changes->lenders, true, lenders) : 0;
@@ -339,14 +334,14 @@ static int compute_blocks(search *of, int64_t *lenders) {
     for (int64_t at = 0; at < scratch->bounded_count; at++) {
         int64_t block = scratch->bounded[at];
         if (!AT(of->changes->blocks, block) && (!wanted->among.count || may_have_hits(of, block))) {
-            rc_candidate each = {bound_of(block, layout, scratch) * factor_in(of, block) >> BITS, block};
+            rc_candidate each = {limit_of(of, block), block};
             order[size++] = each;
         }
     }
     for (int64_t at = 0; at < wanted->standing.count; at++) {
         int64_t block = AT(wanted->standing, at);
         if (scratch->bounds[block] > 0 && !AT(of->changes->blocks, block)) {
-            rc_candidate each = {bound_of(block, layout, scratch) * wanted->standing_factor >> BITS, block};
+            rc_candidate each = {limit_of(of, block), block};
             of_standing[standing++] = each;
         }
     }
@@ -368,8 +363,8 @@ static int64_t search_end(search *of, int64_t status) {
 int64_t rc_search(const rc_postings *postings, const rc_table *table, const rc_weights *weights, const rc_about *about,
                   const rc_blocks *base, const rc_changes *changes, const rc_wanted *wanted, rc_scratch *scratch,
                   rc_found *found) {
-    int64_t factor = most_of(greatest_factor(table, about), wanted->standing_factor);
-    search of = {postings, table, weights, about, base, changes, wanted, scratch, found, {0}, {0}, factor, 0};
+    search of = {postings, table, weights, about, base, changes, wanted, scratch, found, {0}, {0},
+                 greatest_of_all(about), 0};
     if (!base) {
         int status = heap_new(&of.best, wanted->best_count) && heap_new(&of.standing, wanted->standing_count)
                          ? table->has_turns ? compute(&of, NULL) : compute_plain(&of)
@@ -381,9 +376,9 @@ int64_t rc_search(const rc_postings *postings, const rc_table *table, const rc_w
                   heap_new(&of.best, wanted->best_count) && heap_new(&of.standing, wanted->standing_count);
     int64_t status = enough ? 0 : RC_NO_MEMORY;
     if (enough) {
-        status = bounds_add(postings, table, weights, base->layout, wanted->summaries, scratch);
+        status = bounds_add(postings, table, weights, base, wanted->summaries, scratch);
         if (!status) {
-            add_extras(wanted, base->layout, scratch);
+            add_extras(wanted, base, table, scratch);
             status = compute_blocks(&of, lenders);
         }
         for (int64_t at = 0; at < scratch->bounded_count; at++) {

@@ -138,12 +138,18 @@ void walk_end(walk *of);
    for any. */
 int walk_fit_blocks(rc_scratch *scratch, const rc_layout *layout);
 
-/* Compute the upper bounds of the shares of a document in all blocks that a term reaches. Returns 0 or RC_LATE. */
+/* Return the maximum weight of the documents in a block. */
+static inline double weight_in(const rc_blocks *base, int64_t block) {
+    return (double)AT(base->weights, block) / (1 << BITS);
+}
+
+/* Compute the upper bounds of the shares of a document, times its weight, in all blocks that a term reaches. Returns 0
+   or RC_LATE. */
 int bounds_add(const rc_postings *postings, const rc_table *table, const rc_weights *weights,
-                const rc_layout *layout, const rc_summary *const *summaries, rc_scratch *scratch);
+               const rc_blocks *base, const rc_summary *const *summaries, rc_scratch *scratch);
 
 /* Return the bound of such a block. */
-int64_t bound_of(int64_t block, const rc_layout *layout, const rc_scratch *scratch);
+double bound_of(int64_t block, const rc_blocks *base, const rc_scratch *scratch);
 
 /* Clear all bounds. */
 void bounds_clear(rc_scratch *scratch);
