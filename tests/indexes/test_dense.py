@@ -13,7 +13,6 @@ from recollect.indexes.documents.columns import NONE, Document
 from recollect.indexes.documents.table import Table, TableBuilder
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.native import vectors as native_vectors
-from recollect.indexes.parameters import DENSE_SHARE
 from recollect.indexes.scoring.dense import COSINE_BITS, DenseIndex, DenseView, Products, products, quantised
 from recollect.models.embedding.similarity import cosine
 
@@ -96,12 +95,12 @@ def test_shares_are_what_lies_above_the_floor_and_only_of_the_living_and_visible
     index = DenseIndex(stored.rows, 2)
     index.add({b"a": matrix([1, 0]), b"b": matrix([3, 4]), b"c": matrix([0, 1])})
     asked = quantised(matrix([[1, 0]]))[0]
-    dense = index.view(stored).score(asked, stored, 0.2, 0.6)
-    expected = [DENSE_SHARE / 100 * 0.8, DENSE_SHARE / 100 * 0.4, 0.0, 0.0, 0.0]
+    dense = index.view(stored).score(asked, stored, 0.2, 0.6, 0.25)
+    expected = [0.25 * 0.8, 0.25 * 0.4, 0.0, 0.0, 0.0]
     assert (dense.shares / (1 << SHARE_BITS)).tolist() == pytest.approx(expected, abs=1e-4)
     assert dense.admits.tolist() == [True, bool(quantised(matrix([[3, 4]]))[0][0] >= 0.6 * 16384), False, False, False]
     visible = np.array([False, True, True, True, True])
-    scoped = index.view(stored).score(asked, stored.only(visible, lambda table, stale: table), 0.2, 0.5)
+    scoped = index.view(stored).score(asked, stored.only(visible, lambda table, stale: table), 0.2, 0.5, 0.25)
     assert (scoped.shares > 0).tolist() == [False, True, False, False, False]
     assert scoped.admits.tolist() == [False, True, False, False, False]
 
@@ -110,7 +109,7 @@ def test_a_cosine_at_the_floor_counts_for_nothing_and_admits_nothing() -> None:
     _, stored = table(b"a", b"b")
     index = DenseIndex(stored.rows, 2)
     index.add({b"a": matrix([0, 1]), b"b": matrix([-1, 0])})
-    dense = index.view(stored).score(quantised(matrix([[1, 0]]))[0], stored, 0.0, 0.0)
+    dense = index.view(stored).score(quantised(matrix([[1, 0]]))[0], stored, 0.0, 0.0, 0.25)
     assert (dense.shares.tolist(), dense.admits.tolist()) == ([0, 0], [False, False])
 
 

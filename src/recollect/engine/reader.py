@@ -57,8 +57,14 @@ class Reader(Protocol):
     def on_index(self, read: Callable[[Reading], T]) -> T:
         """Call `read` with a view and the word index at it."""
 
-    def on_vectors(self, text: str, read: Callable[[Reading], T]) -> T:
-        """Call `read` with a view, the word index and the vector of a text, if there is an embedder."""
+    def on_vectors(self, text: str, read: Callable[[Reading], T], *, asking: bool = False) -> T:
+        """Call `read` with a view, the word index and the vector of a text, if there is an embedder.
+
+        Args:
+            text: The text.
+            read: What to call.
+            asking: Whether the text is a question, of which the names of speakers are not embedded.
+        """
 
     def followed(self, index: str, key: Hashable, read: Callable[[Any, int], T], own: Hashable = None) -> T:
         """Call `read` with the index of a facet, and the time that decides which records have expired.

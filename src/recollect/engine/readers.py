@@ -91,13 +91,15 @@ class Present:
 
         return core.on_index(branch, on_view)
 
-    def on_vectors(self, text: str, read: Callable[[Reading], T]) -> T:
+    def on_vectors(self, text: str, read: Callable[[Reading], T], *, asking: bool = False) -> T:
         """Call `read` with a view, the index and the vector of a text. See `Reader.on_vectors`."""
         if self._core.vectors is None:
             return self.on_index(read)
         with self._core.store.read():  # raises if the memory is closed, before the model is called
             pass
-        # A model may be slow, so it is called before a view is opened.
+        if asking:
+            text = self.on_index(lambda reading: reading.to_embed(text))
+        # A model may be slow, so it is called before the view of the answer is opened.
         return self.on_index(read, self._core.vectors.embed_question(text, self.branch))
 
     def followed(self, index: str, key: Hashable, read: Callable[[Any, int], T], own: Hashable = None) -> T:
@@ -208,7 +210,7 @@ class InBatch:
         """Call `read` with the transaction and a copy of the index that has its changes. See `Reader.on_index`."""
         return read(self._writing.reading(self._writing.words()))
 
-    def on_vectors(self, text: str, read: Callable[[Reading], T]) -> T:
+    def on_vectors(self, text: str, read: Callable[[Reading], T], *, asking: bool = False) -> T:
         """Call `read` as `on_index` does: no text is embedded. See `Reader.on_vectors`."""
         return self.on_index(read)
 
@@ -316,12 +318,14 @@ class Past:
         """Call `read` with a view of the moment and its index, by which its records are found."""
         return self.on_index(read)
 
-    def on_vectors(self, text: str, read: Callable[[Reading], T]) -> T:
+    def on_vectors(self, text: str, read: Callable[[Reading], T], *, asking: bool = False) -> T:
         """Call `read` with the records of the moment and the vectors that are stored now, and a note if there are any.
 
         See `Reader.on_vectors`.
         """
         vectors = self._vectors
+        if vectors is not None and asking:
+            text = self.on_index(lambda reading: reading.to_embed(text))
         question = None if vectors is None else vectors.embed_question(text, self.branch)
 
         def on_index(view: View, words: WordView) -> T:

@@ -69,7 +69,7 @@ def recall(reader: Reader, operation: Recall) -> Hits:
         more = notes + reading.notes
         return replace(hits, plan=replace(hits.plan, notes=hits.plan.notes + more)) if more else hits
 
-    return reader.on_vectors(operation.question, read)
+    return reader.on_vectors(operation.question, read, asking=True)
 
 
 def find_similar(reader: Reader, operation: FindSimilar) -> Similar:

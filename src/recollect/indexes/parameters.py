@@ -51,8 +51,6 @@ RIVAL, RIVAL_OF_ALL_WORDS = (2, 5), (19, 20)
 #: The shares of a speaker's turns if nothing but their name is left of a question, in hundredths: if it asks what they
 #: said, which ranks their turns first, and otherwise.
 SAID_SHARE, NAMED_SHARE = 200, 10
-#: The weight of a cosine above the floor, in hundredths.
-DENSE_SHARE = 40
 #: Maximum number of standing instructions and preferences that are returned with the hits.
 STANDING = 10
 #: Maximum number of known stems that replace an unknown word, and their minimum Dice coefficient, in hundredths.

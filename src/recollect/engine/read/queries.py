@@ -32,6 +32,7 @@ from recollect.engine.settings import Policies, Quota, policies_of, quota_of
 from recollect.errors import ScopeError
 from recollect.filters.tree import EVERYTHING, AllOf, Filter, resolved
 from recollect.indexes.documents.columns import NEVER, NONE
+from recollect.indexes.scoring.speakers import without_speakers
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Commit
 from recollect.ledger.parts import roots_of
@@ -158,11 +159,7 @@ class Reading:
 
     def valid_until(self, operation: ValidUntil) -> dict[str, datetime]:
         """Return when records stop being valid, by id: at their own end, or when another record replaces them."""
-        assert self.words is not None
-        words = self.words.at(self.now)
-        if self.scope.fixed:
-            table = words.table
-            words = words.narrowed(self.scope, lambda: of_scope(self.scope, table))
+        words = self._visible()
         table, links = words.table, replaced(self.view, self.branch, words)
         known = partial(self.view.known, self.branch)
         out: dict[str, datetime] = {}
@@ -176,6 +173,19 @@ class Reading:
             if end != NEVER:
                 out[each] = datetime_of(max(end, _FIRST)).astimezone(self.zone)
         return out
+
+    def to_embed(self, question: str) -> str:
+        """Return what is embedded of a question: all but the names of speakers (`scoring.speakers`)."""
+        return without_speakers(question, self._visible())
+
+    def _visible(self) -> WordView:
+        """Return the index without the records that have expired, and those outside the scope."""
+        assert self.words is not None
+        words = self.words.at(self.now)
+        if not self.scope.fixed:
+            return words
+        table = words.table
+        return words.narrowed(self.scope, lambda: of_scope(self.scope, table))
 
     def candidates(self, where: Filter) -> Candidates:
         """Return the records that a filter admits, for a search by similarity."""

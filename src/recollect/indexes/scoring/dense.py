@@ -23,7 +23,7 @@ from recollect.indexes.documents.row_data import Rows
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.choose import native, uses_native
-from recollect.indexes.parameters import DENSE_SHARE
+from recollect.indexes.parameters import AFTER_QUESTION, DONOR_CAP, FROM_AFTER, FROM_BEFORE
 
 Floats = NDArray[np.float32]
 Quantised = NDArray[np.int16]
@@ -34,6 +34,8 @@ COSINE_BITS = 2 * _UNIT_BITS
 _FINE_BITS = 20
 #: Approximate memory of a digest and its row number, and of a digest and the list of the documents that wait for it.
 _ROW_BYTES, _WAITING_BYTES = 200, 300
+#: Weights of models are multiples of one in this many.
+_WEIGHT_PARTS = 10_000
 #: Number of rows that are products_of at a time, so that they stay in the processor's cache.
 _BLOCK = 4096
 
@@ -133,7 +135,7 @@ class DenseView:
         out: Ints = np.minimum(found, 1 << COSINE_BITS)  # rounding may slightly exceed 1
         return out
 
-    def score(self, question: Quantised, table: Table, share: float, alone: float) -> Dense:
+    def score(self, question: Quantised, table: Table, share: float, alone: float, weight: float) -> Dense:
         """Return the signal of each document of a table.
 
         Args:
@@ -141,12 +143,37 @@ class DenseView:
             table: The table of this view's documents.
             share: The floor above which a cosine adds to the score.
             alone: The cosine from which a document is a hit without any other signal.
+            weight: What a cosine of 1 above the floor would add to the score.
         """
-        cosines = self.cosines(question)
         seen = table.alive[: table.count] & self.known
-        above = np.maximum(cosines - _fixed(share), 0)
-        shares = np.where(seen, (above * DENSE_SHARE << SHARE_BITS - COSINE_BITS) // 100, 0)
-        return Dense(shares, seen & (cosines >= _fixed(alone)) & (above > 0))
+        above = np.where(seen, np.maximum(self.cosines(question) - _fixed(share), 0), 0)
+        with_context = lent(above, table)
+        shares = with_context * round(weight * _WEIGHT_PARTS) * (1 << SHARE_BITS - COSINE_BITS) // _WEIGHT_PARTS
+        return Dense(shares, seen & (with_context >= _fixed(alone) - _fixed(share)) & (with_context > 0))
+
+
+def lent(above: Ints, table: Table) -> Ints:
+    """Return what the cosines above the floor become with what the turns around each document lend to it.
+
+    The constants are those of the context of words: a reply needs what the question before it says, and a long turn
+    lends no more than a short one.
+
+    Cost:
+        O(documents).
+    """
+    count = table.count
+    gives = np.append(above * DONOR_CAP // np.maximum(table.length[:count], DONOR_CAP), 0)  # the last is that of NONE
+    out = above * 10
+    for links, tenths in ((table.before, FROM_BEFORE), (table.after, FROM_AFTER)):
+        ahead = np.append(np.where(links[:count] < count, links[:count], NONE), NONE).astype(np.int64)
+        turn = ahead[:count]
+        for step, of in enumerate(tenths):
+            out += gives[turn] * of
+            if not step and links is table.before:
+                asks = np.append(table.asks[:count], False)
+                out += gives[turn] * AFTER_QUESTION * asks[turn]
+            turn = ahead[turn]
+    return out // 10
 
 
 def _fixed(cosine: float) -> int:

@@ -179,14 +179,14 @@ class Scores:
         placed: The factor by which the shares of words, dates and members are multiplied besides that of `about`, for
             each document, with 16 bits of fraction; empty if there is none.
         speaker: The share of the speaker that the question asks for, for each document; empty if there is none.
-        dense: The share of the dense signal for each document; empty if there is none.
+        dense: The share of the dense signal for each document, before any factor; empty if there is none.
         replaces: The share of what each document replaces; empty if there is none (`engine.read.validity`).
         limit: What is taken from each document that only surrounding turns lend to, 0 or less; empty if nothing is
             (`scoring.neighbours`).
         prevails: The share for prevailing over rivals; empty if there is none (`scoring.rivals`).
         recency: The share of recency for each document; empty if there is none.
         importance: The share of importance for each document; empty if there is none. No factor applies to this share
-            and those of speaker, dense and recency.
+            and those of speaker and recency.
         about: The subject of the question, which determines the factors.
     """
 
@@ -230,7 +230,7 @@ class Scores:
         if len(self.placed):
             totals: Ints = self._shares(np.arange(len(self.numbers)))[0].sum(axis=0)
             return totals
-        totals = self.query.kernels.weigh(self.reached, self.dates, self.query.view.table, self.about)
+        totals = self.query.kernels.weigh(self.reached, self._extra, self.query.view.table, self.about)
         if self.members is not None:
             at = np.flatnonzero(self.members.shares)
             factors = factor_of(self.numbers[at], self.query.view.table, self.about)
@@ -238,6 +238,13 @@ class Scores:
         for _, more in self._unfactored:
             totals = totals + more
         return totals
+
+    @cached_property
+    def _extra(self) -> Ints:
+        """The shares besides those of words to which the factors apply; empty if there are none."""
+        if not len(self.dense):
+            return self.dates
+        return self.dense + self.dates if len(self.dates) else self.dense
 
     @property
     def _apart(self) -> bool:
@@ -247,7 +254,7 @@ class Scores:
     @cached_property
     def _unfactored(self) -> list[tuple[str, Ints]]:
         """The shares to which no factor applies, each with its name."""
-        names = ("speaker", "dense", "limit", "replaces", "prevails", "recency", "importance")
+        names = ("speaker", "limit", "replaces", "prevails", "recency", "importance")
         return [(name, shares) for name in names if len(shares := getattr(self, name))]
 
     def prior_at(self, index: int) -> int:
@@ -259,8 +266,8 @@ class Scores:
         if self._apart:
             return self.totals[indexes]
         some = Reached(self.numbers[indexes], self.reached.shares.take(indexes, axis=1), len(indexes))
-        dates = self.dates[indexes] if len(self.dates) else NOTHING
-        totals = self.query.kernels.weigh(some, dates, self.query.view.table, self.about)
+        extra = self._extra[indexes] if len(self._extra) else NOTHING
+        totals = self.query.kernels.weigh(some, extra, self.query.view.table, self.about)
         for _, more in self._unfactored:
             totals = totals + more[indexes]
         return totals
@@ -282,7 +289,7 @@ class Scores:
         if found is None:
             kernels, table = self.query.kernels, self.query.view.table
             if not self._unfactored and not self._apart:
-                found = kernels.best_of(self.reached, self.dates, table, self.about, wanted)
+                found = kernels.best_of(self.reached, self._extra, table, self.about, wanted)
             else:
                 indexes = kernels.best(self.totals, self.numbers, table, wanted)
                 found = indexes, self.totals[indexes]
@@ -322,8 +329,9 @@ class Scores:
             factors = factors * self.placed[indexes] >> BITS
         shares = np.zeros((len(SHARES), len(indexes)), dtype=np.int64)
         shares[: len(RAW)] = self.reached.shares[:, indexes]
-        if len(self.dates):
-            shares[SHARES.index("date")] = self.dates[indexes]
+        for name, more in (("date", self.dates), ("dense", self.dense)):
+            if len(more):
+                shares[SHARES.index(name)] = more[indexes]
         if self.members is not None:
             shares[_MEMBER] = self.members.shares[indexes]
         shares *= factors

@@ -8,7 +8,6 @@ Every share is a function of the record, the question and the namespace's statis
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -25,9 +24,9 @@ from recollect.indexes.scoring.members import Member, MemberShares, member_share
 from recollect.indexes.scoring.neighbours import limits
 from recollect.indexes.scoring.order_and_summary import by_place, spread
 from recollect.indexes.scoring.scores import NOTHING, Scores, WeightedQuery, weighed
+from recollect.indexes.scoring.speakers import named_speaker
 from recollect.indexes.scoring.times import date_shares, exact, span_bounds, within
 from recollect.indexes.words.index import QueryTerm, WordView, query_terms
-from recollect.indexes.words.surface_forms import comparable
 from recollect.text.answers import ASKS, INSTRUCTION, Kind
 from recollect.text.answers import wanted as asks_for
 from recollect.text.asking import is_about_questions
@@ -35,18 +34,15 @@ from recollect.text.change import Holds, asks_what_holds, words_beside
 from recollect.text.date_spans import Span
 from recollect.text.dates import NO_DATES, NamedDates, in_recent_days, named
 from recollect.text.events import NamedEvent, events
-from recollect.text.folding import folded
-from recollect.text.frames import Frame, asks_what_i_said, frame_of, frame_words
+from recollect.text.frames import Frame, frame_of, frame_words
 from recollect.text.languages import CODES, known
 from recollect.text.requests import AskedFor, request_of, subject_of, without_kind
-from recollect.text.words import MAX_WORD, is_unspaced, language_of, runs, stem, terms
+from recollect.text.words import MAX_WORD, language_of, runs, stem, terms
 
-_FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're we've our us".split())
 #: The speaker of turns with the role of the assistant and no name.
 ASSISTANT = "\0assistant"
 #: Number of days before and after the day of an event that are around it.
 AROUND = 7
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
 
 @dataclass(frozen=True)
@@ -107,7 +103,7 @@ def read(text: str, view: WordView, now: date, tag: str | None = None) -> Questi
         for phrase in dict.fromkeys(dates.relative):
             framed = framed.replace(phrase, " ")
     view.check()
-    speaker, misspelt = _speaker(text, view)
+    speaker, misspelt = named_speaker(text, view)
     language = _language(text, view, tag)
     frame = _frame(framed, view, misspelt, language) if table.has_speakers else Frame(frame_words(language))
     by_name = speaker != NONE and table.speaker_names.get(speaker) is not None
@@ -231,46 +227,6 @@ def _known_stem(term: str, word: str, view: WordView) -> str:
     return next((other for code in written if view.known(other := stem(word, CODES[code]))), term)
 
 
-def _speaker(text: str, view: WordView) -> tuple[int, set[str]]:
-    """Return the speaker that a question names first, and the misspelt names in the question.
-
-    A speaker is named by a name, by its first three letters, by an unknown word that is almost a name, or by "I" if
-    there are documents with the role "user". What "I said about Ana" is not what Ana said.
-    """
-    table = view.table
-    misspelt: set[str] = set()
-    if table.has_speakers and not asks_what_i_said([run.partition("'")[0] for run, _ in runs(text)]):
-        for raw in _WORD.findall(text):
-            plain = raw.partition("'")[0][:MAX_WORD]  # names are cut to this length, too
-            word = folded(plain)
-            found = view.speakers(stem(word))
-            if not found and len(plain) == 3 and plain[0].isupper():
-                found = {number for number, name in table.speaker_names.items() if name[:3] == word}
-            if not found and comparable(word) and table.speaker_names and not view.known(stem(word)):
-                found = {number for number in table.speakers.almost(word) if number in table.speaker_names}
-                if found:
-                    misspelt.add(word)
-            if found:
-                return (found.pop() if len(found) == 1 else NONE), misspelt
-        found = _named_without_spaces(text, view)
-        if found:
-            return (found.pop() if len(found) == 1 else NONE), misspelt
-    user = table.speakers.number.get("\0user", NONE)
-    if user != NONE and _FIRST_PERSON & {run for run, _ in runs(text)}:
-        return user, misspelt
-    return NONE, misspelt
-
-
-def _named_without_spaces(text: str, view: WordView) -> set[int]:
-    """Return the speakers whose names occur in a question in a script without spaces, or next to such a script."""
-    parts = runs(text)
-    if not any(without_spaces for _, without_spaces in parts):
-        return set()
-    written = folded(text)
-    found = {number for number, name in view.table.speaker_names.items() if is_unspaced(name) and name in written}
-    return found.union(*(view.speakers(stem(run)) for run, without_spaces in parts if not without_spaces))
-
-
 def score(
     question: Question,
     view: WordView,
@@ -355,7 +311,6 @@ def _score(
             alive = np.flatnonzero(table.alive[: table.count])
             reached = asked.reach(alive[date_shares(dates, table, alive) > 0])
     dated = date_shares(dates, table, reached.numbers) if named_time else NOTHING
-    # The embedding covers the complete text, including its manner, so no factor applies to its share.
     by_vector = NOTHING if dense is None else dense.shares[reached.numbers]
     said = NOTHING if spoken is None else spoken[reached.numbers] * ((question.speaker_share << SHARE_BITS) // 100)
     by_member = None if with_member is None else with_member.of(reached.numbers)

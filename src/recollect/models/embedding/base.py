@@ -31,11 +31,14 @@ class Floors(NamedTuple):
     Attributes:
         share: The score increases with the amount by which a cosine exceeds this value. A cosine at or below it adds
             nothing.
-        alone: From this cosine on, a record is a hit even if it shares no word with the question.
+        alone: From this cosine on, a record is a hit even if it shares no word with the question. What the turns around
+            it lend counts, too.
+        weight: What a cosine of 1 above `share` would add to a score.
     """
 
-    share: float = 0.2
-    alone: float = 0.5
+    share: float = 0.1
+    alone: float = 0.4
+    weight: float = 0.25
 
 
 @runtime_checkable
@@ -146,10 +149,14 @@ def check_floors(floors: object) -> Floors:
     """Return `floors` if they are valid.
 
     Raises:
-        InvalidArgumentError: They are not `Floors` with 0 <= share <= alone <= 1.
+        InvalidArgumentError: They are not `Floors` with 0 <= share <= alone <= 1 and 0 <= weight <= 10.
     """
-    if not isinstance(floors, Floors) or not 0.0 <= floors.share <= floors.alone <= 1.0:
-        raise InvalidArgumentError("floors", floors, "must be Floors with 0 <= share <= alone <= 1")
+    if (
+        not isinstance(floors, Floors)
+        or not 0.0 <= floors.share <= floors.alone <= 1.0
+        or not 0.0 <= floors.weight <= 10.0
+    ):
+        raise InvalidArgumentError("floors", floors, "must be Floors with 0 <= share <= alone <= 1, 0 <= weight <= 10")
     return floors
 
 

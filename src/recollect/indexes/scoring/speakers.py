@@ -1,0 +1,83 @@
+"""Speakers in questions: whom a question names, and what it asks without their names.
+
+A name says whose turns are meant, and hardly what is meant: with it, the vector of a question resembles whatever this
+speaker says.
+"""
+
+from __future__ import annotations
+
+import re
+
+from recollect.indexes.documents.columns import NONE
+from recollect.indexes.words.index import WordView
+from recollect.indexes.words.surface_forms import comparable
+from recollect.text.folding import folded
+from recollect.text.frames import asks_what_i_said
+from recollect.text.words import MAX_WORD, is_unspaced, runs, stem
+
+_FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're we've our us".split())
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+#: A word, with an ending of possession.
+_WITH_ENDING = re.compile(r"[^\W_]+(?:['’][sS]\b)?")
+
+
+def named_speaker(text: str, view: WordView) -> tuple[int, set[str]]:
+    """Return the speaker that a question names first, and the misspelt names in the question.
+
+    A speaker is named by a name, by its first three letters, by an unknown word that is almost a name, or by "I" if
+    there are documents with the role "user". What "I said about Ana" is not what Ana said.
+    """
+    table = view.table
+    misspelt: set[str] = set()
+    if table.has_speakers and not asks_what_i_said([run.partition("'")[0] for run, _ in runs(text)]):
+        for raw in _WORD.findall(text):
+            plain = raw.partition("'")[0][:MAX_WORD]  # names are cut to this length, too
+            word = folded(plain)
+            found = view.speakers(stem(word))
+            if not found and len(plain) == 3 and plain[0].isupper():
+                found = {number for number, name in table.speaker_names.items() if name[:3] == word}
+            if not found and comparable(word) and table.speaker_names and not view.known(stem(word)):
+                found = {number for number in table.speakers.almost(word) if number in table.speaker_names}
+                if found:
+                    misspelt.add(word)
+            if found:
+                return (found.pop() if len(found) == 1 else NONE), misspelt
+        found = _named_without_spaces(text, view)
+        if found:
+            return (found.pop() if len(found) == 1 else NONE), misspelt
+    user = table.speakers.number.get("\0user", NONE)
+    if user != NONE and _FIRST_PERSON & {run for run, _ in runs(text)}:
+        return user, misspelt
+    return NONE, misspelt
+
+
+def without_speakers(text: str, view: WordView) -> str:
+    """Return a question without the names of speakers; the question itself if nothing else is left.
+
+    Cost:
+        O(words of the question), and O(speakers) if it is written without spaces.
+    """
+    table = view.table
+    if not table.has_speakers:
+        return text
+
+    def kept(found: re.Match[str]) -> str:
+        word = re.split("['’]", found[0])[0][:MAX_WORD]
+        return "" if view.speakers(stem(folded(word))) else found[0]
+
+    out = _WITH_ENDING.sub(kept, text)
+    if any(without_spaces for _, without_spaces in runs(text)):
+        for name in filter(is_unspaced, table.speaker_names.values()):
+            out = out.replace(name, "")
+    out = " ".join(out.split())
+    return out if re.search(r"\w", out) else text
+
+
+def _named_without_spaces(text: str, view: WordView) -> set[int]:
+    """Return the speakers whose names occur in a question in a script without spaces, or next to such a script."""
+    parts = runs(text)
+    if not any(without_spaces for _, without_spaces in parts):
+        return set()
+    written = folded(text)
+    found = {number for number, name in view.table.speaker_names.items() if is_unspaced(name) and name in written}
+    return found.union(*(view.speakers(stem(run)) for run, without_spaces in parts if not without_spaces))
