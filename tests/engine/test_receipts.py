@@ -261,7 +261,7 @@ class TestReplaying:
             assert (without["embedder"], without["vectors"]) == (None, None)
             memory.embed_all()
             receipt = memory.recall(QUESTION).receipt
-            assert receipt["embedder"] == {"name": Hashed().name, "floors": ["0.25", "0.5"]}
+            assert receipt["embedder"] == {"name": Hashed().name, "floors": ["0.25", "0.5", "0.25"]}
             assert receipt["vectors"] == receipt["seq"]
             memory.remember("A seat for Ana, again")
             memory.embed_all()

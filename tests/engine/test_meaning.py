@@ -1,0 +1,123 @@
+"""Meaning in recall: the golden values of the specification, what turns lend, and what of a question is embedded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect import Memory
+from recollect.models.embedding.base import Floors
+
+#: A turn that only asks counts two fifths, a rule that is newer than the specification.
+ONLY_ASKS = 0.4
+LIKE_MINILM = Floors(share=0.1, alone=0.4, weight=0.25)
+
+
+class Toy:
+    """An embedder whose texts have given cosines with every question."""
+
+    name, dimension, floors = "toy/1", 2, LIKE_MINILM
+
+    def __init__(self, cosines: dict[str, float]) -> None:
+        self.cosines = cosines
+        self.asked: list[str] = []
+
+    def embed(self, texts: Sequence[str], *, asking: bool = False) -> list[list[float]]:
+        if asking:
+            self.asked += texts
+            return [[1.0, 0.0] for _ in texts]
+        return [[each, math.sqrt(1 - each * each)] for each in map(self.cosines.__getitem__, texts)]
+
+
+def told(turns: list[tuple[str, str, str, float]], **fields: Any) -> tuple[Memory, Toy]:
+    """A memory of turns: (session, speaker, text, cosine with the question)."""
+    embedder = Toy({f"{speaker}: {text}" if speaker else text: cosine for _, speaker, text, cosine in turns})
+    memory = recollect.open(":memory:", embedder=embedder)
+    for place, (session, speaker, text, _) in enumerate(turns):
+        memory.remember(
+            text, id=str(place), kind="conversation", conversation="c", session=session, speaker=speaker or None,
+            position=place, **{name: each[place] for name, each in fields.items()},
+        )  # fmt: skip
+    memory.embed_all()
+    return memory, embedder
+
+
+def dense(memory: Memory, question: str) -> dict[str, float]:
+    return {hit.record.id: hit.why.shares.get("dense", 0.0) for hit in memory.recall(question)}
+
+
+def test_a_reply_needs_what_the_question_before_it_says() -> None:
+    memory, _ = told(
+        [
+            ("s", "Ana", "Which walk shall we take on Sunday?", 0.5),
+            ("s", "Bob", "The one along the river.", 0.3),
+            ("s", "Ana", "Fine with me.", 0.05),
+            ("s", "Bob", "I bought new boots.", 0.2),
+        ]
+    )
+    hits = memory.recall("Which hike did they choose?")
+    assert [(hit.record.id, hit.score) for hit in hits] == [
+        ("1", pytest.approx(0.163715, abs=1e-5)),
+        ("0", pytest.approx(ONLY_ASKS * 0.159935, abs=1e-5)),
+    ]
+
+
+def test_a_factor_applies_to_meaning_too() -> None:
+    memory, embedder = told(
+        [
+            ("s", "Ana", "I adopted a kitten.", 0.45),
+            ("s", "Bob", "My kitten sleeps all day.", 0.45),
+            ("t", "Ana", "The meeting is on Monday.", 0.1),
+        ]
+    )
+    found = dense(memory, "Which animal does Ana keep?")
+    assert found == {"0": pytest.approx(0.156599, abs=1e-5), "1": pytest.approx(0.146160, abs=1e-5)}
+    assert embedder.asked == ["Which animal does keep?"]
+
+
+def test_an_instruction_a_question_and_an_answer_count_by_their_manner() -> None:
+    memory, _ = told(
+        [
+            ("s", "", "Always answer in French.", 0.3),
+            ("s", "", "How can I descale the kettle?", 0.6),
+            ("s", "", "Boil vinegar and water, then rinse it twice.", 0.4),
+        ],
+        role=("user", "user", "assistant"),
+    )
+    found = dense(memory, "Cleaning limescale from a kettle")
+    assert found == {
+        "1": pytest.approx(ONLY_ASKS * 0.190889, abs=1e-5),
+        "0": pytest.approx(0.152092, abs=1e-5),
+        "2": pytest.approx(0.141090, abs=1e-5),
+    }
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("What did Ana paint for Bob's sister?", "What did paint for sister?"),
+        ("What is Ana's bowl made of?", "What is bowl made of?"),
+        ("What is Ana’s bowl made of?", "What is bowl made of?"),
+        ("what did ana say?", "what did say?"),
+        ("Who is Caro?", "Who is Caro?"),
+        ("Ana?", "Ana?"),
+    ],
+)
+def test_names_of_speakers_are_not_embedded(question: str, asked: str) -> None:
+    memory, embedder = told([("s", "Ana", "Hello.", 0.0), ("s", "Bob", "Hello, too.", 0.0)])
+    memory.recall(question)
+    assert embedder.asked == [asked]
+
+
+def test_names_within_a_scope_are_those_of_its_records() -> None:
+    embedder = Toy({"Ana: Hello.": 0.0, "Bob: Hello.": 0.0})
+    memory = recollect.open(":memory:", embedder=embedder)
+    for user, speaker in (("u", "Ana"), ("v", "Bob")):
+        memory.remember("Hello.", kind="conversation", conversation="c", speaker=speaker, user=user)
+    memory.embed_all()
+    memory.scoped(user="u").recall("Did Ana meet Bob?")
+    assert embedder.asked == ["Did meet Bob?"]
