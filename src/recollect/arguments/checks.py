@@ -6,6 +6,7 @@ each call do not use them, so that they take one step.
 
 from __future__ import annotations
 
+import base64
 import math
 import os
 from collections.abc import Callable
@@ -120,3 +121,13 @@ def file_path(name: str, value: object) -> str:
     if not isinstance(path, str) or not path or "\0" in path or path == ":memory:":
         raise InvalidArgumentError(name, value, "must be the path of a file")
     return os.path.abspath(path)
+
+
+def is_vector_text(value: object) -> bool:
+    """Return whether a value is a vector of a question as receipts have it, or ""."""
+    if not isinstance(value, str):
+        return False
+    try:
+        return len(base64.b64decode(value, validate=True)) % 2 == 0
+    except ValueError:
+        return False

@@ -94,6 +94,7 @@ class NamespaceCalls(Histories):
                 seq=hits.watermark,
                 root=hits.root,
                 vectors=hits.plan.vectors,
+                vector=hits.plan.vector,
                 hits=scored(hits.hits),
                 standing=scored(hits.standing),
             )

@@ -326,8 +326,12 @@ def replay(core: Core, place: Place, operation: Replay) -> Replayed:
         found.append(
             Deviation("vectors", None, given["vectors"], None, "an answer without an embedder uses no vectors")
         )
+    # Receipts of earlier releases have no vector.
+    if "vector" in given and (given["embedder"] is None) != (given["vector"] is None):
+        found.append(Deviation("vector", None, given["vector"], None, "an answer has a vector if it has an embedder"))
     point = PastPoint(given["seq"], root, microseconds(time))
-    hits = recall(Past(core, place, point, dense=given["embedder"] is not None), question)
+    past = Past(core, place, point, dense=given["embedder"] is not None, question_vector=given.get("vector"))
+    hits = recall(past, question)
     with core.store.read() as view:
         for name, again in (("hits", hits.hits), ("standing", hits.standing)):
             found_again = listed(view, branch, given["seq"], scored(again))

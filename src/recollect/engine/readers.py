@@ -265,14 +265,18 @@ class Past:
         place: Where and for whom the operation is executed.
         point: The commit of the moment, and the time that decides which records have expired.
         dense: Whether the vectors are used, if there are any.
+        question_vector: The vector of the question, as a receipt has it. None: the model is asked for it.
     """
 
-    def __init__(self, core: Core, place: Place, point: PastPoint, *, dense: bool = True) -> None:
+    def __init__(
+        self, core: Core, place: Place, point: PastPoint, *, dense: bool = True, question_vector: str | None = None
+    ) -> None:
         core.now()
         self._core = core
         self._place = place
         self._point = point
         self._vectors = core.vectors if dense else None
+        self._question_vector = question_vector
         self.branch = place.branch
         self.scope = place.scope
         self.intake = core.intake
@@ -323,10 +327,12 @@ class Past:
 
         See `Reader.on_vectors`.
         """
-        vectors = self._vectors
-        if vectors is not None and asking:
-            text = self.on_index(lambda reading: reading.to_embed(text))
-        question = None if vectors is None else vectors.embed_question(text, self.branch)
+        vectors, question = self._vectors, None
+        if vectors is not None and asking and self._question_vector is not None:
+            question = vectors.question_of(self._question_vector)
+        elif vectors is not None:
+            embedded = self.on_index(lambda reading: reading.to_embed(text)) if asking else text
+            question = vectors.embed_question(embedded, self.branch)
 
         def on_index(view: View, words: WordView) -> T:
             reading = replace(self._reading(view, words), question_vector=question)

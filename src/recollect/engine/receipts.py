@@ -44,6 +44,7 @@ def receipt(core: Core, branch: Branch, operation: Receipt) -> receipts.Receipt:
                 "language": core.intake.language,
                 "embedder": embedder,
                 "vectors": None if embedder is None else operation.vectors,
+                "vector": None if embedder is None else operation.vector or None,
                 "rules": rules.digest(core.zone),
                 "time": operation.time.astimezone(UTC).isoformat(),
                 "seq": operation.seq,

@@ -229,22 +229,39 @@ class Why(JsonForm, what="an explanation"):
         shares: The share of each signal. They add up to the score exactly.
         words: The words that matched, highest score first; after them the member of a class.
         replaces: Ids of the records that the record replaces.
+        cosine: The similarity in meaning of the question and the record, 0 to 1: the cosine of their vectors. None if it
+            adds nothing to the score: it is below the floor of the model, or one of them has no vector. Then a share
+            "dense" comes from the surrounding turns.
     """
 
     shares: Mapping[str, float]
     words: tuple[Word, ...]
     replaces: tuple[str, ...] = ()
+    cosine: float | None = None
 
     def __str__(self) -> str:
         shares = " + ".join(f"{name} {share:.3f}" for name, share in self.shares.items())
-        words = ", ".join(_described(word) for word in self.words)
+        words = ", ".join(self._reasons())
         out = f"{shares} ({words})" if words else shares
         return f"{out}; replaces {', '.join(map(short_id, self.replaces))}" if self.replaces else out
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
-        out = {"shares": dict(self.shares), "words": [word._asdict() for word in self.words]}
-        return {**out, "replaces": list(self.replaces)} if self.replaces else out
+        out: dict[str, Any] = {"shares": dict(self.shares), "words": [word._asdict() for word in self.words]}
+        if self.replaces:
+            out["replaces"] = list(self.replaces)
+        if self.cosine is not None:
+            out["cosine"] = self.cosine
+        return out
+
+    def _reasons(self, most: int | None = None) -> list[str]:
+        """Return the words that matched, the first `most` of them, and the similarity in meaning."""
+        out = [_described(word) for word in self.words[:most]]
+        if self.cosine is not None:
+            out.append(f"close in meaning, {self.cosine:.2f}")
+        elif self.shares.get("dense"):
+            out.append("near turns that are close in meaning")
+        return out
 
 
 def _described(word: Word) -> str:
@@ -278,7 +295,7 @@ class Hit(JsonForm, what="a hit"):
 
     def _cells(self) -> tuple[str, ...]:
         """Return what a table of hits shows of it: the columns are `_HIT_COLUMNS`."""
-        words = line(", ".join(map(_described, self.why.words[:_MAX_WORDS])))
+        words = line(", ".join(self.why._reasons(_MAX_WORDS)))
         record = self.record
         return f"{self.score:.3f}", f"{self.confidence:.2f}", line(record.id, 40), line(record.content), words
 
@@ -296,6 +313,8 @@ class Plan(JsonForm, what="a plan"):
             filter, or if the index cannot evaluate any part of it and it is evaluated for each hit.
         notes: Reasons why a signal was not used.
         vectors: The seq up to which every text has a vector; None if no embedder was used, and within a scope.
+        vector: The vector of the question that the records were compared with, for a receipt: its quantised components,
+            two bytes each with the lower first, in base64. "" if there was none, and within a scope.
         kernels: The kernels that computed the scores, "native" or "numpy". Both give identical results, so plans that
             differ only in this are equal.
     """
@@ -308,6 +327,7 @@ class Plan(JsonForm, what="a plan"):
     narrowed: int | None
     notes: tuple[str, ...] = ()
     vectors: int | None = None
+    vector: str = field(default="", repr=False)
     kernels: str = field(default="numpy", compare=False)
 
 

@@ -11,12 +11,13 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from recollect.arguments.checks import is_vector_text
 from recollect.errors import InvalidArgumentError
 
 #: A receipt: plain JSON.
 Receipt: TypeAlias = dict[str, Any]
-#: The version of the form.
-VERSION = 1
+#: The version of the form, and that of earlier releases, which has no field "vector".
+VERSION, _WITHOUT_VECTOR = 2, 1
 _PREFIX = b"recollect.receipt.1\0"
 #: An integer beyond this loses digits in readers that take every number for a double.
 _MOST = 2**53
@@ -29,6 +30,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "language": (str, type(None)),
     "embedder": (dict, type(None)),
     "vectors": (int, type(None)),
+    "vector": (str, type(None)),
     "rules": (str,),
     "time": (str,),
     "seq": (int,),
@@ -62,11 +64,13 @@ def checked(receipt: object) -> Receipt:
     if not isinstance(receipt, Mapping):
         raise _wrong(receipt, "must be a JSON object")
     fields = dict(receipt)
-    if fields.get("receipt") != VERSION or type(fields["receipt"]) is not int:
-        raise _wrong(fields.get("receipt"), f"must be a receipt of version {VERSION}")
-    if fields.keys() != _FIELDS.keys():
-        raise _wrong(sorted(map(str, fields.keys() ^ _FIELDS.keys())), "lacks these fields, or has them in addition")
-    for name, types in _FIELDS.items():
+    version = fields.get("receipt")
+    if type(version) is not int or version not in (VERSION, _WITHOUT_VECTOR):
+        raise _wrong(version, f"must be a receipt of version {_WITHOUT_VECTOR} or {VERSION}")
+    required = {name: types for name, types in _FIELDS.items() if name != "vector" or version == VERSION}
+    if fields.keys() != required.keys():
+        raise _wrong(sorted(map(str, fields.keys() ^ required.keys())), "lacks these fields, or has them in addition")
+    for name, types in required.items():
         value = fields[name]
         if type(value) not in types or (type(value) is int and value < 0):
             kinds = " or ".join("null" if each is type(None) else each.__name__ for each in types)
@@ -76,6 +80,8 @@ def checked(receipt: object) -> Receipt:
             raise _wrong(fields["digest"], "does not match its digest: it was changed since it was written")
     except (UnicodeEncodeError, RecursionError):
         raise _wrong("...", "is not valid JSON") from None
+    if not is_vector_text(fields.get("vector") or ""):
+        raise _wrong(fields["vector"], "has a vector that is not of numbers of 16 bits in base64")
     return fields
 
 

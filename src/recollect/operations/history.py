@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from recollect.arguments.checks import MAX_COUNT, check_count, check_flag, check_text, is_integer
+from recollect.arguments.checks import MAX_COUNT, check_count, check_flag, check_text, is_integer, is_vector_text
 from recollect.errors import InvalidArgumentError, InvalidOperationError, ReadOnlyMemoryError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Filter
@@ -260,6 +260,7 @@ class Receipt(Operation, name="receipt", right=READ, result="dict", in_batch=Fal
         seq: The commit that the answer was computed from.
         root: The root after it, as 64 hex digits.
         vectors: The seq up to which every text had a vector; None if no vectors were used.
+        vector: The vector of the question (`Plan.vector`); "" if none was used.
         hits: The id and the score of each hit, the score in units of 2^-30.
         standing: The same of the standing instructions and preferences.
     """
@@ -269,6 +270,7 @@ class Receipt(Operation, name="receipt", right=READ, result="dict", in_batch=Fal
     seq: int
     root: str
     vectors: int | None = None
+    vector: str = ""
     hits: Sequence[Sequence[Any]] = ()
     standing: Sequence[Sequence[Any]] = ()
 
@@ -279,6 +281,8 @@ class Receipt(Operation, name="receipt", right=READ, result="dict", in_batch=Fal
         check_count("seq", self.seq, least=0)
         check_count("vectors", self.vectors, least=0, optional=True)
         check_text("root", self.root)
+        if not is_vector_text(self.vector):
+            raise InvalidArgumentError("vector", self.vector, "must be the vector of a plan, in base64")
         for name in ("hits", "standing"):
             listed = tuple(map(tuple, getattr(self, name)))
             if not all(len(each) == 2 and type(each[0]) is str and type(each[1]) is int for each in listed):

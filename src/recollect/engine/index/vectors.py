@@ -8,6 +8,7 @@ are used, and the notes of the hits state the reason.
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
@@ -91,6 +92,12 @@ class QuestionVector(NamedTuple):
             return None, self.note
         view, note = self.keeper.vectors_of(self.model, branch, table)
         return None if view is None else view.cosines(self.vector), note
+
+    def as_text(self) -> str:
+        """Return the vector as plans and receipts have it; "" if there is none."""
+        if self.vector is None:
+            return ""
+        return base64.b64encode(self.vector.astype("<i2").tobytes()).decode("ascii")
 
     def reached(self, view: ReadView, branch: Branch) -> int | None:
         """Return the seq up to which every text has a vector; None if there is no vector or it cannot be read."""
@@ -198,6 +205,11 @@ class VectorKeeper:
         self._cached.clear()
 
     # Questions
+
+    def question_of(self, text: str) -> QuestionVector:
+        """Return the vector of a question as a receipt has it (`QuestionVector.as_text`)."""
+        vector = np.frombuffer(base64.b64decode(text), dtype="<i2").astype(np.int16)
+        return QuestionVector(self, VectorModel(self.embedder.name, len(vector)), vector)
 
     def embed_question(self, question: str, branch: Branch) -> QuestionVector:
         """Embed a question. If the embedder fails, the result has a note instead of a vector.

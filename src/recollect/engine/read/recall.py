@@ -129,10 +129,10 @@ def recall(
     words.check()
     standing = _standing(records, words.table, of_standing, where, among, lapsed)
     if of_standing is scores:  # explaining all together costs little more than explaining one
-        explained = _hits([*chosen, *standing], scores)
+        explained = _hits([*chosen, *standing], scores, dense)
         hits, governing = explained[: len(chosen)], explained[len(chosen) :]
     else:
-        hits, governing = _hits(chosen, scores), _hits(standing, of_standing)
+        hits, governing = _hits(chosen, scores, dense), _hits(standing, of_standing, dense)
     plan = Plan(
         operation.question,
         operation.k,
@@ -142,6 +142,7 @@ def recall(
         None if among is None else int(np.count_nonzero(among & words.table.alive[: len(among)])),
         (note,) if note else (),
         None if question_vector is None or scope.fixed else question_vector.reached(view, branch),
+        "" if question_vector is None or scope.fixed else question_vector.as_text(),
         scores.query.kernels.name,
     )
     head = view.head(branch)
@@ -215,6 +216,7 @@ def _shown(hits: tuple[Hit, ...], scope: Scope) -> tuple[Hit, ...]:
                 hit.why.shares,
                 tuple(word._replace(lent_by=tuple(map(scope.shown_id, word.lent_by))) for word in hit.why.words),
                 tuple(map(scope.shown_id, hit.why.replaces)),
+                hit.why.cosine,
             ),
         )
         for hit in hits
@@ -254,7 +256,7 @@ def _standing(
     return chosen
 
 
-def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[Hit, ...]:
+def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores, dense: Dense | None) -> tuple[Hit, ...]:
     """Return records as explained hits. Each comes with its index in the scores, None if it has no score."""
     found = scores.explained([index for index, _ in chosen if index is not None], _word, _WHOLE)
     confidence = logistic_of(scores.mass * 2 // 5, _offset(scores), _SLOPE)
@@ -263,10 +265,11 @@ def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[
     out = []
     for index, record in chosen:
         if index is None:
-            out.append(_hit(record, 0.0, nothing, _why({}, (), record.supersedes)))
+            out.append(_hit(record, 0.0, nothing, _why({}, (), record.supersedes, None)))
             continue
         total, shares, words = next(found)
-        why = _why(dict(compress(zip(SHARES, shares, strict=True), shares)), tuple(words), record.supersedes)
+        cosine = None if dense is None else dense.cosine_of(int(scores.numbers[index]))
+        why = _why(dict(compress(zip(SHARES, shares, strict=True), shares)), tuple(words), record.supersedes, cosine)
         answers = total - scores.prior_at(index) if has_prior else total
         out.append(_hit(record, total / _WHOLE, confidence(answers), why))
     return tuple(out)

@@ -53,7 +53,9 @@ _OF_SPEED = frozenset(
         "_NEW_TERM_BYTES",
         "_NAMES",
         "KERNELS",
+        "MARGIN",
         "UNBOUNDED",
+        "WEIGHED_BITS",
         "M",
     )
 )

@@ -64,10 +64,17 @@ class Dense(NamedTuple):
     Attributes:
         shares: The share of the score, with SHARE_BITS of fraction.
         admits: Whether the cosine suffices to make the document a hit.
+        cosines: The cosine, with COSINE_BITS of fraction, of documents that are above the floor themselves; -1 of others.
     """
 
     shares: Ints
     admits: Flags
+    cosines: Ints
+
+    def cosine_of(self, number: int) -> float | None:
+        """Return the cosine of a document that is above the floor itself; None for others."""
+        cosine = int(self.cosines[number])
+        return cosine / (1 << COSINE_BITS) if cosine >= 0 else None
 
 
 #: Returns the dot product of each row of a matrix with a vector, both quantised.
@@ -145,11 +152,12 @@ class DenseView:
             alone: The cosine from which a document is a hit without any other signal.
             weight: What a cosine of 1 above the floor would add to the score.
         """
-        seen = table.alive[: table.count] & self.known
-        above = np.where(seen, np.maximum(self.cosines(question) - _fixed(share), 0), 0)
+        seen, cosines = table.alive[: table.count] & self.known, self.cosines(question)
+        above = np.where(seen, np.maximum(cosines - _fixed(share), 0), 0)
         with_context = lent(above, table)
         shares = with_context * round(weight * _WEIGHT_PARTS) * (1 << SHARE_BITS - COSINE_BITS) // _WEIGHT_PARTS
-        return Dense(shares, seen & (with_context >= _fixed(alone) - _fixed(share)) & (with_context > 0))
+        admits = seen & (with_context >= _fixed(alone) - _fixed(share)) & (with_context > 0)
+        return Dense(shares, admits, np.where(above > 0, cosines, -(1 << COSINE_BITS)))
 
 
 def lent(above: Ints, table: Table) -> Ints:

@@ -36,9 +36,9 @@ class Floors(NamedTuple):
         weight: What a cosine of 1 above `share` would add to a score.
     """
 
-    share: float = 0.1
+    share: float = 0.15
     alone: float = 0.4
-    weight: float = 0.25
+    weight: float = 0.3
 
 
 @runtime_checkable

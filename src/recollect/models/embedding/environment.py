@@ -5,6 +5,8 @@ providers' own tools use. LLM_EMBEDDING_MODEL, which several tools read, counts 
 that are known here. Creating an embedder imports no library, reads no model and opens no connection. Errors such
 as a missing library or key are raised when the first text is embedded.
 
+>>> embedder_from("minilm")
+<MiniLM 'minilm/all-MiniLM-L6-v2-int8-160'>
 >>> embedder_from("openai/text-embedding-3-small", {"OPENAI_API_KEY": "sk-secret"})
 <Endpoint 'openai/text-embedding-3-small' at https://api.openai.com/v1/embeddings>
 >>> embedder_from("ollama/nomic-embed-text", {"OLLAMA_HOST": "gpu-box:11434"})
@@ -37,10 +39,11 @@ SERVERS = {name: server for name, server in ALL.items() if name in ("openai", "v
 def embedder_from(text: str, environment: Mapping[str, str] | None = None) -> Embedder:
     """Return the embedder for "provider/model" text.
 
-    Providers: hashed (built in, no model), sentence-transformers, model2vec, and the servers in `SERVERS`.
+    Providers: those in `PACKAGED`, whose model is a folder or left out; hashed (built in, no model); those in `LOCAL`;
+    and the servers in `SERVERS`.
 
     Args:
-        text: "provider/model".
+        text: "provider/model", or "provider" alone if its model can be left out.
         environment: The environment variables. Default: those of the process.
 
     Raises:
@@ -53,9 +56,11 @@ def embedder_from(text: str, environment: Mapping[str, str] | None = None) -> Em
         from recollect.models.embedding.hashed import Hashed
 
         return Hashed()
+    if provider in PACKAGED:
+        return _packaged(provider, model)
     if provider not in (*LOCAL, *SERVERS) or not model:
-        known = ", ".join((*LOCAL, *SERVERS))
-        raise InvalidArgumentError("embedder", text, f"must be 'hashed', or PROVIDER/MODEL with one of {known}")
+        alone, known = ", ".join((*PACKAGED, "hashed")), ", ".join((*LOCAL, *SERVERS))
+        raise InvalidArgumentError("embedder", text, f"must be one of {alone}, or PROVIDER/MODEL with one of {known}")
     return LOCAL[provider](model) if provider in LOCAL else _served(provider, model, environment)
 
 
@@ -94,6 +99,13 @@ def ignored_variable(environment: Mapping[str, str] | None = None) -> str:
     )
 
 
+def _packaged(provider: str, folder: str) -> Embedder:
+    from recollect.models.embedding import packaged
+
+    made: Callable[[str | None], Embedder] = getattr(packaged, PACKAGED[provider])
+    return made(folder or None)
+
+
 def _served(provider: str, model: str, environment: Mapping[str, str]) -> Embedder:
     url, key, needed = address_of(SERVERS[provider], environment)
     if provider == "voyage":
@@ -117,6 +129,8 @@ def _model2vec(model: str) -> Embedder:
     return Model2Vec(model)
 
 
+#: Providers whose files are pinned, and the names of their classes (`models.embedding.packaged`).
+PACKAGED = {"minilm": "MiniLM", "static": "Static", "multilingual": "Multilingual"}
 #: Providers whose models run in this process.
 LOCAL: dict[str, Callable[[str], Embedder]] = {
     "sentence-transformers": _sentence_transformers,
