@@ -945,6 +945,16 @@ class TestCommand:
         assert hits[0]["why"]["shares"]["dense"] > 0
         assert "dense" not in run("recall", "seat", "--json").stdout
 
+    def test_the_status_of_vectors_is_stated_and_nothing_is_embedded(self, run: Callable[..., Any]) -> None:
+        run("remember", "Ana prefers window seats")
+        run("embed", "--embedder", "hashed")
+        run("remember", "Bob prefers the aisle")
+        for _ in range(2):
+            shown = run("embed", "--status", "--embedder", "hashed").stdout
+            assert shown == "1 vectors of hashed/1, 256 dimensions\n1 of 2 records have a vector (50%)\n"
+        assert json.loads(run("embed", "--status", "--embedder", "hashed", "--json").stdout)["done"] == 0
+        assert run("embed", "--status").stdout.startswith("no embedder is set up: --embedder or RECOLLECT_EMBEDDER")
+
     def test_embed_without_an_embedder_and_with_a_wrong_one_is_an_error(self, run: Callable[..., Any]) -> None:
         run("remember", "x")
         assert "no embedder is set up" in run("embed", code=1).stderr

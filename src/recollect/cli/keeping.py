@@ -138,18 +138,26 @@ _NO_VECTOR = 20
 @click.option(
     "--batch-size", type=int, default=100, show_default=True, metavar="N", help="Number of texts for each request."
 )
+@click.option("--status", is_flag=True, help="Say how many records have a vector, and embed nothing.")
 @common
-def embed(settings: Settings, batch_size: int) -> None:
+def embed(settings: Settings, batch_size: int, status: bool) -> None:
     """Compute missing vectors with the model of --embedder. Run it again to continue after an interruption."""
+    done = 0
     with settings.open() as memory:
         with render.progress("embedding", quiet=settings.as_json) as show, warnings.catch_warnings():
             warnings.simplefilter("ignore", RecollectWarning)  # all failures are printed below
-            done = memory.embed_all(batch_size, show)
+            if not status:
+                done = memory.embed_all(batch_size, show)
         stats = memory.vector_stats()
     if settings.as_json:
         print_json({"done": done, **stats})
     else:
-        click.echo(f"{done} texts embedded by {stats['model']}, {stats['dimensions']} dimensions")
+        if not status:
+            click.echo(f"{done} texts embedded by {stats['model']}, {stats['dimensions']} dimensions")
+        elif not stats["model"]:
+            click.echo("no embedder is set up: --embedder or RECOLLECT_EMBEDDER names one")
+        for each in stats.get("models", ()) if status else ():
+            click.echo(f"{each['vectors']} vectors of {each['model']}, {each['dimensions']} dimensions")
         click.echo(f"{stats['embedded']} of {stats['total']} records have a vector ({stats['coverage']:g}%)")
         for failed in stats["failed"][:_NO_VECTOR]:
             click.echo(f"  no vector: {failed['id']}: {render.plain(failed['reason'])}", err=True)

@@ -229,8 +229,8 @@ class Why(JsonForm, what="an explanation"):
         shares: The share of each signal. They add up to the score exactly.
         words: The words that matched, highest score first; after them the member of a class.
         replaces: Ids of the records that the record replaces.
-        cosine: The similarity in meaning of the question and the record, 0 to 1: the cosine of their vectors. None if it
-            adds nothing to the score: it is below the floor of the model, or one of them has no vector. Then a share
+        cosine: The similarity in meaning of the question and the record, 0 to 1: the cosine of their vectors. None if
+            it adds nothing to the score: it is below the floor of the model, or one of them has no vector. Then a share
             "dense" comes from the surrounding turns.
     """
 

@@ -64,7 +64,7 @@ class Dense(NamedTuple):
     Attributes:
         shares: The share of the score, with SHARE_BITS of fraction.
         admits: Whether the cosine suffices to make the document a hit.
-        cosines: The cosine, with COSINE_BITS of fraction, of documents that are above the floor themselves; -1 of others.
+        cosines: The cosine of documents that are above the floor themselves, with COSINE_BITS of fraction; -1 of others.
     """
 
     shares: Ints
