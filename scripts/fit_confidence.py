@@ -2,9 +2,11 @@
 
     .venv/bin/python scripts/fit_confidence.py DATA        # the folder with locomo/ and beam/
     .venv/bin/python scripts/fit_confidence.py DATA sdr    # those of the score of sparse codes
+    .venv/bin/python scripts/fit_confidence.py DATA minilm # those with an embedder, whose extra is installed
 
-Confidence is 1 / (1 + exp(a + c ln n - b f)), where n is the number of records and f = score sqrt(weight of the
-question): logistic regression with two features. For the overlap of sparse codes there is no c. The memories are parts
+Confidence is 1 / (1 + exp(a + c ln n - b f - d m)), where n is the number of records, f = score sqrt(weight of the
+question), and m what the greatest cosine of any record adds to a score: logistic regression. Without an embedder there
+is no d, and for the overlap of sparse codes no c either. The memories are parts
 of the conversations: from the beginning, and from random turns on. Both kinds of questions, all sizes and both data
 sets have the same weight. Validated by leaving one conversation out: constants fitted without a conversation are
 applied to it. For each size, the AUROC and the calibration error (expected, ten bins) on the parts from the beginning
@@ -16,10 +18,11 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +34,8 @@ from recollect.evaluation.datasets import EvaluationQuestion
 from recollect.evaluation.retrievers import text_of
 from recollect.evaluation.run import answerable, auroc
 from recollect.facets.sdr.index.texts import SdrTexts
+from recollect.models.embedding.base import Embedder, Floors, floors_of
+from recollect.models.embedding.environment import NO_EMBEDDER, embedder_from
 from recollect.records.record import Record
 
 Floats = NDArray[np.float64]
@@ -50,6 +55,7 @@ class Case(NamedTuple):
         first: Whether the memory is the beginning of the conversation.
         own: Whether it is the conversation of the question.
         f: The feature of the best hit.
+        m: The feature of the closest record, 0 without an embedder.
         records: The number of records of the memory.
     """
 
@@ -59,13 +65,30 @@ class Case(NamedTuple):
     first: bool
     own: bool
     f: float
+    m: float
     records: int
 
 
-def asked_by_recall(memory: recollect.Memory, question: str) -> float:
+class Once:
+    """An embedder that embeds each text once: the memories have the same texts again and again."""
+
+    def __init__(self, of: Embedder) -> None:
+        self._of, self.name, self.dimension, self.floors = of, of.name, of.dimension, floors_of(of)
+        self._vectors: dict[tuple[str, bool], Any] = {}
+
+    def embed(self, texts: Sequence[str], *, asking: bool = False) -> list[Any]:
+        """Return the vectors of texts."""
+        for text in texts:
+            if (text, asking) not in self._vectors:
+                self._vectors[text, asking] = self._of.embed([text], asking=asking)[0]
+        return [self._vectors[text, asking] for text in texts]
+
+
+def asked_by_recall(floors: Floors, memory: recollect.Memory, question: str) -> tuple[float, float]:
     """Ask with `recall`."""
     hits = memory.recall(question, k=1)
-    return hits[0].score * hits.plan.weight**0.5 if hits else 0.0
+    closest = max((hits.plan.closest or 0.0) - floors.share, 0.0) * floors.weight
+    return hits[0].score * hits.plan.weight**0.5 if hits else 0.0, closest
 
 
 class BySdr:
@@ -74,12 +97,12 @@ class BySdr:
     def __init__(self) -> None:
         self._texts: dict[int, SdrTexts] = {}
 
-    def __call__(self, memory: recollect.Memory, question: str) -> float:
-        """Return the overlap of the best text."""
+    def __call__(self, memory: recollect.Memory, question: str) -> tuple[float, float]:
+        """Return the overlap of the best text, and no cosine."""
         if id(memory) not in self._texts:
             self._texts[id(memory)] = SdrTexts(dict(enumerate(map(text_of, memory.find()), start=1)))
         hits = self._texts[id(memory)].overlapping(question, 1)
-        return hits[0].overlap if hits else 0.0
+        return hits[0].overlap if hits else 0.0, 0.0
 
 
 class Part(NamedTuple):
@@ -91,7 +114,7 @@ class Part(NamedTuple):
 
 
 def rounds(
-    data: datasets.DataSet, rng: random.Random
+    data: datasets.DataSet, rng: random.Random, embedder: Embedder | None = None
 ) -> Iterator[tuple[int | None, int, list[EvaluationQuestion], dict[str, Part]]]:
     """Yield parts of the conversations, by name, of each size, and the questions that they can answer.
 
@@ -110,26 +133,29 @@ def rounds(
                     most = len(records) if size is None else size
                     begin = rng.randrange(max(1, len(records) - most)) if number else 0
                     part = records[begin : begin + most]
-                    opened = stack.enter_context(recollect.open(":memory:"))
+                    opened = stack.enter_context(recollect.open(":memory:", embedder=embedder or NO_EMBEDDER))
                     opened.remember_all(part)
+                    if embedder is not None:
+                        opened.embed_all()
                     parts[name] = Part(opened, {record.id for record in part}, speakers[name])
                 questions = [each for each in asked if set(each.evidence) <= parts[each.namespace].ids]
                 yield size, number, questions, parts
 
 
-def cases(data: datasets.DataSet, kind: str) -> Iterator[Case]:
+def cases(data: datasets.DataSet, kind: str, embedder: Embedder | None) -> Iterator[Case]:
     """Yield the questions of a data set, put to the parts of their conversation that have the answer, and to others."""
     rng = random.Random(1)
-    for size, number, questions, parts in rounds(data, rng):
-        ask = BySdr() if kind == "sdr" else asked_by_recall
+    floors = Floors() if embedder is None else floors_of(embedder)
+    for size, number, questions, parts in rounds(data, rng, embedder):
+        ask = BySdr() if kind == "sdr" else partial(asked_by_recall, floors)
         for each in questions:
             others = [name for name in parts if name != each.namespace]
             some = rng.sample(others, min(WRONG, len(others))) if SIZES[size] > 1 else others
             for name in [each.namespace, *some]:
                 own = name == each.namespace
                 question = each.text if own else renamed(each, parts[name].speakers)
-                feature = ask(parts[name].memory, question)
-                yield Case(data.name, name, size, not number, own, feature, len(parts[name].ids))
+                f, m = ask(parts[name].memory, question)
+                yield Case(data.name, name, size, not number, own, f, m, len(parts[name].ids))
 
 
 def in_order(record: Record) -> tuple[object, ...]:
@@ -158,16 +184,19 @@ def calibration_error(chance: Floats, right: Floats) -> float:
 def main(folder: Path, kind: str = "recall") -> None:
     """Print the constants, and how they do on conversations that were left out."""
     sets = (datasets.locomo(folder / "locomo" / "locomo5-dev.json"), datasets.beam(folder / "beam" / "100K"))
-    found = [case for data in sets for case in cases(data, kind)]
+    embedder = None if kind in ("recall", "sdr") else Once(embedder_from(kind))
+    found = [case for data in sets for case in cases(data, kind, embedder)]
     right = np.array([case.own for case in found], dtype=np.float64)
     columns = [np.ones(len(found)), np.array([case.f for case in found])]
-    if kind == "recall":
+    if kind != "sdr":
         columns.append(np.log([case.records for case in found]))
+    if embedder is not None:
+        columns.append(np.array([case.m for case in found]))
     features = np.stack(columns, axis=1)
     kinds = [(case.data, case.size, case.own) for case in found]
     counts = Counter(kinds)
     weight = np.array([1 / counts[each] for each in kinds])
-    names = "intercept, slope, factor of ln n"[: 32 if kind == "recall" else 16]
+    names = ", ".join(("intercept", "slope", "factor of ln n", "factor of the closest")[: len(columns)])
     print(f"{names}: {np.round(fitted(features, right, weight), 2).tolist()}, from {len(found)} questions to a memory")
     left_out = np.zeros(len(found))
     groups = [(case.data, case.name) for case in found]

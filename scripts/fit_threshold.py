@@ -1,6 +1,7 @@
 """Fit the threshold of `min_confidence="auto"`: it keeps 95 of 100 right first hits, and refuses as much as it can.
 
-    .venv/bin/python -m scripts.fit_threshold DATA        # the folder with locomo/ and beam/
+    .venv/bin/python -m scripts.fit_threshold DATA           # the folder with locomo/ and beam/
+    .venv/bin/python -m scripts.fit_threshold DATA minilm    # with an embedder, whose extra is installed
 
 Questions are put to parts of the right conversation and of wrong ones, as for `fit_confidence.py`. A first hit is right
 if it is evidence. Data sets and sizes have the same weight. The curve lists for thresholds how many right first hits
@@ -17,10 +18,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from scripts.fit_confidence import WRONG, rounds
+from scripts.fit_confidence import WRONG, Once, rounds
 
 from recollect.evaluation import datasets
 from recollect.evaluation.answerability import renamed
+from recollect.models.embedding.base import Embedder
+from recollect.models.embedding.environment import NO_EMBEDDER, embedder_from
 
 #: The share of right first hits that is kept.
 KEPT = 0.95
@@ -47,10 +50,10 @@ class Case(NamedTuple):
     confidence: float
 
 
-def cases(data: datasets.DataSet) -> Iterator[Case]:
+def cases(data: datasets.DataSet, embedder: Embedder | None = None) -> Iterator[Case]:
     """Yield the first hit of each question, in parts of its conversation that have the answer, and in others."""
     rng = random.Random(1)
-    for size, _, questions, parts in rounds(data, rng):
+    for size, _, questions, parts in rounds(data, rng, embedder):
         for each in questions:
             others = [name for name in parts if name != each.namespace]
             for name in [each.namespace, *rng.sample(others, min(WRONG, len(others)))]:
@@ -89,10 +92,11 @@ def shares(found: Sequence[Case], least: float) -> tuple[float, float, float]:
     return right, other, 1 - wrong
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, name: str = NO_EMBEDDER) -> None:
     """Print the threshold, its curve, and how it does on conversations that were left out."""
     sets = (datasets.locomo(folder / "locomo" / "locomo5-dev.json"), datasets.beam(folder / "beam" / "100K"))
-    found = [case for data in sets for case in cases(data)]
+    embedder = None if name == NO_EMBEDDER else Once(embedder_from(name))
+    found = [case for data in sets for case in cases(data, embedder)]
     best = threshold(found)
     print(f"threshold {best:.4f}, from {len(found)} first hits, {sum(case.right for case in found)} of them right")
     print("threshold  right first hits kept  other first hits kept  wrong memories refused, per cent")
@@ -115,4 +119,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

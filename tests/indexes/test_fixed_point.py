@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.indexes.fixed_point import BITS, ONE, SHARE_BITS, log_ratio, logistic
+from recollect.indexes.fixed_point import BITS, ONE, SHARE_BITS, log_ratio, logistic_of
 
 FIFTY = decimal.Context(prec=50)
 numbers = st.integers(1, 10**12) | st.integers(1, 300)
@@ -58,35 +58,35 @@ class TestLogistic:
         # P = 1 / (1 + exp(4.51 - 2.92 f)), f = score * sqrt(mass)
         score, mass = round(f / 2 * 2**30), 4 * 2**16
         expected = 1 / (1 + math.exp(4.51 - 2.92 * f))
-        assert logistic(score, mass, "4.51", "2.92") == pytest.approx(expected, abs=2e-6)
+        assert logistic_of(mass, "4.51", "2.92")(score) == pytest.approx(expected, abs=2e-6)
 
     def test_half_lies_where_the_exponent_is_zero(self) -> None:
-        assert logistic(2**30, 2**16, "2.5", "2.5") == 0.5
-        assert logistic(0, 0, "0", "1") == 0.5
+        assert logistic_of(2**16, "2.5", "2.5")(2**30) == 0.5
+        assert logistic_of(0, "0", "1")(0) == 0.5
 
     @given(st.integers(0, 2**31), st.integers(0, 2**24), st.integers(0, 2**20))
     def test_it_is_monotone_in_score_and_mass_and_a_probability(self, score: int, mass: int, more: int) -> None:
-        chance = logistic(score, mass, "4.51", "2.92")
-        assert 0.0 <= chance <= logistic(score + more, mass, "4.51", "2.92") <= 1.0
-        assert chance <= logistic(score, mass + more, "4.51", "2.92")
+        chance = logistic_of(mass, "4.51", "2.92")(score)
+        assert 0.0 <= chance <= logistic_of(mass, "4.51", "2.92")(score + more) <= 1.0
+        assert chance <= logistic_of(mass + more, "4.51", "2.92")(score)
 
     @given(st.integers(0, 2**31), st.integers(0, 2**24))
     def test_it_has_six_decimals(self, score: int, mass: int) -> None:
-        chance = logistic(score, mass, "4.51", "2.92")
+        chance = logistic_of(mass, "4.51", "2.92")(score)
         assert chance == round(chance, 6)
 
     @pytest.mark.parametrize(("score", "mass"), [(2**40, 2**40), (0, 0), (2**62, 2**40)])
     def test_the_ends_are_reached_without_an_error(self, score: int, mass: int) -> None:
-        assert logistic(score, mass, "4.51", "2.92") in (0.010879, 1.0)  # 1 / (1 + 90.9218...)
+        assert logistic_of(mass, "4.51", "2.92")(score) in (0.010879, 1.0)  # 1 / (1 + 90.9218...)
 
 
 def test_the_callers_decimal_context_changes_nothing() -> None:
     """The context belongs to the thread: someone else's precision must not reach a score."""
-    expected = (log_ratio(10**6, 7), logistic(2**29, 2**18, "4.51", "2.92"))
+    expected = (log_ratio(10**6, 7), logistic_of(2**18, "4.51", "2.92")(2**29))
     odd = decimal.Context(prec=3, rounding=decimal.ROUND_UP, Emin=-5, Emax=5, traps=[decimal.Inexact, decimal.Rounded])
     with decimal.localcontext(odd):
         log_ratio.cache_clear()
-        assert (log_ratio(10**6, 7), logistic(2**29, 2**18, "4.51", "2.92")) == expected
+        assert (log_ratio(10**6, 7), logistic_of(2**18, "4.51", "2.92")(2**29)) == expected
 
 
 def test_threads_get_the_same_numbers() -> None:

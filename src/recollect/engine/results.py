@@ -313,6 +313,8 @@ class Plan(JsonForm, what="a plan"):
             filter, or if the index cannot evaluate any part of it and it is evaluated for each hit.
         notes: Reasons why a signal was not used.
         vectors: The seq up to which every text has a vector; None if no embedder was used, and within a scope.
+        closest: The greatest similarity in meaning of the question and any record, also one that is no hit: the cosine of
+            their vectors, -1 to 1. None if no vectors were used. Confidence depends on it.
         vector: The vector of the question that the records were compared with, for a receipt: its quantised components,
             two bytes each with the lower first, in base64. "" if there was none, and within a scope.
         kernels: The kernels that computed the scores, "native" or "numpy". Both give identical results, so plans that
@@ -327,6 +329,7 @@ class Plan(JsonForm, what="a plan"):
     narrowed: int | None
     notes: tuple[str, ...] = ()
     vectors: int | None = None
+    closest: float | None = None
     vector: str = field(default="", repr=False)
     kernels: str = field(default="numpy", compare=False)
 

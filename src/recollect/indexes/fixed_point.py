@@ -74,20 +74,16 @@ def halved(ages: NDArray[np.int64], half_life: int) -> NDArray[np.int64]:
     return shifted
 
 
-def logistic(score: int, mass: int, offset: str, slope: str) -> float:
-    """Return 1 / (1 + exp(offset - slope f)) with f = score sqrt(mass), rounded to six decimals.
+def logistic_of(mass: int, offset: str, slope: str) -> Callable[[int], float]:
+    """Return the function from a score to 1 / (1 + exp(offset - slope f)) with f = score sqrt(mass), to six decimals.
+
+    The score has SHARE_BITS of fraction.
 
     Args:
-        score: The score, with SHARE_BITS of fraction.
         mass: The mass of the question, with BITS of fraction.
         offset: A decimal number.
         slope: A decimal number.
     """
-    return logistic_of(mass, offset, slope)(score)
-
-
-def logistic_of(mass: int, offset: str, slope: str) -> Callable[[int], float]:
-    """Return `logistic` as a function of the score; what does not depend on the score is computed once."""
     root, begin, steepness = math.sqrt(mass / ONE), float(offset), float(slope)
 
     def probability(score: int) -> float:

@@ -23,10 +23,10 @@ from recollect.engine.scope import Scope
 from recollect.filters.tree import AllOf, Everything, Filter
 from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.documents.table import Table
-from recollect.indexes.fixed_point import ONE, SHARE_BITS, log_ratio, logistic, logistic_of
+from recollect.indexes.fixed_point import BITS, ONE, SHARE_BITS, log_ratio, logistic_of
 from recollect.indexes.kernels.types import SHARES
 from recollect.indexes.parameters import STANDING
-from recollect.indexes.scoring.dense import Dense
+from recollect.indexes.scoring.dense import COSINE_BITS, Dense
 from recollect.indexes.scoring.priors import Prior, with_prior
 from recollect.indexes.scoring.ranking import ranked
 from recollect.indexes.scoring.rivals import Contest, may_have_rivals, prevailing
@@ -50,6 +50,10 @@ _FEW_LAPSED = 1000
 #: In hundredths: what is subtracted from the logit for any memory, and for each factor of e in its records.
 _DOUBT, _DOUBT_BY_RECORDS = 222, 49
 _SLOPE = "2.34"
+#: The same with vectors, where f is the score without the share of meaning, and what the greatest cosine of any record
+#: would add to a score counts besides: it says more about whether the memory has an answer.
+_DOUBT_BESIDE_VECTORS, _DOUBT_BY_RECORDS_BESIDE_VECTORS, _OF_CLOSEST = 261, 63, 3751
+_SLOPE_BESIDE_VECTORS = "1.44"
 #: Fast constructors: twenty hits with their words are several hundred objects.
 _hit, _why = unchecked(Hit), unchecked(Why)
 _word = unchecked_tuple(Word)
@@ -115,12 +119,16 @@ def recall(
     among, least = limits.upper, operation.min_confidence
     if least == "auto":
         least = AUTO_CONFIDENCE
-    records = Records(view, branch, words.table)
+    records, certain = Records(view, branch, words.table), _certain(scores, dense)
+
+    def confident(total: int, index: int) -> float:
+        return certain(total - _beside(scores, index))
+
     chosen: list[tuple[int | None, Record]] = []
     for index, total, record in records.of(scores.numbers, scores.ranked(operation.k), operation.k):
         if where is None or where.matches(record):
-            if least and _confidence(total, index, scores) < least:
-                if prior is None:
+            if least and confident(total, index) < least:
+                if prior is None and (dense is None or certain(total) < least):
                     break  # the following hits do not score higher
                 continue
             chosen.append((index, record))
@@ -129,10 +137,10 @@ def recall(
     words.check()
     standing = _standing(records, words.table, of_standing, where, among, lapsed)
     if of_standing is scores:  # explaining all together costs little more than explaining one
-        explained = _hits([*chosen, *standing], scores, dense)
+        explained = _hits([*chosen, *standing], scores, dense, certain)
         hits, governing = explained[: len(chosen)], explained[len(chosen) :]
     else:
-        hits, governing = _hits(chosen, scores, dense), _hits(standing, of_standing, dense)
+        hits, governing = (_hits(*each, dense, certain) for each in ((chosen, scores), (standing, of_standing)))
     plan = Plan(
         operation.question,
         operation.k,
@@ -142,6 +150,7 @@ def recall(
         None if among is None else int(np.count_nonzero(among & words.table.alive[: len(among)])),
         (note,) if note else (),
         None if question_vector is None or scope.fixed else question_vector.reached(view, branch),
+        None if dense is None or dense.greatest is None else dense.greatest / (1 << COSINE_BITS),
         "" if question_vector is None or scope.fixed else question_vector.as_text(),
         scores.query.kernels.name,
     )
@@ -256,12 +265,16 @@ def _standing(
     return chosen
 
 
-def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores, dense: Dense | None) -> tuple[Hit, ...]:
+def _hits(
+    chosen: Sequence[tuple[int | None, Record]],
+    scores: Scores,
+    dense: Dense | None,
+    certain: Callable[[int], float],
+) -> tuple[Hit, ...]:
     """Return records as explained hits. Each comes with its index in the scores, None if it has no score."""
     found = scores.explained([index for index, _ in chosen if index is not None], _word, _WHOLE)
-    confidence = logistic_of(scores.mass * 2 // 5, _offset(scores), _SLOPE)
-    nothing = confidence(0)
-    has_prior = bool(len(scores.recency) or len(scores.importance))
+    nothing = certain(0)
+    has_more = bool(len(scores.recency) or len(scores.importance) or len(scores.dense))
     out = []
     for index, record in chosen:
         if index is None:
@@ -270,21 +283,32 @@ def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores, dense: De
         total, shares, words = next(found)
         cosine = None if dense is None else dense.cosine_of(int(scores.numbers[index]))
         why = _why(dict(compress(zip(SHARES, shares, strict=True), shares)), tuple(words), record.supersedes, cosine)
-        answers = total - scores.prior_at(index) if has_prior else total
-        out.append(_hit(record, total / _WHOLE, confidence(answers), why))
+        answers = total - _beside(scores, index) if has_more else total
+        out.append(_hit(record, total / _WHOLE, certain(answers), why))
     return tuple(out)
 
 
-def _confidence(total: int, index: int, scores: Scores) -> float:
-    """Return the confidence of a hit. What is known of a record before the question says nothing about an answer."""
-    return logistic(total - scores.prior_at(index), scores.mass * 2 // 5, _offset(scores), _SLOPE)
+def _beside(scores: Scores, index: int) -> int:
+    """Return the part of a hit's score that its confidence does not depend on.
+
+    What is known of a record before the question says nothing about an answer, and its meaning counts by the closest.
+    """
+    return scores.prior_at(index) + scores.dense_at(index)
 
 
-def _offset(scores: Scores) -> str:
-    """Return what is subtracted from the logit of a confidence, by the number of records of the memory."""
+def _certain(scores: Scores, dense: Dense | None) -> Callable[[int], float]:
+    """Return a function from the rest of a hit's score to its confidence, by the records and the vectors of the memory.
+
+    Its constants are quotients of integers: the same everywhere.
+    """
     records = log_ratio(max(1, scores.query.view.table.live_count), 1)
-    # A quotient of integers: the same everywhere.
-    return str((_DOUBT * ONE + _DOUBT_BY_RECORDS * records) / (100 * ONE))
+    if dense is None:
+        offset, slope = _DOUBT * ONE + _DOUBT_BY_RECORDS * records, _SLOPE
+    else:
+        offset = _DOUBT_BESIDE_VECTORS * ONE + _DOUBT_BY_RECORDS_BESIDE_VECTORS * records
+        offset -= _OF_CLOSEST * dense.closest >> SHARE_BITS - BITS
+        slope = _SLOPE_BESIDE_VECTORS
+    return logistic_of(scores.mass * 2 // 5, str(offset / (100 * ONE)), slope)
 
 
 def _prior(operation: Recall) -> Prior | None:

@@ -64,12 +64,16 @@ class Dense(NamedTuple):
     Attributes:
         shares: The share of the score, with SHARE_BITS of fraction.
         admits: Whether the cosine suffices to make the document a hit.
-        cosines: The cosine of documents that are above the floor themselves, with COSINE_BITS of fraction; -1 of others.
+        cosines: The cosine of documents that are above the floor themselves, with COSINE_BITS of fraction; else -1.
+        greatest: The greatest cosine of a live document, with COSINE_BITS of fraction; None if none has a vector.
+        closest: What the greatest cosine would add to a score, with SHARE_BITS of fraction: 0 if it is below the floor.
     """
 
     shares: Ints
     admits: Flags
     cosines: Ints
+    greatest: int | None
+    closest: int
 
     def cosine_of(self, number: int) -> float | None:
         """Return the cosine of a document that is above the floor itself; None for others."""
@@ -155,9 +159,12 @@ class DenseView:
         seen, cosines = table.alive[: table.count] & self.known, self.cosines(question)
         above = np.where(seen, np.maximum(cosines - _fixed(share), 0), 0)
         with_context = lent(above, table)
-        shares = with_context * round(weight * _WEIGHT_PARTS) * (1 << SHARE_BITS - COSINE_BITS) // _WEIGHT_PARTS
+        unit = round(weight * _WEIGHT_PARTS) * (1 << SHARE_BITS - COSINE_BITS)
+        greatest = int(cosines[seen].max()) if seen.any() else None
+        closest = 0 if greatest is None else max(greatest - _fixed(share), 0) * unit // _WEIGHT_PARTS
         admits = seen & (with_context >= _fixed(alone) - _fixed(share)) & (with_context > 0)
-        return Dense(shares, admits, np.where(above > 0, cosines, -(1 << COSINE_BITS)))
+        cosines = np.where(above > 0, cosines, -(1 << COSINE_BITS))
+        return Dense(with_context * unit // _WEIGHT_PARTS, admits, cosines, greatest, closest)
 
 
 def lent(above: Ints, table: Table) -> Ints:

@@ -38,7 +38,7 @@ NO_SUBJECT = About(NONE, ())
 M = TypeVar("M")
 #: Number of hits that are explained at a time.
 _BATCH = 64
-_MEMBER = SHARES.index("member")
+_MEMBER, _DENSE = SHARES.index("member"), SHARES.index("dense")
 #: The fields of `Scores` with a value for each document.
 _BY_DOCUMENT = ("dates", "placed", "speaker", "dense", "limit", "replaces", "prevails", "recency", "importance")
 
@@ -260,6 +260,13 @@ class Scores:
     def prior_at(self, index: int) -> int:
         """Return what recency and importance add to the score of the document at an index of `numbers`."""
         return sum(int(shares[index]) for shares in (self.recency, self.importance) if len(shares))
+
+    def dense_at(self, index: int) -> int:
+        """Return the share of meaning in the score of the document at an index of `numbers`."""
+        if not len(self.dense):
+            return 0
+        shares, _ = self._shares(np.array([index], dtype=np.int64))
+        return int(shares[_DENSE, 0])
 
     def totals_at(self, indexes: Ints) -> Ints:
         """Return the scores of the documents at these indexes of `numbers`."""
