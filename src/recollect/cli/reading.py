@@ -65,6 +65,8 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
     if isinstance(found, Hits) and not settings.as_json:
         for note in found.plan.notes:
             click.echo(f"note: {note}", err=True)
+        if found.left_out:
+            click.echo(f"left out: {len(found.left_out)} hits that add little; without --concise they are shown")
 
 
 @app.command()
@@ -76,6 +78,7 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
 @_reference
 @click.option("--language", metavar="TAG", help="Language of the question, such as de. Default: detected.")
 @click.option("--wait-for-vectors", is_flag=True, help="First embed the records that have no vector yet.")
+@click.option("--concise", is_flag=True, help="Omit hits that add little to the ones before them.")
 @click.option(
     "--receipt",
     type=click.Path(path_type=Path),
@@ -96,6 +99,7 @@ def recall(
     reference: str | None,
     language: str | None,
     wait_for_vectors: bool,
+    concise: bool,
     receipt: Path | None,
     at: str | None,
     zone: tzinfo | None,
@@ -111,6 +115,7 @@ def recall(
             min_confidence=min_confidence,
             language=language,
             wait_for_vectors=wait_for_vectors,
+            concise=concise,
             **owners.named,
         )
         _show(settings, memory, hits)
@@ -153,6 +158,7 @@ def _is_receipt(path: Path) -> bool:
     help="What to consider. Can be repeated.",
 )
 @_min_confidence(help="Show no hits if none has this confidence, 0 to 1, or auto: 0.31.")
+@click.option("--concise", is_flag=True, help="Show only those of ten hits that add to the ones before them.")
 @click.option("--items", is_flag=True, help="Also list on stderr what went in, what was left out, and why.")
 @_reference
 @at_option
@@ -167,6 +173,7 @@ def context(
     owners: Owners,
     include: tuple[Part, ...],
     min_confidence: MinConfidence,
+    concise: bool,
     items: bool,
     reference: str | None,
     at: str | None,
@@ -184,6 +191,7 @@ def context(
             where=where,
             include=include,
             min_confidence=min_confidence,
+            concise=concise,
             style=style,
             reference=with_reference,
             **owners.named,

@@ -313,8 +313,8 @@ class Plan(JsonForm, what="a plan"):
             filter, or if the index cannot evaluate any part of it and it is evaluated for each hit.
         notes: Reasons why a signal was not used.
         vectors: The seq up to which every text has a vector; None if no embedder was used, and within a scope.
-        closest: The greatest similarity in meaning of the question and any record, also one that is no hit: the cosine of
-            their vectors, -1 to 1. None if no vectors were used. Confidence depends on it.
+        closest: The greatest similarity in meaning of the question and any record, even one that is no hit: the cosine
+            of their vectors, -1 to 1. None if no vectors were used. Confidence depends on it.
         vector: The vector of the question that the records were compared with, for a receipt: its quantised components,
             two bytes each with the lower first, in base64. "" if there was none, and within a scope.
         kernels: The kernels that computed the scores, "native" or "numpy". Both give identical results, so plans that
@@ -332,6 +332,22 @@ class Plan(JsonForm, what="a plan"):
     closest: float | None = None
     vector: str = field(default="", repr=False)
     kernels: str = field(default="numpy", compare=False)
+
+
+class LeftOut(NamedTuple):
+    """A hit that a concise answer leaves out.
+
+    Attributes:
+        id: The id of its record.
+        score: Its score.
+        confidence: Its confidence.
+        reason: Why it is left out.
+    """
+
+    id: str
+    score: float
+    confidence: float
+    reason: str
 
 
 _HIT_COLUMNS = ("score", "confidence", "id", "content", "words")
@@ -354,6 +370,7 @@ class Hits(Sequence[Hit]):
         token: The cursor within a scope; "" outside.
         reference: The time that expressions such as "yesterday" were relative to.
         time: The time that decided which records had expired; None within a scope.
+        left_out: With `concise`, those of the best `k` hits that add too little, best first.
     """
 
     hits: tuple[Hit, ...]
@@ -364,6 +381,7 @@ class Hits(Sequence[Hit]):
     token: str = ""
     reference: datetime | None = field(default=None, compare=False)
     time: datetime | None = field(default=None, compare=False)
+    left_out: tuple[LeftOut, ...] = ()
     _receipts: Callable[[Hits], Receipt] | None = field(default=None, init=False, compare=False)
 
     def bind(self, receipts: Callable[[Hits], Receipt]) -> None:
@@ -401,7 +419,8 @@ class Hits(Sequence[Hit]):
 
     def _table(self) -> ShownTable:
         standing = f", {len(self.standing)} standing" if self.standing else ""
-        title = f"Hits {len(self.hits)} for {line(shown(self.plan.question))}{standing}"
+        left_out = f", {len(self.left_out)} left out" if self.left_out else ""
+        title = f"Hits {len(self.hits)} for {line(shown(self.plan.question))}{standing}{left_out}"
         return table(title, _HIT_COLUMNS, self.hits, Hit._cells)
 
     @property
@@ -435,6 +454,7 @@ class Hits(Sequence[Hit]):
             "time": None if self.time is None else self.time.isoformat(),
             **({"notes": list(self.plan.notes)} if self.plan.notes else {}),
             **({} if self.plan.vectors is None else {"vectors": self.plan.vectors}),
+            **({"left_out": [each._asdict() for each in self.left_out]} if self.left_out else {}),
             "plan": self.plan.to_json(),
         }
 
@@ -451,6 +471,7 @@ class Hits(Sequence[Hit]):
             tuple(map(Hit.from_json, data["standing"])),
             "" if data["cursor"] == str(watermark) else data["cursor"],
             *(None if data[name] is None else datetime.fromisoformat(data[name]) for name in ("reference", "time")),
+            left_out=tuple(LeftOut(**each) for each in data.get("left_out", ())),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from recollect import filters as f
-from recollect.arguments.checks import check_choice, check_count, check_text
+from recollect.arguments.checks import check_choice, check_count, check_flag, check_text
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls, zone_of_store
 from recollect.calls.namespace import NamespaceCalls
@@ -40,6 +40,7 @@ class Contexts(Calls):
         where: Where | None = None,
         include: Iterable[Part] = ("records",),
         min_confidence: MinConfidence = 0.0,
+        concise: bool = False,
         style: Style = "markdown",
         tokenizer: Tokenizer | None = None,
         reference: Instant | None = None,
@@ -71,6 +72,8 @@ class Contexts(Calls):
                 up to a tenth of the budget, notes up to a quarter, and more if there is room.
             min_confidence: If no hit has at least this confidence, 0 to 1, the memory does not know the answer, and no
                 hit is shown. "auto": 0.31, as for `recall`. What governs all questions is still shown.
+            concise: Show only those of the best ten hits that add something to the ones before them, as `recall` does
+                with this argument: a fraction of the tokens, and less of the evidence (see docs/context.md).
             style: "markdown": a fenced list. "xml": elements. "messages": a JSON array of chat messages, which
                 `context.messages` returns as a list. "llm4s": lists by kind, not quoted.
             tokenizer: Converts a text to its tokens or to their number, such as `encode_ordinary` of tiktoken. It is
@@ -92,6 +95,7 @@ class Contexts(Calls):
         """
         check_count("max_tokens", max_tokens)
         check_choice("style", style, STYLES)
+        check_flag("concise", concise)
         parts = _parts(include)
         least = least_confidence(min_confidence)
         asked_at = None if reference is None else check_instant("reference", reference)
@@ -103,7 +107,7 @@ class Contexts(Calls):
         condition = condition.located(zone)
         check_text("question", question)
         if "records" in parts:
-            found = gathered(self, question, max_tokens, owners, condition, asked_at)
+            found = gathered(self, question, max_tokens, owners, condition, asked_at, is_concise=concise)
         else:
             found = Gathered([], [], [], asked_at or self.execute(Now()))
         validity = Validity(self, [each.record for each in found.all], question, found.reference, zone, condition)
@@ -117,6 +121,8 @@ class Contexts(Calls):
         if least and not any(each.confidence >= least for each in found.hits):
             left_out += [(each, "not confident") for each in found.hits]
             found = found._replace(hits=[])
+        left_out += [(each, "adds little") for each in found.hits if each.record.id in found.little]
+        found = found._replace(hits=[each for each in found.hits if each.record.id not in found.little])
         if "glossary" in parts:
             found = found._replace(terms=terms_named(self._beside("terms"), question, owners))
         if "outline" in parts:

@@ -98,6 +98,7 @@ class MemoryCoroutines:
         where: Where | None = None,
         include: Iterable[Part] = ("records",),
         min_confidence: MinConfidence = 0.0,
+        concise: bool = False,
         style: Style = "markdown",
         tokenizer: Tokenizer | None = None,
         reference: Instant | None = None,
@@ -265,6 +266,7 @@ class MemoryCoroutines:
         recency_half_life: float | timedelta = MONTH_S,
         importance: float = 0.0,
         importance_half_life: float | timedelta | None = None,
+        concise: bool = False,
     ) -> Hits:
         """Return the records that best answer a question, best first, each with its score and an explanation."""
     async def record_entity_fact(
@@ -403,6 +405,7 @@ class BatchCoroutines:
         where: Where | None = None,
         include: Iterable[Part] = ("records",),
         min_confidence: MinConfidence = 0.0,
+        concise: bool = False,
         style: Style = "markdown",
         tokenizer: Tokenizer | None = None,
         reference: Instant | None = None,
@@ -527,6 +530,7 @@ class BatchCoroutines:
         recency_half_life: float | timedelta = MONTH_S,
         importance: float = 0.0,
         importance_half_life: float | timedelta | None = None,
+        concise: bool = False,
     ) -> Hits:
         """Return the records that best answer a question, best first, each with its score and an explanation."""
     async def record_entity_fact(

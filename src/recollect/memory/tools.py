@@ -15,7 +15,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from recollect.arguments.tools import Mismatch, Tool, integer, mapping, mismatches, number, schema, string
+from recollect.arguments.tools import Mismatch, Tool, boolean, integer, mapping, mismatches, number, schema, string
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnknownArgumentError
 from recollect.facets.glossary.records import DEFAULT_AGENT
 from recollect.facets.outline.reading import PRIVATE
@@ -56,7 +56,8 @@ def _remember(memory: MemoryCalls, given: Json) -> Any:
 
 
 def _recall(memory: MemoryCalls, given: Json) -> Any:
-    found = valid_hits(memory, given["question"], given.get("k", 10), where=given.get("where"))
+    concise = given.get("concise", "k" not in given)
+    found = valid_hits(memory, given["question"], given.get("k", 10), where=given.get("where"), concise=concise)
     return [{**_shown(hit.record, found.validity), "confidence": round(hit.confidence, 3)} for hit in found.hits]
 
 
@@ -190,6 +191,7 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
             "question": string("The question"),
             "k": _limit(10),
             "where": string("A filter, such as user=ana"),
+            "concise": boolean("Leave out what adds little to the first ones. Default: true, without k"),
         },
         required=("question",),
         former={"limit": "k"},

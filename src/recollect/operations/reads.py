@@ -124,6 +124,7 @@ class Recall(Operation, name="recall", right=READ, result="Hits"):
         recency_half_life: Age in seconds at which half of that is added.
         importance: What is added to the score of a record of importance 1, 0 to 1.
         importance_half_life: Age in seconds at which half of that is added. None: age makes no difference.
+        concise: Return only those of the best `k` hits that add something to the ones before them.
     """
 
     question: str
@@ -137,6 +138,7 @@ class Recall(Operation, name="recall", right=READ, result="Hits"):
     recency_half_life: float = MONTH_S
     importance: float = 0.0
     importance_half_life: float | None = None
+    concise: bool = False
 
     def __post_init__(self) -> None:
         check_text("question", self.question)
@@ -148,6 +150,8 @@ class Recall(Operation, name="recall", right=READ, result="Hits"):
                 object.__setattr__(self, f"{name}_half_life", half_life)
             if half_life is not None or name == "recency":
                 check_seconds(f"{name}_half_life", half_life)
+        if self.concise is not False:
+            check_flag("concise", self.concise)
         if self.wait_for_vectors is not False:
             check_flag("wait_for_vectors", self.wait_for_vectors)
         if self.reference is not None:

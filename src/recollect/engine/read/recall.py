@@ -14,11 +14,12 @@ import numpy as np
 
 from recollect.common.deadlines import current
 from recollect.engine.index.vectors import QuestionVector
+from recollect.engine.read.concise import concise
 from recollect.engine.read.filter_bounds import UNBOUNDED, bounds, of_scope
 from recollect.engine.read.record_loader import Records
 from recollect.engine.read.replaced import NONE_REPLACED, Replacements, replaced
 from recollect.engine.read.validity import by_validity, lapsed_at, time_in_question
-from recollect.engine.results import Hit, Hits, Plan, Why, Word
+from recollect.engine.results import Hit, Hits, LeftOut, Plan, Why, Word
 from recollect.engine.scope import Scope
 from recollect.filters.tree import AllOf, Everything, Filter
 from recollect.indexes.documents.columns import Flags, Ints
@@ -154,13 +155,17 @@ def recall(
         "" if question_vector is None or scope.fixed else question_vector.as_text(),
         scores.query.kernels.name,
     )
+    if scope.fixed:
+        hits, governing = _shown(hits, scope), _shown(governing, scope)
+    left_out: tuple[LeftOut, ...] = ()
+    if operation.concise:
+        hits, left_out = concise(hits)
     head = view.head(branch)
     reference = aware("reference", operation.reference)
     if scope.fixed:  # seq and root would reveal changes outside the scope
-        shown = _shown(governing, scope)
-        return Hits(_shown(hits, scope), plan, 0, "", shown, cursor(head.seq, salt=now), reference)
+        return Hits(hits, plan, 0, "", governing, cursor(head.seq, salt=now), reference, None, left_out)
     root, time = head.root.hash.hex(), datetime_of(now)
-    return Hits(hits, plan, head.seq, root, governing, "", reference, time)
+    return Hits(hits, plan, head.seq, root, governing, "", reference, time, left_out)
 
 
 def _scores(

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from recollect.calls.calls import Calls
 from recollect.calls.namespace import NamespaceCalls
 from recollect.calls.owners import Owners
+from recollect.engine.read.concise import concise
 from recollect.engine.results import Hit, Hits
 from recollect.facets.glossary.operations import AnnotateTerms, Annotation
 from recollect.facets.glossary.records import DEFAULT_AGENT, entry_of
@@ -31,6 +32,8 @@ from recollect.text.words import language_of, terms
 #: Minimum number of hits that are considered, and the tokens of the budget for each one of more. With half as many,
 #: coverage at 2,000 tokens is up to 0.4 per cent lower.
 HITS = 200
+#: Number of hits of which a concise context has those that add something.
+CONCISE_HITS = 10
 _TOKENS_PER_HIT = 20
 #: Maximum number of pinned records that are considered, the most important first.
 PINNED = 50
@@ -91,6 +94,7 @@ class Gathered(NamedTuple):
         reference: The time of the question.
         terms: The terms that it names.
         notes: The notes that match it.
+        little: The ids of the hits that add little, if the context is to be concise.
     """
 
     standing: list[Candidate]
@@ -99,6 +103,7 @@ class Gathered(NamedTuple):
     reference: datetime
     terms: Sequence[Candidate] = ()
     notes: Sequence[Candidate] = ()
+    little: frozenset[str] = frozenset()
 
     @property
     def all(self) -> list[Candidate]:
@@ -115,13 +120,20 @@ class Gathered(NamedTuple):
 
 
 def gathered(
-    calls: Calls, question: str, max_tokens: int, owners: Owners, where: Filter, time: datetime | None
+    calls: Calls,
+    question: str,
+    max_tokens: int,
+    owners: Owners,
+    where: Filter,
+    time: datetime | None,
+    *,
+    is_concise: bool = False,
 ) -> Gathered:
     """Return what is considered for a context."""
     where = all_of(where, NOT_ABANDONED)
-    hits = calls.recall(
-        question, max(HITS, max_tokens // _TOKENS_PER_HIT), all_of(where, *owners.readable), reference=time
-    )
+    count = CONCISE_HITS if is_concise else max(HITS, max_tokens // _TOKENS_PER_HIT)
+    hits = calls.recall(question, count, all_of(where, *owners.readable), reference=time)
+    little = frozenset(each.id for each in concise(hits)[1]) if is_concise else frozenset()
     governing = all_of(where, *owners.governing)
     standing = [_candidate(hit, "standing") for hit in _standing(calls, hits, question, owners, governing, time)]
     scores = {hit.record.id: hit for hit in hits}
@@ -131,7 +143,8 @@ def gathered(
     ]
     found = [_candidate(hit, "hit") for hit in by_worth(hits, max_tokens)]
     assert hits.reference is not None, "recall sets it"
-    return Gathered(_own_first(standing, owners.user), _own_first(pinned, owners.user), found, hits.reference)
+    governing_all = _own_first(standing, owners.user), _own_first(pinned, owners.user)
+    return Gathered(*governing_all, found, hits.reference, little=little)
 
 
 def _standing(

@@ -104,6 +104,7 @@ class ValidHits(NamedTuple):
         validity: Until when they hold.
         cursor: The state of the memory that they are of.
         notes: What the caller should know about the answer.
+        left_out: How many hits a concise answer leaves out.
     """
 
     hits: list[Hit]
@@ -112,6 +113,7 @@ class ValidHits(NamedTuple):
     validity: Validity
     cursor: str
     notes: tuple[str, ...]
+    left_out: int = 0
 
 
 def valid_hits(calls: Calls, question: str, count: int, **arguments: Any) -> ValidHits:
@@ -120,7 +122,8 @@ def valid_hits(calls: Calls, question: str, count: int, **arguments: Any) -> Val
     Cost:
         A recall, and another one of twice as many hits for each time that too few of them hold.
     """
-    wanted, zone, where = count + 1, zone_of_store(calls), as_filter(arguments.get("where"))
+    is_concise = arguments.get("concise", False)
+    wanted, zone, where = count + (not is_concise), zone_of_store(calls), as_filter(arguments.get("where"))
     check_filter(where)
     arguments["where"] = all_of(where, NOT_ABANDONED)
     while True:
@@ -129,10 +132,11 @@ def valid_hits(calls: Calls, question: str, count: int, **arguments: Any) -> Val
         records = [hit.record for hit in (*found, *found.standing)]
         validity = Validity(calls, records, question, found.reference, zone, where)
         hits = [hit for hit in found if validity.holds(hit.record)]
-        if len(hits) > count or len(found) < wanted:
+        if is_concise or len(hits) > count or len(found) < wanted:
             standing = [hit for hit in found.standing if validity.holds(hit.record)]
             notes = tuple(found.plan.notes)
-            return ValidHits(hits[:count], standing, len(hits) > count, validity, found.cursor, notes)
+            more, cursor = len(hits) > count, found.cursor
+            return ValidHits(hits[:count], standing, more, validity, cursor, notes, len(found.left_out))
         wanted *= 2
 
 

@@ -25,6 +25,7 @@ from recollect.wire import READ, WRITE, answer_json, check_size, encode, page, r
 #: Query parameters that are numbers or lists.
 _INTEGERS = frozenset(("k", "limit", "max_tokens"))
 _NUMBERS = frozenset(("min_confidence", "recency", "importance"))
+_FLAGS = frozenset(("concise",))
 _LISTS = frozenset(("include",))
 
 
@@ -180,6 +181,8 @@ def _check_names(given: Mapping[str, Any], *others: str) -> None:
 
 
 def _number(name: str, value: str) -> Any:
+    if name in _FLAGS and value in ("true", "false"):
+        return value == "true"
     if name not in _INTEGERS | _NUMBERS or (name, value) == ("min_confidence", "auto"):
         return value
     try:
@@ -223,6 +226,7 @@ _RECALL = {
     "reference": "string",
     "min_confidence": "number",
     "language": "string",
+    "concise": "boolean",
 }
 ROUTES = (
     Described("/execute", ("POST",), execute, "Execute any operation in its JSON form.", {"op": "string"}, ("op",)),
@@ -265,6 +269,7 @@ ROUTES = (
             "include": "array",
             "reference": "string",
             "min_confidence": "number",
+            "concise": "boolean",
         },
         ("question",),
     ),

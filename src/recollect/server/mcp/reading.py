@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect import Hit, Record
 from recollect.agents import PARTS, Validity, valid_hits
-from recollect.arguments.tools import array, integer, mapping, number, result, string
+from recollect.arguments.tools import array, boolean, integer, mapping, number, result, string
 from recollect.calls.calls import zone_of_store
 from recollect.facets.entities.graph import OBSERVATION
 from recollect.operations import Now
@@ -86,7 +86,9 @@ def _hit(hit: Hit, validity: Validity) -> dict[str, Any]:
 
 def _recall(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     start, state = page_of(arguments)
-    k = arguments.get("k", 10)
+    if start and arguments.get("concise"):
+        raise ToolError("A concise answer has one page: leave out cursor, or concise")
+    k, concise = arguments.get("k", 10), arguments.get("concise", "k" not in arguments and not start)
     hits = valid_hits(
         call.memory,
         arguments["question"],
@@ -94,6 +96,7 @@ def _recall(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
         where=arguments.get("where"),
         **_owners(arguments),
         min_confidence=arguments.get("min_confidence", 0.0),
+        concise=concise,
     )
     budget = arguments.get("max_tokens", _RECALL_TOKENS)
     always = [_hit(hit, hits.validity) for hit in hits.standing] if not start else []
@@ -106,13 +109,17 @@ def _recall(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
         out["standing"] = standing
     if len(standing) < len(always):
         notes.append(f"{len(always) - len(standing)} more standing instructions apply: raise max_tokens to see them.")
-    if len(items) < len(found) or hits.more:
+    if concise and len(items) < len(found):
+        notes.append(f"{len(found) - len(items)} more hits do not fit: raise max_tokens, or page with concise=false.")
+    elif len(items) < len(found) or hits.more:
         out["cursor"] = f"{start + len(items)}.{state or hits.cursor}"
     if start and state != hits.cursor:
         notes.append("The memory has changed since the first page, so hits may be repeated or missing.")
     if not items and not start:
         lower = "a lower min_confidence, " if arguments.get("min_confidence") else ""
         notes.append(f"Nothing was found. Try other words, {lower}or a wider filter.")
+    if hits.left_out:
+        notes.append(f"{hits.left_out} more hits add little and are left out: concise=false returns them.")
     notes += hits.notes
     return ToolResult(out, notes=tuple(notes))
 
@@ -124,6 +131,7 @@ def _context(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
         where=arguments.get("where"),
         include=arguments.get("include", ("records",)),
         min_confidence=arguments.get("min_confidence", 0.0),
+        concise=arguments.get("concise", False),
         **_owners(arguments),
     )
     ids = list(dict.fromkeys(item.record.id for item in context.items if item.included))
@@ -189,6 +197,9 @@ TOOLS = (
                 minimum=0,
                 maximum=1,
             ),
+            "concise": boolean(
+                "Leave out hits that add little to the ones before them. Default: true, without k and cursor"
+            ),
             "max_tokens": budget(_RECALL_TOKENS),
             "cursor": PAGE,
         },
@@ -211,6 +222,7 @@ TOOLS = (
             "where": _WHERE,
             "include": array(string(enum=list(PARTS)), "Also terms that are named, and notes. Default: records"),
             "min_confidence": number("Show no hits if none has this confidence. Default: 0", minimum=0, maximum=1),
+            "concise": boolean("Show only hits that add to the ones before them. Default: false"),
             "max_tokens": budget(_CONTEXT_TOKENS),
         },
         required=("question",),
