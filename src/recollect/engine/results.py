@@ -463,6 +463,9 @@ class Hits(Sequence[Hit]):
     def from_json(cls, data: Mapping[str, Any]) -> Hits:
         """Rebuild hits from their JSON form."""
         watermark = data["watermark"]
+        reference, time = (
+            None if data[name] is None else datetime.fromisoformat(data[name]) for name in ("reference", "time")
+        )
         return cls(
             tuple(map(Hit.from_json, data["hits"])),
             Plan.from_json(data["plan"]),
@@ -470,7 +473,8 @@ class Hits(Sequence[Hit]):
             data["root"],
             tuple(map(Hit.from_json, data["standing"])),
             "" if data["cursor"] == str(watermark) else data["cursor"],
-            *(None if data[name] is None else datetime.fromisoformat(data[name]) for name in ("reference", "time")),
+            reference,
+            time,
             left_out=tuple(LeftOut(**each) for each in data.get("left_out", ())),
         )
 

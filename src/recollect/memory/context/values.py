@@ -38,9 +38,9 @@ class ContextItem:
             the question names, with its definition as its text. "outline": a note that matches it, with its title.
         outcome: "whole": its text is in the context. "part": passages of it are. The others were left out.
             "duplicate": a chosen record says the same. "not valid": it does not hold at the time in question. "asked
-            before": it only asks what the question asks. "not confident": no hit reaches `min_confidence`. "adds little": a
-            concise context leaves it out beside the hits before it. "no room":
-            it did not fit in the budget, or in the share of its origin. "no text": it has no text.
+            before": it only asks what the question asks. "not confident": no hit reaches `min_confidence`. "adds
+            little": a concise context leaves it out beside the hits before it. "no room": it did not fit in the budget,
+            or in the share of its origin. "no text": it has no text.
         score: The score of the hit, or the similarity of the note; 0.0 if it is neither.
         spans: The passages that are in the context: start and end, in characters of `record.text`.
         tokens: The tokens of its entry. Headings, which several items share, are not included.
