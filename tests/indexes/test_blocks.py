@@ -7,18 +7,19 @@ from datetime import date
 from fractions import Fraction
 from math import prod
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.text.conversations import document
 
 from recollect.indexes.documents.columns import NONE
-from recollect.indexes.fixed_point import ONE
+from recollect.indexes.fixed_point import ONE, SHARE_BITS
 from recollect.indexes.kernels import blocks, choose
 from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.kernels.interface import Kernels
 from recollect.indexes.kernels.native import kernels as native_kernels
-from recollect.indexes.kernels.types import WEIGHED_BITS, About, Wanted
+from recollect.indexes.kernels.types import WEIGHED_BITS, About, Extras, Near, Wanted
 from recollect.indexes.parameters import NOVEL
 from recollect.indexes.scoring import scores
 from recollect.indexes.scoring.scores import weighed
@@ -129,3 +130,35 @@ def test_a_search_finds_the_heaviest_documents_wherever_they_are(
 def test_the_weight_of_no_document_is_above_what_a_summary_can_state() -> None:
     greatest = OWN * prod(STANDING_TAGS.values()) * (1 + Fraction(*NOVEL))
     assert greatest * (1 << WEIGHED_BITS) < (1 << 16) - 2
+
+
+@pytest.mark.parametrize("kernels", [NATIVE, numpy_kernels.KERNELS], ids=["native", "numpy"])
+def test_a_search_finds_what_is_near_in_meaning_wherever_it_is(
+    kernels: Kernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = Random(5)
+    view = WordIndex(segment_of(4000, seed=5)).view()
+    monkeypatch.setattr(scores, "chosen", lambda: kernels)
+    about = About(NONE, ())
+    for _ in range(20):
+        shares = np.zeros(4000, dtype=np.int64)
+        some = sorted(draw.sample(range(4000), draw.choice([5, 200])))
+        shares[some] = [draw.randrange(1, 1 << SHARE_BITS) for _ in some]
+        admitted = np.array([each for each in some if draw.random() < 0.3], dtype=np.int64)
+        near = Near(shares, np.array(some, dtype=np.int64))
+        nothing = np.zeros(len(admitted), dtype=np.int64)
+
+        def bounds_in(first: Any, last: Any) -> Any:
+            return np.zeros(len(first), dtype=np.int64), np.zeros(len(first), dtype=np.int64)
+
+        extras = Extras(admitted, nothing, bounds_in, shares.__getitem__, near)
+        asked = read(" ".join(draw.sample(WORDS[:60], 3)), view, date(2026, 1, 1))
+        scored = weighed(view, asked.asked, asked.sequence)
+        found = []
+        for least in (choose.LEAST, 10**9):  # by blocks, and of all
+            with monkeypatch.context() as patched:
+                patched.setattr(choose, "LEAST", least)
+                reached = scored.reach_best(about, Wanted(10, 5, None, extras))
+            totals = kernels.weigh(reached, shares[reached.numbers], view.table, about).tolist()
+            found.append((sorted(totals, reverse=True)[:10], reached.passed))
+        assert found[0] == found[1]

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from recollect.indexes.documents.columns import NONE, Document
 from recollect.indexes.documents.table import Table, TableBuilder
+from recollect.indexes import parameters
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.native import vectors as native_vectors
+from recollect.indexes.scoring import dense, nearest
 from recollect.indexes.scoring.dense import COSINE_BITS, DenseIndex, DenseView, Products, products, quantised
 from recollect.models.embedding.similarity import cosine
 
@@ -98,11 +100,11 @@ def test_shares_are_what_lies_above_the_floor_and_only_of_the_living_and_visible
     dense = index.view(stored).score(asked, stored, 0.2, 0.6, 0.25)
     expected = [0.25 * 0.8, 0.25 * 0.4, 0.0, 0.0, 0.0]
     assert (dense.shares / (1 << SHARE_BITS)).tolist() == pytest.approx(expected, abs=1e-4)
-    assert dense.admits.tolist() == [True, bool(quantised(matrix([[3, 4]]))[0][0] >= 0.6 * 16384), False, False, False]
+    assert dense.admitted.tolist() == [0, 1][: 1 + bool(quantised(matrix([[3, 4]]))[0][0] >= 0.6 * 16384)]
     visible = np.array([False, True, True, True, True])
     scoped = index.view(stored).score(asked, stored.only(visible, lambda table, stale: table), 0.2, 0.5, 0.25)
     assert (scoped.shares > 0).tolist() == [False, True, False, False, False]
-    assert scoped.admits.tolist() == [False, True, False, False, False]
+    assert scoped.admitted.tolist() == [1]
 
 
 def test_a_cosine_at_the_floor_counts_for_nothing_and_admits_nothing() -> None:
@@ -110,7 +112,7 @@ def test_a_cosine_at_the_floor_counts_for_nothing_and_admits_nothing() -> None:
     index = DenseIndex(stored.rows, 2)
     index.add({b"a": matrix([0, 1]), b"b": matrix([-1, 0])})
     dense = index.view(stored).score(quantised(matrix([[1, 0]]))[0], stored, 0.0, 0.0, 0.25)
-    assert (dense.shares.tolist(), dense.admits.tolist()) == ([0, 0], [False, False])
+    assert (dense.shares.tolist(), dense.admitted.tolist()) == ([0, 0], [])
 
 
 def test_a_view_stays_as_it_was_while_vectors_and_documents_arrive() -> None:
@@ -129,3 +131,55 @@ def test_a_view_stays_as_it_was_while_vectors_and_documents_arrive() -> None:
     now = index.view(first).cosines(asked).tolist()
     assert now[0] == 0
     assert now[1] == index.view(documents.view()).cosines(asked)[2] > 0
+
+
+def many(count: int, dimension: int, seed: int = 1) -> Any:
+    draw = np.random.default_rng(seed)
+    return quantised((draw.normal(size=(count, dimension)) + 0.2 * draw.normal(size=dimension)).astype(np.float32))
+
+
+@pytest.mark.parametrize("dimension", [40, 64, 100, 384])
+def test_compiled_or_not_the_same_vectors_are_nearest(dimension: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    units = many(5000, dimension)
+    rows = np.random.default_rng(2).permutation(5000)[:4000].astype(np.int64)
+    found = []
+    for native in (True, False):
+        monkeypatch.setattr(nearest, "uses_native", lambda native=native: native)
+        found.append([nearest.nearest(units, units[at], nearest.signs_of(units), rows) for at in (0, 7)])
+    for (places, products_of), (others, same) in zip(*found, strict=True):
+        assert places.tolist() == others.tolist()
+        assert products_of.tolist() == same.tolist()
+        assert parameters.NEAREST <= len(places) < 2000
+
+
+def test_what_is_close_is_among_the_nearest() -> None:
+    """A question between two vectors of many is compared with both; without estimates it would not be."""
+    units = many(20_000, 384)
+    numbers = np.arange(20_000, dtype=np.int64)
+    for one, other in ((3, 19_000), (777, 12_345)):
+        asked = quantised((units[one].astype(np.float32) + units[other])[None, :])[0]
+        places, cosines = nearest.nearest(units, asked, nearest.signs_of(units), numbers)
+        assert {one, other} <= set(places.tolist())
+        assert cosines[np.searchsorted(places, one)] > WHOLE // 2
+    assert len(places) < 2000  # the control: not all are compared
+
+
+def test_compiled_or_not_turns_lend_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(3)
+    documents = TableBuilder()
+    for number in range(300):
+        session = ("", "u", "a", "c", f"s{number // 20}") if number % 7 else None
+        terms = [("t", "t")] * int(draw.integers(1, 40))
+        key = (number, 0, str(number))
+        documents.add(Document(str(number), terms, session, key, bool(number % 5), 0, 2**63 - 1, text=b"a"))
+    for number in range(0, 300, 11):
+        documents.remove(str(number))
+    stored = documents.view()
+    numbers = np.flatnonzero(stored.alive[: stored.count] & (draw.random(stored.count) < 0.3))
+    above = draw.integers(1, WHOLE, size=len(numbers))
+    found = []
+    for native in (True, False):
+        monkeypatch.setattr(dense, "uses_native", lambda native=native: native)
+        found.append([each.tolist() for each in dense.lent(stored, numbers, above, (12_345, 10_000))])
+    assert found[0] == found[1]
+    assert len(found[0][1]) > len(numbers)  # the control: something is lent

@@ -219,7 +219,7 @@ class VectorKeeper:
         if isinstance(self.embedder, Unusable):
             return QuestionVector(None, note=f"the dense signal is not used: {self.embedder.error}")
         try:
-            known = any(model.name == self.embedder.name for model, _ in self.store.models(branch.namespace))
+            known = self.store.has_any(self.embedder.name, branch.namespace)
         except StoreError as error:
             return QuestionVector(None, note=f"the dense signal is not used: {error}")
         if not known:

@@ -43,6 +43,7 @@ from recollect.stores.base import ReadView
 from recollect.text.change import Holds
 
 _WHOLE = 1 << SHARE_BITS
+_MEANING = SHARES.index("dense")
 #: If at most this many records are not valid, the best are searched for without computing all scores.
 _FEW_LAPSED = 1000
 #: Confidence is 1 / (1 + exp(2.22 + 0.49 ln n - 2.34 f)), where n is the number of records and f the score times the
@@ -279,7 +280,7 @@ def _hits(
     """Return records as explained hits. Each comes with its index in the scores, None if it has no score."""
     found = scores.explained([index for index, _ in chosen if index is not None], _word, _WHOLE)
     nothing = certain(0)
-    has_more = bool(len(scores.recency) or len(scores.importance) or len(scores.dense))
+    has_prior = bool(len(scores.recency) or len(scores.importance))
     out = []
     for index, record in chosen:
         if index is None:
@@ -288,7 +289,9 @@ def _hits(
         total, shares, words = next(found)
         cosine = None if dense is None else dense.cosine_of(int(scores.numbers[index]))
         why = _why(dict(compress(zip(SHARES, shares, strict=True), shares)), tuple(words), record.supersedes, cosine)
-        answers = total - _beside(scores, index) if has_more else total
+        answers = total - scores.prior_at(index) if has_prior else total
+        if dense is not None:
+            answers -= int(shares[_MEANING] * _WHOLE)
         out.append(_hit(record, total / _WHOLE, certain(answers), why))
     return tuple(out)
 

@@ -105,8 +105,17 @@ class Search:
         bounds = self.kernels.bounds(self.postings, self.table, self.weights, self.base, self.summaries, forced)
         if extras is not None:
             others = extras.bounds_in(*self.base.days)[1] * self.base.weights / ONE
-            bounds += most + np.where(bounds > 0, others, 0)
+            bounds += most + np.where(bounds > 0, others + self._near(), 0)
         return bounds
+
+    def _near(self) -> NDArray[np.float64]:
+        """Return the greatest share of meaning of a document times its weight, for each block."""
+        out = np.zeros(self.base.blocks)
+        extras = self.wanted.extras
+        if extras is not None and extras.near is not None:
+            numbers = extras.near.numbers[extras.near.numbers < self.base.documents]
+            np.maximum.at(out, numbers >> blocks.BITS, extras.near.shares[numbers] * self.table.weight[numbers] / ONE)
+        return out
 
     def _greatest(self, limits: Ints, count: int) -> Ints:
         """Return the indexes of the greatest limits above 0, at least this many if there are."""

@@ -167,21 +167,35 @@ class BlockLayout:
         return len(self.starts) - 1
 
 
+class Near(NamedTuple):
+    """Shares of meaning, which any document can have. They make no document a hit.
+
+    Attributes:
+        shares: The share of each document.
+        numbers: The documents in which it is above 0, ascending.
+    """
+
+    shares: Ints
+    numbers: Ints
+
+
 class Extras(NamedTuple):
     """Shares of a question that do not come from the postings of its terms. Factors apply to them.
 
     Attributes:
         numbers: Documents that count as reached, live and ascending.
-        shares: The share of each.
+        shares: The share of each, without that of meaning.
         bounds_in: Returns a lower and an upper bound of the shares of other documents, by the first and the last day of
-            some (`Table.civil`).
+            some (`Table.civil`), without those of meaning.
         of: Returns the shares of documents.
+        near: The shares of meaning; None if there are none.
     """
 
     numbers: Ints
     shares: Ints
     bounds_in: Callable[[Numbers, Numbers], tuple[Ints, Ints]]
     of: Callable[[Ints], Ints]
+    near: Near | None = None
 
     def within(self, group: Flags) -> Extras:
         """Return the same without the documents that are not in a group."""

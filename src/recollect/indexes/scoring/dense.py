@@ -23,7 +23,8 @@ from recollect.indexes.documents.row_data import Rows
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.choose import native, uses_native
-from recollect.indexes.parameters import AFTER_QUESTION, DONOR_CAP, FROM_AFTER, FROM_BEFORE
+from recollect.indexes.parameters import AFTER_QUESTION, DONOR_CAP, FROM_AFTER, FROM_BEFORE, NEAREST
+from recollect.indexes.scoring.nearest import Signs, nearest, signs_of
 
 Floats = NDArray[np.float32]
 Quantised = NDArray[np.int16]
@@ -59,26 +60,32 @@ def quantised(vectors: Floats) -> Quantised:
 
 
 class Dense(NamedTuple):
-    """The dense signal of each document.
+    """The signal of meaning.
 
     Attributes:
-        shares: The share of the score, with SHARE_BITS of fraction.
-        admits: Whether the cosine suffices to make the document a hit.
-        cosines: The cosine of documents that are above the floor themselves, with COSINE_BITS of fraction; else -1.
+        shares: The share of each document, with SHARE_BITS of fraction.
+        numbers: The documents with a share above 0, ascending.
+        admitted: The documents that are hits by their meaning alone, ascending.
+        own: The documents whose own cosines are above the floor, ascending.
+        cosines: Their cosines, with COSINE_BITS of fraction.
         greatest: The greatest cosine of a live document, with COSINE_BITS of fraction; None if none has a vector.
         closest: What the greatest cosine would add to a score, with SHARE_BITS of fraction: 0 if it is below the floor.
     """
 
     shares: Ints
-    admits: Flags
+    numbers: Ints
+    admitted: Ints
+    own: Ints
     cosines: Ints
     greatest: int | None
     closest: int
 
     def cosine_of(self, number: int) -> float | None:
         """Return the cosine of a document that is above the floor itself; None for others."""
-        cosine = int(self.cosines[number])
-        return cosine / (1 << COSINE_BITS) if cosine >= 0 else None
+        at = int(self.own.searchsorted(number))
+        if at == len(self.own) or self.own[at] != number:
+            return None
+        return int(self.cosines[at]) / (1 << COSINE_BITS)
 
 
 #: Returns the dot product of each row of a matrix with a vector, both quantised.
@@ -117,12 +124,21 @@ class DenseView:
         matrix: The quantised vectors.
         rows: The row of each document in `matrix`, or NONE.
         products_of: Computes the products. None: chosen like the kernels for words (`indexes.kernels`).
+        signs: The signs of the vectors (`scoring.nearest`). None: computed.
     """
 
-    def __init__(self, matrix: Quantised, rows: Ints, products_of: Products | None = None) -> None:
+    def __init__(
+        self,
+        matrix: Quantised,
+        rows: Ints,
+        products_of: Products | None = None,
+        signs: Signs | None = None,
+    ) -> None:
         self._matrix = matrix
-        self._products_of = products_of
+        self._products_of = products_of or _chosen()
         self._rows = rows
+        self._signs = signs
+        self._compared: tuple[weakref.ref[Table], Ints, Ints] | None = None
 
     @property
     def known(self) -> Flags:
@@ -140,11 +156,32 @@ class DenseView:
         """
         if not len(self._matrix):
             return np.full(len(self._rows), -(1 << COSINE_BITS), dtype=np.int64)
-        products_of = self._products_of or _chosen()
-        found = products_of(self._matrix, question)[self._rows]  # as an index, NONE is the last row; replaced below
+        found = self._products_of(self._matrix, question)[self._rows]  # as an index, NONE is the last row; see below
         found[self._rows == NONE] = -(1 << COSINE_BITS)
         out: Ints = np.minimum(found, 1 << COSINE_BITS)  # rounding may slightly exceed 1
         return out
+
+    def _live(self, table: Table) -> tuple[Ints, Ints]:
+        """Return the live documents of a table that have a vector, ascending, and their rows."""
+        kept = self._compared
+        if kept is None or kept[0]() is not table:
+            numbers = np.flatnonzero(table.alive[: table.count] & self.known)
+            kept = self._compared = (weakref.ref(table), numbers, self._rows[numbers])
+        return kept[1:]
+
+    def nearest(self, question: Quantised, table: Table) -> tuple[Ints, Ints]:
+        """Return the documents that are compared with a question, ascending, and their cosines (`scoring.nearest`).
+
+        Cost:
+            O(vectors x dimension / 64), and O(dimension) for each document that is compared.
+        """
+        numbers, rows = self._live(table)
+        if len(numbers) > NEAREST:
+            places, cosines = nearest(self._matrix, question, self._signs or signs_of(self._matrix), rows)
+            numbers = numbers[places]
+        else:
+            cosines = self._products_of(self._matrix[rows], question)
+        return numbers, np.minimum(cosines, 1 << COSINE_BITS)
 
     def score(self, question: Quantised, table: Table, share: float, alone: float, weight: float) -> Dense:
         """Return the signal of each document of a table.
@@ -156,39 +193,57 @@ class DenseView:
             alone: The cosine from which a document is a hit without any other signal.
             weight: What a cosine of 1 above the floor would add to the score.
         """
-        seen, cosines = table.alive[: table.count] & self.known, self.cosines(question)
-        above = np.where(seen, np.maximum(cosines - _fixed(share), 0), 0)
-        with_context = lent(above, table)
+        numbers, cosines = self.nearest(question, table)
         unit = round(weight * _WEIGHT_PARTS) * (1 << SHARE_BITS - COSINE_BITS)
-        greatest = int(cosines[seen].max()) if seen.any() else None
+        greatest = int(cosines.max()) if len(cosines) else None
         closest = 0 if greatest is None else max(greatest - _fixed(share), 0) * unit // _WEIGHT_PARTS
-        admits = seen & (with_context >= _fixed(alone) - _fixed(share)) & (with_context > 0)
-        cosines = np.where(above > 0, cosines, -(1 << COSINE_BITS))
-        return Dense(with_context * unit // _WEIGHT_PARTS, admits, cosines, greatest, closest)
+        above = cosines > _fixed(share)
+        own, cosines = numbers[above], cosines[above]
+        shares, near, with_context = lent(table, own, cosines - _fixed(share), (unit, _WEIGHT_PARTS))
+        admitted = near[(with_context >= _fixed(alone) - _fixed(share)) & (self._rows[near] != NONE)]
+        return Dense(shares, near, admitted, own, cosines, greatest, closest)
 
 
-def lent(above: Ints, table: Table) -> Ints:
-    """Return what the cosines above the floor become with what the turns around each document lend to it.
+def lent(table: Table, numbers: Ints, above: Ints, unit: tuple[int, int]) -> tuple[Ints, Ints, Ints]:
+    """Return the shares of documents by what their cosines have above the floor, and what the turns around them lend.
 
     The constants are those of the context of words: a reply needs what the question before it says, and a long turn
     lends no more than a short one.
 
+    Args:
+        table: The documents.
+        numbers: The documents with a cosine above the floor, live and ascending.
+        above: What each has above it, above 0.
+        unit: The share for each unit of that, as a fraction.
+
+    Returns:
+        The share of each document; the documents that have or get something, ascending; and how much that is.
+
     Cost:
-        O(documents).
+        O(numbers), and a look at each document.
     """
-    count = table.count
-    gives = np.append(above * DONOR_CAP // np.maximum(table.length[:count], DONOR_CAP), 0)  # the last is that of NONE
-    out = above * 10
-    for links, tenths in ((table.before, FROM_BEFORE), (table.after, FROM_AFTER)):
-        ahead = np.append(np.where(links[:count] < count, links[:count], NONE), NONE).astype(np.int64)
-        turn = ahead[:count]
-        for step, of in enumerate(tenths):
-            out += gives[turn] * of
-            if not step and links is table.before:
-                asks = np.append(table.asks[:count], False)
-                out += gives[turn] * AFTER_QUESTION * asks[turn]
-            turn = ahead[turn]
-    return out // 10
+    if uses_native():
+        found: tuple[Ints, Ints, Ints] = native("vectors").lent(table, numbers, above, unit)
+        return found
+    shares: Ints = np.zeros(table.count, dtype=np.int64)
+    shares[numbers] = above * 10
+    given = above * DONOR_CAP // np.maximum(table.length[numbers], DONOR_CAP)
+    asked = np.where(table.asks[numbers], AFTER_QUESTION, 0)
+    # A turn lends to the turns after it as one before them, and the other way round.
+    for links, tenths in ((table.after, FROM_BEFORE), (table.before, FROM_AFTER)):
+        turn, gives, extra = numbers, given, asked if links is table.after else asked * 0
+        for of in tenths:
+            turn = links[turn].astype(np.int64)
+            there = (turn != NONE) & (turn < table.count)
+            turn, gives, extra = turn[there], gives[there], extra[there]
+            shares[turn] += gives * (of + extra)  # each turn has one before it and one after it
+            extra = extra * 0
+    shares //= 10
+    near = np.flatnonzero(shares)
+    with_context = shares[near]
+    of, out_of = unit
+    shares[near] = with_context * of // out_of
+    return shares, near, with_context
 
 
 def _fixed(cosine: float) -> int:
@@ -207,11 +262,13 @@ class DenseIndex:
     def __init__(self, rows: Rows, dimension: int) -> None:
         self._table_rows = weakref.ref(rows)
         self._matrix: Quantised = np.zeros((16, dimension), dtype=np.int16)
+        self._signs, self._positive = signs_of(self._matrix)
         self._used = 0
         self._row_of: dict[bytes, int] = {}
         self._rows: Ints = np.full(16, NONE, dtype=np.int64)
         self._seen = 0
         self._identity = object()
+        self._latest: tuple[tuple[int, int], DenseView] | None = None
         self._waiting: dict[bytes, list[int]] = {}  # digest -> documents whose text has no vector yet
 
     def is_of(self, table: Table) -> bool:
@@ -222,17 +279,20 @@ class DenseIndex:
     def nbytes(self) -> int:
         """The approximate memory use, in bytes."""
         by_digest = len(self._row_of) * _ROW_BYTES + len(self._waiting) * _WAITING_BYTES
-        return self._matrix.nbytes + self._rows.nbytes + by_digest
+        return self._matrix.nbytes + self._signs.nbytes + self._positive.nbytes + self._rows.nbytes + by_digest
 
     def add(self, vectors: Mapping[bytes, Floats]) -> None:
         """Add vectors by the digests of their texts, replacing existing ones."""
         if not vectors:
             return
         while self._used + len(vectors) > len(self._matrix):
-            self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)])
+            self._matrix, self._signs, self._positive = (
+                np.concatenate([each, np.zeros_like(each)]) for each in (self._matrix, self._signs, self._positive)
+            )
         rows = np.arange(self._used, self._used + len(vectors))
         # A vector that replaces another gets a new row, since views may still use the old one.
-        self._matrix[rows] = quantised(np.stack(list(vectors.values())))
+        self._matrix[rows] = added = quantised(np.stack(list(vectors.values())))
+        self._signs[rows], self._positive[rows] = signs_of(added)
         self._used += len(vectors)
         for digest, row in zip(vectors, rows.tolist(), strict=True):
             if digest in self._row_of:
@@ -241,11 +301,14 @@ class DenseIndex:
             self._rows[self._waiting.pop(digest, [])] = row
 
     def view(self, table: Table) -> DenseView:
-        """Return the vectors of the documents of a table that `is_of` accepts.
+        """Return the vectors of the documents of a table that `is_of` accepts, the same object for the same state.
 
         Cost:
             O(documents) for a copy, and O(new documents).
         """
+        state = (self._used, table.count)
+        if self._latest is not None and self._latest[0] == state:
+            return self._latest[1]
         while len(self._rows) < table.count:
             self._rows = np.concatenate([self._rows, np.full_like(self._rows, NONE)])
         for number in range(self._seen, table.count):
@@ -255,7 +318,9 @@ class DenseIndex:
             if row == NONE and digest:
                 self._waiting.setdefault(digest, []).append(number)
         self._seen = max(self._seen, table.count)
-        return DenseView(self._matrix[: self._used], self._rows[: table.count].copy())
+        view = self._view(self._rows[: table.count].copy())
+        self._latest = state, view
+        return view
 
     def view_of(self, table: Table) -> DenseView:
         """Return the vectors of the documents of any table. What was looked up is kept with the rows of that table.
@@ -269,7 +334,11 @@ class DenseIndex:
             texts = map(table.rows.text, range(table.count))
             found = (self._row_of.get(text, NONE) for text in texts)
             kept = table.rows.kept["vectors"] = (state, np.fromiter(found, dtype=np.int64, count=table.count))
-        return DenseView(self._matrix[: self._used], kept[1][: table.count])
+        return self._view(kept[1][: table.count])
+
+    def _view(self, rows: Ints) -> DenseView:
+        used = self._used
+        return DenseView(self._matrix[:used], rows, None, (self._signs[:used], self._positive[:used]))
 
     def __len__(self) -> int:
         return len(self._row_of)

@@ -38,7 +38,7 @@ NO_SUBJECT = About(NONE, ())
 M = TypeVar("M")
 #: Number of hits that are explained at a time.
 _BATCH = 64
-_MEMBER, _DENSE = SHARES.index("member"), SHARES.index("dense")
+_MEMBER, _DENSE, _DATE = (SHARES.index(name) for name in ("member", "dense", "date"))
 #: The fields of `Scores` with a value for each document.
 _BY_DOCUMENT = ("dates", "placed", "speaker", "dense", "limit", "replaces", "prevails", "recency", "importance")
 
@@ -341,8 +341,11 @@ class Scores:
                 shares[SHARES.index(name)] = more[indexes]
         if self.members is not None:
             shares[_MEMBER] = self.members.shares[indexes]
+        meaning = shares[_DENSE] + shares[_DATE]
         shares *= factors
         shares >>= BITS
+        # Dates and meaning are weighed as one share (`_extra`), so that the shares add up to the total.
+        shares[_DENSE] = (meaning * factors >> BITS) - shares[_DATE]
         for name, more in self._unfactored:
             shares[SHARES.index(name)] = more[indexes]
         return shares, factors

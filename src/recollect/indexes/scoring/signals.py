@@ -17,7 +17,7 @@ import numpy as np
 from recollect.indexes.documents.columns import NO_TIME, NONE, Flags, Ints, Numbers, day_of
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS, SHARE_BITS
-from recollect.indexes.kernels.types import About, Extras, Reached, Wanted
+from recollect.indexes.kernels.types import About, Extras, Near, Reached, Wanted
 from recollect.indexes.parameters import NAMED_SHARE, SAID_SHARE, SPEAKER, SPEAKING_ASSISTANT, STANDING
 from recollect.indexes.scoring.dense import Dense
 from recollect.indexes.scoring.members import Member, MemberShares, member_shares, members_in
@@ -295,15 +295,15 @@ def _score(
     if with_member is not None:
         forced = _joined(forced, with_member.numbers)
     if dense is not None:
-        forced = _joined(forced, np.flatnonzero(dense.admits))
+        forced = _joined(forced, dense.admitted)
     if admitted is not None:
         forced = _joined(forced, admitted)
     reached: Reached | None = None
     whole = False
-    if best is not None and dense is None and admitted is None and not placed:
+    if best is not None and admitted is None and not placed:
         wanted = Wanted(max(1, min(best, table.live_count)), STANDING, among)
-        if len(forced) or named_time:
-            wanted = wanted._replace(extras=_extras(forced, dates, with_member, table))
+        if len(forced) or named_time or dense is not None:
+            wanted = wanted._replace(extras=_extras(forced, dates, with_member, dense, table))
         reached = asked.reach_best(about, wanted) if spoken is None else _best_with(spoken, asked, about, wanted)
     if reached is None or (named_time and not reached.passed):
         whole, reached = True, asked.reach(forced)
@@ -353,19 +353,26 @@ def _best_with(spoken: Flags, asked: WeightedQuery, about: About, wanted: Wanted
     return Reached(numbers, np.concatenate([first.shares, others.shares], axis=1), first.passed + others.passed)
 
 
-def _extras(forced: Ints, dates: NamedDates, with_member: MemberShares | None, table: Table) -> Extras:
-    """Return the shares of dates and members, before any factor; `forced` are the documents that they admit."""
+def _extras(
+    forced: Ints, dates: NamedDates, with_member: MemberShares | None, dense: Dense | None, table: Table
+) -> Extras:
+    """Return the shares of dates, members and meaning, before any factor; `forced` are the documents that they admit."""
 
-    def shares_of(numbers: Ints) -> Ints:
+    def without_meaning(numbers: Ints) -> Ints:
         shares = date_shares(dates, table, numbers) if dates != NO_DATES else np.zeros(len(numbers), dtype=np.int64)
         return shares if with_member is None else shares + with_member.of(numbers).shares
+
+    def shares_of(numbers: Ints) -> Ints:
+        shares = without_meaning(numbers)
+        return shares if dense is None else shares + dense.shares[numbers]
 
     def bounds_in(first: Numbers, last: Numbers) -> tuple[Ints, Ints]:
         # Documents of exact days and times are among the forced ones, those with members too.
         nothing = np.zeros(len(first), dtype=np.int64)
         return span_bounds(dates, first, last) if dates != NO_DATES else (nothing, nothing)
 
-    return Extras(forced, shares_of(forced), bounds_in, shares_of)
+    near = None if dense is None else Near(dense.shares, dense.numbers)
+    return Extras(forced, without_meaning(forced), bounds_in, shares_of, near)
 
 
 def _joined(some: Ints, more: Ints) -> Ints:

@@ -165,7 +165,11 @@ class VectorFile(DerivedDatabase):
 
     def newer(self, model: VectorModel, namespace: str, seen: int) -> Iterator[tuple[int, dict[bytes, Floats]]]:
         """Yield the vectors stored after number `seen` (0: all), in pages, each with the number of its last vector."""
-        query = "SELECT number, text, vector FROM vectors WHERE vectors = ? AND number > ? ORDER BY number LIMIT ?"
+        # By the numbers: the index of the texts would have to be read as a whole, and sorted.
+        query = (
+            "SELECT number, text, vector FROM vectors NOT INDEXED "
+            "WHERE vectors = ? AND number > ? ORDER BY number LIMIT ?"
+        )
         while True:
 
             def read(connection: apsw.Connection, seen: int = seen) -> tuple[int, dict[bytes, Floats]]:
@@ -188,6 +192,14 @@ class VectorFile(DerivedDatabase):
             return {_digest(text) for (text,) in rows}
 
         return self._do(read)
+
+    def has_any(self, name: str, namespace: str) -> bool:
+        """Return whether a namespace has a vector of a model with this name."""
+        query = (
+            "SELECT 1 FROM sets s WHERE s.namespace = ? AND s.model = ? "
+            "AND EXISTS (SELECT 1 FROM vectors v WHERE v.vectors = s.number)"
+        )
+        return self._do(lambda connection: connection.execute(query, (namespace, name)).fetchone() is not None)
 
     def models(self, namespace: str) -> list[tuple[VectorModel, int]]:
         """Return the models of a namespace in the order of their first use, each with its number of vectors."""

@@ -43,6 +43,7 @@
 #define RECOLLECTED_OUT_OF 8
 #define ASKED_OF 2
 #define ASKED_OUT_OF 5
+#define PLANES 2
 
 /* text.answers: the kinds of answers, instructions, and texts that only ask. */
 #define TIME 1

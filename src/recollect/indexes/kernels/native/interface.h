@@ -80,11 +80,12 @@ typedef struct {
 } rc_changes;
 
 /* What is wanted of a search (`types.Wanted`); arrays without elements do not restrict it. `speakers` are the blocks with
-   documents of the speaker, `most` and `least` bounds of the extra shares in each block, `greatest` one for all. */
+   documents of the speaker, `most` and `least` bounds of the extra shares in each block, `greatest` one for all. Besides
+   these, `near` has the share of meaning of each document, and `close` the documents in which it is above 0, ascending. */
 typedef struct {
     const rc_summary *const *summaries;
     rc_flags speakers, among;
-    rc_ints standing, most, least, forced, forced_shares;
+    rc_ints standing, most, least, forced, forced_shares, near, close;
     rc_octets kept;
     int64_t best_count, standing_count, greatest;
 } rc_wanted;
@@ -166,6 +167,13 @@ int64_t rc_best_of(rc_ints numbers, rc_ints shares, rc_ints dates, const rc_tabl
                    int64_t wanted, rc_ints places, rc_ints totals);
 
 void rc_products(rc_components matrix, rc_components vector, rc_ints out);
+/* Returns the number of `places` in `rows` whose products are computed. `estimates` has an element for each row of the
+   matrix, `counts` one for each estimate that is possible, all 0. */
+int64_t rc_nearest(rc_components matrix, rc_components vector, rc_ints signs, rc_numbers positive, rc_ints planes,
+                   rc_ints rows, int64_t wanted, rc_numbers estimates, rc_ints counts, rc_ints places, rc_ints products);
+/* Returns the number of documents in `near`. `shares` has an element for each document, all 0. */
+int64_t rc_lend(const rc_table *table, rc_ints numbers, rc_ints above, int64_t unit, int64_t parts, rc_ints shares,
+                rc_ints near, rc_ints context);
 
 /* Returns the number of rows found. */
 int64_t rc_best_sdrs(const rc_base *base, const rc_rows *tail, const rc_query *query, rc_numbers sums,

@@ -51,7 +51,7 @@ class NativeKernels:
 
     def tally(self, postings: Postings, table: Table) -> Ints:
         out: Ints = np.zeros((len(postings.spans), 3), dtype=np.int64)
-        check(lib.rc_tally(_postings(postings), _table(table), ints(out)), postings.ending)
+        check(lib.rc_tally(_postings(postings), table_of(table), ints(out)), postings.ending)
         return out
 
     def reach(self, postings: Postings, table: Table, weights: Weights, forced: Ints) -> Reached:
@@ -66,7 +66,7 @@ class NativeKernels:
         reached: Flags = np.zeros(table.count, dtype=np.bool_)
         scratch = self._scratch()
         out = passed("shorts", most), numbers(times), flags(reached)
-        least = check(lib.rc_summarize(ints(occurrences), _table(table), is_title, layout.bits, scratch, *out))
+        least = check(lib.rc_summarize(ints(occurrences), table_of(table), is_title, layout.bits, scratch, *out))
         self._free.append(scratch)
         return TermSummary.of(most, times, reached, least)
 
@@ -80,6 +80,8 @@ class NativeKernels:
         if wanted.extras is not None:
             fields["forced"], fields["forced_shares"] = ints(wanted.extras.numbers), ints(wanted.extras.shares)
             fields["greatest"] = int(wanted.extras.bounds_in(*_ANY_DAY)[1][0])
+            if wanted.extras.near is not None:
+                fields["near"], fields["close"] = ints(wanted.extras.near.shares), ints(wanted.extras.near.numbers)
         base = changes = ffi.NULL
         if pruned is not None:
             base, changes = _base(pruned.base), _changes(pruned.changes)
@@ -98,7 +100,7 @@ class NativeKernels:
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
         totals: Ints = np.empty(len(reached.numbers), dtype=np.int64)
         shares = np.ascontiguousarray(reached.shares)
-        lib.rc_weigh(ints(reached.numbers), ints(shares), ints(dates), _table(table), _about(about), ints(totals))
+        lib.rc_weigh(ints(reached.numbers), ints(shares), ints(dates), table_of(table), _about(about), ints(totals))
         return totals
 
     def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints) -> Matched:
@@ -120,7 +122,7 @@ class NativeKernels:
         count = len(reached.numbers)
         places, totals = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
         shares = np.ascontiguousarray(reached.shares)
-        arguments = ints(reached.numbers), ints(shares), ints(dates), _table(table), _about(about)
+        arguments = ints(reached.numbers), ints(shares), ints(dates), table_of(table), _about(about)
         size = check(lib.rc_best_of(*arguments, wanted, ints(places), ints(totals)))
         return places[:size], totals[:size]
 
@@ -217,7 +219,7 @@ def _changes(changes: BaseChanges) -> Any:
 
 def _question(postings: Postings, table: Table, weights: Weights) -> tuple[Any, Any, Any]:
     """Return the arguments that most kernels begin with."""
-    return _postings(postings), _table(table), _weights(weights)
+    return _postings(postings), table_of(table), _weights(weights)
 
 
 def _postings(postings: Postings) -> Any:
@@ -249,7 +251,8 @@ def _about(about: About) -> Any:
     return struct("rc_about", speaker=about.speaker, favour=about.favour, kinds=sum(about.kinds))
 
 
-def _table(table: Table) -> Any:
+def table_of(table: Table) -> Any:
+    """Return a table as the kernels take it."""
     return kept(
         table,
         lambda: struct(

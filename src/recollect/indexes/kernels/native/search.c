@@ -75,6 +75,9 @@ static int offer_row(search *of, rc_row row, bool in_all) {
     } else {
         most = wanted->greatest;
     }
+    int64_t near = wanted->near.count ? AT(wanted->near, row.number) : 0;
+    least += near;
+    most += near;
     int64_t bar = bar_for(of, row.number);
     int64_t shares = row.words + row.trigram + row.context + row.session + row.pair + row.title + most;
     if (most_total(shares, row.number, of->table, of->factor) < (double)bar) {
@@ -116,7 +119,8 @@ static int offer_touched(search *of, walk *walked, bool in_all) {
         int64_t number = of->scratch->touched[place];
         sum *from = sum_of(walked, number);
         int64_t session = table->has_turns ? AT(table->session, number) : NONE;
-        int64_t raw = (int64_t)from->words + from->trigram + from->context + from->title + wanted->greatest +
+        int64_t near = wanted->near.count ? AT(wanted->near, number) : 0;
+        int64_t raw = (int64_t)from->words + from->trigram + from->context + from->title + wanted->greatest + near +
                       of->scratch->near[number - walked->first] +
                       (session == NONE ? 0 : of->scratch->session_sums[session]);
         /* Most cannot: decide that before all else. */
@@ -281,6 +285,22 @@ static int compute_in_order(search *of, rc_candidate *order, int64_t left, int64
     return 0;
 }
 
+/* Raise the bounds of blocks by the shares of meaning. Those are hits only by other shares, or if they are forced. */
+static void add_near(const rc_wanted *wanted, const rc_layout *layout, const rc_table *table, rc_scratch *scratch) {
+    int64_t last = NONE;
+    double most = 0;
+    for (int64_t at = 0; at < wanted->close.count && AT(wanted->close, at) < layout->documents; at++) {
+        int64_t number = AT(wanted->close, at), block = number >> layout->bits;
+        double share = (double)AT(wanted->near, number) * AT(table->weight, number) / (1 << BITS);
+        most = block == last ? most : 0;
+        if (share > most && scratch->bounds[block] > 0) {
+            scratch->bounds[block] += share - most;
+            most = share;
+        }
+        last = block;
+    }
+}
+
 /* Raise the bounds of blocks by the extra shares, also of blocks that no term reaches. */
 static void add_extras(const rc_wanted *wanted, const rc_blocks *base, const rc_table *table, rc_scratch *scratch) {
     const rc_layout *layout = base->layout;
@@ -379,6 +399,7 @@ int64_t rc_search(const rc_postings *postings, const rc_table *table, const rc_w
         status = bounds_add(postings, table, weights, base, wanted->summaries, scratch);
         if (!status) {
             add_extras(wanted, base, table, scratch);
+            add_near(wanted, base->layout, table, scratch);
             status = compute_blocks(&of, lenders);
         }
         for (int64_t at = 0; at < scratch->bounded_count; at++) {
