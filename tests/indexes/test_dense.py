@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.indexes import parameters
 from recollect.indexes.documents.columns import NONE, Document
 from recollect.indexes.documents.table import Table, TableBuilder
-from recollect.indexes import parameters
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.native import vectors as native_vectors
 from recollect.indexes.scoring import dense, nearest
@@ -168,7 +168,7 @@ def test_compiled_or_not_turns_lend_the_same(monkeypatch: pytest.MonkeyPatch) ->
     draw = np.random.default_rng(3)
     documents = TableBuilder()
     for number in range(300):
-        session = ("", "u", "a", "c", f"s{number // 20}") if number % 7 else None
+        session = ("c", f"s{number // 20}") if number % 7 else None
         terms = [("t", "t")] * int(draw.integers(1, 40))
         key = (number, 0, str(number))
         documents.add(Document(str(number), terms, session, key, bool(number % 5), 0, 2**63 - 1, text=b"a"))

