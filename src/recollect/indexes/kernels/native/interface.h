@@ -171,7 +171,7 @@ void rc_products(rc_components matrix, rc_components vector, rc_ints out);
    matrix, `counts` one for each estimate that is possible, all 0. */
 int64_t rc_nearest(rc_components matrix, rc_components vector, rc_ints signs, rc_numbers positive, rc_ints planes,
                    rc_ints rows, int64_t wanted, rc_numbers estimates, rc_ints counts, rc_ints places, rc_ints products);
-/* Returns the number of documents in `near`. `shares` has an element for each document, all 0. */
+/* Returns the number of documents in `near`, or RC_NO_MEMORY. `shares` has an element for each document, all 0. */
 int64_t rc_lend(const rc_table *table, rc_ints numbers, rc_ints above, int64_t unit, int64_t parts, rc_ints shares,
                 rc_ints near, rc_ints context);
 

@@ -1,7 +1,7 @@
 /* Dot products of vectors, and estimates of them from signs: see `scoring.dense` for the same in NumPy. */
 
 #include "constants.h"
-#include "slices.h"
+#include "walk.h"
 
 void rc_products(rc_components matrix, rc_components vector, rc_ints out) {
     for (int64_t row = 0; row < out.count; row++) {
@@ -105,11 +105,20 @@ int64_t rc_nearest(rc_components matrix, rc_components vector, rc_ints signs, rc
     return found;
 }
 
+/* Runs of 1 << RUN_BITS documents, of which it is marked whether they get anything: few do. */
+enum { RUN_BITS = 4 };
+
+static inline void give(rc_ints out, rc_flags runs, int64_t number, int64_t amount) {
+    AT(out, number) += amount;
+    AT(runs, number >> RUN_BITS) = true;
+}
+
 /* Give what a turn lends to the turns in one direction; `extra` is for the nearest. */
-static void lend(rc_numbers links, int64_t number, int64_t gives, const int64_t *tenths, int64_t extra, rc_ints out) {
+static void lend(rc_numbers links, int64_t number, int64_t gives, const int64_t *tenths, int64_t extra, rc_ints out,
+                 rc_flags runs) {
     int64_t there = AT(links, number);
     for (int step = 0; step < STEPS && there != NONE && there < out.count; step++) {
-        AT(out, there) += gives * (tenths[step] + (step == 0 ? extra : 0));
+        give(out, runs, there, gives * (tenths[step] + (step == 0 ? extra : 0)));
         there = AT(links, there);
     }
 }
@@ -118,23 +127,29 @@ int64_t rc_lend(const rc_table *table, rc_ints numbers, rc_ints above, int64_t u
                 rc_ints near, rc_ints context) {
     static const int64_t FORWARD[STEPS] = {FROM_BEFORE_1, FROM_BEFORE_2, FROM_BEFORE_3, FROM_BEFORE_4};
     static const int64_t BACKWARD[STEPS] = {FROM_AFTER_1, FROM_AFTER_2, FROM_AFTER_3, FROM_AFTER_4};
+    rc_flags runs = {calloc((size_t)(shares.count >> RUN_BITS) + 1, 1), (shares.count >> RUN_BITS) + 1};
+    if (!runs.at) {
+        return RC_NO_MEMORY;
+    }
     for (int64_t at = 0; at < numbers.count; at++) {
         int64_t number = AT(numbers, at), gives = AT(above, at) * DONOR_CAP / most_of(AT(table->length, number), DONOR_CAP);
-        AT(shares, number) += AT(above, at) * 10;
-        lend(table->after, number, gives, FORWARD, AT(table->asks, number) ? AFTER_QUESTION : 0, shares);
-        lend(table->before, number, gives, BACKWARD, 0, shares);
+        give(shares, runs, number, AT(above, at) * 10);
+        lend(table->after, number, gives, FORWARD, AT(table->asks, number) ? AFTER_QUESTION : 0, shares, runs);
+        lend(table->before, number, gives, BACKWARD, 0, shares, runs);
     }
     int64_t found = 0;
-    for (int64_t number = 0; number < shares.count; number++) {
-        int64_t with_context = AT(shares, number) / 10;
-        if (with_context) {
-            AT(near, found) = number;
-            AT(context, found) = with_context;
-            found++;
+    for (int64_t run = next_set(runs, 0); run < runs.count; run = next_set(runs, run + 1)) {
+        int64_t end = least_of((run + 1) << RUN_BITS, shares.count);
+        for (int64_t number = run << RUN_BITS; number < end; number++) {
+            int64_t with_context = AT(shares, number) / 10;
+            if (with_context) {
+                AT(near, found) = number;
+                AT(context, found) = with_context;
+                found++;
+            }
             AT(shares, number) = with_context * unit / parts;
-        } else if (AT(shares, number)) {
-            AT(shares, number) = 0;
         }
     }
+    free(runs.at);
     return found;
 }

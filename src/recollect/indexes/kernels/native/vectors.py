@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from recollect.indexes.documents.columns import Ints, Numbers
 from recollect.indexes.documents.table import Table
 from recollect.indexes.kernels.native.kernels import table_of
-from recollect.indexes.kernels.native.library import ints, lib, numbers, passed
+from recollect.indexes.kernels.native.library import check, ints, lib, numbers, passed
 from recollect.indexes.parameters import FROM_AFTER, FROM_BEFORE, PLANES
 
 
@@ -54,5 +54,6 @@ def lent(table: Table, documents: Ints, above: Ints, unit: tuple[int, int]) -> t
     shares: Ints = np.zeros(table.count, dtype=np.int64)
     most = min(table.count, len(documents) * (1 + len(FROM_BEFORE) + len(FROM_AFTER)))
     near, context = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
-    found = lib.rc_lend(table_of(table), ints(documents), ints(above), *unit, ints(shares), ints(near), ints(context))
+    out = ints(shares), ints(near), ints(context)
+    found = check(lib.rc_lend(table_of(table), ints(documents), ints(above), *unit, *out))
     return shares, near[:found], context[:found]
