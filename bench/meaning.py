@@ -53,7 +53,9 @@ def main() -> None:
     ratios = [after / before for before, after in pairs]
     print(f"{given.turns} turns, {given.questions} questions, {given.pairs} pairs, processor time")
     print(f"recall without a model  {median(before for before, _ in pairs):.2f} ms")
-    print(f"recall with {given.embedder:12}{median(after for _, after in pairs):.2f} ms, the question's embedding apart")
+    print(
+        f"recall with {given.embedder:12}{median(after for _, after in pairs):.2f} ms, the question's embedding apart"
+    )
     print(f"ratio                   {median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
     print(f"embedding a turn        {embedding:.2f} ms, a question {of_question:.2f} ms")
 

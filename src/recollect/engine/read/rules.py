@@ -29,11 +29,12 @@ _MODULES = (
     "text.date_phrases text.date_spans text.dates text.english text.events text.folding text.frames text.languages "
     "text.likeness text.manner text.requests text.unicode text.words indexes.fixed_point indexes.parameters "
     "indexes.documents.columns indexes.kernels.factors indexes.kernels.types indexes.kernels.with_numpy "
-    "indexes.scoring.dense indexes.scoring.members indexes.scoring.neighbours indexes.scoring.order_and_summary "
-    "indexes.scoring.priors indexes.scoring.ranking indexes.scoring.rivals indexes.scoring.scores "
-    "indexes.scoring.signals indexes.scoring.times indexes.words.compounds indexes.words.fuzzy indexes.words.index "
-    "indexes.words.novelty indexes.words.postings indexes.words.surface_forms indexes.words.titles "
-    "engine.index.document_of engine.read.recall engine.read.replaced engine.read.validity"
+    "indexes.scoring.dense indexes.scoring.members indexes.scoring.nearest indexes.scoring.neighbours "
+    "indexes.scoring.order_and_summary indexes.scoring.priors indexes.scoring.ranking indexes.scoring.rivals "
+    "indexes.scoring.scores indexes.scoring.signals indexes.scoring.speakers indexes.scoring.times "
+    "indexes.words.compounds indexes.words.fuzzy indexes.words.index indexes.words.novelty indexes.words.postings "
+    "indexes.words.surface_forms indexes.words.titles engine.index.document_of engine.read.concise engine.read.recall "
+    "engine.read.replaced engine.read.validity"
 ).split()
 #: Constants that change no answer: sizes of caches, of blocks and of estimates.
 _OF_SPEED = frozenset(
