@@ -5,8 +5,8 @@
     .venv/bin/python scripts/fit_confidence.py DATA minilm # those with an embedder, whose extra is installed
 
 Confidence is 1 / (1 + exp(a + c ln n - b f - d m)), where n is the number of records, f = score sqrt(weight of the
-question), and m what the greatest cosine of any record adds to a score: logistic regression. Without an embedder there
-is no d, and for the overlap of sparse codes no c either. The memories are parts
+question), without the share of meaning, and m what the greatest cosine of any record adds to a score: logistic
+regression. Without an embedder there is no d, and for the overlap of sparse codes no c either. The memories are parts
 of the conversations: from the beginning, and from random turns on. Both kinds of questions, all sizes and both data
 sets have the same weight. Validated by leaving one conversation out: constants fitted without a conversation are
 applied to it. For each size, the AUROC and the calibration error (expected, ten bins) on the parts from the beginning
@@ -88,7 +88,8 @@ def asked_by_recall(floors: Floors, memory: recollect.Memory, question: str) -> 
     """Ask with `recall`."""
     hits = memory.recall(question, k=1)
     closest = max((hits.plan.closest or 0.0) - floors.share, 0.0) * floors.weight
-    return hits[0].score * hits.plan.weight**0.5 if hits else 0.0, closest
+    answers = hits[0].score - hits[0].why.shares.get("dense", 0.0) if hits else 0.0
+    return answers * hits.plan.weight**0.5, closest
 
 
 class BySdr:

@@ -120,3 +120,54 @@ def test_names_within_a_scope_are_those_of_its_records() -> None:
     memory.embed_all()
     memory.scoped(user="u").recall("Did Ana meet Bob?")
     assert embedder.asked == ["Did meet Bob?"]
+
+
+def test_vectors_outside_of_a_scope_make_no_difference_in_it() -> None:
+    def hits(embedded: bool) -> Any:
+        memory = recollect.open(":memory:", embedder=Toy({"Bob likes tea": 0.5}))
+        for number in range(20):
+            memory.remember(f"Ana has boat number {number}", user="ana")
+        memory.remember("Bob likes tea", user="bob")
+        if embedded:
+            memory.scoped(user="bob").embed_all()
+        return memory.scoped(user="ana").recall("Which boat has Ana?")
+
+    without, beside = hits(False), hits(True)
+    assert [(hit.score, hit.confidence) for hit in without] == [(hit.score, hit.confidence) for hit in beside]
+    assert "no record that may be asked has a vector" in beside.plan.notes[0]
+
+
+def test_what_another_namespace_asked_makes_no_difference() -> None:
+    memory = recollect.open(":memory:", embedder=Toy({"Ana likes tea": 0.5}))
+    memory.remember("Ana likes tea")
+    memory.embed_all()
+    other = memory.namespace("other")
+    other.remember("Bob likes tea")
+    memory.recall("Who likes tea?")
+    plan = other.recall("Who likes tea?").plan
+    assert (plan.vectors, plan.vector, plan.closest) == (None, "", None)
+
+
+@pytest.mark.parametrize("kernels", ["native", "numpy"])
+def test_confident_hits_are_found_behind_others_that_are_only_close(
+    kernels: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from recollect.indexes.kernels import choose
+    from recollect.indexes.kernels import with_numpy as numpy_kernels
+    from recollect.indexes.scoring import scores
+
+    if kernels == "numpy":
+        monkeypatch.setattr(scores, "chosen", lambda: numpy_kernels.KERNELS)
+    else:
+        assert choose.uses_native()
+    long = " ".join(f"word{number}" for number in range(300))  # so that a word in it is a small share
+    close = {f"close {number}": 0.45 for number in range(3000)}
+    far = {f"a purple boat {number} {long}": 0.0 for number in range(400)}
+    memory = recollect.open(":memory:", embedder=Toy({**close, **far}))
+    memory.remember_all([*close, *far])
+    memory.embed_all()
+    every = [hit for hit in memory.recall("purple", k=3400) if "purple" in str(hit.record.content)]
+    least = min(hit.confidence for hit in every)
+    others = memory.recall("purple", k=10)
+    assert all("close" in str(hit.record.content) and hit.confidence < least for hit in others)
+    assert len(memory.recall("purple", k=50, min_confidence=least)) == 50

@@ -158,7 +158,7 @@ def _changed(value: Any) -> Iterator[Any]:
 @given(st.recursive(st.none() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner, max_size=2)))
 def test_no_value_but_a_receipt_is_one(value: Any) -> None:
     fields: dict[str, Any] = dict.fromkeys(("namespace", "branch", "operation", "language", "rules", "time"), "x")
-    fields |= {"embedder": {}, "vectors": 5, "vector": "AAE=", "seq": 5, "root": "x", "log": "x"}
+    fields |= {"embedder": {}, "vectors": 5, "vector": "AEA=", "seq": 5, "root": "x", "log": "x"}
     good = sealed({**fields, "hits": [], "standing": []})
     assert checked(good) == good
     for wrong in (

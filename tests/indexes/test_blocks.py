@@ -27,7 +27,7 @@ from recollect.indexes.scoring.signals import read
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.indexes.words.segment import Builder, Segment
 from recollect.text.answers import Kind
-from recollect.text.manner import OWN, STANDING_TAGS
+from recollect.text.manner import OWN, WISHES
 
 WORDS = [f"word{at}" for at in range(300)]
 NATIVE = native_kernels.NativeKernels()
@@ -128,7 +128,7 @@ def test_a_search_finds_the_heaviest_documents_wherever_they_are(
 
 
 def test_the_weight_of_no_document_is_above_what_a_summary_can_state() -> None:
-    greatest = OWN * prod(STANDING_TAGS.values()) * (1 + Fraction(*NOVEL))
+    greatest = OWN * prod(WISHES.values()) * (1 + Fraction(*NOVEL))
     assert greatest * (1 << WEIGHED_BITS) < (1 << 16) - 2
 
 

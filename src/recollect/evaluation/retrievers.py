@@ -196,5 +196,5 @@ def imported(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
-        wanted = {"qdrant_client": "recollect[qdrant]"}.get(module, "recollect[eval]")
+        wanted = {"qdrant_client": "recollect[eval,minilm,qdrant]"}.get(module, "recollect[eval]")
         raise UnsupportedError(module, f"it is not installed: pip install {wanted}") from None

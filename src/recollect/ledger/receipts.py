@@ -81,7 +81,7 @@ def checked(receipt: object) -> Receipt:
     except (UnicodeEncodeError, RecursionError):
         raise _wrong("...", "is not valid JSON") from None
     if not is_vector_text(fields.get("vector") or ""):
-        raise _wrong(fields["vector"], "has a vector that is not of numbers of 16 bits in base64")
+        raise _wrong(fields["vector"], "has a vector that is not one of length 1 in base64")
     return fields
 
 

@@ -107,7 +107,7 @@ class Contexts(Calls):
         condition = condition.located(zone)
         check_text("question", question)
         if "records" in parts:
-            found = gathered(self, question, max_tokens, owners, condition, asked_at, is_concise=concise)
+            found = gathered(self, question, max_tokens, owners, condition, asked_at)
         else:
             found = Gathered([], [], [], asked_at or self.execute(Now()))
         validity = Validity(self, [each.record for each in found.all], question, found.reference, zone, condition)
@@ -121,8 +121,10 @@ class Contexts(Calls):
         if least and not any(each.confidence >= least for each in found.hits):
             left_out += [(each, "not confident") for each in found.hits]
             found = found._replace(hits=[])
-        left_out += [(each, "adds little") for each in found.hits if each.record.id in found.little]
-        found = found._replace(hits=[each for each in found.hits if each.record.id not in found.little])
+        if concise:
+            little = found.little()
+            left_out += [(each, "adds little") for each in found.hits if each.record.id in little]
+            found = found._replace(hits=[each for each in found.hits if each.record.id not in little])
         if "glossary" in parts:
             found = found._replace(terms=terms_named(self._beside("terms"), question, owners))
         if "outline" in parts:

@@ -218,15 +218,16 @@ class VectorKeeper:
         """
         if isinstance(self.embedder, Unusable):
             return QuestionVector(None, note=f"the dense signal is not used: {self.embedder.error}")
+        # Before the cache: what another namespace asked must make no difference.
+        try:
+            known = self.store.has_any(self.embedder.name, branch.namespace)
+        except StoreError as error:
+            return QuestionVector(None, note=f"the dense signal is not used: {error}")
+        if not known:
+            return QuestionVector(None, note=f"the dense signal is not used: {self.embedder.name} {_NO_VECTOR}")
         with self._lock:
             cached = self._questions.get(question)
         if cached is None:
-            try:
-                known = self.store.has_any(self.embedder.name, branch.namespace)
-            except StoreError as error:
-                return QuestionVector(None, note=f"the dense signal is not used: {error}")
-            if not known:
-                return QuestionVector(None, note=f"the dense signal is not used: {self.embedder.name} {_NO_VECTOR}")
             try:
                 out = embedded(self.embedder, [question], asking=True)
             except RecollectError as error:

@@ -99,6 +99,8 @@ def recall(
     assert operation.reference is not None, "the engine sets it"
     question = read(operation.question, words, operation.reference, operation.language or language)
     dense, note = (None, "") if question_vector is None else question_vector.score(branch, words.table)
+    if dense is not None and dense.greatest is None:  # vectors outside of the scope must make no difference
+        dense, note = None, "the dense signal is not used: no record that may be asked has a vector"
     # None if every record passes, so that no record need be checked.
     where = (
         None if not scope.fixed and isinstance(operation.where, Everything) else AllOf.of(scope.filter, operation.where)
@@ -109,7 +111,8 @@ def recall(
     # Unless the bounds are exact, the filter may reject any of the best documents, so all are ranked.
     best = operation.k if limits.exact or not filtered else None
     prior = _prior(operation)
-    best = best if prior is None else None
+    # Nor do the best have the greatest confidence if priors or meaning are a part of their scores.
+    best = best if prior is None and (dense is None or not operation.min_confidence) else None
     span = time_in_question(question.dates, operation.reference)
     links = NONE_REPLACED if span is None else replaced(view, branch, words)
     lapsed = NOTHING if span is None else lapsed_at(span, words.table, links)
@@ -151,9 +154,9 @@ def recall(
         of_standing.reached.passed,
         None if among is None else int(np.count_nonzero(among & words.table.alive[: len(among)])),
         (note,) if note else (),
-        None if question_vector is None or scope.fixed else question_vector.reached(view, branch),
+        None if question_vector is None or dense is None or scope.fixed else question_vector.reached(view, branch),
         None if dense is None or dense.greatest is None else dense.greatest / (1 << COSINE_BITS),
-        "" if question_vector is None or scope.fixed else question_vector.as_text(),
+        "" if question_vector is None or dense is None or scope.fixed else question_vector.as_text(),
         scores.query.kernels.name,
     )
     if scope.fixed:

@@ -18,8 +18,8 @@ RAW = ("words", "trigram", "context", "session", "pair", "title")
 SHARES = (*RAW, "date", "member", "speaker", "dense", "limit", "replaces", "prevails", "recency", "importance")
 #: The row of words in titles.
 TITLE = RAW.index("title")
-#: Bits of fraction of a ratio in a `TermSummary`, and of a ratio times the weight of a document, which is below 4.
-RATIO_BITS, WEIGHED_BITS = 15, 14
+#: Bits of fraction of a ratio in a `TermSummary`, and of a ratio times the weight of a document, which is below 8.
+RATIO_BITS, WEIGHED_BITS = 15, 13
 
 
 class Weights(NamedTuple):

@@ -94,7 +94,7 @@ class Gathered(NamedTuple):
         reference: The time of the question.
         terms: The terms that it names.
         notes: The notes that match it.
-        little: The ids of the hits that add little, if the context is to be concise.
+        ranked: The hits as recall ranks them.
     """
 
     standing: list[Candidate]
@@ -103,7 +103,13 @@ class Gathered(NamedTuple):
     reference: datetime
     terms: Sequence[Candidate] = ()
     notes: Sequence[Candidate] = ()
-    little: frozenset[str] = frozenset()
+    ranked: Sequence[Hit] = ()
+
+    def little(self) -> set[str]:
+        """Return the ids of the hits that a concise context leaves out: those that add little, and those after them."""
+        ids = {each.record.id for each in self.hits}
+        kept, _ = concise([hit for hit in self.ranked if hit.record.id in ids][:CONCISE_HITS])
+        return ids - {hit.record.id for hit in kept}
 
     @property
     def all(self) -> list[Candidate]:
@@ -126,14 +132,11 @@ def gathered(
     owners: Owners,
     where: Filter,
     time: datetime | None,
-    *,
-    is_concise: bool = False,
 ) -> Gathered:
     """Return what is considered for a context."""
     where = all_of(where, NOT_ABANDONED)
-    count = CONCISE_HITS if is_concise else max(HITS, max_tokens // _TOKENS_PER_HIT)
+    count = max(HITS, max_tokens // _TOKENS_PER_HIT)
     hits = calls.recall(question, count, all_of(where, *owners.readable), reference=time)
-    little = frozenset(each.id for each in concise(hits)[1]) if is_concise else frozenset()
     governing = all_of(where, *owners.governing)
     standing = [_candidate(hit, "standing") for hit in _standing(calls, hits, question, owners, governing, time)]
     scores = {hit.record.id: hit for hit in hits}
@@ -144,7 +147,7 @@ def gathered(
     found = [_candidate(hit, "hit") for hit in by_worth(hits, max_tokens)]
     assert hits.reference is not None, "recall sets it"
     governing_all = _own_first(standing, owners.user), _own_first(pinned, owners.user)
-    return Gathered(*governing_all, found, hits.reference, little=little)
+    return Gathered(*governing_all, found, hits.reference, ranked=tuple(hits))
 
 
 def _standing(

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
 
 from recollect.calls.calls import Calls, zone_of_store
+from recollect.engine.read.concise import concise
 from recollect.engine.read.validity import time_in_question
 from recollect.engine.results import Hit
 from recollect.filters import all_of
@@ -122,8 +123,8 @@ def valid_hits(calls: Calls, question: str, count: int, **arguments: Any) -> Val
     Cost:
         A recall, and another one of twice as many hits for each time that too few of them hold.
     """
-    is_concise = arguments.get("concise", False)
-    wanted, zone, where = count + (not is_concise), zone_of_store(calls), as_filter(arguments.get("where"))
+    is_concise = arguments.pop("concise", False)
+    wanted, zone, where = count + 1, zone_of_store(calls), as_filter(arguments.get("where"))
     check_filter(where)
     arguments["where"] = all_of(where, NOT_ABANDONED)
     while True:
@@ -132,11 +133,14 @@ def valid_hits(calls: Calls, question: str, count: int, **arguments: Any) -> Val
         records = [hit.record for hit in (*found, *found.standing)]
         validity = Validity(calls, records, question, found.reference, zone, where)
         hits = [hit for hit in found if validity.holds(hit.record)]
-        if is_concise or len(hits) > count or len(found) < wanted:
+        if len(hits) > count or len(found) < wanted:
             standing = [hit for hit in found.standing if validity.holds(hit.record)]
             notes = tuple(found.plan.notes)
-            more, cursor = len(hits) > count, found.cursor
-            return ValidHits(hits[:count], standing, more, validity, cursor, notes, len(found.left_out))
+            best, more, cursor = hits[:count], len(hits) > count, found.cursor
+            if is_concise:  # of those that hold: others must not take their place
+                kept, left_out = concise(best)
+                return ValidHits([*kept], standing, False, validity, cursor, notes, len(left_out))
+            return ValidHits(best, standing, more, validity, cursor, notes)
         wanted *= 2
 
 

@@ -164,7 +164,11 @@ class VectorFile(DerivedDatabase):
                     return
 
     def newer(self, model: VectorModel, namespace: str, seen: int) -> Iterator[tuple[int, dict[bytes, Floats]]]:
-        """Yield the vectors stored after number `seen` (0: all), in pages, each with the number of its last vector."""
+        """Yield the vectors stored after number `seen` (0: all), in pages, each with the number up to which it reads.
+
+        Cost:
+            O(vectors of all namespaces that were stored since).
+        """
         # By the numbers: the index of the texts would have to be read as a whole, and sorted.
         query = (
             "SELECT number, text, vector FROM vectors NOT INDEXED "
@@ -174,12 +178,18 @@ class VectorFile(DerivedDatabase):
 
             def read(connection: apsw.Connection, seen: int = seen) -> tuple[int, dict[bytes, Floats]]:
                 number = self._set(connection, model, namespace)
+                newest = column(
+                    int, connection.execute("SELECT coalesce(max(number), 0) FROM vectors").fetchall()[0][0]
+                )
+                if newest <= seen:
+                    return seen, {}
                 rows = list(connection.execute(query, (number, seen, _PAGE)))
                 vectors = {_digest(text): _vector(vector, model) for _, text, vector in rows}
-                return rows[-1][0] if rows else seen, vectors
+                # Those of other namespaces are not read again.
+                return rows[-1][0] if len(rows) == _PAGE else newest, vectors
 
-            seen, vectors = self._do(read)
-            if not vectors:
+            before, (seen, vectors) = seen, self._do(read)
+            if seen == before:
                 return
             yield seen, vectors
 

@@ -57,7 +57,7 @@
 /* indexes.kernels.types: the rows of shares, and the fractions of ratios and of weighed ratios. */
 #define RAW 6
 #define RATIO_BITS 15
-#define WEIGHED_BITS 14
+#define WEIGHED_BITS 13
 
 /* facets.sdr.index.types */
 #define FACTOR_BITS 16
