@@ -160,14 +160,17 @@ def test_confident_hits_are_found_behind_others_that_are_only_close(
         monkeypatch.setattr(scores, "chosen", lambda: numpy_kernels.KERNELS)
     else:
         assert choose.uses_native()
-    long = " ".join(f"word{number}" for number in range(300))  # so that a word in it is a small share
-    close = {f"close {number}": 0.45 for number in range(3000)}
-    far = {f"a purple boat {number} {long}": 0.0 for number in range(400)}
-    memory = recollect.open(":memory:", embedder=Toy({**close, **far}))
-    memory.remember_all([*close, *far])
+    words = "alpha beta gamma delta epsilon zeta".split()  # one of many, so that it is a small share
+    close = {f"close {number}": 0.72 for number in range(3000)}
+    far = {f"{words[number % 6]} thing {number}": 0.0 for number in range(600)}
+    dull = {f"dull {number}": 0.0 for number in range(2400)}
+    memory = recollect.open(":memory:", embedder=Toy({**close, **dull, **far}))
+    memory.remember_all([*close, *dull, *far])
     memory.embed_all()
-    every = [hit for hit in memory.recall("purple", k=3400) if "purple" in str(hit.record.content)]
-    least = min(hit.confidence for hit in every)
-    others = memory.recall("purple", k=10)
-    assert all("close" in str(hit.record.content) and hit.confidence < least for hit in others)
-    assert len(memory.recall("purple", k=50, min_confidence=least)) == 50
+    question = " ".join(words)
+    every = memory.recall(question, k=3600)
+    assert {str(hit.record.content).split()[0] for hit in every[:3000]} == {"close"}
+    least = every[3000].confidence
+    assert least > every[0].confidence
+    for k in (1, 50):
+        assert len(memory.recall(question, k=k, min_confidence=least)) == k

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
 from datetime import date
 from fractions import Fraction
 from math import prod
@@ -19,7 +20,7 @@ from recollect.indexes.kernels import blocks, choose
 from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.kernels.interface import Kernels
 from recollect.indexes.kernels.native import kernels as native_kernels
-from recollect.indexes.kernels.types import WEIGHED_BITS, About, Extras, Near, Wanted
+from recollect.indexes.kernels.types import WEIGHED_BITS, About, Extras, Near, Reached, Wanted
 from recollect.indexes.parameters import NOVEL
 from recollect.indexes.scoring import scores
 from recollect.indexes.scoring.scores import weighed
@@ -98,6 +99,19 @@ def test_an_evicted_summary_is_computed_again_with_the_same_values(monkeypatch: 
             assert np.array_equal(getattr(summary, name), getattr(first[number], name))
 
 
+def by_blocks_and_of_all(
+    view: WordView, question: str, about: About, wanted: Wanted, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Reached]:
+    """What a search finds by blocks, and what it finds if it computes all documents."""
+    asked = read(question, view, date(2026, 1, 1))
+    scored = weighed(view, asked.asked, asked.sequence)
+    for least in (choose.LEAST, 10**9):
+        with monkeypatch.context() as patched:
+            patched.setattr(choose, "LEAST", least)
+            reached = scored.reach_best(about, wanted)
+        yield reached
+
+
 @pytest.mark.parametrize("kernels", [NATIVE, numpy_kernels.KERNELS], ids=["native", "numpy"])
 def test_a_search_finds_the_heaviest_documents_wherever_they_are(
     kernels: Kernels, monkeypatch: pytest.MonkeyPatch
@@ -113,13 +127,9 @@ def test_a_search_finds_the_heaviest_documents_wherever_they_are(
     monkeypatch.setattr(scores, "chosen", lambda: kernels)
     about = About(NONE, (Kind.TIME, Kind.PAST))
     for _ in range(40):
-        asked = read(" ".join(draw.sample(WORDS[:40], 3)), view, date(2026, 1, 1))
-        scored = weighed(view, asked.asked, asked.sequence)
+        question = " ".join(draw.sample(WORDS[:40], 3))
         found = []
-        for least in (choose.LEAST, 10**9):  # by blocks, and of all
-            with monkeypatch.context() as patched:
-                patched.setattr(choose, "LEAST", least)
-                reached = scored.reach_best(about, Wanted(10, 5))
+        for reached in by_blocks_and_of_all(view, question, about, Wanted(10, 5), monkeypatch):
             totals = kernels.weigh(reached, np.zeros(0, dtype=np.int64), view.table, about).tolist()
             ranked = sorted(zip(totals, reached.numbers.tolist(), strict=True), reverse=True)
             standing = [each for each in ranked if view.table.standing[each[1]]]
@@ -152,13 +162,9 @@ def test_a_search_finds_what_is_near_in_meaning_wherever_it_is(
             return np.zeros(len(first), dtype=np.int64), np.zeros(len(first), dtype=np.int64)
 
         extras = Extras(admitted, nothing, bounds_in, shares.__getitem__, near)
-        asked = read(" ".join(draw.sample(WORDS[:60], 3)), view, date(2026, 1, 1))
-        scored = weighed(view, asked.asked, asked.sequence)
+        question = " ".join(draw.sample(WORDS[:60], 3))
         found = []
-        for least in (choose.LEAST, 10**9):  # by blocks, and of all
-            with monkeypatch.context() as patched:
-                patched.setattr(choose, "LEAST", least)
-                reached = scored.reach_best(about, Wanted(10, 5, None, extras))
+        for reached in by_blocks_and_of_all(view, question, about, Wanted(10, 5, None, extras), monkeypatch):
             totals = kernels.weigh(reached, shares[reached.numbers], view.table, about).tolist()
             found.append((sorted(totals, reverse=True)[:10], reached.passed))
         assert found[0] == found[1]

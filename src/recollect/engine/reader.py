@@ -61,7 +61,7 @@ class Reader(Protocol):
         """Call `read` with a view, the word index and the vector of a text, if there is an embedder.
 
         Args:
-            text: The text.
+            text: What is embedded.
             read: What to call.
             asking: Whether the text is a question, of which the names of speakers are not embedded.
         """

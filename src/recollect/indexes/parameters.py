@@ -51,8 +51,8 @@ RIVAL, RIVAL_OF_ALL_WORDS = (2, 5), (19, 20)
 #: The shares of a speaker's turns if nothing but their name is left of a question, in hundredths: if it asks what they
 #: said, which ranks their turns first, and otherwise.
 SAID_SHARE, NAMED_SHARE = 200, 10
-#: Exact cosines are computed of at least this many documents, and of at least one in so many: those with the greatest
-#: estimates, for which the components of a question have this many bits (`scoring.nearest`).
+#: `scoring.nearest`: the least number of documents whose exact cosines are computed; the divisor of the number of all
+#: documents that gives another least number; and the bits of a question's components in the estimates that choose them.
 NEAREST, NEAREST_PART, PLANES = 1024, 96, 2
 #: Maximum number of standing instructions and preferences that are returned with the hits.
 STANDING = 10

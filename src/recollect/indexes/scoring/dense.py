@@ -211,7 +211,7 @@ def lent(table: Table, numbers: Ints, above: Ints, unit: tuple[int, int]) -> tup
     lends no more than a short one.
 
     Args:
-        table: The documents.
+        table: The table whose links say which turns are around each other.
         numbers: The documents with a cosine above the floor, live and ascending.
         above: What each has above it, above 0.
         unit: The share for each unit of that, as a fraction.
