@@ -140,3 +140,15 @@ def test_the_command_line_counts_what_it_leaves_out(tmp_path: Path) -> None:
     assert "a cat" not in shown.output
     context = CliRunner().invoke(app, ["context", QUESTION, "--concise", "--db", path])
     assert "a cat" not in context.output
+
+
+def test_what_no_longer_holds_takes_the_place_of_nothing_that_does() -> None:
+    with recollect.open(":memory:") as memory:
+        for number, colour in enumerate(("red", "blue", "green", "grey")):
+            memory.remember(f"Ana's favourite colour: {colour}", id=f"old{number}", valid_to="2020-01-01")
+            memory.remember(f"Ana's favourite colour is {colour}, she said", id=f"new{number}")
+        question = "What is Ana's favourite colour?"
+        found = memory.tools().call("recall", {"question": question})
+        context = memory.context(question, concise=True)
+    assert {each["id"] for each in found} == {"new0", "new1", "new2", "new3"}
+    assert {item.record.id for item in context.items if item.outcome == "adds little"} == set()
