@@ -146,8 +146,9 @@ def test_what_no_longer_holds_takes_the_place_of_nothing_that_does() -> None:
     with recollect.open(":memory:") as memory:
         for number, colour in enumerate(("red", "blue", "green", "grey")):
             memory.remember(f"Ana's favourite colour: {colour}", id=f"old{number}", valid_to="2020-01-01")
-            memory.remember(f"Ana's favourite colour is {colour}, she said", id=f"new{number}")
+            memory.remember(f"Ana wears {colour}", id=f"new{number}")
         question = "What is Ana's favourite colour?"
+        assert [hit.record.id[:3] for hit in memory.recall(question)] == ["old"] * 4 + ["new"] * 4
         found = memory.tools().call("recall", {"question": question})
         context = memory.context(question, concise=True)
     assert {each["id"] for each in found} == {"new0", "new1", "new2", "new3"}
