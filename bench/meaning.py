@@ -3,7 +3,8 @@
     python -m bench.meaning --turns 100000 --embedder minilm
 
 The time of a question's embedding is measured apart: the question was asked before, so its vector is cached. Embedding
-100,000 turns takes MiniLM about twenty minutes.
+100,000 turns takes MiniLM about twenty minutes. Not all vectors are compared with a question (`scoring.nearest`): it is
+printed, too, which part of the nearest ones is.
 """
 
 from __future__ import annotations
@@ -11,12 +12,44 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from statistics import median
+from statistics import mean, median
+from typing import Any
+
+import numpy as np
 
 import recollect
 from bench.cost import questions, turns
 from bench.measuring import one_core
+from recollect.indexes.scoring.dense import products, quantised
+from recollect.indexes.scoring.nearest import nearest, signs_of
+from recollect.models.embedding.base import Embedder, floors_of
 from recollect.models.embedding.environment import embedder_from
+
+
+class Recording:
+    """An embedder that keeps the vectors of all texts and of all questions."""
+
+    def __init__(self, of: Embedder) -> None:
+        self._of, self.name, self.dimension, self.floors = of, of.name, of.dimension, floors_of(of)
+        self.texts: dict[str, Any] = {}
+        self.questions: dict[str, Any] = {}
+
+    def embed(self, texts: Sequence[str], *, asking: bool = False) -> Any:
+        """Return the vectors of texts."""
+        found = np.asarray(self._of.embed(texts, asking=asking), dtype=np.float32)
+        (self.questions if asking else self.texts).update(zip(texts, found, strict=True))
+        return found
+
+
+def compared(recorded: Recording, count: int) -> float:
+    """Return the part of the texts that are nearest to a question which are compared with it."""
+    units = quantised(np.stack([*recorded.texts.values()]))
+    signs, rows, parts = signs_of(units), np.arange(len(units)), []
+    for vector in quantised(np.stack([*recorded.questions.values()])):
+        places, _ = nearest(units, vector, signs, rows)
+        exact = np.argsort(-products(units, vector), kind="stable")[:count]
+        parts.append(len(np.intersect1d(exact, places)) / count)
+    return mean(parts)
 
 
 def processor_ms(memory: recollect.Memory, asked: Sequence[str]) -> float:
@@ -36,7 +69,7 @@ def main() -> None:
     given = parser.parse_args()
     one_core()
     told, asked = turns(given.turns), questions(given.questions)
-    embedder = embedder_from(given.embedder)
+    embedder = Recording(embedder_from(given.embedder))
     with recollect.open(":memory:", embedder="none") as plain, recollect.open(":memory:", embedder=embedder) as near:
         for memory in (plain, near):
             memory.remember_all(told)
@@ -58,6 +91,8 @@ def main() -> None:
     )
     print(f"ratio                   {median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
     print(f"embedding a turn        {embedding:.2f} ms, a question {of_question:.2f} ms")
+    print(f"of the ten nearest {100 * compared(embedder, 10):.1f} per cent are compared, of the fifty nearest", end=" ")
+    print(f"{100 * compared(embedder, 50):.1f}")
 
 
 if __name__ == "__main__":

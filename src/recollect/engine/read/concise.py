@@ -4,7 +4,7 @@ Ten hits for every question are many times the tokens of the one or two that ans
 scores of some questions fall steeply after the first hit, those of others hardly. So each hit weighs the cube of its
 score, and is kept as long as the hits before it have at most a part of the weight of all. A hit that covers more of the
 question than those before it, such as another word, a date or the meaning, may come later. The constants were fitted to
-keep 95 per cent of the evidence that ten hits have, with as few as possible (`bench.concise`; docs/retrieval.md).
+keep 95 per cent of the evidence that ten hits have, with as few as possible (`python -m bench.concise`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,19 @@ from recollect.indexes.fixed_point import SHARE_BITS
 
 #: The part of the weight of all hits that those before a hit may have, in hundredths, and what is added to it for a hit
 #: that covers all of the question, when those before it cover nothing.
-_MOST, _MORE_FOR_NEW = 86, 30
+MOST, _MORE_FOR_NEW = 86, 30
 #: The signals that cover a part of the question, beside its words.
 _SIGNALS = ("date", "speaker", "dense")
 #: A hit adds to the question if it covers at least this part of it, in hundredths: for the reason that is stated.
 _SOMETHING = 1
 
 
-def concise(hits: Sequence[Hit]) -> tuple[tuple[Hit, ...], tuple[LeftOut, ...]]:
+def concise(hits: Sequence[Hit], most: int = MOST) -> tuple[tuple[Hit, ...], tuple[LeftOut, ...]]:
     """Return the hits that are kept, and the others with the reasons; all are best first.
+
+    Args:
+        hits: Hits of one question, best first.
+        most: The part of the weight of all hits that those before a hit may have, in hundredths.
 
     Cost:
         O(hits x words).
@@ -41,7 +45,7 @@ def concise(hits: Sequence[Hit]) -> tuple[tuple[Hit, ...], tuple[LeftOut, ...]]:
     before = 0
     for hit, weight, each in zip(hits, weights, covering, strict=True):
         new = sum(max(amount - covered.get(part, 0), 0) for part, amount in each.items())
-        if 100 * before * whole <= (_MOST * whole + _MORE_FOR_NEW * new) * total:
+        if 100 * before * whole <= (most * whole + _MORE_FOR_NEW * new) * total:
             kept.append(hit)
             for part, amount in each.items():
                 covered[part] = max(covered.get(part, 0), amount)
