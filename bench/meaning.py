@@ -46,7 +46,7 @@ def compared(recorded: Recording, count: int) -> float:
     units = quantised(np.stack([*recorded.texts.values()]))
     signs, rows, parts = signs_of(units), np.arange(len(units)), []
     for vector in quantised(np.stack([*recorded.questions.values()])):
-        places, _ = nearest(units, vector, signs, rows)
+        places, *_ = nearest(units, vector, signs, rows)
         exact = np.argsort(-products(units, vector), kind="stable")[:count]
         parts.append(len(np.intersect1d(exact, places)) / count)
     return mean(parts)

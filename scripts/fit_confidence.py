@@ -84,10 +84,11 @@ class Once:
         return [self._vectors[text, asking] for text in texts]
 
 
-def asked_by_recall(floors: Floors, memory: recollect.Memory, question: str) -> tuple[float, float]:
+def asked_by_recall(weight: float, memory: recollect.Memory, question: str) -> tuple[float, float]:
     """Ask with `recall`."""
     hits = memory.recall(question, k=1)
-    closest = max((hits.plan.closest or 0.0) - floors.share, 0.0) * floors.weight
+    plan = hits.plan
+    closest = 0.0 if plan.closest is None or plan.floor is None else max(plan.closest - plan.floor, 0.0) * weight
     answers = hits[0].score - hits[0].why.shares.get("dense", 0.0) if hits else 0.0
     return answers * hits.plan.weight**0.5, closest
 
@@ -146,9 +147,9 @@ def rounds(
 def cases(data: datasets.DataSet, kind: str, embedder: Embedder | None) -> Iterator[Case]:
     """Yield the questions of a data set, put to the parts of their conversation that have the answer, and to others."""
     rng = random.Random(1)
-    floors = Floors() if embedder is None else floors_of(embedder)
+    weight = (Floors() if embedder is None else floors_of(embedder)).weight
     for size, number, questions, parts in rounds(data, rng, embedder):
-        ask = BySdr() if kind == "sdr" else partial(asked_by_recall, floors)
+        ask = BySdr() if kind == "sdr" else partial(asked_by_recall, weight)
         for each in questions:
             others = [name for name in parts if name != each.namespace]
             some = rng.sample(others, min(WRONG, len(others))) if SIZES[size] > 1 else others

@@ -160,7 +160,7 @@ class TestRecall:
     def test_a_filter_changes_no_score_and_has_the_last_word(self, open_: Open) -> None:
         memory = open_(Meaning())
         for number in range(20):
-            memory.remember(f"kitten {number}", id=str(number), user="ana" if number % 2 else "bob")
+            memory.remember(f"kitten kitten {number}", id=str(number), user="ana" if number % 2 else "bob")
         memory.embed_all()
         whole = dict(found(memory, "feline", k=20))
         narrowed = found(memory, "feline", k=20, where=filters.user("ana"))

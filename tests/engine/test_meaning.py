@@ -122,6 +122,62 @@ def test_names_within_a_scope_are_those_of_its_records() -> None:
     assert embedder.asked == ["Did meet Bob?"]
 
 
+@pytest.mark.parametrize(
+    ("facts", "question", "asked"),
+    [
+        (6, "Who is Ana's boss?", "Who is boss?"),
+        (6, "Who is the boss of Ana?", "Who is the boss of ?"),
+        (6, "WHO IS ANA?", "WHO IS ANA?"),  # capitals do not mark names here
+        (6, "Which cake does Bob like?", "Which cake does Bob like?"),  # one fact is about Bob
+        (6, "Does she like tea?", "Does she like tea?"),  # a topic that all facts share is no name
+        (3, "Who is Ana's boss?", "Who is Ana's boss?"),  # three facts about a person are few
+    ],
+)
+def test_a_name_that_many_records_have_is_not_embedded(facts: int, question: str, asked: str) -> None:
+    texts = [f"Ana likes tea number {number}" for number in range(facts)]
+    embedder = Toy(dict.fromkeys([*texts, "Bob likes cake"], 0.0))
+    memory = recollect.open(":memory:", embedder=embedder)
+    memory.remember_all([*texts, "Bob likes cake"])
+    memory.embed_all()
+    memory.recall(question)
+    assert embedder.asked == [asked]
+
+
+def similar_to(cosines: Sequence[float]) -> Memory:
+    """A memory of facts that share no word with a question, with these cosines; their ids are places."""
+    texts = {f"fact {number}": cosine for number, cosine in enumerate(cosines)}
+    memory = recollect.open(":memory:", embedder=Toy(texts))
+    for number, text in enumerate(texts):
+        memory.remember(text, id=str(number))
+    memory.embed_all()
+    return memory
+
+
+def test_what_the_middle_of_a_memory_has_in_common_with_a_question_says_nothing() -> None:
+    """An English model gives German texts cosines of a half: only the one that stands out is a hit."""
+    memory = similar_to([0.5] * 30 + [0.75])
+    hits = memory.recall("Wo?")
+    assert [hit.record.id for hit in hits] == ["30"]
+    assert hits.plan.floor == pytest.approx(0.4, abs=1e-6)  # `alone`; without that limit 0.1 + 0.9 x 0.4 x 27 / 31
+    assert hits[0].why.cosine == pytest.approx(0.75, abs=1e-4)
+    # The control: where the others are far, the floor stays, and as similar ones are hits.
+    apart = similar_to([0.05] * 30 + [0.5]).recall("Wo?")
+    assert [hit.record.id for hit in apart] == ["30"]
+    assert apart.plan.floor == pytest.approx(0.1)
+
+
+def test_of_a_memory_that_is_all_about_what_is_asked_all_are_hits() -> None:
+    assert len(similar_to([0.75] * 20).recall("Wo?", k=30)) == 20
+    assert len(similar_to([0.5] * 4).recall("Wo?", k=30)) == 4  # of four, all may answer
+
+
+def test_a_question_to_an_english_memory_and_to_one_of_noise_have_other_confidences() -> None:
+    noise, answer = similar_to([0.5] * 30 + [0.55]), similar_to([0.05] * 30 + [0.55])
+    assert not noise.recall("Wo?")
+    assert answer.recall("Wo?")[0].confidence > 0.3
+    assert noise.recall("fact", min_confidence="auto").plan.closest == pytest.approx(0.55, abs=1e-4)
+
+
 def test_vectors_outside_of_a_scope_make_no_difference_in_it() -> None:
     def hits(embedded: bool) -> Any:
         memory = recollect.open(":memory:", embedder=Toy({"Bob likes tea": 0.5}))

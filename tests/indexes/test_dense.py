@@ -146,9 +146,10 @@ def test_compiled_or_not_the_same_vectors_are_nearest(dimension: int, monkeypatc
     for native in (True, False):
         monkeypatch.setattr(nearest, "uses_native", lambda native=native: native)
         found.append([nearest.nearest(units, units[at], nearest.signs_of(units), rows) for at in (0, 7)])
-    for (places, products_of), (others, same) in zip(*found, strict=True):
+    for (places, products_of, median), (others, same, estimated) in zip(*found, strict=True):
         assert places.tolist() == others.tolist()
         assert products_of.tolist() == same.tolist()
+        assert median == estimated
         assert parameters.NEAREST <= len(places) < 2000
 
 
@@ -158,10 +159,25 @@ def test_what_is_close_is_among_the_nearest() -> None:
     numbers = np.arange(20_000, dtype=np.int64)
     for one, other in ((3, 19_000), (777, 12_345)):
         asked = quantised((units[one].astype(np.float32) + units[other])[None, :])[0]
-        places, cosines = nearest.nearest(units, asked, nearest.signs_of(units), numbers)
+        places, cosines, _ = nearest.nearest(units, asked, nearest.signs_of(units), numbers)
         assert {one, other} <= set(places.tolist())
         assert cosines[np.searchsorted(places, one)] > WHOLE // 2
     assert len(places) < 2000  # the control: not all are compared
+
+
+@pytest.mark.parametrize("towards", [0.0, 0.5, 1.5])
+def test_the_median_of_many_cosines_is_estimated(towards: float) -> None:
+    """Within eight hundredths (too low, since the best estimates are too high), and 0 where it is negative."""
+    draw = np.random.default_rng(5)
+    direction = draw.normal(size=384)
+    units = quantised((draw.normal(size=(5000, 384)) + towards * direction).astype(np.float32))
+    asked = quantised((direction + 0.3 * draw.normal(size=384)).astype(np.float32)[None, :])[0]
+    found = nearest.nearest(units, asked, nearest.signs_of(units), np.arange(5000, dtype=np.int64))
+    exact = float(np.median(products(units, asked))) / WHOLE
+    assert abs(found.median / WHOLE - max(exact, 0.0)) < 0.08
+    assert (exact > 0.3) == (towards > 0)  # the control: the three differ
+    away = nearest.nearest(units, -asked, nearest.signs_of(units), np.arange(5000, dtype=np.int64))
+    assert away.median < WHOLE // 20
 
 
 def test_compiled_or_not_turns_lend_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -315,6 +315,8 @@ class Plan(JsonForm, what="a plan"):
         vectors: The seq up to which every text has a vector; None if no embedder was used, and within a scope.
         closest: The greatest similarity in meaning of the question and any record, even one that is no hit: the cosine
             of their vectors, -1 to 1. None if no vectors were used. Confidence depends on it.
+        floor: The cosine up to which a record counts as unrelated to the question: the embedder's, and most of what the
+            median of the records is above it. None if no vectors were used.
         vector: The vector of the question that the records were compared with, for a receipt: its quantised components,
             two bytes each with the lower first, in base64. "" if there was none, and within a scope.
         kernels: The kernels that computed the scores, "native" or "numpy". Both give identical results, so plans that
@@ -330,6 +332,7 @@ class Plan(JsonForm, what="a plan"):
     notes: tuple[str, ...] = ()
     vectors: int | None = None
     closest: float | None = None
+    floor: float | None = None
     vector: str = field(default="", repr=False)
     kernels: str = field(default="numpy", compare=False)
 

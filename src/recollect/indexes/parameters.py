@@ -51,9 +51,15 @@ RIVAL, RIVAL_OF_ALL_WORDS = (2, 5), (19, 20)
 #: The shares of a speaker's turns if nothing but their name is left of a question, in hundredths: if it asks what they
 #: said, which ranks their turns first, and otherwise.
 SAID_SHARE, NAMED_SHARE = 200, 10
-#: `scoring.nearest`: the least number of documents whose exact cosines are computed; the divisor of the number of all
-#: documents that gives another least number; and the bits of a question's components in the estimates that choose them.
-NEAREST, NEAREST_PART, PLANES = 1024, 96, 2
+#: `scoring.nearest`: up to how many documents all are compared. Of more: the least number whose exact cosines are
+#: computed; the divisor of the number of all documents that gives another least number; and the bits of a question's
+#: components in the estimates that choose them.
+ALL_COMPARED, NEAREST, NEAREST_PART, PLANES = 1024, 512, 192, 2
+#: `scoring.dense`: how much of what the median cosine has above the floor is added to it, and of how many records
+#: all may answer.
+RISE, FEW_VECTORS = (9, 10), 4
+#: A name is not embedded if at least this many records have it, and one in this many (`scoring.speakers`).
+COMMON, COMMON_PART = 4, 3
 #: Maximum number of standing instructions and preferences that are returned with the hits.
 STANDING = 10
 #: Maximum number of known stems that replace an unknown word, and their minimum Dice coefficient, in hundredths.

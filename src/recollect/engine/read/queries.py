@@ -32,7 +32,7 @@ from recollect.engine.settings import Policies, Quota, policies_of, quota_of
 from recollect.errors import ScopeError
 from recollect.filters.tree import EVERYTHING, AllOf, Filter, resolved
 from recollect.indexes.documents.columns import NEVER, NONE
-from recollect.indexes.scoring.speakers import without_speakers
+from recollect.indexes.scoring.speakers import without_names
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Commit
 from recollect.ledger.parts import roots_of
@@ -175,8 +175,8 @@ class Reading:
         return out
 
     def to_embed(self, question: str) -> str:
-        """Return what is embedded of a question: all but the names of speakers (`scoring.speakers`)."""
-        return without_speakers(question, self._visible())
+        """Return what is embedded of a question: all but names (`scoring.speakers`)."""
+        return without_names(question, self._visible())
 
     def _visible(self) -> WordView:
         """Return the index without the records that have expired, and those outside the scope."""

@@ -54,8 +54,8 @@ _DOUBT, _DOUBT_BY_RECORDS = 222, 49
 _SLOPE = "2.34"
 #: The same with vectors, where f is the score without the share of meaning, and what the greatest cosine of any record
 #: would add to a score counts besides: it says more about whether the memory has an answer.
-_DOUBT_BESIDE_VECTORS, _DOUBT_BY_RECORDS_BESIDE_VECTORS, _OF_CLOSEST = 261, 63, 3751
-_SLOPE_BESIDE_VECTORS = "1.44"
+_DOUBT_BESIDE_VECTORS, _DOUBT_BY_RECORDS_BESIDE_VECTORS, _OF_CLOSEST = 256, 66, 3942
+_SLOPE_BESIDE_VECTORS = "1.48"
 #: Fast constructors: twenty hits with their words are several hundred objects.
 _hit, _why = unchecked(Hit), unchecked(Why)
 _word = unchecked_tuple(Word)
@@ -156,6 +156,7 @@ def recall(
         (note,) if note else (),
         None if question_vector is None or dense is None or scope.fixed else question_vector.reached(view, branch),
         None if dense is None or dense.greatest is None else dense.greatest / (1 << COSINE_BITS),
+        None if dense is None or dense.greatest is None else dense.floor / (1 << COSINE_BITS),
         "" if question_vector is None or dense is None or scope.fixed else question_vector.as_text(),
         scores.query.kernels.name,
     )

@@ -5,7 +5,9 @@ exact: a cosine is a sum of products of integers, so the same stored vectors giv
 in any order of addition. The conversion uses only operations that IEEE 754 rounds correctly (no library cosine, no sum
 of floats), so it too gives the same result everywhere.
 
-Which cosines are significant depends on the model: the caller passes the floors.
+Which cosines are significant depends on the model: the caller passes the floors. It also depends on the memory: to a
+model of English all German texts are similar, and so are all facts about one person to a question about them. What the
+middle of a memory has says nothing about the rest, so the floors rise by what the median has above the floor.
 """
 
 from __future__ import annotations
@@ -23,7 +25,15 @@ from recollect.indexes.documents.row_data import Rows
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.choose import native, uses_native
-from recollect.indexes.parameters import AFTER_QUESTION, DONOR_CAP, FROM_AFTER, FROM_BEFORE, NEAREST
+from recollect.indexes.parameters import (
+    AFTER_QUESTION,
+    ALL_COMPARED,
+    DONOR_CAP,
+    FEW_VECTORS,
+    FROM_AFTER,
+    FROM_BEFORE,
+    RISE,
+)
 from recollect.indexes.scoring.nearest import Signs, nearest, signs_of
 
 Floats = NDArray[np.float32]
@@ -69,6 +79,7 @@ class Dense(NamedTuple):
         own: The documents whose own cosines are above the floor, ascending.
         cosines: Their cosines, with COSINE_BITS of fraction.
         greatest: The greatest cosine of a live document, with COSINE_BITS of fraction; None if none has a vector.
+        floor: The cosine above which one adds to a score, with COSINE_BITS of fraction.
         closest: What the greatest cosine would add to a score, with SHARE_BITS of fraction: 0 if it is below the floor.
     """
 
@@ -78,6 +89,7 @@ class Dense(NamedTuple):
     own: Ints
     cosines: Ints
     greatest: int | None
+    floor: int
     closest: int
 
     def cosine_of(self, number: int) -> float | None:
@@ -169,19 +181,23 @@ class DenseView:
             kept = self._compared = (weakref.ref(table), numbers, self._rows[numbers])
         return kept[1:]
 
-    def nearest(self, question: Quantised, table: Table) -> tuple[Ints, Ints]:
-        """Return the documents that are compared with a question, ascending, and their cosines (`scoring.nearest`).
+    def nearest(self, question: Quantised, table: Table) -> tuple[Ints, Ints, int]:
+        """Return the documents that are compared with a question, ascending, their cosines, and the median of all.
+
+        Above `ALL_COMPARED` documents, only the nearest are compared, and the median is estimated (`scoring.nearest`).
 
         Cost:
             O(vectors x dimension / 64), and O(dimension) for each document that is compared.
         """
         numbers, rows = self._live(table)
-        if len(numbers) > NEAREST:
-            places, cosines = nearest(self._matrix, question, self._signs or signs_of(self._matrix), rows)
-            numbers = numbers[places]
+        if len(numbers) > ALL_COMPARED:
+            found = nearest(self._matrix, question, self._signs or signs_of(self._matrix), rows)
+            numbers, cosines, median = numbers[found.places], found.products, found.median
         else:
             cosines = self._products_of(self._matrix[rows], question)
-        return numbers, np.minimum(cosines, 1 << COSINE_BITS)
+            middle = (len(cosines) - 1) // 2
+            median = int(np.partition(cosines, middle)[middle]) if len(cosines) else 0
+        return numbers, np.minimum(cosines, 1 << COSINE_BITS), median
 
     def score(self, question: Quantised, table: Table, share: float, alone: float, weight: float) -> Dense:
         """Return the signal of each document of a table.
@@ -192,16 +208,23 @@ class DenseView:
             share: The floor above which a cosine adds to the score.
             alone: The cosine from which a document is a hit without any other signal.
             weight: What a cosine of 1 above the floor would add to the score.
+
+        Both floors rise by most of what the median cosine has above the first, but by no more than lies between them: a
+        memory may be all about what is asked. Among few documents all may answer, so there they rise less.
         """
-        numbers, cosines = self.nearest(question, table)
+        numbers, cosines, median = self.nearest(question, table)
+        count, floor, admits = len(self._live(table)[0]), _fixed(share), _fixed(alone) - _fixed(share)
+        of, out_of = RISE
+        rise = max(median - floor, 0) * max(count - FEW_VECTORS, 0) * of // (max(count, 1) * out_of)
+        floor += min(rise, admits)
         unit = round(weight * _WEIGHT_PARTS) * (1 << SHARE_BITS - COSINE_BITS)
         greatest = int(cosines.max()) if len(cosines) else None
-        closest = 0 if greatest is None else max(greatest - _fixed(share), 0) * unit // _WEIGHT_PARTS
-        above = cosines > _fixed(share)
+        closest = 0 if greatest is None else max(greatest - floor, 0) * unit // _WEIGHT_PARTS
+        above = cosines > floor
         own, cosines = numbers[above], cosines[above]
-        shares, near, with_context = lent(table, own, cosines - _fixed(share), (unit, _WEIGHT_PARTS))
-        admitted = near[(with_context >= _fixed(alone) - _fixed(share)) & (self._rows[near] != NONE)]
-        return Dense(shares, near, admitted, own, cosines, greatest, closest)
+        shares, near, with_context = lent(table, own, cosines - floor, (unit, _WEIGHT_PARTS))
+        admitted = near[(with_context >= admits) & (self._rows[near] != NONE)]
+        return Dense(shares, near, admitted, own, cosines, greatest, floor, closest)
 
 
 def lent(table: Table, numbers: Ints, above: Ints, unit: tuple[int, int]) -> tuple[Ints, Ints, Ints]:

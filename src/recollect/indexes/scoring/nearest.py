@@ -1,8 +1,8 @@
 """The documents whose vectors are nearest to that of a question, without reading all vectors.
 
 The signs of the components of a vector are a small part of it, and say roughly where it points. With them the cosine of
-each document is estimated, and exact cosines are computed of the best estimates only. Up to `NEAREST` documents all
-are exact. So which documents are compared is a function of the vectors, and the same on every machine.
+each document is estimated, and exact cosines are computed of the best estimates only. Up to `ALL_COMPARED` documents
+all are exact. So which documents are compared is a function of the vectors, and the same on every machine.
 
 An estimate is the sum of the question's components, those counted negatively where the sign of the document is
 negative. The question's components have `PLANES` bits, so each plane takes one AND and a count of bits for every 64
@@ -10,6 +10,8 @@ components. Source: J. Gao and C. Long, RaBitQ: quantizing high-dimensional vect
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,15 +47,28 @@ def _packed(flags: NDArray[np.bool_]) -> Ints:
     return out.view(np.int64)
 
 
-def nearest(matrix: NDArray[np.int16], question: NDArray[np.int16], signs: Signs, rows: Ints) -> tuple[Ints, Ints]:
-    """Return which of some rows of a matrix are compared with a question, and their products.
+class Nearest(NamedTuple):
+    """Which rows are compared with a question.
+
+    Attributes:
+        places: The places of the rows among those that may be compared, ascending.
+        products: Their products with the question.
+        median: The median of the products of all, as their estimates say; 0 if it is negative.
+    """
+
+    places: Ints
+    products: Ints
+    median: int
+
+
+def nearest(matrix: NDArray[np.int16], question: NDArray[np.int16], signs: Signs, rows: Ints) -> Nearest:
+    """Return which of some rows of a matrix are compared with a question: at least `NEAREST` and a part of all.
+
+    Rows with equal estimates are all compared, or none of them.
 
     Args:
         signs: The signs of all rows (`signs_of`).
-        rows: The rows that may be compared.
-
-    Returns:
-        The places in `rows`, ascending, of at least `NEAREST` rows and a part of all, with all that tie; the products.
+        rows: The rows that may be compared, at least one.
 
     Cost:
         O(rows of the matrix x components / 64), and O(components) for each row that is compared.
@@ -62,14 +77,27 @@ def nearest(matrix: NDArray[np.int16], question: NDArray[np.int16], signs: Signs
     wanted = max(NEAREST, len(rows) // NEAREST_PART)
     if uses_native():
         planes = _packed(np.stack([levels >> each & 1 for each in range(PLANES)]) > 0).reshape(-1)
-        found: tuple[Ints, Ints] = native("vectors").nearest(matrix, question, signs, planes, rows, wanted)
-        return found
-    estimates = _estimates(signs, levels)[rows]
-    at_least = np.cumsum(np.bincount(estimates)[::-1])[::-1]  # how many have each value or a greater one
-    places = np.flatnonzero(estimates >= np.flatnonzero(at_least >= wanted)[-1])
-    # Integers far below 2^53, for which float64 is exact in any order.
-    products: Ints = (matrix[rows[places]].astype(np.float64) @ question.astype(np.float64)).astype(np.int64)
-    return places, products
+        found: tuple[Ints, Ints, Numbers, Ints] = native("vectors").nearest(
+            matrix, question, signs, planes, rows, wanted
+        )
+        places, products, estimates, counts = found
+    else:
+        estimates = _estimates(signs, levels)[rows]
+        counts = np.bincount(estimates)
+        places = np.flatnonzero(estimates >= _greatest(counts, wanted))
+        # Integers far below 2^53, for which float64 is exact in any order.
+        products = (matrix[rows[places]].astype(np.float64) @ question.astype(np.float64)).astype(np.int64)
+        estimates = estimates[places]
+    # How much a product is for each unit of an estimate, is known from those that are compared.
+    middle = _greatest(counts, len(rows) // 2 + 1) - _LEVELS * len(question)
+    units = int(estimates.sum(dtype=np.int64)) - _LEVELS * len(question) * len(places)
+    return Nearest(places, products, max(int(products.sum()) * middle // units, 0) if units > 0 else 0)
+
+
+def _greatest(counts: Ints, wanted: int) -> int:
+    """Return the least of the `wanted` greatest values, by how many have each."""
+    at_least = np.cumsum(counts[::-1])[::-1]  # how many have each value or a greater one
+    return int(np.flatnonzero(at_least >= wanted)[-1])
 
 
 def _levels(question: NDArray[np.int16]) -> Ints:

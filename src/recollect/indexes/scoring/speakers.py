@@ -1,7 +1,7 @@
-"""Speakers in questions: whom a question names, and what it asks without their names.
+"""Names in questions: which speaker a question names, and what it asks without names.
 
 A name says whose turns are meant, and hardly what is meant: with it, the vector of a question resembles whatever this
-speaker says.
+speaker says. So does the word that all facts about a person or a thing share.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 
 from recollect.indexes.documents.columns import NONE
+from recollect.indexes.parameters import COMMON, COMMON_PART
 from recollect.indexes.words.index import WordView
 from recollect.indexes.words.surface_forms import comparable
 from recollect.text.folding import folded
 from recollect.text.frames import asks_what_i_said
+from recollect.text.languages import CODES, ENGLISH
 from recollect.text.words import MAX_WORD, is_unspaced, runs, stem
 
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're we've our us".split())
@@ -51,22 +53,29 @@ def named_speaker(text: str, view: WordView) -> tuple[int, set[str]]:
     return NONE, misspelt
 
 
-def without_speakers(text: str, view: WordView) -> str:
-    """Return a question without the names of speakers; the question itself if nothing else is left.
+def without_names(text: str, view: WordView) -> str:
+    """Return a question without the names of speakers, and other names that a third of the records have.
+
+    If nothing else is left, it is the question itself. A name of another person or thing is a word with a capital at
+    its beginning only. (Without the names, the topic of a conversation would be removed, too.)
 
     Cost:
-        O(words of the question), and O(speakers) if it is written without spaces.
+        O(words of the question), O(occurrences of such names), and O(speakers) if it is written without spaces.
     """
     table = view.table
-    if not table.has_speakers:
-        return text
+    languages = [CODES[number] for number in table.written_in] or [ENGLISH]
+    many = max(COMMON, -(-table.live_count // COMMON_PART))
 
     def kept(found: re.Match[str]) -> str:
-        word = re.split("['’]", found[0])[0][:MAX_WORD]
-        return "" if view.speakers(stem(folded(word))) else found[0]
+        raw = re.split("['’]", found[0])[0][:MAX_WORD]
+        word, like_a_name = folded(raw), raw[0].isupper() and raw[1:].islower()
+        names = table.has_speakers and view.speakers(stem(word))
+        if names or (like_a_name and any(view.in_many(stem(word, each), many) for each in languages)):
+            return ""
+        return found[0]
 
     out = _WITH_ENDING.sub(kept, text)
-    if any(without_spaces for _, without_spaces in runs(text)):
+    if table.has_speakers and any(without_spaces for _, without_spaces in runs(text)):
         for name in filter(is_unspaced, table.speaker_names.values()):
             out = out.replace(name, "")
     out = " ".join(out.split())

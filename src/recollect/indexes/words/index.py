@@ -228,6 +228,16 @@ class WordView:
         base, tail = self._parts(term)
         return live(base if not len(tail) else tail if not len(base) else np.concatenate((base, tail)), self.table)
 
+    def in_many(self, term: str, least: int) -> bool:
+        """Return whether at least so many live documents contain a term.
+
+        Cost:
+            O(log terms), and O(occurrences) if there are as many.
+        """
+        if sum(map(len, self._parts(term))) < least:
+            return False
+        return len(np.unique(self.occurrences(term) >> POSITION_BITS)) >= least
+
     def gathered(self, terms: Sequence[str]) -> tuple[Postings, list[tuple[int, int]] | None]:
         """Return the postings of terms for the kernels, and the document and occurrence counts of each term, if known.
 

@@ -208,6 +208,8 @@ class Multilingual(Packaged):
         return E5(str(paths[0]), sae_path=os.devnull)
 
     def _vector(self, text: str, asking: bool) -> NDArray[Any]:
-        # The library takes text to the first zero byte.
+        # Its threads wait for each other in a loop: where another process is busy, a text would take seconds. The
+        # number is that of the calling thread. The library takes text to the first zero byte.
+        self._loaded._lib.omp_set_num_threads(1)
         vector: NDArray[Any] = self._loaded.encode(text.replace("\0", " "), is_query=asking)
         return vector

@@ -32,11 +32,14 @@ def nearest(
     planes: Ints,
     rows: Ints,
     wanted: int,
-) -> tuple[Ints, Ints]:
-    """Return what `scoring.nearest.nearest` does.
+) -> tuple[Ints, Ints, Numbers, Ints]:
+    """Return the places of the `wanted` greatest estimates and of all that tie, their products and estimates.
 
     Args:
         planes: The bits of the levels of the components of the vector, a row of signs for each, the lowest bit first.
+
+    Returns:
+        These, and how many of all rows have each estimate.
     """
     bits, positive = signs
     estimates: Numbers = np.empty(len(matrix), dtype=np.int32)
@@ -46,7 +49,8 @@ def nearest(
     found = lib.rc_nearest(
         *given, ints(planes), ints(rows), wanted, numbers(estimates), ints(counts), ints(places), ints(out)
     )
-    return places[:found], out[:found]
+    places = places[:found]
+    return places, out[:found], estimates[rows[places]], counts
 
 
 def lent(table: Table, documents: Ints, above: Ints, unit: tuple[int, int]) -> tuple[Ints, Ints, Ints]:
