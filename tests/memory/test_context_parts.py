@@ -46,6 +46,26 @@ class TestParts:
         for text in ("API", "Roses", "4471"):
             assert text not in prompt
 
+    @pytest.mark.parametrize("concise", [True, False])
+    def test_records_that_use_another_name_of_a_term_are_found(self, memory: Memory, concise: bool) -> None:
+        memory.remember("The cellar has no private data", user="ana", time="2026-03-02")
+        asked: Any = {"concise": concise, "user": "ana"}
+        shown = memory.context("Where may private data go?", include=["records", "glossary"], **asked)
+        assert "PII never leaves the building" in shown
+        other = memory.context("Where may PII go?", include=["records", "glossary"], **asked)
+        assert "The cellar has no private data" in other
+        # The control: without the glossary only the record with the word is found.
+        alone = memory.context("Where may PII go?", **asked)
+        assert "never leaves" in alone
+        assert "cellar" not in alone
+
+    def test_names_of_a_term_of_another_user_are_not_added(self, memory: Memory) -> None:
+        memory.remember("Bob's code word is heron", user="ana", time="2026-03-02")
+        bob = memory.scoped(user="bob")
+        bob.glossary.memorize("BBB", "what Bob means", "x", "shared", aliases=["heron"])
+        shown = memory.context("What is BBB?", user="ana", include=["records", "glossary"])
+        assert "heron" not in shown
+
     def test_the_default_is_records_and_each_part_can_be_the_only_one(self, memory: Memory) -> None:
         assert origins(memory) == ["hit"]
         assert origins(memory, include=["glossary"]) == ["glossary"]

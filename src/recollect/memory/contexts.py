@@ -14,7 +14,15 @@ from recollect.errors import InvalidArgumentError, UnsupportedError
 from recollect.facets.entities.graph import of_entity
 from recollect.filters.text_form import Where, as_filter, check_filter
 from recollect.memory.context.filling import Filling
-from recollect.memory.context.gathering import Candidate, Gathered, asked_before, gathered, notes_matching, terms_named
+from recollect.memory.context.gathering import (
+    Candidate,
+    Gathered,
+    NamedTerms,
+    asked_before,
+    gathered,
+    notes_matching,
+    terms_named,
+)
 from recollect.memory.context.styles import indented
 from recollect.memory.context.validity import NOT_ABANDONED, Validity, still_valid
 from recollect.memory.context.values import PARTS, STYLES, Context, Outcome, Part, Style
@@ -106,8 +114,11 @@ class Contexts(Calls):
         check_filter(condition)
         condition = condition.located(zone)
         check_text("question", question)
+        named = (
+            terms_named(self._beside("terms"), question, owners) if "glossary" in parts else NamedTerms([], question)
+        )
         if "records" in parts:
-            found = gathered(self, question, max_tokens, owners, condition, asked_at)
+            found = gathered(self, named.question, max_tokens, owners, condition, asked_at)
         else:
             found = Gathered([], [], [], asked_at or self.execute(Now()))
         validity = Validity(self, [each.record for each in found.all], question, found.reference, zone, condition)
@@ -125,8 +136,7 @@ class Contexts(Calls):
             little = found.little()
             left_out += [(each, "adds little") for each in found.hits if each.record.id in little]
             found = found._replace(hits=[each for each in found.hits if each.record.id not in little])
-        if "glossary" in parts:
-            found = found._replace(terms=terms_named(self._beside("terms"), question, owners))
+        found = found._replace(terms=named.terms)
         if "outline" in parts:
             found = found._replace(notes=notes_matching(self._beside("nodes"), question, owners, AUTO_CONFIDENCE))
 

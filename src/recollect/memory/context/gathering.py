@@ -17,7 +17,7 @@ from recollect.calls.owners import Owners
 from recollect.engine.read.concise import concise
 from recollect.engine.results import Hit, Hits
 from recollect.facets.glossary.operations import AnnotateTerms, Annotation
-from recollect.facets.glossary.records import DEFAULT_AGENT, entry_of
+from recollect.facets.glossary.records import DEFAULT_AGENT, Entry, entry_of
 from recollect.facets.outline.reading import PRIVATE
 from recollect.facets.outline.searching import OutlineSearches
 from recollect.filters import all_of, has
@@ -239,26 +239,40 @@ def asked_before(question: str) -> Callable[[Record], bool]:
 #: Maximum number of notes that are considered, and the least similarity of their vectors. Without an embedder, it is a
 #: confidence, of which the least is that for "auto".
 _NOTES, _LEAST_COSINE = 20, 0.5
+#: Maximum number of other names of terms that are added to a question, and of characters of one.
+_OTHER_NAMES, _LONGEST_NAME = 20, 60
 
 
-def terms_named(terms: NamespaceCalls, question: str, owners: Owners) -> list[Candidate]:
+class NamedTerms(NamedTuple):
+    """The terms that a question names.
+
+    Attributes:
+        terms: Their definitions.
+        question: The question, and the other names of the terms: records that use these are found, too.
+    """
+
+    terms: list[Candidate]
+    question: str
+
+
+def terms_named(terms: NamespaceCalls, question: str, owners: Owners) -> NamedTerms:
     """Return the terms that a question names by their key or an alias: those of the agent, then those of all agents."""
     agents = dict.fromkeys(each for each in (owners.agent, DEFAULT_AGENT) if each is not None)
     found: dict[str, Candidate] = {}
+    names: dict[str, None] = {}
     for agent in agents:
         annotations: list[Annotation] = terms.execute(AnnotateTerms(agent=agent, text=question))
         for record in (record for each in annotations for record in each.records):
-            shown = _definition(record)
-            if shown is not None and _is_readable(record, owners):
-                found.setdefault(record.id, Candidate(shown, "glossary", 0.0, {}, None))
-    return list(found.values())
+            term = entry_of(record)
+            if term is not None and _is_readable(record, owners):
+                found.setdefault(record.id, Candidate(_definition(record, term), "glossary", 0.0, {}, None))
+                names.update(dict.fromkeys((term.key, *term.aliases)))
+    others = [name for name in names if name.casefold() not in question.casefold() and len(name) <= _LONGEST_NAME]
+    return NamedTerms(list(found.values()), " ".join([question, *others[:_OTHER_NAMES]]))
 
 
-def _definition(record: Record) -> Record | None:
+def _definition(record: Record, term: Entry) -> Record:
     """Return the record of a term with its definition as its text."""
-    term = entry_of(record)
-    if term is None:
-        return None
     aliases = f" ({', '.join(term.aliases)})" if term.aliases else ""
     more = f"\n{term.description}" if term.description else ""
     return record.changed(content=f"{term.key}{aliases}: {term.value}{more}".strip())
