@@ -1,6 +1,9 @@
 """`python -m bench.ablation DATA`: the contribution of each part of recall, measured by removing it, on both
 development sets.
 
+    python -m bench.ablation DATA           without a model
+    python -m bench.ablation DATA minilm    the parts of meaning, with a model whose extra is installed
+
 DATA is the folder with locomo/ and beam/. Every row is the full configuration without one part: recall@10 and nDCG@10
 in per cent over all questions with evidence. J is the mean of the four.
 """
@@ -17,17 +20,23 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from scripts.fit_confidence import Once
 
 import recollect
+from recollect.engine.read import queries
 from recollect.engine.read import recall as recalling
 from recollect.evaluation import datasets
 from recollect.evaluation.run import evaluate
+from recollect.indexes.documents.columns import Ints
+from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import ONE
 from recollect.indexes.kernels import factors
 from recollect.indexes.kernels import with_numpy as numpy_kernels
-from recollect.indexes.scoring import members, order_and_summary, scores, signals, times
+from recollect.indexes.scoring import dense, members, order_and_summary, scores, signals, speakers, times
 from recollect.indexes.words import fuzzy, novelty
 from recollect.indexes.words import index as words
+from recollect.models.embedding.base import Embedder
+from recollect.models.embedding.environment import NO_EMBEDDER, embedder_from
 from recollect.text import dates, manner
 from recollect.text import words as text_words
 from recollect.text.answers import ASKS, INSTRUCTION, Kind
@@ -90,6 +99,27 @@ PARTS: dict[str, list[Change]] = {
 }
 
 
+def _not_lent(table: Table, numbers: Ints, above: Ints, unit: tuple[int, int]) -> tuple[Ints, Ints, Ints]:
+    """Do what `scoring.dense.lent` does, but a turn has what it has by itself."""
+    shares: Ints = np.zeros(table.count, dtype=np.int64)
+    of, out_of = unit
+    shares[numbers] = above * of // out_of
+    return shares, numbers, above
+
+
+#: The same for the parts of meaning.
+MEANING: dict[str, list[Change]] = {
+    "nothing": [],
+    "names left out of the question": [(queries, "without_names", lambda text, view: text)],
+    "names of what is no speaker": [(speakers, "COMMON", 10**9)],
+    "what turns lend": [(dense, "lent", _not_lent)],
+    "hits by meaning alone": [(dense.Dense, "admitted", property(lambda self: scores.NOTHING))],
+    "floors that rise": [(dense, "FEW_VECTORS", 10**9)],
+    "new words": PARTS["new words"],
+    "general language": PARTS["general language"],
+}
+
+
 @contextmanager
 def without(changes: list[Change]) -> Iterator[None]:
     """The package with some of its constants changed, walked by NumPy: what is compiled has its constants in it."""
@@ -106,23 +136,24 @@ def without(changes: list[Change]) -> Iterator[None]:
         manner._weight.cache_clear()
 
 
-def measured(data: datasets.DataSet) -> tuple[float, float]:
+def measured(data: datasets.DataSet, embedder: Embedder | None = None) -> tuple[float, float]:
     """recall@10 and nDCG@10 in per cent."""
-    with recollect.open(":memory:") as memory:
+    with recollect.open(":memory:", embedder=embedder or NO_EMBEDDER) as memory:
         overall = evaluate(data, memory).summary()["overall"]
     return 100 * overall["recall@10"], 100 * overall["ndcg@10"]
 
 
-def main(folder: Path, say: Callable[[str], object] = print) -> None:
+def main(folder: Path, model: str = NO_EMBEDDER, *, say: Callable[[str], object] = print) -> None:
     """Print a row of Markdown for each part."""
+    embedder = None if model == NO_EMBEDDER else Once(embedder_from(model))
     sets = (datasets.locomo(folder / "locomo" / "locomo5-dev.json"), datasets.beam(folder / "beam" / "100K"))
     say("| without | J | LoCoMo recall@10 / nDCG@10 | BEAM recall@10 / nDCG@10 |\n|---|---|---|---|")
-    for part, changes in PARTS.items():
+    for part, changes in (PARTS if embedder is None else MEANING).items():
         with without(changes):
-            (one, first), (other, second) = (measured(data) for data in sets)
+            (one, first), (other, second) = (measured(data, embedder) for data in sets)
         mean = float(np.mean([one, first, other, second]))
         say(f"| {part} | {mean:.1f} | {one:.1f} / {first:.1f} | {other:.1f} / {second:.1f} |")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])
