@@ -606,7 +606,7 @@ class MissingExtraError(RecollectError, ImportError):
     """An optional library that the call needs is not installed."""
 
     code = "missing_extra"
-    _template = "{0} needs the library {1}, which is not installed{state}: pip install recollect[{2}]"
+    _template = "{0} needs the library {1}, which is not installed{state}: pip install 'recollect[{2}]'"
 
     def __init__(self, what: str, library: str, extra: str) -> None:
         super().__init__(what, library, extra)

@@ -951,9 +951,11 @@ class TestCommand:
         run("remember", "Bob prefers the aisle")
         for _ in range(2):
             shown = run("embed", "--status", "--embedder", "hashed").stdout
-            assert shown == "1 vectors of hashed/1, 256 dimensions\n1 of 2 records have a vector (50%)\n"
+            assert shown == "1 vectors of hashed/1, 256 dimensions\n1 of 2 records have a vector of hashed/1 (50%)\n"
         assert json.loads(run("embed", "--status", "--embedder", "hashed", "--json").stdout)["done"] == 0
-        assert run("embed", "--status").stdout.startswith("no embedder is set up: --embedder or RECOLLECT_EMBEDDER")
+        assert run("embed", "--status").stdout.startswith(
+            "no embedder is set up, so no vectors are used: --embedder or RECOLLECT_EMBEDDER"
+        )
 
     def test_embed_without_an_embedder_and_with_a_wrong_one_is_an_error(self, run: Callable[..., Any]) -> None:
         run("remember", "x")

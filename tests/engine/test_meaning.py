@@ -178,6 +178,19 @@ def test_a_question_to_an_english_memory_and_to_one_of_noise_have_other_confiden
     assert noise.recall("fact", min_confidence="auto").plan.closest == pytest.approx(0.55, abs=1e-4)
 
 
+def test_an_answer_says_that_some_records_have_no_vector_yet() -> None:
+    memory = recollect.open(":memory:", embedder=Toy({"Ana likes tea": 0.5, "Bob likes cake": 0.5}))
+    memory.remember("Ana likes tea", user="ana")
+    memory.remember(b"\x00\x01", media_type="image/png", user="ana")  # has nothing to embed
+    memory.embed_all()
+    assert memory.recall("Who?").plan.notes == ()
+    memory.remember("Bob likes cake", user="bob")
+    assert "some records have no vector yet" in memory.recall("Who?").plan.notes[0]
+    assert memory.scoped(user="ana").recall("Who?").plan.notes == ()  # what others have makes no difference
+    memory.embed_all()
+    assert memory.recall("Who?").plan.notes == ()
+
+
 def test_vectors_outside_of_a_scope_make_no_difference_in_it() -> None:
     def hits(embedded: bool) -> Any:
         memory = recollect.open(":memory:", embedder=Toy({"Bob likes tea": 0.5}))

@@ -388,7 +388,7 @@ def test_without_the_extra_the_command_names_it(tmp_path: Path) -> None:
         stdin=subprocess.DEVNULL,
     )
     assert done.returncode == 1
-    assert "pip install recollect[mcp]" in done.stderr
+    assert "pip install 'recollect[mcp]'" in done.stderr
 
 
 @contextmanager

@@ -335,7 +335,7 @@ _COMMON = (
         metavar="MODEL",
         callback=_store("embedder"),
         expose_value=False,
-        help="Embedder: PROVIDER/MODEL, hashed or none. Default: RECOLLECT_EMBEDDER.",
+        help="Embedder: minilm, static, multilingual, PROVIDER/MODEL, hashed or none. Default: RECOLLECT_EMBEDDER.",
     ),
     click.option(
         "--key-file",

@@ -231,6 +231,8 @@ def _show(data: DataSet, result: dict[str, Any], skipped: int) -> None:
         *((name, each["query_ms"]) for name, each in result["compared"].items()),
     ]
     click.echo("; ".join(f"{name} {ms['p50']:.2f} ms per query (p95 {ms['p95']:.2f})" for name, ms in times))
+    if (embedder := result["config"].get("embedder")) is not None:
+        click.echo(f"with the vectors of {embedder}")
     if "context" in result:
         _show_coverage(result["context"])
     if "answerability" in result:
@@ -238,10 +240,14 @@ def _show(data: DataSet, result: dict[str, Any], skipped: int) -> None:
         for name in ("wrong_conversation", "abstention"):
             if found[f"auroc_{name}"] is not None:
                 click.echo(f"answerable against {name.replace('_', ' ')}: AUROC {found[f'auroc_{name}']:.3f}")
-        click.echo(
-            f"at confidence {found['threshold']}: {100 * found['own_kept']:.1f} per cent of answerable questions kept, "
-            f"{100 * (found['wrong_rejected'] or 0):.1f} per cent of those for a wrong conversation rejected"
+        kept = (
+            f"at confidence {found['threshold']}: {100 * found['own_kept']:.1f} per cent of answerable questions kept"
         )
+        if found["wrong_rejected"] is None:
+            click.echo(f"{kept}; with one conversation, none is wrong")
+        else:
+            rejected = f"{100 * found['wrong_rejected']:.1f} per cent of those for a wrong conversation rejected"
+            click.echo(f"{kept}, {rejected}")
     if skipped:
         click.echo(f"{skipped} questions were skipped because their evidence is not among the records", err=True)
 

@@ -154,11 +154,13 @@ def embed(settings: Settings, batch_size: int, status: bool) -> None:
     else:
         if not status:
             click.echo(f"{done} texts embedded by {stats['model']}, {stats['dimensions']} dimensions")
-        elif not stats["model"]:
-            click.echo("no embedder is set up: --embedder or RECOLLECT_EMBEDDER names one")
         for each in stats.get("models", ()) if status else ():
             click.echo(f"{each['vectors']} vectors of {each['model']}, {each['dimensions']} dimensions")
-        click.echo(f"{stats['embedded']} of {stats['total']} records have a vector ({stats['coverage']:g}%)")
+        if stats["model"]:
+            have = f"{stats['embedded']} of {stats['total']} records have a vector"
+            click.echo(f"{have} of {stats['model']} ({stats['coverage']:g}%)")
+        else:
+            click.echo("no embedder is set up, so no vectors are used: --embedder or RECOLLECT_EMBEDDER names one")
         for failed in stats["failed"][:_NO_VECTOR]:
             click.echo(f"  no vector: {failed['id']}: {render.plain(failed['reason'])}", err=True)
         if len(stats["failed"]) > _NO_VECTOR:

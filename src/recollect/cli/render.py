@@ -165,6 +165,8 @@ def reasons(hit: Hit, hits: Hits) -> str:
             f" (in {_lender(word.lent_by[0], known)})" if word.lent_by else " (in the title)" if word.title else ""
         )
         out.append(shown if word.own else shown + elsewhere)
+    if hit.why.meaning:
+        out.append(hit.why.meaning)
     return plain(": ".join(part for part in (signals, ", ".join(out)) if part), 200)
 
 
@@ -209,7 +211,8 @@ def explain(hits: Hits, lenders: Mapping[str, Record]) -> None:
     rows: list[Sequence[str]] = []
     for number, hit in enumerate(hits, 1):
         rows.append((f"{number}", "score", f"{hit.score:.4f}", f"confidence {hit.confidence:.2f}"))
-        rows += [("", f"  {name}", f"{share:.4f}", "") for name, share in hit.why.shares.items()]
+        notes = {"dense": hit.why.meaning}
+        rows += [("", f"  {name}", f"{share:.4f}", notes.get(name, "")) for name, share in hit.why.shares.items()]
         for word in hit.why.words:
             like = f"as {word.like} " if word.like else ""
             lent_by = ", ".join(_lender(each, lenders) for each in word.lent_by)

@@ -321,7 +321,8 @@ def replay(core: Core, place: Place, operation: Replay) -> Replayed:
             found.append(Deviation(name, None, given[name], now, "the history was rewritten"))
     model = None if core.vectors is None else model_of(core.vectors.embedder)
     if given["embedder"] is not None and given["embedder"] != model:
-        found.append(Deviation("embedder", None, given["embedder"], model, "the memory has another embedder"))
+        reason = "the memory was opened without an embedder" if model is None else "the memory has another embedder"
+        found.append(Deviation("embedder", None, given["embedder"], model, reason))
     if given["embedder"] is None and given["vectors"] is not None:
         found.append(
             Deviation("vectors", None, given["vectors"], None, "an answer without an embedder uses no vectors")
@@ -337,7 +338,7 @@ def replay(core: Core, place: Place, operation: Replay) -> Replayed:
             found_again = listed(view, branch, given["seq"], scored(again))
             found += _compared(name, given[name], found_again, view, branch)
     reach = hits.plan.vectors or 0
-    if found and core.vectors is not None and given["vectors"] is not None and reach < given["vectors"]:
+    if found and model == given["embedder"] and given["vectors"] is not None and reach < given["vectors"]:
         found.insert(0, Deviation("vectors", None, given["vectors"], reach, "fewer texts have a vector: embed them"))
     return Replayed(rules_changed=changed, deviations=tuple(found))
 

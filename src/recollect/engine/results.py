@@ -254,14 +254,17 @@ class Why(JsonForm, what="an explanation"):
             out["cosine"] = self.cosine
         return out
 
+    @property
+    def meaning(self) -> str:
+        """What the hit has of the question's meaning, in words; "" if it has nothing."""
+        if self.cosine is not None:
+            return f"close in meaning, {self.cosine:.2f}"
+        return "near turns that are close in meaning" if self.shares.get("dense") else ""
+
     def _reasons(self, most: int | None = None) -> list[str]:
         """Return the words that matched, the first `most` of them, and the similarity in meaning."""
         out = [_described(word) for word in self.words[:most]]
-        if self.cosine is not None:
-            out.append(f"close in meaning, {self.cosine:.2f}")
-        elif self.shares.get("dense"):
-            out.append("near turns that are close in meaning")
-        return out
+        return [*out, self.meaning] if self.meaning else out
 
 
 def _described(word: Word) -> str:

@@ -48,7 +48,8 @@ _PAGE = 500
 _QUESTIONS = 256
 #: `embed_all` stops after this many batches in a row without a vector.
 _GIVE_UP = 3
-_NO_VECTOR = "has made no vector yet: call embed_all()"
+_NO_VECTOR = "has made no vector yet: call embed_all(), or run `recollect embed`"
+_PARTLY = "the dense signal is partial: some records have no vector yet: call embed_all(), or run `recollect embed`"
 
 
 class VectorSource(Protocol):
@@ -84,7 +85,9 @@ class QuestionVector(NamedTuple):
         if self.keeper is None or self.model is None or self.vector is None:
             return None, self.note
         view, note = self.keeper.vectors_of(self.model, branch, table)
-        return None if view is None else view.score(self.vector, table, *self.keeper.floors), note
+        if view is None:
+            return None, note
+        return view.score(self.vector, table, *self.keeper.floors), _PARTLY if view.is_partial(table) else note
 
     def cosines(self, branch: Branch, table: Table) -> tuple[Ints | None, str]:
         """Return the cosine of each document (`DenseView.cosines`); None and the reason if there are none."""

@@ -151,6 +151,7 @@ class DenseView:
         self._rows = rows
         self._signs = signs
         self._compared: tuple[weakref.ref[Table], Ints, Ints] | None = None
+        self._partial: tuple[weakref.ref[Table], bool] | None = None
 
     @property
     def known(self) -> Flags:
@@ -180,6 +181,18 @@ class DenseView:
             numbers = np.flatnonzero(table.alive[: table.count] & self.known)
             kept = self._compared = (weakref.ref(table), numbers, self._rows[numbers])
         return kept[1:]
+
+    def is_partial(self, table: Table) -> bool:
+        """Return whether a live document of a table has a text, and no vector.
+
+        Cost:
+            O(documents), the first time for a table.
+        """
+        kept = self._partial
+        if kept is None or kept[0]() is not table:
+            without = np.flatnonzero(table.alive[: table.count] & ~self.known)
+            kept = self._partial = (weakref.ref(table), any(table.rows.text(number) for number in without.tolist()))
+        return kept[1]
 
     def nearest(self, question: Quantised, table: Table) -> tuple[Ints, Ints, int]:
         """Return the documents that are compared with a question, ascending, their cosines, and the median of all.

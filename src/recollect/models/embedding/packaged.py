@@ -50,7 +50,7 @@ class Packaged:
 
     def __init__(self, folder: str | os.PathLike[str] | None = None, *, floors: Floors | None = None) -> None:
         self.floors = check_floors(self.measured if floors is None else floors)
-        self._folder = None if folder is None else Path(folder)
+        self._folder = None if folder is None else Path(folder).expanduser()
         self._loaded: Any = None
         self._lock = threading.Lock()
 
