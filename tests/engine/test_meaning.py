@@ -166,6 +166,19 @@ def test_what_the_middle_of_a_memory_has_in_common_with_a_question_says_nothing(
     assert apart.plan.floor == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize(
+    ("cosines", "found"),
+    [
+        ([0.35, 0.27, 0.02], ["0"]),  # the closest needs three fifths of 0.3 above the floor of 0.1
+        ([0.35, 0.30, 0.02], ["0", "1"]),  # and so does what has three quarters of that
+        ([0.27, 0.26, 0.02], []),
+        ([0.60, 0.41, 0.39], ["0", "1"]),  # 0.4 is enough however close another is
+    ],
+)
+def test_the_closest_is_a_hit_at_a_lower_cosine_than_others(cosines: list[float], found: list[str]) -> None:
+    assert [hit.record.id for hit in similar_to(cosines).recall("Wo?")] == found
+
+
 def test_of_a_memory_that_is_all_about_what_is_asked_all_are_hits() -> None:
     assert len(similar_to([0.75] * 20).recall("Wo?", k=30)) == 20
     assert len(similar_to([0.5] * 4).recall("Wo?", k=30)) == 4  # of four, all may answer

@@ -58,6 +58,9 @@ ALL_COMPARED, NEAREST, NEAREST_PART, PLANES = 1024, 512, 192, 2
 #: `scoring.dense`: how much of what the median cosine has above the floor is added to it, and of how many records
 #: all may answer.
 RISE, FEW_VECTORS = (9, 10), 4
+#: A document is also a hit by its meaning alone if it has this part of what suffices for that, and this part of the
+#: greatest.
+NEARLY_ALONE, NEAR_THE_GREATEST = (3, 5), (3, 4)
 #: A name is not embedded if at least this many records have it, and one in this many (`scoring.speakers`).
 COMMON, COMMON_PART = 4, 3
 #: Maximum number of standing instructions and preferences that are returned with the hits.

@@ -32,6 +32,8 @@ from recollect.indexes.parameters import (
     FEW_VECTORS,
     FROM_AFTER,
     FROM_BEFORE,
+    NEAR_THE_GREATEST,
+    NEARLY_ALONE,
     RISE,
 )
 from recollect.indexes.scoring.nearest import Signs, nearest, signs_of
@@ -219,7 +221,8 @@ class DenseView:
             question: The vector of the question.
             table: The table of this view's documents.
             share: The floor above which a cosine adds to the score.
-            alone: The cosine from which a document is a hit without any other signal.
+            alone: The cosine from which a document is a hit without any other signal. Those nearly as close as the
+                closest need less.
             weight: What a cosine of 1 above the floor would add to the score.
 
         Both floors rise by most of what the median cosine has above the first, but by no more than lies between them: a
@@ -236,7 +239,7 @@ class DenseView:
         above = cosines > floor
         own, cosines = numbers[above], cosines[above]
         shares, near, with_context = lent(table, own, cosines - floor, (unit, _WEIGHT_PARTS))
-        admitted = near[(with_context >= admits) & (self._rows[near] != NONE)]
+        admitted = near[(with_context >= _enough(admits, with_context)) & (self._rows[near] != NONE)]
         return Dense(shares, near, admitted, own, cosines, greatest, floor, closest)
 
 
@@ -280,6 +283,13 @@ def lent(table: Table, numbers: Ints, above: Ints, unit: tuple[int, int]) -> tup
     of, out_of = unit
     shares[near] = with_context * of // out_of
     return shares, near, with_context
+
+
+def _enough(admits: int, with_context: Ints) -> int:
+    """Return what a document must have above the floor to be a hit by its meaning alone."""
+    (of, out_of), (part, parts) = NEARLY_ALONE, NEAR_THE_GREATEST
+    greatest = int(with_context.max()) if len(with_context) else 0
+    return min(admits, max(admits * of // out_of, greatest * part // parts))
 
 
 def _fixed(cosine: float) -> int:
