@@ -595,7 +595,7 @@ class TestModels:
             memory.remember_all(texts)
             memory.embed_all()
         with on_disk(Hashed()) as memory:
-            assert "hashed/1 has made no vector yet" in memory.recall("kittens").plan.notes[0]
+            assert "no record that may be asked has a vector yet" in memory.recall("kittens").plan.notes[0]
             assert memory.embed_all() == 2
             assert memory.recall("kittens")[0].why.shares["dense"] > 0
             assert memory.recall("feline").hits == ()
@@ -870,7 +870,7 @@ class TestFile:
         for each in (tmp_path / "a.db.index").iterdir():
             each.unlink()
         reader = on_disk(Meaning(), read_only=True)
-        assert "no vector yet" in reader.recall("feline").plan.notes[0]
+        assert "no record that may be asked has a vector" in reader.recall("feline").plan.notes[0]
         assert list((tmp_path / "a.db.index").iterdir()) == []
 
     def test_the_vectors_of_another_store_in_that_folder_are_not_used(self, tmp_path: Path) -> None:
@@ -937,7 +937,7 @@ class TestCommand:
 
     def test_embed_makes_vectors_and_recall_uses_them(self, run: Callable[..., Any]) -> None:
         run("remember", "Ana prefers window seats", "--id", "a")
-        assert "made no vector yet" in run("recall", "seat", "--embedder", "hashed").stderr
+        assert "no record that may be asked has a vector" in run("recall", "seat", "--embedder", "hashed").stderr
         done = json.loads(run("embed", "--embedder", "hashed", "--json").stdout)
         assert (done["done"], done["embedded"], done["coverage"], done["model"]) == (1, 1, 100.0, "hashed/1")
         assert "0 texts embedded by hashed/1, 256 dimensions" in run("--embedder", "hashed", "embed").stdout

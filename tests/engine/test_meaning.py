@@ -128,6 +128,9 @@ def test_names_within_a_scope_are_those_of_its_records() -> None:
         (6, "Who is Ana's boss?", "Who is boss?"),
         (6, "Who is the boss of Ana?", "Who is the boss of ?"),
         (6, "WHO IS ANA?", "WHO IS ANA?"),  # capitals do not mark names here
+        (6, "Ana: who is her boss?", "Ana: who is her boss?"),  # the first word of a sentence always has one
+        (6, "Hello! Ana has which boss?", "Hello! Ana has which boss?"),
+        (6, "Wer ist der Chef von Ana und was mag sie?", "Wer ist der Chef von Ana und was mag sie?"),  # all nouns do
         (6, "Which cake does Bob like?", "Which cake does Bob like?"),  # one fact is about Bob
         (6, "Does she like tea?", "Does she like tea?"),  # a topic that all facts share is no name
         (3, "Who is Ana's boss?", "Who is Ana's boss?"),  # three facts about a person are few
@@ -141,6 +144,32 @@ def test_a_name_that_many_records_have_is_not_embedded(facts: int, question: str
     memory.embed_all()
     memory.recall(question)
     assert embedder.asked == [asked]
+
+
+def test_names_are_counted_in_live_records_of_all_languages_and_a_third_must_have_them() -> None:
+    english = [f"Ana likes tea number {number}" for number in range(4)]
+    more = [f"the harbour has boat number {number}" for number in range(9)]
+    embedder = Toy(dict.fromkeys([*english, *more], 0.0))
+    memory = recollect.open(":memory:", embedder=embedder)
+    memory.remember_all(english + more[:8])
+    memory.embed_all()
+    memory.recall("Who is Ana?")
+    memory.remember(more[8])
+    memory.recall("Who is Ana?")  # four of thirteen
+    memory.forget(memory.find(limit=1, order="newest")[0].id)
+    memory.recall("Who is Ana?")
+    memory.forget(next(record.id for record in memory.find() if record.content == english[0]))
+    memory.recall("Where is Ana?")  # three are few
+    assert embedder.asked == ["Who is ?", "Who is Ana?", "Where is Ana?"]
+
+
+def test_the_floor_rises_in_a_large_memory_as_in_a_small_one() -> None:
+    """Up to 1,024 records by the median of the cosines, then by an estimate of it."""
+    cosines = [0.3 + 0.0001 * number for number in range(1024)]
+    small, large = similar_to(cosines), similar_to([*cosines, 0.35])
+    floors = [memory.recall("Wo?").plan.floor or 0.0 for memory in (small, large)]
+    assert floors[0] == pytest.approx(0.1 + 0.9 * 0.25115 * 1020 / 1024, abs=0.001)
+    assert floors[1] == pytest.approx(floors[0], abs=0.06)
 
 
 def similar_to(cosines: Sequence[float]) -> Memory:
@@ -198,7 +227,7 @@ def test_an_answer_says_that_some_records_have_no_vector_yet() -> None:
     memory.embed_all()
     assert memory.recall("Who?").plan.notes == ()
     memory.remember("Bob likes cake", user="bob")
-    assert "some records have no vector yet" in memory.recall("Who?").plan.notes[0]
+    assert "some records have no vector" in memory.recall("Who?").plan.notes[0]
     assert memory.scoped(user="ana").recall("Who?").plan.notes == ()  # what others have makes no difference
     memory.embed_all()
     assert memory.recall("Who?").plan.notes == ()

@@ -59,6 +59,23 @@ class TestParts:
         assert "never leaves" in alone
         assert "cellar" not in alone
 
+    def test_other_names_of_a_term_never_cost_an_answer(self, memory: Memory) -> None:
+        """Names that no record has, a name with a date in it, and one that is a part of a word."""
+        memory.remember("The SLA with Acme is four hours", user="ana", time="2026-03-02")
+        memory.remember("The dog barked at the postman", user="ana", time="2026-03-03")
+        memory.glossary.memorize(
+            "SLA", "a promise", "x", "shared", aliases=["service agreement", "last tuesday", "art", "a" * 61, "b", "c"]
+        )
+        for concise in (True, False):
+            asked: Any = {"user": "ana", "concise": concise, "min_confidence": "auto", "reference": "2026-03-04"}
+            shown = memory.context("What is the SLA with Acme?", include=["records", "glossary"], **asked)
+            alone = memory.context("What is the SLA with Acme?", **asked)
+            assert "four hours" in alone
+            assert "four hours" in shown
+            assert shown.count("four hours") == 1
+        longest = "What is the SLA?".ljust(65_536)
+        assert memory.context(longest, include=["records", "glossary"]) is not None
+
     def test_names_of_a_term_of_another_user_are_not_added(self, memory: Memory) -> None:
         memory.remember("Bob's code word is heron", user="ana", time="2026-03-02")
         bob = memory.scoped(user="bob")

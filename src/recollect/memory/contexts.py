@@ -114,11 +114,9 @@ class Contexts(Calls):
         check_filter(condition)
         condition = condition.located(zone)
         check_text("question", question)
-        named = (
-            terms_named(self._beside("terms"), question, owners) if "glossary" in parts else NamedTerms([], question)
-        )
+        named = terms_named(self._beside("terms"), question, owners) if "glossary" in parts else NamedTerms([], [])
         if "records" in parts:
-            found = gathered(self, named.question, max_tokens, owners, condition, asked_at)
+            found = gathered(self, question, max_tokens, owners, condition, asked_at, named.questions)
         else:
             found = Gathered([], [], [], asked_at or self.execute(Now()))
         validity = Validity(self, [each.record for each in found.all], question, found.reference, zone, condition)

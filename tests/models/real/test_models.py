@@ -63,7 +63,9 @@ def test_a_model_that_is_nowhere_is_reported(folder: str, tmp_path: Path) -> Non
         memory.remember("a cat", id="a")
         hits = memory.recall("cat")
         assert [hit.record.id for hit in hits] == ["a"]
-        assert "has made no vector yet" in hits.plan.notes[0]  # there is nothing to compare, so it is not asked
+        assert (
+            "no record that may be asked has a vector yet" in hits.plan.notes[0]
+        )  # there is nothing to compare, so it is not asked
         with pytest.raises(EmbedderError, match="cannot be loaded"):
             memory.embed_all()
 

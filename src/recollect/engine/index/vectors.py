@@ -48,8 +48,15 @@ _PAGE = 500
 _QUESTIONS = 256
 #: `embed_all` stops after this many batches in a row without a vector.
 _GIVE_UP = 3
-_NO_VECTOR = "has made no vector yet: call embed_all(), or run `recollect embed`"
-_PARTLY = "the dense signal is partial: some records have no vector yet: call embed_all(), or run `recollect embed`"
+#: The reason without any vector, the same whether others have some that may not be asked.
+NO_VECTORS = (
+    "the dense signal is not used: no record that may be asked has a vector yet: call embed_all(), or run "
+    "`recollect embed`"
+)
+_PARTLY = (
+    "the dense signal is partial: some records have no vector: embed_all() or `recollect embed` embeds them, or says "
+    "why not"
+)
 
 
 class VectorSource(Protocol):
@@ -227,7 +234,7 @@ class VectorKeeper:
         except StoreError as error:
             return QuestionVector(None, note=f"the dense signal is not used: {error}")
         if not known:
-            return QuestionVector(None, note=f"the dense signal is not used: {self.embedder.name} {_NO_VECTOR}")
+            return QuestionVector(None, note=NO_VECTORS)
         with self._lock:
             cached = self._questions.get(question)
         if cached is None:
@@ -282,7 +289,7 @@ class VectorKeeper:
             finally:
                 self._cached.count((branch, model), cached)
         if view is None:
-            return None, f"the dense signal is not used: {model.name} {_NO_VECTOR}"
+            return None, NO_VECTORS
         return view, ""
 
     def reached(self, view: ReadView, branch: Branch, model: VectorModel) -> int:

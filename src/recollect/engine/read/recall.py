@@ -13,7 +13,7 @@ from itertools import compress
 import numpy as np
 
 from recollect.common.deadlines import current
-from recollect.engine.index.vectors import QuestionVector
+from recollect.engine.index.vectors import NO_VECTORS, QuestionVector
 from recollect.engine.read.concise import concise
 from recollect.engine.read.filter_bounds import UNBOUNDED, bounds, of_scope
 from recollect.engine.read.record_loader import Records
@@ -100,7 +100,7 @@ def recall(
     question = read(operation.question, words, operation.reference, operation.language or language)
     dense, note = (None, "") if question_vector is None else question_vector.score(branch, words.table)
     if dense is not None and dense.greatest is None:  # vectors outside of the scope must make no difference
-        dense, note = None, "the dense signal is not used: no record that may be asked has a vector"
+        dense, note = None, NO_VECTORS
     # None if every record passes, so that no record need be checked.
     where = (
         None if not scope.fixed and isinstance(operation.where, Everything) else AllOf.of(scope.filter, operation.where)

@@ -139,6 +139,7 @@ class DenseView:
         rows: The row of each document in `matrix`, or NONE.
         products_of: Computes the products. None: chosen like the kernels for words (`indexes.kernels`).
         signs: The signs of the vectors (`scoring.nearest`). None: computed.
+        waits: A flag for each document: whether it has a text, and no vector yet. None: not known.
     """
 
     def __init__(
@@ -147,13 +148,14 @@ class DenseView:
         rows: Ints,
         products_of: Products | None = None,
         signs: Signs | None = None,
+        waits: Flags | None = None,
     ) -> None:
         self._matrix = matrix
         self._products_of = products_of or _chosen()
         self._rows = rows
         self._signs = signs
         self._compared: tuple[weakref.ref[Table], Ints, Ints] | None = None
-        self._partial: tuple[weakref.ref[Table], bool] | None = None
+        self._waits = waits
 
     @property
     def known(self) -> Flags:
@@ -185,16 +187,12 @@ class DenseView:
         return kept[1:]
 
     def is_partial(self, table: Table) -> bool:
-        """Return whether a live document of a table has a text, and no vector.
+        """Return whether a live document of a table waits for its vector.
 
         Cost:
-            O(documents), the first time for a table.
+            O(documents) bytes.
         """
-        kept = self._partial
-        if kept is None or kept[0]() is not table:
-            without = np.flatnonzero(table.alive[: table.count] & ~self.known)
-            kept = self._partial = (weakref.ref(table), any(table.rows.text(number) for number in without.tolist()))
-        return kept[1]
+        return self._waits is not None and bool((self._waits & table.alive[: len(self._waits)]).any())
 
     def nearest(self, question: Quantised, table: Table) -> tuple[Ints, Ints, int]:
         """Return the documents that are compared with a question, ascending, their cosines, and the median of all.
@@ -312,6 +310,7 @@ class DenseIndex:
         self._used = 0
         self._row_of: dict[bytes, int] = {}
         self._rows: Ints = np.full(16, NONE, dtype=np.int64)
+        self._waits: Flags = np.zeros(16, dtype=np.bool_)
         self._seen = 0
         self._identity = object()
         self._latest: tuple[tuple[int, int], DenseView] | None = None
@@ -344,7 +343,9 @@ class DenseIndex:
             if digest in self._row_of:
                 self._rows[: self._seen][self._rows[: self._seen] == self._row_of[digest]] = row
             self._row_of[digest] = row
-            self._rows[self._waiting.pop(digest, [])] = row
+            waiting = self._waiting.pop(digest, [])
+            self._rows[waiting] = row
+            self._waits[waiting] = False
 
     def view(self, table: Table) -> DenseView:
         """Return the vectors of the documents of a table that `is_of` accepts, the same object for the same state.
@@ -357,14 +358,16 @@ class DenseIndex:
             return self._latest[1]
         while len(self._rows) < table.count:
             self._rows = np.concatenate([self._rows, np.full_like(self._rows, NONE)])
+            self._waits = np.concatenate([self._waits, np.zeros_like(self._waits)])
         for number in range(self._seen, table.count):
             digest = table.rows.text(number)
             row = self._row_of.get(digest, NONE)
             self._rows[number] = row
             if row == NONE and digest:
                 self._waiting.setdefault(digest, []).append(number)
+                self._waits[number] = True
         self._seen = max(self._seen, table.count)
-        view = self._view(self._rows[: table.count].copy())
+        view = self._view(self._rows[: table.count].copy(), self._waits[: table.count].copy())
         self._latest = state, view
         return view
 
@@ -382,9 +385,9 @@ class DenseIndex:
             kept = table.rows.kept["vectors"] = (state, np.fromiter(found, dtype=np.int64, count=table.count))
         return self._view(kept[1][: table.count])
 
-    def _view(self, rows: Ints) -> DenseView:
+    def _view(self, rows: Ints, waits: Flags | None = None) -> DenseView:
         used = self._used
-        return DenseView(self._matrix[:used], rows, None, (self._signs[:used], self._positive[:used]))
+        return DenseView(self._matrix[:used], rows, None, (self._signs[:used], self._positive[:used]), waits)
 
     def __len__(self) -> int:
         return len(self._row_of)

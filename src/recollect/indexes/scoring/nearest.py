@@ -88,9 +88,10 @@ def nearest(matrix: NDArray[np.int16], question: NDArray[np.int16], signs: Signs
         # Integers far below 2^53, for which float64 is exact in any order.
         products = (matrix[rows[places]].astype(np.float64) @ question.astype(np.float64)).astype(np.int64)
         estimates = estimates[places]
-    # How much a product is for each unit of an estimate, is known from those that are compared.
-    middle = _greatest(counts, len(rows) // 2 + 1) - _LEVELS * len(question)
-    units = int(estimates.sum(dtype=np.int64)) - _LEVELS * len(question) * len(places)
+    # How much a product is for each unit of a sum of values (`_estimates`) is known from those that are compared.
+    offset = 2 * _LEVELS * len(question) + int((2 * levels - _LEVELS).sum())
+    middle = 2 * _greatest(counts, len(rows) // 2 + 1) - offset
+    units = 2 * int(estimates.sum(dtype=np.int64)) - offset * len(places)
     return Nearest(places, products, max(int(products.sum()) * middle // units, 0) if units > 0 else 0)
 
 

@@ -15,8 +15,12 @@ from recollect.indexes.words.surface_forms import comparable
 from recollect.text.folding import folded
 from recollect.text.frames import asks_what_i_said
 from recollect.text.languages import CODES, ENGLISH
-from recollect.text.words import MAX_WORD, is_unspaced, runs, stem
+from recollect.text.words import MAX_WORD, is_unspaced, language_of, runs, stem
 
+#: What may be between two sentences, besides the ends of sentences.
+_OPENING, _ENDS = " \t\"'“”„«»(*¿¡", ".?!:;…。？！\n"
+#: The language in which all nouns begin with a capital.
+_GERMAN = "de"
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're we've our us".split())
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 #: A word, with an ending of possession.
@@ -56,23 +60,25 @@ def named_speaker(text: str, view: WordView) -> tuple[int, set[str]]:
 def without_names(text: str, view: WordView) -> str:
     """Return a question without the names of speakers, and other names that a third of the records have.
 
-    If nothing else is left, it is the question itself. A name of another person or thing is a word with a capital at
-    its beginning only. (Without the names, the topic of a conversation would be removed, too.)
+    If nothing else is left, it is the question itself. A name of another person or thing is a word that begins with a
+    capital, and no sentence, where capitals mark names: not in German. (Were all such words removed, the topic of a
+    conversation would be, too.)
 
     Cost:
         O(words of the question), O(occurrences of such names), and O(speakers) if it is written without spaces.
     """
     table = view.table
     languages = [CODES[number] for number in table.written_in] or [ENGLISH]
+    marked = _GERMAN not in (*languages, language_of(text))
     many = max(COMMON, -(-table.live_count // COMMON_PART))
 
     def kept(found: re.Match[str]) -> str:
         raw = re.split("['’]", found[0])[0][:MAX_WORD]
-        word, like_a_name = folded(raw), raw[0].isupper() and raw[1:].islower()
-        names = table.has_speakers and view.speakers(stem(word))
-        if names or (like_a_name and any(view.in_many(stem(word, each), many) for each in languages)):
+        word = folded(raw)
+        if table.has_speakers and view.speakers(stem(word)):
             return ""
-        return found[0]
+        like_a_name = marked and raw[0].isupper() and raw[1:].islower() and not _begins(text[: found.start()])
+        return "" if like_a_name and view.in_many({stem(word, each) for each in languages}, many) else found[0]
 
     out = _WITH_ENDING.sub(kept, text)
     if table.has_speakers and any(without_spaces for _, without_spaces in runs(text)):
@@ -80,6 +86,12 @@ def without_names(text: str, view: WordView) -> str:
             out = out.replace(name, "")
     out = " ".join(out.split())
     return out if re.search(r"\w", out) else text
+
+
+def _begins(before: str) -> bool:
+    """Return whether what comes after a text begins a sentence."""
+    before = before.rstrip(_OPENING)
+    return not before or before[-1] in _ENDS
 
 
 def _named_without_spaces(text: str, view: WordView) -> set[int]:

@@ -8,7 +8,7 @@ both at one time, without dead documents: it is immutable, and a pure function o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -228,15 +228,16 @@ class WordView:
         base, tail = self._parts(term)
         return live(base if not len(tail) else tail if not len(base) else np.concatenate((base, tail)), self.table)
 
-    def in_many(self, term: str, least: int) -> bool:
-        """Return whether at least so many live documents contain a term.
+    def in_many(self, terms: Collection[str], least: int) -> bool:
+        """Return whether at least so many live documents contain any of some terms.
 
         Cost:
-            O(log terms), and O(occurrences) if there are as many.
+            O(log terms) for each, and O(occurrences) if there are as many.
         """
-        if sum(map(len, self._parts(term))) < least:
+        if sum(len(part) for term in terms for part in self._parts(term)) < least:
             return False
-        return len(np.unique(self.occurrences(term) >> POSITION_BITS)) >= least
+        numbers = np.concatenate([self.occurrences(term) >> POSITION_BITS for term in terms])
+        return len(np.unique(numbers)) >= least
 
     def gathered(self, terms: Sequence[str]) -> tuple[Postings, list[tuple[int, int]] | None]:
         """Return the postings of terms for the kernels, and the document and occurrence counts of each term, if known.

@@ -132,22 +132,32 @@ def gathered(
     owners: Owners,
     where: Filter,
     time: datetime | None,
+    others: Sequence[str] = (),
 ) -> Gathered:
-    """Return what is considered for a context."""
+    """Return what is considered for a context.
+
+    Args:
+        others: The question in other words. A record counts as for the one that it answers best.
+    """
     where = all_of(where, NOT_ABANDONED)
     count = max(HITS, max_tokens // _TOKENS_PER_HIT)
     hits = calls.recall(question, count, all_of(where, *owners.readable), reference=time)
+    best = {hit.record.id: hit for hit in hits}
+    for other in others:
+        for hit in calls.recall(other, count, all_of(where, *owners.readable), reference=time):
+            if hit.record.id not in best or hit.score > best[hit.record.id].score:
+                best[hit.record.id] = hit
+    ranked = sorted(best.values(), key=lambda hit: -hit.score) if others else list(hits)
     governing = all_of(where, *owners.governing)
     standing = [_candidate(hit, "standing") for hit in _standing(calls, hits, question, owners, governing, time)]
-    scores = {hit.record.id: hit for hit in hits}
     pinned = [
-        _candidate(scores[record.id], "pinned") if record.id in scores else Candidate(record, "pinned", 0.0, {}, None)
+        _candidate(best[record.id], "pinned") if record.id in best else Candidate(record, "pinned", 0.0, {}, None)
         for record in calls.find(all_of(has("pinned"), governing), limit=PINNED, order="importance")
     ]
-    found = [_candidate(hit, "hit") for hit in by_worth(hits, max_tokens)]
+    found = [_candidate(hit, "hit") for hit in by_worth(ranked, max_tokens)]
     assert hits.reference is not None, "recall sets it"
     governing_all = _own_first(standing, owners.user), _own_first(pinned, owners.user)
-    return Gathered(*governing_all, found, hits.reference, ranked=tuple(hits))
+    return Gathered(*governing_all, found, hits.reference, ranked=tuple(ranked))
 
 
 def _standing(
@@ -239,8 +249,8 @@ def asked_before(question: str) -> Callable[[Record], bool]:
 #: Maximum number of notes that are considered, and the least similarity of their vectors. Without an embedder, it is a
 #: confidence, of which the least is that for "auto".
 _NOTES, _LEAST_COSINE = 20, 0.5
-#: Maximum number of other names of terms that are added to a question, and of characters of one.
-_OTHER_NAMES, _LONGEST_NAME = 20, 60
+#: Maximum number of other names of terms that are asked for, of characters of one, and of a question.
+_OTHER_NAMES, _LONGEST_NAME, _LONGEST = 4, 60, 4000
 
 
 class NamedTerms(NamedTuple):
@@ -248,27 +258,31 @@ class NamedTerms(NamedTuple):
 
     Attributes:
         terms: Their definitions.
-        question: The question, and the other names of the terms: records that use these are found, too.
+        questions: The question with another name in the place of one that it uses, for records that use that one.
     """
 
     terms: list[Candidate]
-    question: str
+    questions: list[str]
 
 
 def terms_named(terms: NamespaceCalls, question: str, owners: Owners) -> NamedTerms:
     """Return the terms that a question names by their key or an alias: those of the agent, then those of all agents."""
     agents = dict.fromkeys(each for each in (owners.agent, DEFAULT_AGENT) if each is not None)
     found: dict[str, Candidate] = {}
-    names: dict[str, None] = {}
+    questions: dict[str, None] = {}
     for agent in agents:
         annotations: list[Annotation] = terms.execute(AnnotateTerms(agent=agent, text=question))
-        for record in (record for each in annotations for record in each.records):
-            term = entry_of(record)
-            if term is not None and _is_readable(record, owners):
+        used = {each.name.casefold() for each in annotations}
+        for each in annotations:
+            for record in each.records:
+                term = entry_of(record)
+                if term is None or not _is_readable(record, owners):
+                    continue
                 found.setdefault(record.id, Candidate(_definition(record, term), "glossary", 0.0, {}, None))
-                names.update(dict.fromkeys((term.key, *term.aliases)))
-    others = [name for name in names if name.casefold() not in question.casefold() and len(name) <= _LONGEST_NAME]
-    return NamedTerms(list(found.values()), " ".join([question, *others[:_OTHER_NAMES]]))
+                for name in (term.key, *term.aliases):
+                    if name.casefold() not in used and len(name) <= _LONGEST_NAME:
+                        questions[question[: each.start] + name + question[each.end :]] = None
+    return NamedTerms(list(found.values()), list(questions)[:_OTHER_NAMES] if len(question) <= _LONGEST else [])
 
 
 def _definition(record: Record, term: Entry) -> Record:
