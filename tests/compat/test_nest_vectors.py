@@ -259,5 +259,5 @@ class TestStores:
         self, plugin: Any, library: str, package: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(sys.modules, library, None)  # as if it were not installed
-        with pytest.raises(MissingExtraError, match=rf"library {package}, .*: pip install recollect\[\w+\]"):
+        with pytest.raises(MissingExtraError, match=rf"library {package}, .*: pip install 'recollect\[\w+\]"):
             plugin()

@@ -171,7 +171,7 @@ def test_a_missing_key_or_library_is_said_before_anything_is_sent(
 ) -> None:
     assert "set OPENAI_API_KEY" in str(failing(make(key=None, key_variable="OPENAI_API_KEY")))
     monkeypatch.setitem(__import__("sys").modules, "httpx", None)
-    with pytest.raises(MissingExtraError, match=r"pip install recollect\[models\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'recollect\[models\]"):
         make().complete("hello")
     assert server.asked == []
 

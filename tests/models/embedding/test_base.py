@@ -68,7 +68,7 @@ def test_an_answer_without_a_vector_for_each_text_is_an_error(given: Any) -> Non
 def test_what_an_embedder_raises_becomes_our_error_and_ours_stay_as_they_are() -> None:
     with pytest.raises(EmbedderError, match="ZeroDivisionError: oh"):
         embedded(Giving(ZeroDivisionError("oh")), ["a"])
-    with pytest.raises(MissingExtraError, match=r"pip install recollect\[x\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'recollect\[x\]"):
         embedded(Giving(MissingExtraError("it", "y", "x")), ["a"])
     with pytest.raises(KeyboardInterrupt):
         embedded(Giving(KeyboardInterrupt()), ["a"])

@@ -233,7 +233,7 @@ def test_a_missing_key_is_named_with_its_variable_before_anything_is_sent(make: 
 
 def test_a_missing_library_is_named_with_what_to_install(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "httpx", None)
-    with pytest.raises(MissingExtraError, match=r"pip install recollect\[embedding-http\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'recollect\[embedding-http\]"):
         embedded(make(), ["a"])
 
 

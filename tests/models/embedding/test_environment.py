@@ -114,7 +114,7 @@ def test_a_missing_library_is_reported_when_a_text_is_embedded(provider: str, mo
     monkeypatch.setitem(sys.modules, provider.replace("-", "_"), None)
     embedder: Embedder = of(f"{provider}/some/model")
     assert (embedder.name, embedder.dimension) == (f"{provider}/some/model", None)
-    with pytest.raises(MissingExtraError, match=rf"pip install recollect\[{provider}\]"):
+    with pytest.raises(MissingExtraError, match=rf"pip install 'recollect\[{provider}\]"):
         embedded(embedder, ["a"])
 
 

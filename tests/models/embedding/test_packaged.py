@@ -54,7 +54,7 @@ def test_an_embedder_without_its_package_says_which_extra_installs_it(provider: 
     assert isinstance(embedder, Embedder)
     assert embedder.name.startswith(f"{provider}/")
     assert embedder.dimension in (256, 384)
-    with pytest.raises(MissingExtraError, match=rf"pip install recollect\[{provider}\]"):
+    with pytest.raises(MissingExtraError, match=rf"pip install 'recollect\[{provider}\]"):
         embedder.embed(["a"])
 
 
