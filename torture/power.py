@@ -269,7 +269,8 @@ def answers(memory: Memory) -> object:
     stored = [record.id for record in memory.find(order="id") if "fact" in record.text.split()]
     glossary = memory.glossary
     terms = glossary.recall("which fact is of pier 3?", AGENT), glossary.annotate("from pier 1 to Pier 4", AGENT)
-    nodes = [(memory.outline.hash(root.id), memory.outline.to_text(root.id, "org")) for root in memory.outline.roots()]
+    # As JSON, which every tree has: not every one can be written as org.
+    nodes = [(memory.outline.hash(root.id), memory.outline.to_text(root.id, "json")) for root in memory.outline.roots()]
     codes = memory.sdr.texts(), memory.sdr.query("which fact is of 3?"), memory.sdr.stats()
     names = memory.keyed.keys()
     keys = [(name, memory.keyed.read(name)) for name in names], memory.keyed.recall("which fact?")

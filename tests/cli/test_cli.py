@@ -328,7 +328,7 @@ def test_a_folder_is_watched_until_ctrl_c(run: Run, tmp_path: Path, monkeypatch:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("recollect.importers.run._changes", changes)
-    monkeypatch.setattr("recollect.importers.run.library", lambda: None)
+    monkeypatch.setattr("recollect.cli.moving.library", lambda: None)
     result = run("import", "markdown", str(folder), "--watch", "--json")
     reports = [json.loads(line) for line in result.stdout.splitlines()]
     assert [(each["created"], each["updated"]) for each in reports] == [(1, 0), (0, 1)]
