@@ -83,6 +83,41 @@ def across(embedder: Embedder | None = None) -> tuple[int, int]:
     return found, total
 
 
+class Apart(NamedTuple):
+    """What questions get that share hardly a word with the fact that answers them.
+
+    Attributes:
+        first: How many have it first.
+        three: How many have it in the first three.
+        asked: How many were asked.
+        unknown: How many questions that no fact answers got a fact.
+        of: How many of those were asked.
+    """
+
+    first: int
+    three: int
+    asked: int
+    unknown: int
+    of: int
+
+
+def apart(embedder: Embedder | None = None) -> Apart:
+    """Ask the questions of `apart.toml`."""
+    given = tomllib.loads(Path(__file__).with_name("apart.toml").read_text("utf-8"))
+    with recollect.open(":memory:", embedder=embedder or NO_EMBEDDER) as memory:
+        memory.remember_all(given["facts"])
+        if embedder is not None:
+            memory.embed_all()
+        found = [
+            [given["facts"][right] == hit.record.content for hit in memory.recall(question, k=3)]
+            for question, right in given["questions"]
+        ]
+        unknown = sum(len(memory.recall(question)) > 0 for question in given["unknown"])
+    return Apart(
+        sum(each[:1] == [True] for each in found), sum(map(any, found)), len(found), unknown, len(given["unknown"])
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--embedder", default=NO_EMBEDDER)
@@ -103,6 +138,10 @@ def main() -> None:
             returned = mean(each.returned for each in of)
             print(f"  {kind:22}{mean(each.precision for each in of):9.3f}{recalled}{returned:16.2f}")
     print("questions in another language, answered in the first three: {} of {}".format(*across(embedder)))
+    print(
+        "questions that share hardly a word with their answer: {} first, {} in the first three of {}; {} of {} that "
+        "nothing answers get a fact".format(*apart(embedder))
+    )
 
 
 if __name__ == "__main__":

@@ -256,7 +256,7 @@ class Why(JsonForm, what="an explanation"):
 
     @property
     def meaning(self) -> str:
-        """What the hit has of the question's meaning, in words; "" if it has nothing."""
+        """How close the hit, or a turn near it, is to the question in meaning, in words; "" if no vector says so."""
         if self.cosine is not None:
             return f"close in meaning, {self.cosine:.2f}"
         return "near turns that are close in meaning" if self.shares.get("dense") else ""

@@ -48,7 +48,7 @@ def _packed(flags: NDArray[np.bool_]) -> Ints:
 
 
 class Nearest(NamedTuple):
-    """Which rows are compared with a question.
+    """The rows that are compared exactly with a question, and what the others say.
 
     Attributes:
         places: The places of the rows among those that may be compared, ascending.

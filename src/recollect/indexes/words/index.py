@@ -229,7 +229,7 @@ class WordView:
         return live(base if not len(tail) else tail if not len(base) else np.concatenate((base, tail)), self.table)
 
     def in_many(self, terms: Collection[str], least: int) -> bool:
-        """Return whether at least so many live documents contain any of some terms.
+        """Return whether `least` live documents or more contain any of some terms.
 
         Cost:
             O(log terms) for each, and O(occurrences) if there are as many.
