@@ -204,7 +204,7 @@ def test_every_call_of_a_door_names_its_client() -> None:
 def test_a_write_whose_turn_does_not_come_within_the_time_of_a_call_is_refused_and_not_made(tmp_path: Path) -> None:
     with served(tmp_path, tokens=True, batch_s=60.0) as server:
         ana, bob = server.token("ana"), server.token("bob")
-        server.site.call_s = server.calls.call_s = 0.2
+        server.calls.call_s = 0.2  # not the site's: which of the two ends first would depend on the machine's load
         with server.memory("team", ana).batch() as batch:
             batch.remember("a note")
             answer = server("POST", "/v1/team/remember", {"content": "another note", "id": "another"}, token=bob)
