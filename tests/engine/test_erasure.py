@@ -642,12 +642,40 @@ class TestOtherProcesses:
         assert _note_of(copy) is None
 
 
+def test_erasures_of_several_namespaces_and_of_an_earlier_release_are_finished(folder: Path) -> None:
+    path = folder / "a.db"
+    with recollect.open(path, embedder="none") as memory:
+        store = core_of(memory).store
+        memory.remember("one", id="a")
+        note = json.dumps({"branches": [["default", "main"]], "derived": False, "rewritten": False})
+        for name in ("erasing", "erasing/default", "erasing/another"):
+            with store.write(Branch("any")) as transaction:
+                transaction.set_setting(name, note)
+    with recollect.open(path, embedder="none") as memory, core_of(memory).store.read() as view:
+        assert view.settings("erasing", "erasing0") == {}
+        assert memory.count() == 1
+
+
+def test_two_namespaces_note_their_erasures_apart(folder: Path) -> None:
+    with recollect.open(folder / "a.db", "one", embedder="none") as one, one.namespace("two") as two:
+        for memory in (one, two):
+            memory.remember("text", id="a")
+        with one.open_export():  # a reader keeps both from being complete
+            assert one.erase("a").pending
+            assert two.erase("a").pending
+            with core_of(one).store.read() as view:
+                assert list(view.settings("erasing", "erasing0")) == ["erasing/one", "erasing/two"]
+        one.remember("text", id="b")
+        with core_of(one).store.read() as view:
+            assert view.settings("erasing", "erasing0") == {}
+
+
 def _note_of(path: Path) -> str | None:
     """The note of what is left to do, read without finishing it."""
     store = SqliteStore(path, read_only=True)
     try:
         with store.read() as view:
-            return view.setting("erasing")
+            return view.setting("erasing/default")
     finally:
         store.close()
 
@@ -662,7 +690,7 @@ def test_a_corrupt_note_of_an_erasure_is_reported_and_stops_no_other_call(
     with recollect.open(folder / "a.db") as memory:
         memory.remember("one", id="a")
         with core_of(memory).store.write(Branch("default")) as transaction:
-            transaction.set_setting("erasing", note)
+            transaction.set_setting("erasing/default", note)
     with recollect.open(folder / "a.db") as memory:
         memory.remember("two", id="b")
         assert memory.count() == 2

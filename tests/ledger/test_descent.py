@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 from hypothesis import given
@@ -31,6 +31,9 @@ class Kept:
 
     def node(self, page: int) -> bytes:
         return self.pages[page]
+
+    def nodes(self, pages: Sequence[int]) -> dict[int, bytes]:
+        return {page: self.node(page) for page in pages}
 
     def add_node(self, body: bytes) -> int:
         self.pages[len(self.pages) + 1] = body

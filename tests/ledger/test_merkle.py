@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import pytest
@@ -60,10 +60,15 @@ class Kept:
     def __init__(self) -> None:
         self.pages: dict[int, bytes] = {}
         self.read = 0
+        self.levels: list[int] = []  # how many pages each call of `nodes` asked for
 
     def node(self, place: int) -> bytes:
         self.read += 1
         return self.pages[place]
+
+    def nodes(self, pages: Sequence[int]) -> dict[int, bytes]:
+        self.levels.append(len(pages))
+        return {page: self.pages[page] for page in pages}
 
     def add_node(self, body: bytes) -> int:
         self.pages[len(self.pages) + 1] = body
@@ -442,3 +447,17 @@ class TestCheck:
         outer[path_of("a")[0] >> 4] = Child(merkle.page_hash(inner)[0], pages.add_node(encode_page(inner)))
         root = Root(merkle.page_hash(outer)[0], pages.add_node(encode_page(outer)))
         assert check(root, {"a": version(1)}, pages) != ""
+
+
+def test_a_batch_reads_the_pages_of_a_level_together() -> None:
+    pages = Kept()
+    root = update(Root(), {f"id {number}": version(number) for number in range(3000)}, pages)
+    pages.levels.clear()
+    pages.read = 0
+    changed = {f"id {number}": version(number + 1) for number in range(0, 3000, 30)}
+    assert update(root, changed, pages).hash == root_of(
+        {f"id {number}": version(number + (number % 30 == 0)) for number in range(3000)}
+    )
+    assert pages.read == 1, "the page of the root"
+    assert len(pages.levels) <= 4
+    assert sum(pages.levels) > 100

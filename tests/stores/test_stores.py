@@ -46,6 +46,9 @@ class TestSqliteStore(StoreContract):
         store.close()
         return SqliteStore(store.path)
 
+    def another(self, store: Store) -> Store:
+        return SqliteStore(store.path)
+
     @given(
         st.sets(IDS, max_size=4),
         st.sets(IDS, max_size=3),

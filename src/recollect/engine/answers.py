@@ -104,11 +104,9 @@ class Answers:
     def remove_old(self) -> bool:
         """Remove some answers that are older than a day, and return whether there may be more."""
         end = f"{_PREFIX}{max(self._day - 1, 0):06d}/"
-        names = self._transaction.setting_names(_PREFIX, end, _REMOVED_AT_ONCE)
-        names += self._transaction.setting_names(_FORMER, _FORMER_END, _REMOVED_AT_ONCE)
-        for name in names:
-            self._transaction.set_setting(name, None)
-        return len(names) >= _REMOVED_AT_ONCE
+        removed = self._transaction.remove_settings(_PREFIX, end, _REMOVED_AT_ONCE)
+        removed += self._transaction.remove_settings(_FORMER, _FORMER_END, _REMOVED_AT_ONCE)
+        return removed >= _REMOVED_AT_ONCE
 
     def day(self) -> int:
         """The day, counted from 1970."""
@@ -133,8 +131,7 @@ def erase_answers(transaction: Transaction, branch: Branch, key: bytes) -> None:
     for name in transaction.setting_names(_PREFIX, _END):
         if own in name:
             transaction.set_setting(name, "{}")
-    for name in transaction.setting_names(_FORMER, _FORMER_END):
-        transaction.set_setting(name, None)
+    transaction.remove_settings(_FORMER, _FORMER_END)
 
 
 def after_policies(data: Any, policies: Policies) -> Any:

@@ -152,9 +152,9 @@ class Core:
         self._latest = max(self._latest, microseconds(now))
         return now
 
-    def note_time(self, transaction: Transaction, micros: int) -> None:
+    def note_time(self, transaction: Transaction, branch: Branch, micros: int) -> None:
         """Note a time in a transaction: no later commit of any process that opens the store is before it."""
-        self._expiries.note_in(transaction, micros)
+        self._expiries.note_in(transaction, branch, micros)
         self._latest = max(self._latest, micros)
 
     def reads_at(self, view: View, branch: Branch) -> int:

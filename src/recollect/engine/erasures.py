@@ -33,8 +33,8 @@ from recollect.stores.derived.vectors import VectorFile
 from recollect.stores.write_queue import repeated
 
 _log = logging.getLogger("recollect")
-#: The setting with the note of what is left to do.
-_NOTE = "erasing"
+#: The settings with the notes of what is left to do: `erasing/NAMESPACE` each, and `erasing` of earlier releases.
+_NOTES, _NOTES_END = "erasing", "erasing0"
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,8 @@ class Erasures:
         """Finish what another process has left to do, when the store is opened."""
         try:
             with self._store.read() as view:
-                self.pending = view.setting(_NOTE) is not None and not self._store.facts().get("read_only")
+                noted = bool(view.setting_names(_NOTES, _NOTES_END, 1))
+            self.pending = noted and not self._store.facts().get("read_only")
         except RecollectError as error:
             _log.debug("it is not known whether an erasure is complete: %s", error)
         self.try_to_finish()
@@ -157,11 +158,12 @@ class Erasures:
     @staticmethod
     def note(transaction: Transaction, branch: Branch) -> None:
         """Note in the transaction of an erasure what follows it. The note says nothing of what was erased."""
-        note = _decoded(transaction.setting(_NOTE))
+        name = f"{_NOTES}/{branch.owner.namespace}"
+        note = _decoded(transaction.setting(name))
         own = [branch.namespace, branch.name]
         note["branches"] = [*(each for each in note["branches"] if each != own), own]
         note["derived"] = note["rewritten"] = False
-        transaction.set_setting(_NOTE, json.dumps(note))
+        transaction.set_setting(name, json.dumps(note))
 
     def erased(self, branch: Branch) -> bool:
         """Do what follows an erasure that this process has committed. Return whether it is complete."""
@@ -190,21 +192,24 @@ class Erasures:
         return not self.pending
 
     def _finish(self) -> bool:
-        with self._store.write(Branch(_NOTE)) as transaction:  # of now, whatever snapshots of readers there are
-            written = transaction.setting(_NOTE)
-        if written is None:
+        with self._store.read() as view:
+            written = view.settings(_NOTES, _NOTES_END)
+        if not written:
             return True
-        note = _decoded(written)
-        # Once: a long reader prevents only the last step, and every write tries that one again.
-        note["derived"] = note["derived"] or self._clean_derived(note)
+        notes = {name: _decoded(text) for name, text in written.items()}
+        for note in notes.values():
+            # Once: a long reader prevents only the last step, and every write tries that one again.
+            note["derived"] = note["derived"] or self._clean_derived(note)
         # Rewritten, because `secure_delete` does not reach copies of rows that SQLite has moved between pages.
-        truncated = self._store.truncate() if note["rewritten"] else self._store.compact()
-        note["rewritten"] = True
-        if truncated and note["derived"]:
-            return self._replace(written, None)
-        if (left := json.dumps(note)) != written:
-            self._replace(written, left)
-        return False
+        rewritten = all(note["rewritten"] for note in notes.values())
+        truncated = self._store.truncate() if rewritten else self._store.compact()
+        complete = True
+        for name, note in notes.items():
+            done = truncated and note["derived"]
+            left = None if done else json.dumps({**note, "rewritten": True})
+            replaced = left == written[name] or self._replace(name, written[name], left)
+            complete = complete and done and replaced
+        return complete
 
     def _clean_derived(self, note: Mapping[str, Any]) -> bool:
         """Remove what was erased from all derived data. Return False if others prevent a part of it."""
@@ -225,12 +230,12 @@ class Erasures:
         with self._store.read() as view:
             return self._uses.erase(branch, _Live(view, branch)) and removed
 
-    def _replace(self, written: str, note: str | None) -> bool:
-        """Replace the note, unless another erasure has changed it meanwhile."""
-        with self._store.write(Branch(_NOTE)) as transaction:
-            if transaction.setting(_NOTE) != written:
+    def _replace(self, name: str, written: str, note: str | None) -> bool:
+        """Replace a note, unless another erasure has changed it meanwhile."""
+        with self._store.write(Branch(name.partition("/")[2] or name)) as transaction:
+            if transaction.setting(name) != written:
                 return False
-            transaction.set_setting(_NOTE, note)
+            transaction.set_setting(name, note)
             return True
 
 

@@ -63,7 +63,7 @@ def take_snapshot(core: Core, place: Place, operation: TakeSnapshot) -> Snapshot
             number=number, name=operation.label, seq=head.seq, root=head.memory_root.hex(), micros=micros
         )
         transaction.put_snapshot(branch, snapshot)
-        core.note_time(transaction, micros)
+        core.note_time(transaction, branch, micros)
         for each in [each for each in snapshots if each.name is None][UNNAMED_SNAPSHOTS - 1 :]:
             if operation.label is None:
                 _drop(transaction, branch, each)

@@ -19,8 +19,8 @@ from recollect.stores.base import Store, Transaction, View
 from recollect.stores.roots import STEP_COMMITS, STEP_PAGES, trim
 
 _log = logging.getLogger("recollect")
-#: The setting with the noted time.
-_NOTE = "clock"
+#: The settings with the noted times: `clock` of reads, and `clock/NAMESPACE` of snapshots.
+_NOTE, _NOTES_END = "clock", "clock0"
 #: Later than every expiry.
 _NEVER = 2**63
 _BEGIN = -(2**63)
@@ -50,10 +50,11 @@ class Expiries:
         self.known = True
         return max(now, self._noted, _BEGIN if latest is None else latest)
 
-    def note_in(self, transaction: Transaction, micros: int) -> None:
+    def note_in(self, transaction: Transaction, branch: Branch, micros: int) -> None:
         """Note a time, at which no record need have expired, in a transaction of the caller."""
-        if _noted(transaction) < micros:
-            transaction.set_setting(_NOTE, str(micros))
+        name = f"{_NOTE}/{branch.owner.namespace}"
+        if max(self._noted, _time(transaction.setting(name))) < micros:
+            transaction.set_setting(name, str(micros))
 
     def notice(self, view: View, branch: Branch, now: int) -> int:
         """Note a time if a record has expired at it that had not at any time before, and return the latest time."""
@@ -127,12 +128,15 @@ class Expiries:
 
 
 def _noted(view: View) -> int:
-    """Return the time that is noted in a store.
+    """Return the latest time that is noted in a store.
 
     Raises:
         DamagedStoreError: What is noted is not a time.
     """
-    written = view.setting(_NOTE)
+    return max(map(_time, view.settings(_NOTE, _NOTES_END).values()), default=_BEGIN)
+
+
+def _time(written: str | None) -> int:
     try:
         return _BEGIN if written is None else int(written)
     except ValueError:

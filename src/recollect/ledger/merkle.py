@@ -176,6 +176,9 @@ class Pages(Protocol):
     def node(self, page: int) -> bytes:
         """Return the page that `add_node` stored under the number `page`."""
 
+    def nodes(self, pages: Sequence[int]) -> dict[int, bytes]:
+        """Return several pages by number. Where the storage is remote, that is one round trip."""
+
     def add_node(self, body: bytes) -> int:
         """Store a page and return its number, which is above 0."""
 
@@ -285,7 +288,8 @@ def update(root: Root, changes: Mapping[str, Live | None], pages: Pages) -> Root
     """Return the root after `changes`, which maps each id to its new live version, or to None to remove the id.
 
     Cost:
-        O(log n) pages read and written for each change; a batch shares the pages near the root.
+        O(log n) pages read and written for each change; a batch shares the pages near the root, and reads those of a
+        level together.
     """
     return Trie(root).update(changes, pages)
 
@@ -325,6 +329,8 @@ class Trie:
             else:
                 version, number = live
                 leaves.append(path + number.to_bytes(8, "big") + leaf_hash_at(path, version))
+        if len(leaves) > 1:
+            _load_paths(self._top, leaves, pages)
         self._top.put(leaves, 0, pages, self.replaced)
         top = self._top.top()
         if top:
@@ -332,6 +338,40 @@ class Trie:
         else:
             self.root = Root()
         return self.root
+
+
+def _load_paths(top: _LoadedPage, leaves: Sequence[bytes], pages: Pages) -> None:
+    """Load the pages on the paths of some leaves below a page, each level at a time: `put` then finds them there."""
+    level: list[tuple[_LoadedPage, Sequence[bytes]]] = [(top, leaves)]
+    depth = 0
+    while level:
+        below: list[tuple[_LoadedPage, Sequence[bytes]]] = []
+        missing: list[tuple[_LoadedPage, int, int, Sequence[bytes]]] = []
+        for page, some in level:
+            for slot, its in _by_slot(some, depth).items():
+                loaded = page.below.get(slot)
+                if loaded is not None:
+                    below.append((loaded, its))
+                elif number := page.child(slot):
+                    missing.append((page, slot, number, its))
+        bodies = pages.nodes([number for _, _, number, _ in missing]) if missing else {}
+        for page, slot, number, some in missing:
+            page.below[slot] = loaded = _LoadedPage(bodies[number])
+            below.append((loaded, some))
+        level, depth = below, depth + 1
+
+
+def _by_slot(leaves: Sequence[bytes], depth: int) -> dict[int, list[bytes]]:
+    """Group leaves, or their paths, by the slot of a page at this depth."""
+    byte, shift = depth >> 1, 0 if depth & 1 else 4
+    out: dict[int, list[bytes]] = {}
+    for leaf in leaves:
+        slot = leaf[byte] >> shift & 15
+        if slot in out:
+            out[slot].append(leaf)
+        else:
+            out[slot] = [leaf]
+    return out
 
 
 class _LoadedPage:
@@ -399,19 +439,20 @@ class _LoadedPage:
                 nodes[at] = one
         return nodes[1]
 
+    def child(self, slot: int) -> int:
+        """Return the number of the page below a slot; 0 if there is none."""
+        item = self._slots[slot]
+        return int.from_bytes(item[32:], "big") if len(item) == CHILD_BYTES else 0
+
     def put(self, leaves: Sequence[bytes], depth: int, pages: Pages, replaced: list[int]) -> None:
         """Set leaves (path, number, hash) and remove leaves (path only), here and in new pages below.
 
         The numbers of the pages that the new ones replace are appended to `replaced`.
         """
-        byte, shift = depth >> 1, 0 if depth & 1 else 4
-        by_slot: dict[int, list[bytes]] = {}
-        for leaf in leaves:
-            slot = leaf[byte] >> shift & 15
-            if slot in by_slot:
-                by_slot[slot].append(leaf)
-            else:
-                by_slot[slot] = [leaf]
+        if len(leaves) == 1:  # most writes are of one record
+            by_slot = {leaves[0][depth >> 1] >> (0 if depth & 1 else 4) & 15: list(leaves)}
+        else:
+            by_slot = _by_slot(leaves, depth)
         for slot, changed in by_slot.items():
             old = self._slots[slot]
             if len(old) == CHILD_BYTES:

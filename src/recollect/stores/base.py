@@ -184,6 +184,13 @@ class View(ReadView, Protocol):
             O(log n) for each id.
         """
 
+    def settings(self, first: str, before: str) -> dict[str, str]:
+        """Return the settings whose names are from `first` on and before `before`, by name.
+
+        Cost:
+            Proportional to the result. (A store in memory looks at all settings.)
+        """
+
     def any_id(self, branch: Branch, first: str) -> bool:
         """Return whether any live id begins with the character `first`.
 
@@ -255,6 +262,16 @@ class View(ReadView, Protocol):
 
     def node(self, page: int) -> bytes:
         """Return a page of the Merkle trie (`ledger.merkle.Pages`)."""
+
+    def nodes(self, pages: Sequence[int]) -> dict[int, bytes]:
+        """Return several pages of the Merkle trie, by number.
+
+        Raises:
+            DamagedStoreError: One is missing.
+
+        Cost:
+            O(log n) for each, with few queries.
+        """
 
     def trimmed(self, branch: Branch) -> Trimmed:
         """Return how far the pages of old roots have been dropped."""
@@ -405,7 +422,22 @@ class Transaction(View, Protocol):
         """
 
     def set_setting(self, name: str, value: str | None) -> None:
-        """Set a setting; None removes it."""
+        """Set a setting; None removes it.
+
+        Transactions of two families of branches must not depend on the value of the same setting, since a store may
+        have a writer for each family: the name says which family it belongs to.
+        """
+
+    def remove_settings(self, first: str, before: str, limit: int | None = None) -> int:
+        """Remove settings whose names are from `first` on and before `before`, and return how many.
+
+        They may belong to any branch. Those that another transaction is writing may be left.
+
+        Args:
+            first: The first name.
+            before: The first text after all names.
+            limit: Maximum number; None: all.
+        """
 
 
 class Store(Protocol):
@@ -435,8 +467,8 @@ class Store(Protocol):
         """Open the writer's transaction. It is durable once the block has ended, and rolled back if the block raises.
 
         Args:
-            branch: The only branch that the transaction may write to, with the log of its owner if it is that of
-                another part of a memory; a setting of its namespace belongs to it.
+            branch: A branch of the only family (`Branch.family`) that the transaction may write to; the settings of
+                its namespaces belong to it. All branches of these namespaces have one writer at a time.
             shared: The block is short and waits for no other thread, so that the transaction may share a durable
                 commit with those of other threads (`Capabilities.group_commit`). Each sees what the earlier ones
                 wrote, and is rolled back without the others if it raises. None returns before the commit is durable,

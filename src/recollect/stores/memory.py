@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import Any
 
 from recollect.common.deadlines import checked
-from recollect.errors import ClosedError, StoreBusyError, StoreError, UnsupportedError
+from recollect.errors import ClosedError, DamagedStoreError, StoreBusyError, StoreError, UnsupportedError
 from recollect.filters.tree import EVERYTHING, AllOf, Everything, Filter, Is, Nothing
 from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
 from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root, redacted_id
@@ -255,6 +255,10 @@ class _MemoryView:
     def setting_names(self, first: str, before: str, limit: int | None = None) -> list[str]:
         return sorted(name for name in self._contents.settings if first <= name < before)[:limit]
 
+    def settings(self, first: str, before: str) -> dict[str, str]:
+        found = ((name, self.setting(name)) for name in self.setting_names(first, before))
+        return {name: value for name, value in found if value is not None}
+
     def branches(self) -> list[Branch]:
         return sorted(branch for branch, ledger in self._contents.ledgers.items() if ledger.log)
 
@@ -432,7 +436,13 @@ class _MemoryView:
         return islice(self._ledger(branch).log, since, None)
 
     def node(self, page: int) -> bytes:
-        return self._contents.nodes[page]
+        try:
+            return self._contents.nodes[page]
+        except KeyError:
+            raise DamagedStoreError(":memory:", f"page {page} of its Merkle trie is missing") from None
+
+    def nodes(self, pages: Sequence[int]) -> dict[int, bytes]:
+        return {page: self.node(page) for page in pages}
 
     def trimmed(self, branch: Branch) -> Trimmed:
         return self._ledger(branch).trimmed
@@ -505,6 +515,12 @@ class _MemoryTransaction(_MemoryView):
         names = {name for name in super().setting_names(first, before) if name not in self._set}
         names |= {name for name, value in self._set.items() if value is not None and first <= name < before}
         return sorted(names)[:limit]
+
+    def remove_settings(self, first: str, before: str, limit: int | None = None) -> int:
+        names = self.setting_names(first, before, limit)
+        for name in names:
+            self.set_setting(name, None)
+        return len(names)
 
     def set_setting(self, name: str, value: str | None) -> None:
         self._set[name] = value

@@ -8,7 +8,7 @@ from the nearest stored one before it (`pages_at`).
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 from recollect.errors import DamagedStoreError, StoreError
 from recollect.ledger.commits import Branch
@@ -36,6 +36,10 @@ class Overlay:
 
     def node(self, page: int) -> bytes:
         return self._pages[page] if page in self._pages else self._view.node(page)
+
+    def nodes(self, pages: Sequence[int]) -> dict[int, bytes]:
+        own = {page: self._pages[page] for page in pages if page in self._pages}
+        return own | self._view.nodes([page for page in pages if page not in own])
 
     def add_node(self, body: bytes) -> int:
         page = 2**62 + len(self._pages)
@@ -174,7 +178,7 @@ class _ReadPages:
     """Read-only access to the trie pages of a view."""
 
     def __init__(self, view: View) -> None:
-        self.node = view.node
+        self.node, self.nodes = view.node, view.nodes
 
     def add_node(self, body: bytes) -> int:
         raise AssertionError("checking writes nothing")

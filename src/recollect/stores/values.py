@@ -90,7 +90,8 @@ class Capabilities:
     Attributes:
         group_commit: Transactions that are opened with `shared=True` can share one durable commit.
         copying: `back_up` copies the store to a file.
-        writers: How many transactions can be open at a time: one for the "store", or one for each "branch".
+        writers: How many transactions can be open at a time: one for the "store", or one for each "family"
+            of branches (`ledger.commits.Branch.family`).
         snapshots: Others can read and write while a view is open. Otherwise they wait, so views must be short.
         durable: Commits survive the end of the process.
         watched: Other processes can commit to the store, and `version` notices it.

@@ -34,7 +34,7 @@ def write(
     reason: str | None = None,
 ) -> Commit:
     """Make one commit, as the engine would."""
-    with store.write(BRANCH) as transaction:
+    with store.write(branch) as transaction:
         return write_into(transaction, store.key, puts, drops, branch, reason)
 
 

@@ -34,6 +34,7 @@ from recollect.testing.erasure_contract import ErasureContract
 from recollect.testing.past_contract import PastContract
 from recollect.testing.roots_contract import RootsContract
 from recollect.testing.strategies import START, filters, records
+from recollect.testing.transactions_contract import TransactionsContract
 
 
 class Boom(Exception):
@@ -55,7 +56,7 @@ def everything_of(view: View, branch: Branch = BRANCH) -> object:
     )
 
 
-class StoreContract(RootsContract, PastContract, ErasureContract):
+class StoreContract(RootsContract, PastContract, ErasureContract, TransactionsContract):
     """The tests. A subclass defines the fixture `store`; all tests must pass."""
 
     @pytest.fixture
@@ -489,8 +490,8 @@ class StoreContract(RootsContract, PastContract, ErasureContract):
                 store.back_up(str(path), verify=True, force=False)
         assert path.exists() is store.capabilities.copying
 
-    def test_one_transaction_is_open_at_a_time_for_the_store_or_for_each_branch(self, store: Store) -> None:
-        assert store.capabilities.writers in ("store", "branch")
+    def test_one_transaction_is_open_at_a_time_for_the_store_or_for_each_family(self, store: Store) -> None:
+        assert store.capabilities.writers in ("store", "family")
         entered, errors = threading.Event(), []
 
         def second() -> None:
@@ -503,7 +504,7 @@ class StoreContract(RootsContract, PastContract, ErasureContract):
         thread = threading.Thread(target=second)
         with store.write(BRANCH):
             thread.start()
-            if store.capabilities.writers == "branch":
+            if store.capabilities.writers == "family":
                 assert entered.wait(60)
             else:
                 assert not entered.wait(0.05)

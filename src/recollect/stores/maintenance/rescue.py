@@ -202,6 +202,9 @@ class _MemoryPages:
     def node(self, page: int) -> bytes:
         return self._bodies[page - 1]
 
+    def nodes(self, pages: Sequence[int]) -> dict[int, bytes]:
+        return {page: self.node(page) for page in pages}
+
     def add_node(self, body: bytes) -> int:
         self._bodies.append(body)
         return len(self._bodies)

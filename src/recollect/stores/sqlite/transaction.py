@@ -198,6 +198,10 @@ class SqliteTransaction(SqliteView):
     def node(self, page: int) -> bytes:
         return self._nodes[page] if page in self._nodes else super().node(page)
 
+    def nodes(self, pages: Sequence[int]) -> dict[int, bytes]:
+        staged = {page: self._nodes[page] for page in pages if page in self._nodes}
+        return staged | super().nodes([page for page in pages if page not in staged])
+
     # Writing
 
     def _numbers_for_write(self, branch: Branch) -> Numbers:
@@ -297,6 +301,11 @@ class SqliteTransaction(SqliteView):
         else:
             put = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
             self._write(put, [(SETTING + name, value)])
+
+    def remove_settings(self, first: str, before: str, limit: int | None = None) -> int:
+        names = self.setting_names(first, before, limit)
+        self._write("DELETE FROM meta WHERE name = ?", [(SETTING + name,) for name in names])
+        return len(names)
 
     def put_snapshot(self, branch: Branch, snapshot: Snapshot) -> None:
         self.flush()

@@ -42,6 +42,10 @@ BRANCH = (
 )
 #: Maximum number of ids in one statement.
 _IDS_PER_QUERY = 100
+#: Maximum number of commits whose changes are read with one statement. It grows up to that, as few readers want many.
+_COMMITS_PER_QUERY = 16
+#: Maximum number of pages in one statement.
+_PAGES_PER_QUERY = 500
 
 
 class Numbers(NamedTuple):
@@ -184,6 +188,11 @@ class SqliteView:
         bounds = schema.SETTING + first, schema.SETTING + before
         rows = self._sql(sql, (*bounds, -1 if limit is None else limit))
         return [str(name).removeprefix(schema.SETTING) for (name,) in rows]
+
+    def settings(self, first: str, before: str) -> dict[str, str]:
+        sql = "SELECT name, value FROM meta WHERE name >= ? AND name < ? ORDER BY name"
+        rows = self._sql(sql, (schema.SETTING + first, schema.SETTING + before))
+        return {str(name).removeprefix(schema.SETTING): str(value) for name, value in rows}
 
     def branches(self) -> list[Branch]:
         rows = self._sql(
@@ -415,24 +424,37 @@ class SqliteView:
                 -1 if limit is None else limit,
             ),
         )
-        for seq, parents, time, actor, reason, root, entry, page, parts in list(rows):
-            changes = self._sql(
-                "SELECT id, before, after, cause FROM changes WHERE branch = ? AND seq = ? ORDER BY place",
-                (branch_number, seq),
-            )
-            yield Commit(
-                namespace=branch.namespace,
-                branch=branch.name,
-                seq=seq,
-                parents=implicit_parents(branch, seq) if parents is None else self._parents(seq, parents),
-                micros=time,
-                actor=actor,
-                reason=reason,
-                root=self._root(root, entry, page),
-                changes=tuple(Change(*row) for row in changes),
-                entry=entry,
-                parts=self._parts(seq, parts),
-            )
+        pending, size = list(rows), 1
+        while pending:
+            some, pending = pending[:size], pending[size:]
+            changes = self._changes_of(branch_number, [row[0] for row in some])
+            for seq, parents, time, actor, reason, root, entry, page, parts in some:
+                yield Commit(
+                    namespace=branch.namespace,
+                    branch=branch.name,
+                    seq=seq,
+                    parents=implicit_parents(branch, seq) if parents is None else self._parents(seq, parents),
+                    micros=time,
+                    actor=actor,
+                    reason=reason,
+                    root=self._root(root, entry, page),
+                    changes=tuple(changes.get(seq, ())),
+                    entry=entry,
+                    parts=self._parts(seq, parts),
+                )
+            size = min(4 * size, _COMMITS_PER_QUERY)
+
+    def _changes_of(self, branch_number: int | None, seqs: Sequence[int]) -> dict[int, list[Change]]:
+        """Return the changes of some commits, by seq."""
+        out: dict[int, list[Change]] = {}
+        rows = self._sql(
+            "SELECT seq, id, before, after, cause FROM changes "
+            f"WHERE branch = ? AND seq IN ({','.join('?' * len(seqs))}) ORDER BY seq, place",
+            (branch_number, *seqs),
+        )
+        for seq, *change in rows:
+            out.setdefault(seq, []).append(Change(*change))
+        return out
 
     def _parents(self, seq: int, written: str) -> tuple[tuple[str, int], ...]:
         try:
@@ -522,8 +544,21 @@ class SqliteView:
     def node(self, page: int) -> bytes:
         body = self._value("SELECT body FROM nodes WHERE place = ?", (page,))
         if body is None:
-            raise DamagedStoreError(self._path, f"page {page} of its Merkle trie is missing")
+            raise self._missing(page)
         return bytes(body)
+
+    def nodes(self, pages: Sequence[int]) -> dict[int, bytes]:
+        out: dict[int, bytes] = {}
+        for begin in range(0, len(pages), _PAGES_PER_QUERY):
+            some = tuple(pages[begin : begin + _PAGES_PER_QUERY])
+            sql = f"SELECT place, body FROM nodes WHERE place IN ({','.join('?' * len(some))})"
+            out.update(self._rows(sql, some))
+        if len(out) < len(pages):
+            raise self._missing(next(page for page in pages if page not in out))
+        return out
+
+    def _missing(self, page: int) -> DamagedStoreError:
+        return DamagedStoreError(self._path, f"page {page} of its Merkle trie is missing")
 
     def trimmed(self, branch: Branch) -> Trimmed:
         row = self._row("SELECT trimmed, kept, trimmed_changes FROM branches WHERE number = ?", (self._branch(branch),))
