@@ -21,6 +21,7 @@ from typing import Any
 
 import recollect
 from recollect.memory import Memory
+from recollect.stores.sql import group_writer
 from recollect.stores.sqlite import store as sqlite_store
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.machine import memory_on
@@ -28,6 +29,8 @@ from torture.trials import Trial
 
 #: Where a line may be interrupted: ours, and the context managers that ours are made of.
 OURS = (os.path.dirname(recollect.__file__) + os.sep, contextlib.__file__)
+#: The files whose lines run while a turn is held.
+_WRITING = (sqlite_store.__file__, group_writer.__file__)
 #: What a thread that waits then remembers.
 OF_ANOTHER = "of another"
 #: So many lines are interrupted for each seed.
@@ -152,7 +155,7 @@ class Waiter:
     def come(self, frame: FrameType) -> None:
         """Begin to wait, where a turn is held and its guard is not: elsewhere nobody can come to wait."""
         queue = self._store._queue
-        if queue.holder is not None and frame.f_code.co_filename == sqlite_store.__file__:
+        if queue.holder is not None and frame.f_code.co_filename in _WRITING:
             self._thread.start()
             while not queue.waiting and self._thread.is_alive():
                 os.sched_yield()

@@ -16,8 +16,8 @@ from recollect.errors import RecollectError, StoreIOError
 from recollect.filters import Filter
 from recollect.filters.tree import MAX_DEPTH, AllOf, AnyOf, Not
 from recollect.memory import Memory
-from recollect.stores.sqlite import filters as sql_filters
-from recollect.stores.sqlite.filters import FALSE, MOST_VALUES, TRUE, bounds
+from recollect.stores.sql import filters as sql_filters
+from recollect.stores.sql.filters import FALSE, MOST_VALUES, TRUE, bounds
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 USERS = ("ana", "ben", "cem", None)

@@ -32,7 +32,7 @@ from recollect.errors import (
 )
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Branch
-from recollect.stores.sqlite.filters import rest
+from recollect.stores.sql.filters import rest
 from recollect.stores.sqlite.schema import APPLICATION_ID, TABLES
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base.checksums import connect
@@ -234,17 +234,17 @@ def test_the_default_path_is_the_variable_and_then_the_users_folder(
 
 def test_payloads_are_never_updated() -> None:
     """No statement changes a version: a payload is removed, or stored again after that; the log is only redacted."""
+    from recollect.stores.sql import transaction, view
     from recollect.stores.sqlite import store as sqlite
-    from recollect.stores.sqlite import transaction as sqlite_transaction
     from recollect.stores.sqlite import view as sqlite_view
 
-    source = "".join(map(inspect.getsource, (sqlite, sqlite_transaction, sqlite_view)))
+    source = "".join(map(inspect.getsource, (sqlite, sqlite_view, transaction, view)))
     assert set(re.findall("UPDATE versions SET [^W]*", source)) == {"UPDATE versions SET payload = NULL "}
     commits = {"UPDATE commits SET page = NULL, replaced = NULL ", "UPDATE commits SET {name} = NULL "}
     assert set(re.findall("UPDATE commits SET [^W]*", source)) == commits
     assert set(re.findall("UPDATE changes [^W]*", source)) == {"UPDATE changes INDEXED BY changes_by_id SET id = ? "}
     assert source.count("DO UPDATE SET") == 3  # heads, which point; meta; and versions
-    assert "DO UPDATE SET payload = excluded.payload WHERE payload IS NULL" in source
+    assert "DO UPDATE SET payload = excluded.payload WHERE versions.payload IS NULL" in source
     assert "payload" not in source.split("_PUT_HEAD = (")[1].split(")\n")[0]
     assert "STRICT" in TABLES
 

@@ -32,12 +32,12 @@ from recollect.records.codec import microseconds
 from recollect.records.record import Record, utc_now
 from recollect.stores.parts import newest_parts, state
 from recollect.stores.roots import trim
+from recollect.stores.sql.columns import implicit_parents
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.header import has_wal, part_path, replace_durably
 from recollect.stores.sqlite.salvage import Lost, Salvage, Saved
 from recollect.stores.sqlite.store import SqliteStore, key_check
-from recollect.stores.sqlite.transaction import SqliteTransaction
-from recollect.stores.sqlite.view import implicit_parents
+from recollect.stores.sqlite.view import SqliteTransaction
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.errors import translated
 

@@ -33,11 +33,16 @@ from recollect.ledger.merkle import (
 from recollect.ledger.parts import PartHead, decode_parts
 from recollect.ledger.proofs import Walk
 from recollect.records.record import Record
+from recollect.stores.sql.columns import (
+    HEAD_COLUMNS,
+    SETTING,
+    decode_pages,
+    decoded_parents,
+    head_fields,
+    implicit_parents,
+)
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.salvage import Salvage
-from recollect.stores.sqlite.schema import decode_pages
-from recollect.stores.sqlite.transaction import HEAD_COLUMNS, head_fields
-from recollect.stores.sqlite.view import decoded_parents, implicit_parents
 from recollect.stores.sqlite_base.errors import translated
 from recollect.stores.values import CheckReport, Trimmed
 
@@ -171,9 +176,7 @@ class Examination:
         for name in sorted(schema.META - meta.keys()):
             yield f"the table meta lacks {name}"
         for name in sorted(
-            name
-            for name in meta.keys() - schema.META - schema.NEWER_META - {"probe"}
-            if not name.startswith(schema.SETTING)
+            name for name in meta.keys() - schema.META - schema.NEWER_META - {"probe"} if not name.startswith(SETTING)
         ):
             yield f"the table meta contains {name!r}, which no release writes"
 

@@ -29,10 +29,9 @@ from recollect.ledger.merkle import (
 )
 from recollect.ledger.parts import decode_parts
 from recollect.records.record import Record
+from recollect.stores.sql.columns import SETTING, decoded_parents, implicit_parents
 from recollect.stores.sqlite.header import wal_path
 from recollect.stores.sqlite.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, FilePages, Row, Value
-from recollect.stores.sqlite.schema import SETTING
-from recollect.stores.sqlite.view import decoded_parents, implicit_parents
 from recollect.stores.sqlite_base.descriptors import read
 
 _HASH_BYTES = 32

@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import apsw
@@ -43,6 +43,7 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.derived.files import DerivedFiles
+from recollect.stores.sql.group_writer import GroupWriter
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
 from recollect.stores.sqlite.copies import copies_with
@@ -53,13 +54,12 @@ from recollect.stores.sqlite.integrity import examined
 from recollect.stores.sqlite.locks import FileLocks
 from recollect.stores.sqlite.renewing import Renewal
 from recollect.stores.sqlite.schema import APPLICATION_ID, KEYED_IDS, PAGE_CHECKSUMS
-from recollect.stores.sqlite.transaction import SqliteTransaction
-from recollect.stores.sqlite.view import SqliteView
+from recollect.stores.sqlite.view import SqliteTransaction, SqliteView
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.connections import differing_table, few_steps, has_snapshot, structure
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours, translated
 from recollect.stores.values import Backup, Capabilities, CheckReport, Durability
-from recollect.stores.write_queue import POLL_S, Shared, Steps, Ticket, WriteQueue, ended, repeated, watched
+from recollect.stores.write_queue import POLL_S, Shared, Steps, Ticket, ended, repeated, watched
 
 #: Maximum number of idle read connections that are kept open for later reads.
 _MAX_IDLE = 8
@@ -77,7 +77,7 @@ DURABILITY: dict[Durability, str] = {
 }
 
 
-class SqliteStore:
+class SqliteStore(GroupWriter[SqliteTransaction]):
     """A `Store` in one SQLite file.
 
     Args:
@@ -99,6 +99,7 @@ class SqliteStore:
         StoreIOError: The file cannot be read or created. An existing file is not changed by any of these errors.
     """
 
+    _writer: apsw.Connection
     capabilities = Capabilities(
         group_commit=True, copying=True, writers="store", snapshots=True, durable=True, watched=True
     )
@@ -116,17 +117,14 @@ class SqliteStore:
     ) -> None:
         if durability not in DURABILITY:
             raise InvalidArgumentError("durability", durability, f"must be one of {', '.join(DURABILITY)}")
-        self.path = os.path.abspath(os.fspath(path))
+        super().__init__(os.path.abspath(os.fspath(path)), timeout_s)
         self.key = key
-        self._timeout_s = timeout_s
         self._synchronous = DURABILITY[durability]
         self._durability = durability
         self._zone_of_new = cache(zone_of_new)
-        self._pid = os.getpid()
         self._closed = False
         # Before the connections: of a store that is not closed, the locks must be freed first.
         self._locks = FileLocks(self.path)
-        self._queue = WriteQueue(self._recover)  # one writer of this process at a time
         self._checkpointer = Checkpointer(self.path, self._queue)
         self._idle: list[apsw.Connection] = []
         self._poller: apsw.Connection | None = None  # for `version`
@@ -282,9 +280,6 @@ class SqliteStore:
                 # Not the last connection, or the file is not to be changed.
                 connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 connection.close()
-
-    def owned_by_caller(self) -> bool:
-        return self._queue.owned_by_caller()
 
     @property
     def renewed(self) -> str:
@@ -469,115 +464,41 @@ class SqliteStore:
 
     def write(self, branch: Branch, *, shared: bool = False) -> AbstractContextManager[SqliteTransaction]:
         """Open a transaction. The file has one writer, whichever branch it writes to."""
-        ticket = Ticket(shares=shared)
-        return ticket.managed(self._writing(ticket))
-
-    def _writing(self, ticket: Ticket) -> Generator[SqliteTransaction, None, None]:
         self._check_usable()
         if self._write_refused:
             raise ReadOnlyStoreError(self.path, self._write_refused)
-        if self._queue.owned_by_caller():
-            raise StoreBusyError(self.path, "this thread is inside a batch: use the batch's own calls")
-        withheld: Exception | None = None
-        try:
-            if not self._queue.take(ticket, self._timeout_s):
-                raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
-            self._check_usable()
-            self._begin_part(ticket)
-            transaction = SqliteTransaction(self._writer, self.path, self.key, self._trusted, self.binds_parts)
-            yield transaction
-            transaction.finish()
-            self._end_part(ticket)
-        except BaseException as error:
-            self._undo(ticket, error)
-            # The error may result from what other threads wrote in this transaction: raise it once that is durable.
-            if not isinstance(error, Exception) or ticket.shared is None or not ticket.shared.members:
-                raise
-            withheld = error
-        finally:
-            self._release(ticket)
-        assert ticket.shared is not None
-        ticket.shared.result(self._queue.release_abandoned)
-        if withheld is not None:
-            raise withheld
+        ticket = Ticket(shares=shared)
+        return ticket.managed(self._writing(ticket))
 
-    def _begin_part(self, ticket: Ticket) -> None:
-        """Begin a transaction, or a savepoint in the one that was handed over."""
-        # Recorded first, so that an interruption in between knows what may have to be rolled back.
-        if ticket.shared is None:
-            ticket.shared = Shared()
-            if not self._locks.take_turn(self._timeout_s):
-                raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another process")
-            self._identity.check()
-            self._run("BEGIN IMMEDIATE")
-        else:
-            ticket.inside = True
-            self._run("SAVEPOINT part")
+    def _transaction(self) -> SqliteTransaction:
+        return SqliteTransaction(self._writer, self.path, self.key, self._trusted, self.binds_parts)
 
-    def _end_part(self, ticket: Ticket) -> None:
-        """Release the thread's savepoint; from now on the thread depends on the commit."""
-        assert ticket.shared is not None
-        if ticket.inside:
-            self._run("RELEASE part")
-            ticket.inside = False
-        ticket.shared.members += 1
+    def _begin_transaction(self) -> None:
+        if not self._locks.take_turn(self._timeout_s):
+            raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another process")
+        self._identity.check()
+        self._run("BEGIN IMMEDIATE")
 
     def _run(self, sql: str) -> None:
         _run_on(self._writer, sql, self.path)
 
-    def _undo(self, ticket: Ticket, error: BaseException) -> None:
-        """Roll back the thread's own part; or the whole transaction, if it has no other part or cannot be saved."""
-        if not ticket.has_lock or ticket.shared is None or os.getpid() != self._pid:
-            return  # a fork must not touch its parent's connection
-        if self._writer.in_transaction:  # SQLite itself rolls back after some errors, such as a full disk
-            if ticket.inside:
-                try:
-                    self._writer.execute("ROLLBACK TO part; RELEASE part")
-                    return
-                except apsw.SQLError:  # there is no such savepoint: it was interrupted before it was set
-                    if ticket.shared.members:
-                        return
-                except apsw.Error:
-                    pass
-            elif ticket.shared.members:
-                return  # it had not yet set its savepoint, or had already released it
-            with suppress(apsw.Error):
-                self._writer.execute("ROLLBACK")
-        lost = error if isinstance(error, StoreError) else StoreIOError(self.path, f"a commit failed: {error!r}")
-        ticket.shared.end(lost)
-
-    def _release(self, ticket: Ticket) -> None:
-        """Pass the lock on, even if this is interrupted: other threads wait for it."""
-        if os.getpid() != self._pid:
-            return
+    def _undo_part(self) -> Literal["undone", "absent", "failed"]:
         try:
-            while ticket.has_lock or ticket.successor is not None:
-                if ticket.has_lock:
-                    self._hand_over_or_commit(ticket)
-                ticket.wake_successor()
-        except BaseException:
-            self._release(ticket)  # continues where it was interrupted
-            raise
+            self._writer.execute("ROLLBACK TO part; RELEASE part")
+        except apsw.SQLError:
+            return "absent"
+        except apsw.Error:
+            return "failed"
+        return "undone"
 
-    def _recover(self, ticket: Ticket) -> None:
-        """Release the lock in place of a thread that was interrupted before it could."""
-        self._undo(ticket, StoreIOError(self.path, "the thread that wrote was interrupted"))
-        self._release(ticket)
+    def _roll_back(self) -> None:
+        with suppress(apsw.Error):
+            self._writer.execute("ROLLBACK")
 
-    def _hand_over_or_commit(self, ticket: Ticket) -> None:
-        """Hand an open transaction over to a waiting thread that can share it, or commit it and release the lock."""
-        shared = ticket.shared
-        if shared is not None and not shared.done:
-            if self._writer.in_transaction:
-                if self._queue.hand_over(ticket):
-                    return
-                self._commit(shared)
-            else:  # the thread that ended it was interrupted before it could set the outcome
-                shared.end(CommitInDoubtError(self.path, "interrupted at the commit"))
+    def _end_turn(self) -> None:
         if has_snapshot(self._writer):
             self._renew_writer()
         self._locks.end_turn()
-        self._queue.release(ticket)
 
     def _renew_writer(self) -> None:
         """Replace the connection that writes, because a statement that was left half-way keeps a snapshot on it.

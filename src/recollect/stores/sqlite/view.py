@@ -1,100 +1,36 @@
-"""Snapshot views of the SQLite store, inside a transaction that `stores.sqlite.store` has opened.
-
-A view is queried for the same branch repeatedly, so it caches the branch's numbers and its head.
-"""
+"""Views and transactions of the SQLite store: how the statements of `stores.sql` reach a connection."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from functools import cache
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
 from recollect.common.deadlines import checked, current
-from recollect.errors import DamagedStoreError
-from recollect.filters.tree import EVERYTHING, Everything, Filter
-from recollect.ledger.commits import Branch, Change, Commit, Head, Snapshot, Stored
-from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root, version_hash
-from recollect.ledger.parts import PartHead, decode_parts, stated_root
-from recollect.records.record import Record
-from recollect.stores.sqlite import schema
-from recollect.stores.sqlite.filters import TRUE, Sql, bounds, rest
-from recollect.stores.sqlite.schema import decode_pages
+from recollect.errors import StoreIOError
+from recollect.stores.sql.transaction import SqlTransaction
+from recollect.stores.sql.view import SqlView
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours
-from recollect.stores.values import Resolved, SortKey, Tally, Trimmed, Untrimmed, Version, net, tally_of
-
-_ORDER_BY = {
-    "newest": "h.time DESC, h.position DESC, h.id",
-    "oldest": "h.time, h.position, h.id",
-    "importance": "h.importance DESC, h.id",
-    "position": "coalesce(h.conversation, ''), coalesce(h.position, -1), h.time, h.id",
-    "id": "h.id",
-}
-
-#: A branch's numbers, and its newest commit if it has one; and further columns.
-BRANCH = (
-    "SELECT b.number, n.number, c.seq, c.time, c.root, c.entry, c.page, {}{} FROM namespaces n "
-    "JOIN branches b ON b.namespace = n.number LEFT JOIN commits c ON c.branch = b.number "
-    "WHERE n.name = ? AND b.name = ? ORDER BY c.seq DESC LIMIT 1"
-)
-#: Maximum number of ids in one statement.
-_IDS_PER_QUERY = 100
-#: Maximum number of commits whose changes are read with one statement. It grows up to that, as few readers want many.
-_COMMITS_PER_QUERY = 16
-#: Maximum number of pages in one statement.
-_PAGES_PER_QUERY = 500
 
 
-class Numbers(NamedTuple):
-    """The numbers of a branch and of its namespace."""
-
-    branch: int
-    namespace: int
-
-
-class SqliteView:
+class SqliteView(SqlView):
     """A snapshot view of the file.
-
-    Queries use LEFT JOIN so that a head without its version raises an error instead of being skipped.
 
     Args:
         connection: A connection in a transaction.
-        path: The file, for messages.
-        key: The store's key.
-        trusted: Payloads with fewer bytes than this are covered by a verified page checksum; longer ones are hashed
-            when they are read.
-        binds_parts: Whether the file's commits bind all parts of the memory, as they do since format 4.
+        arguments: Those of `SqlView`.
     """
 
     #: Whether rows are read until the deadline of the thread: not within a transaction, where the caller says when.
     _looks = True
 
-    def __init__(
-        self,
-        connection: apsw.Connection,
-        path: str,
-        key: bytes = PUBLIC_KEY,
-        trusted: int = 0,
-        binds_parts: bool = True,
-    ) -> None:
-        self.binds_parts = binds_parts
-        self._parts_column = "c.parts" if binds_parts else "NULL"
+    def __init__(self, connection: apsw.Connection, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._connection = connection
         self._execute = connection.execute
-        self._path = path
-        self._key = key
-        self._trusted = trusted
-        self._numbers: dict[Branch, Numbers | None] = {}
-        self._heads: dict[Branch, Head] = {}
-
-    def _sql(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-        """Run a statement that reads the tables. `SqliteTransaction` flushes its staged writes first."""
-        return self._rows(sql, parameters)
 
     def _rows(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a statement. Their columns have the types that are declared in schema.TABLES (STRICT)."""
         try:
             rows: Any = self._execute(sql, parameters)
             # inside `try`, because later rows can fail like the first
@@ -103,548 +39,40 @@ class SqliteView:
             raise ours(self._path, error) from error
 
     def _row(self, sql: str, parameters: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """Return the first row of a statement; None if there is none."""
         try:
             row: tuple[Any, ...] | None = next(self._execute(sql, parameters), None)
         except SQLITE_ERRORS as error:
             raise ours(self._path, error) from error
         return row
 
-    def _value(self, sql: str, parameters: tuple[Any, ...]) -> Any:
-        row = self._row(sql, parameters)
-        return row[0] if row else None
 
-    def _stored(self, digest: bytes, payload: bytes | None) -> Stored:
-        """Return a version that was read. Raise DamagedStoreError if its payload does not match its hash."""
-        if not isinstance(digest, bytes) or not isinstance(payload, bytes):
-            raise DamagedStoreError(self._path, "the version of a live record, or its payload, is missing")
-        if len(payload) >= self._trusted:
-            try:
-                intact = version_hash(Record.load(payload).id, payload, self._key) == digest
-            except (ValueError, AttributeError):  # it is not a record
-                intact = False
-            if not intact:
-                raise DamagedStoreError(self._path, f"version {digest.hex()[:16]} does not match its hash")
-        return Stored(digest, payload)
+class SqliteTransaction(SqlTransaction, SqliteView):
+    """A `Transaction` of the file. The arguments are those of `SqliteView`."""
 
-    def _root(self, digest: bytes, entry: bytes, page: int | None) -> Root:
-        """Return a root that was read. Raise DamagedStoreError if it is invalid.
+    _looks = False
 
-        The root and the entry are at the end of their row, after the reason. If the reason is long, they may be in an
-        overflow page that was replaced by zeros, which have a valid checksum.
-        """
-        if not isinstance(digest, bytes) or not isinstance(entry, bytes) or not isinstance(page, (int, type(None))):
-            raise DamagedStoreError(self._path, "a commit has lost its root")
-        # In a page of zeros, the page number is 0, which is valid only for the empty root. SQLite stores 1 and NULL
-        # without bytes, so the row then ends in the entry.
-        if not digest or (page == 0 and digest != EMPTY) or entry[-8:] == bytes(8):
-            raise DamagedStoreError(self._path, "a commit has lost its root")
-        return Root(digest, page or 0)
+    def _row(self, sql: str, parameters: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        self.check_open()
+        return super()._row(sql, parameters)
 
-    def _numbers_of(self, branch: Branch) -> Numbers | None:
-        if branch not in self._numbers:
-            row = self._row(
-                "SELECT b.number, n.number FROM branches b JOIN namespaces n ON n.number = b.namespace "
-                "WHERE n.name = ? AND b.name = ?",
-                branch,
-            )
-            self._numbers[branch] = Numbers(*row) if row else None
-        return self._numbers[branch]
+    def _rows(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        self.check_open()
+        return super()._rows(sql, parameters)
 
-    def _branch_row(self, branch: Branch) -> tuple[Any, ...] | None:
-        return self._row(BRANCH.format(self._parts_column, ""), branch)
+    def check_open(self) -> None:
+        """Raise StoreIOError if SQLite rolled the transaction back after an error: a write now would be separate."""
+        if not self._connection.in_transaction:
+            raise StoreIOError(self._path, "an earlier error rolled the transaction back")
 
-    def _look_up(self, branch: Branch) -> None:
-        """Cache the numbers of a branch and its head, with one query."""
-        row = self._branch_row(branch)
-        self._numbers[branch] = Numbers(*row[:2]) if row else None
-        if row and row[2] and not isinstance(row[3], int):
-            raise DamagedStoreError(self._path, "a commit has lost its time")
-        if row and row[2]:
-            parts = self._parts(row[2], row[7]) if row[7] != b"" else ()  # most have none
-            self._heads[branch] = Head(row[2], self._root(*row[4:7]), row[3], parts)
-        else:
-            self._heads[branch] = Head()
-
-    def _parts(self, seq: int, raw: bytes | None) -> tuple[PartHead, ...] | None:
-        """Return the parts of a commit that were read. Raise DamagedStoreError if they are invalid."""
-        if not raw:
-            return None if raw is None else ()
+    def _write(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        self.check_open()
         try:
-            return decode_parts(raw)
-        except ValueError as error:
-            raise DamagedStoreError(self._path, f"commit {seq}: {error}") from error
+            self._connection.executemany(sql, rows)
+        except SQLITE_ERRORS as error:
+            raise ours(self._path, error) from error
 
-    def _branch(self, branch: Branch) -> int | None:
-        numbers = self._numbers_of(branch)
-        return numbers.branch if numbers else None
-
-    def setting(self, name: str) -> str | None:
-        row = self._row("SELECT value FROM meta WHERE name = ?", (schema.SETTING + name,))
-        return None if row is None else str(row[0])
-
-    def setting_names(self, first: str, before: str, limit: int | None = None) -> list[str]:
-        sql = "SELECT name FROM meta WHERE name >= ? AND name < ? ORDER BY name LIMIT ?"
-        bounds = schema.SETTING + first, schema.SETTING + before
-        rows = self._sql(sql, (*bounds, -1 if limit is None else limit))
-        return [str(name).removeprefix(schema.SETTING) for (name,) in rows]
-
-    def settings(self, first: str, before: str) -> dict[str, str]:
-        sql = "SELECT name, value FROM meta WHERE name >= ? AND name < ? ORDER BY name"
-        rows = self._sql(sql, (schema.SETTING + first, schema.SETTING + before))
-        return {str(name).removeprefix(schema.SETTING): str(value) for name, value in rows}
-
-    def branches(self) -> list[Branch]:
-        rows = self._sql(
-            "SELECT n.name, b.name FROM branches b JOIN namespaces n ON n.number = b.namespace "
-            "WHERE EXISTS (SELECT 1 FROM commits c WHERE c.branch = b.number) ORDER BY 1, 2"
-        )
-        return [Branch(*row) for row in rows]
-
-    def head(self, branch: Branch) -> Head:
-        if branch not in self._heads:
-            self._look_up(branch)
-        return self._heads[branch]
-
-    def get(self, branch: Branch, record_id: str) -> Stored | None:
-        row = self._row(
-            "SELECT v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
-            "WHERE h.branch = ? AND h.id = ?",
-            (self._branch(branch), record_id),
-        )
-        return self._stored(*row) if row else None
-
-    def several(self, branch: Branch, record_ids: Sequence[str]) -> dict[str, Stored]:
-        branch_number, out = self._branch(branch), {}
-        for begin in range(0, len(record_ids), _IDS_PER_QUERY):
-            ids = tuple(record_ids[begin : begin + _IDS_PER_QUERY])
-            sql = (
-                "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
-                f"WHERE h.branch = ? AND h.id IN ({','.join('?' * len(ids))})"
-            )
-            for record_id, digest, payload in self._sql(sql, (branch_number, *ids)):
-                out[record_id] = self._stored(digest, payload)
-        return out
-
-    def resolve(self, branch: Branch, record_ids: Sequence[str], now: int) -> dict[str, Resolved]:
-        branch_number, out = self._branch(branch), {}
-        for begin in range(0, len(record_ids), _IDS_PER_QUERY):
-            ids = tuple(record_ids[begin : begin + _IDS_PER_QUERY])
-            rows = self._rows(_resolving(len(ids)), (*ids, now, branch_number, branch_number))
-            for record_id, has_head, digest, payload, due, known in rows:
-                stored = self._stored(digest, payload) if has_head else None
-                out[record_id] = Resolved(bool(known), stored, bool(due))
-        return out
-
-    def known(self, branch: Branch, record_id: str) -> bool:
-        sql = "SELECT 1 FROM changes WHERE branch = ? AND id = ? LIMIT 1"
-        return self._row(sql, (self._branch(branch), record_id)) is not None
-
-    def select(
-        self,
-        branch: Branch,
-        where: Filter,
-        *,
-        order: str = "newest",
-        limit: int | None = None,
-        after: SortKey | None = None,
-        now: int,
-    ) -> Iterator[Record]:
-        if limit == 0:
-            return
-        statements = (self.select_sql(branch, where, order, now, part) for part in rest(order, after))
-        rows = chain.from_iterable(self._sql(sql, parameters) for sql, parameters in statements)
-        exact = self._is_exact(where)
-        yielded = 0
-        for record_id, *row in rows:
-            record = Record.load(self._stored(*row).payload)
-            matches = where.matches(record)
-            if record.id != record_id or (exact and not matches):
-                # Pages that were swapped have valid checksums, but their contents do not match the rows that lead here.
-                raise DamagedStoreError(self._path, f"the head of record {record_id!r} does not match its version")
-            if matches:
-                yield record
-                yielded += 1
-                if yielded == limit:
-                    return
-
-    def select_sql(
-        self, branch: Branch, where: Filter, order: str, now: int, part: Sql = TRUE
-    ) -> tuple[str, tuple[Any, ...]]:
-        """Return the statement of `select` for one part of the order, and its parameters, also for EXPLAIN."""
-        live, parameters = self._live(branch, where, now)
-        order_by, after = _ORDER_BY[order], part.text
-        if 'h."conversation"' in live or 'h."id"' in live:
-            # The index of conversations is sorted by position, and that of ids by id. Without the plus, SQLite would
-            # scan the whole namespace in order of time instead of sorting one conversation or a few records.
-            order_by, after = order_by.replace("h.time", "+h.time"), after.replace("h.time", "+h.time")
-        sql = (
-            "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
-            f"WHERE {live} AND {after} ORDER BY {order_by}"
-        )
-        return sql, (*parameters, *part.parameters)
-
-    def count(self, branch: Branch, where: Filter, *, now: int) -> int:
-        if not self._is_exact(where):
-            return sum(1 for _ in self.select(branch, where, order="id", now=now))
-        live, parameters = self._live(branch, where, now)
-        return int(next(self._sql(f"SELECT count(*) FROM heads h WHERE {live}", parameters))[0])
-
-    def tally(self, branch: Branch, where: Filter, *, now: int) -> Tally:
-        if not self._is_exact(where):
-            return tally_of(self.select(branch, where, order="id", now=now))
-        live, parameters = self._live(branch, where, now)
-        kinds = self._sql(f"SELECT h.kind, count(*) FROM heads h WHERE {live} GROUP BY 1 ORDER BY 1", parameters)
-        rest = self._sql(
-            "SELECT count(DISTINCT h.user), count(DISTINCT h.conversation), count(DISTINCT h.entity), "
-            f"min(h.time), max(h.time) FROM heads h WHERE {live}",
-            parameters,
-        )
-        return Tally(dict(kinds), *next(rest))
-
-    @staticmethod
-    def _is_exact(where: Filter) -> bool:
-        """Return whether SQL can express the filter exactly."""
-        both = bounds(where)
-        return both.upper == both.lower
-
-    def _live(self, branch: Branch, where: Filter, now: int) -> tuple[str, tuple[Any, ...]]:
-        """Return the condition on `heads h` for live records that may match a filter, and its parameters."""
-        upper = bounds(where).upper
-        condition = f"h.branch = ? AND (h.expires IS NULL OR h.expires > ?) AND {upper.text}"
-        return condition, (self._branch(branch), now, *upper.parameters)
-
-    def payload(self, branch: Branch, version: bytes) -> bytes | None:
-        rows = self._sql(
-            "SELECT v.payload FROM versions v JOIN namespaces n ON n.number = v.namespace "
-            "WHERE n.name = ? AND v.hash = ? AND v.payload IS NOT NULL",
-            (branch.namespace, version),
-        )
-        return next((self._stored(version, found).payload for (found,) in rows), None)
-
-    def versions(self, branch: Branch) -> Iterator[tuple[str, Stored]]:
-        rows = self._sql(
-            "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
-            "WHERE h.branch = ?",
-            (self._branch(branch),),
-        )
-        for record_id, digest, payload in rows:
-            yield record_id, self._stored(digest, payload)
-
-    def nbytes(self, branch: Branch) -> int:
-        # SQLite takes the length of a blob from the row's header, and does not read its overflow pages.
-        rows = self._sql(
-            "SELECT coalesce(sum(length(v.payload)), 0) FROM heads h JOIN versions v ON v.number = h.version "
-            "WHERE h.branch = ?",
-            (self._branch(branch),),
-        )
-        return int(next(rows)[0])
-
-    def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
-        if not isinstance(within, Everything):
-            upper = bounds(within).upper
-            rows = self._rows(
-                "SELECT h.position, v.payload FROM heads h JOIN versions v ON v.number = h.version "
-                f"WHERE h.branch = ? AND h.conversation = ? AND h.position IS NOT NULL AND {upper.text} "
-                "ORDER BY h.position DESC",
-                (self._branch(branch), conversation, *upper.parameters),
-            )
-            return next((int(row[0]) for row in rows if within.matches(Record.load(row[1]))), None)
-        found: int | None = self._value(
-            "SELECT position FROM heads WHERE branch = ? AND conversation = ? ORDER BY position DESC LIMIT 1",
-            (self._branch(branch), conversation),
-        )
-        return found
-
-    def turns_at(self, branch: Branch, conversation: str, position: int) -> list[Stored]:
-        rows = self._rows(
-            "SELECT v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
-            "WHERE h.branch = ? AND h.conversation = ? AND h.position = ? ORDER BY +h.id",
-            # Without the plus, SQLite would scan the whole branch in order of id instead of sorting a few rows.
-            (self._branch(branch), conversation, position),
-        )
-        return [self._stored(*row) for row in rows]
-
-    def due(self, branch: Branch, now: int, limit: int) -> list[str]:
-        sql = "SELECT id FROM heads WHERE branch = ? AND expires <= ? ORDER BY expires, id LIMIT ?"
-        return [row[0] for row in self._rows(sql, (self._branch(branch), now, limit))]
-
-    def next_expiry(self, branch: Branch, after: int) -> int | None:
-        sql = "SELECT min(expires) FROM heads WHERE branch = ? AND expires > ?"
-        found: int | None = self._value(sql, (self._branch(branch), after))
-        return found
-
-    def latest_time(self) -> int | None:
-        found: int | None = self._value(
-            "SELECT max((SELECT c.time FROM commits c WHERE c.branch = b.number ORDER BY c.seq DESC LIMIT 1)) "
-            "FROM branches b "
-            "WHERE EXISTS (SELECT 1 FROM heads INDEXED BY heads_by_expiry WHERE expires IS NOT NULL)",
-            (),
-        )
-        return found
-
-    def changed(self, branch: Branch, since: int) -> list[str]:
-        rows = self._sql("SELECT id FROM changes WHERE branch = ? AND seq > ?", (self._branch(branch), since))
-        return list(dict.fromkeys(row[0] for row in rows))
-
-    def any_id(self, branch: Branch, first: str) -> bool:
-        sql = "SELECT 1 FROM heads WHERE branch = ? AND id >= ? AND id < ? LIMIT 1"
-        return self._value(sql, (self._branch(branch), first, chr(ord(first) + 1))) is not None
-
-    def last_touched(self, branch: Branch, since: int) -> dict[str, int]:
-        rows = self._sql(
-            "SELECT x.id, max(k.time) FROM commits k JOIN changes x ON x.branch = k.branch AND x.seq = k.seq "
-            # Without the plus, SQLite would read all changes in order of id instead of sorting those of a few commits.
-            "WHERE k.branch = ? AND k.seq > ? GROUP BY +x.id",
-            (self._branch(branch), since),
-        )
-        return {row[0]: row[1] for row in rows}
-
-    def commits(
-        self,
-        branch: Branch,
-        since: int = 0,
-        limit: int | None = None,
-        record_id: str | None = None,
-        *,
-        before: int | None = None,
-        newest_first: bool = False,
-    ) -> Iterator[Commit]:
-        branch_number = self._branch(branch)
-        touching = "" if record_id is None else "AND seq IN (SELECT seq FROM changes WHERE branch = ? AND id = ?)"
-        rows = self._sql(
-            f"SELECT seq, parents, time, actor, reason, root, entry, page, {self._parts_column} FROM commits c "
-            f"WHERE branch = ? AND seq > ? AND seq < ? {touching} "
-            f"ORDER BY seq {'DESC' if newest_first else 'ASC'} LIMIT ?",
-            (
-                branch_number,
-                since,
-                2**62 if before is None else before,
-                *(() if record_id is None else (branch_number, record_id)),
-                -1 if limit is None else limit,
-            ),
-        )
-        pending, size = list(rows), 1
-        while pending:
-            some, pending = pending[:size], pending[size:]
-            changes = self._changes_of(branch_number, [row[0] for row in some])
-            for seq, parents, time, actor, reason, root, entry, page, parts in some:
-                yield Commit(
-                    namespace=branch.namespace,
-                    branch=branch.name,
-                    seq=seq,
-                    parents=implicit_parents(branch, seq) if parents is None else self._parents(seq, parents),
-                    micros=time,
-                    actor=actor,
-                    reason=reason,
-                    root=self._root(root, entry, page),
-                    changes=tuple(changes.get(seq, ())),
-                    entry=entry,
-                    parts=self._parts(seq, parts),
-                )
-            size = min(4 * size, _COMMITS_PER_QUERY)
-
-    def _changes_of(self, branch_number: int | None, seqs: Sequence[int]) -> dict[int, list[Change]]:
-        """Return the changes of some commits, by seq."""
-        out: dict[int, list[Change]] = {}
-        rows = self._sql(
-            "SELECT seq, id, before, after, cause FROM changes "
-            f"WHERE branch = ? AND seq IN ({','.join('?' * len(seqs))}) ORDER BY seq, place",
-            (branch_number, *seqs),
-        )
-        for seq, *change in rows:
-            out.setdefault(seq, []).append(Change(*change))
-        return out
-
-    def _parents(self, seq: int, written: str) -> tuple[tuple[str, int], ...]:
-        try:
-            return decoded_parents(written)
-        except ValueError as error:
-            raise DamagedStoreError(self._path, f"commit {seq}: {error}") from error
-
-    def root_at(self, branch: Branch, seq: int) -> bytes | None:
-        sql = "SELECT root, entry, page FROM commits WHERE branch = ? AND seq = ?"
-        row = next(self._sql(sql, (self._branch(branch), seq)), None)
-        return None if row is None else self._root(*row).hash
-
-    def entries(self, branch: Branch, since: int) -> Iterator[bytes]:
-        rows = self._sql(
-            "SELECT entry FROM commits WHERE branch = ? AND seq > ? ORDER BY seq", (self._branch(branch), since)
-        )
-        for (entry,) in rows:
-            yield entry
-
-    def numbered(self, branch: Branch, numbers: Sequence[int]) -> dict[int, Version]:
-        own, out = self._numbers_of(branch), {}
-        for begin in range(0, len(numbers), _IDS_PER_QUERY):
-            some = tuple(numbers[begin : begin + _IDS_PER_QUERY])
-            sql = (
-                "SELECT number, hash, payload FROM versions "
-                # Without the plus, SQLite would read all versions of the namespace.
-                f"WHERE number IN ({','.join('?' * len(some))}) AND +namespace = ?"
-            )
-            for number, digest, payload in self._sql(sql, (*some, own and own.namespace)):
-                stored = None if payload is None else self._stored(digest, payload).payload
-                out[number] = Version(digest, stored)
-        return out
-
-    def head_at(self, branch: Branch, seq: int) -> Head | None:
-        sql = f"SELECT root, entry, page, time, {self._parts_column} FROM commits c WHERE branch = ? AND seq = ?"
-        row = next(self._sql(sql, (self._branch(branch), seq)), None)
-        return None if row is None else Head(seq, Root(self._root(*row[:3]).hash), row[3], self._parts(seq, row[4]))
-
-    def newest_with(self, branch: Branch, root: bytes) -> int | None:
-        sql = f"SELECT seq, root, {self._parts_column} FROM commits c WHERE branch = ? ORDER BY seq DESC"
-        rows = self._sql(sql, (self._branch(branch),))
-        return next((seq for seq, own, parts in rows if root in (own, stated_root(own, self._parts(seq, parts)))), None)
-
-    def versions_at(self, branch: Branch, record_ids: Sequence[str], seq: int) -> dict[str, bytes | None]:
-        branch_number, out = self._branch(branch), {}
-        # Without the hint, SQLite would read the log backwards until the id appears.
-        sql = (
-            "SELECT after FROM changes INDEXED BY changes_by_id "
-            "WHERE branch = ? AND id = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
-        )
-        for record_id in record_ids:
-            row = next(self._sql(sql, (branch_number, record_id, seq)), None)
-            if row is not None:
-                out[record_id] = row[0]
-        return out
-
-    def net_changes(self, branch: Branch, since: int, until: int) -> dict[str, tuple[bytes | None, bytes | None]]:
-        rows = self._sql(
-            "SELECT id, before, after FROM changes WHERE branch = ? AND seq > ? AND seq <= ? ORDER BY seq, place",
-            (self._branch(branch), since, until),
-        )
-        return net(rows)
-
-    def has_erased(self, branch: Branch, since: int) -> bool:
-        sql = "SELECT 1 FROM changes WHERE branch = ? AND seq > ? AND cause = 'erased' LIMIT 1"
-        return next(self._sql(sql, (self._branch(branch), since)), None) is not None
-
-    def versions_of(self, branch: Branch, record_id: str) -> list[Version]:
-        numbers = self._numbers_of(branch)
-        rows = self._sql(
-            "SELECT hash, payload FROM versions WHERE namespace = ? AND hash IN "
-            "(SELECT after FROM changes INDEXED BY changes_by_id WHERE branch = ? AND id = ?)",
-            (numbers and numbers.namespace, numbers and numbers.branch, record_id),
-        )
-        return [Version(*row) for row in rows]
-
-    def all_versions(self, branch: Branch) -> Iterator[bytes]:
-        numbers = self._numbers_of(branch)
-        sql = "SELECT payload FROM versions WHERE namespace = ? AND payload IS NOT NULL"
-        for (payload,) in self._sql(sql, (numbers and numbers.namespace,)):
-            yield payload
-
-    def redactions(self, branch: Branch, seq: int) -> dict[str, bytes]:
-        sql = "SELECT name, commitment FROM redactions WHERE branch = ? AND seq = ?"
-        return dict(self._sql(sql, (self._branch(branch), seq)))
-
-    def node(self, page: int) -> bytes:
-        body = self._value("SELECT body FROM nodes WHERE place = ?", (page,))
-        if body is None:
-            raise self._missing(page)
-        return bytes(body)
-
-    def nodes(self, pages: Sequence[int]) -> dict[int, bytes]:
-        out: dict[int, bytes] = {}
-        for begin in range(0, len(pages), _PAGES_PER_QUERY):
-            some = tuple(pages[begin : begin + _PAGES_PER_QUERY])
-            sql = f"SELECT place, body FROM nodes WHERE place IN ({','.join('?' * len(some))})"
-            out.update(self._rows(sql, some))
-        if len(out) < len(pages):
-            raise self._missing(next(page for page in pages if page not in out))
-        return out
-
-    def _missing(self, page: int) -> DamagedStoreError:
-        return DamagedStoreError(self._path, f"page {page} of its Merkle trie is missing")
-
-    def trimmed(self, branch: Branch) -> Trimmed:
-        row = self._row("SELECT trimmed, kept, trimmed_changes FROM branches WHERE number = ?", (self._branch(branch),))
-        return Trimmed(*row) if row else Trimmed()
-
-    def untrimmed(self, branch: Branch, first: int, last: int) -> list[Untrimmed]:
-        rows = self._sql(
-            "SELECT c.seq, c.page, c.replaced, "
-            "(SELECT count(*) FROM changes x WHERE x.branch = c.branch AND x.seq = c.seq) "
-            "FROM commits c WHERE c.branch = ? AND c.seq BETWEEN ? AND ? ORDER BY c.seq",
-            (self._branch(branch), first, last),
-        )
-        try:
-            return [Untrimmed(seq, page, decode_pages(replaced), changes) for seq, page, replaced, changes in rows]
-        except (TypeError, ValueError) as error:
-            raise DamagedStoreError(self._path, f"a commit has lost what it replaced: {error}") from error
-
-    def stored_root(self, branch: Branch, seq: int, *, newer: bool = False) -> tuple[int, Root]:
-        which, order = (">=", "ASC") if newer else ("<=", "DESC")
-        sql = (
-            f"SELECT seq, root, entry, page FROM commits WHERE branch = ? AND seq {which} ? AND page IS NOT NULL "
-            f"ORDER BY seq {order} LIMIT 1"
-        )
-        row = next(self._sql(sql, (self._branch(branch), seq)), None)
-        return (row[0], self._root(*row[1:])) if row else (0, Root())
-
-    def count_changes(self, branch: Branch, after: int, upto: int, limit: int) -> int:
-        sql = "SELECT count(*) FROM (SELECT 1 FROM changes WHERE branch = ? AND seq > ? AND seq <= ? LIMIT ?)"
-        return int(next(self._sql(sql, (self._branch(branch), after, upto, limit)))[0])
-
-    def snapshots(self, branch: Branch) -> list[Snapshot]:
-        rows = self._sql(
-            f"SELECT s.number, s.name, s.seq, c.root, {self._parts_column}, s.time FROM snapshots s "
-            "LEFT JOIN commits c ON c.branch = s.branch AND c.seq = s.seq WHERE s.branch = ? ORDER BY s.number DESC",
-            (self._branch(branch),),
-        )
-        return [
-            Snapshot(
-                number=number,
-                name=name,
-                seq=seq,
-                root=(stated_root(root, self._parts(seq, parts)) if seq else Head().memory_root).hex(),
-                micros=micros,
-            )
-            for number, name, seq, root, parts, micros in rows
-        ]
-
-    def lives(self, branch: Branch, after: int, upto: int) -> dict[str, Live | None]:
-        numbers = self._numbers_of(branch)
-        rows = self._sql(
-            # With a single max(), SQLite takes the other columns from the same row.
-            "SELECT x.id, x.after, v.number, max(x.seq) FROM changes x "
-            "LEFT JOIN versions v ON v.namespace = ? AND v.hash = x.after "
-            "WHERE x.branch = ? AND x.seq > ? AND x.seq <= ? GROUP BY +x.id",
-            (numbers and numbers.namespace, numbers and numbers.branch, after, upto),
-        )
-        out: dict[str, Live | None] = {}
-        for record_id, version, number, _ in rows:
-            if version is not None and number is None:
-                raise DamagedStoreError(self._path, f"a version of record {record_id!r} is missing")
-            out[record_id] = None if version is None else Live(version, number)
-        return out
-
-
-@cache
-def _resolving(count: int) -> str:
-    """Return the statement that resolves this many ids."""
-    return (
-        f"WITH asked(id) AS (VALUES {','.join(['(?)'] * count)}) "
-        "SELECT asked.id, h.id IS NOT NULL, v.hash, v.payload, h.expires <= ?, h.id IS NOT NULL OR "
-        "EXISTS (SELECT 1 FROM changes c WHERE c.branch = ? AND c.id = asked.id) "
-        "FROM asked LEFT JOIN heads h ON h.branch = ? AND h.id = asked.id "
-        "LEFT JOIN versions v ON v.number = h.version"
-    )
-
-
-def implicit_parents(branch: Branch, seq: int) -> tuple[tuple[str, int], ...]:
-    """Return the parents of a commit that only follows the previous one. These are not stored."""
-    return ((branch.name, seq - 1),) if seq > 1 else ()
-
-
-def decoded_parents(written: str) -> tuple[tuple[str, int], ...]:
-    """Decode stored parents of a commit. Raise ValueError if they are invalid."""
-    parents = json.loads(written)
-    if not isinstance(parents, list) or not all(
-        isinstance(each, list) and [type(part) for part in each] == [str, int] for each in parents
-    ):
-        raise ValueError("the parents of a commit are not pairs of a branch and a number")
-    return tuple((branch, number) for branch, number in parents)
+    def _drop_nodes(self, pages: Sequence[int]) -> None:
+        # These pages contain only hashes. To overwrite them with zeros would mean to write all of them to the WAL.
+        self._write("PRAGMA secure_delete = FAST", [()])
+        super()._drop_nodes(pages)
+        self._write("PRAGMA secure_delete = ON", [()])

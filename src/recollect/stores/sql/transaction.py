@@ -1,10 +1,10 @@
-"""A write transaction of the SQLite store: writes are staged in memory and flushed to the tables in bulk.
+"""A write transaction of a store in SQL tables: writes are staged in memory and flushed to the tables in bulk.
 
 One statement for each row would cost more than the rows themselves. Writes are therefore staged by kind until the
 transaction ends, they exceed a limit, or a query needs the tables. Point lookups of the write path combine the staged
-writes with the tables and need no flush. `stores.sqlite.store` opens the transaction, calls `finish`, and commits.
+writes with the tables and need no flush. `stores.sql.group_writer` opens the transaction, calls `finish`, and commits.
 
-Several threads may share one transaction of SQLite (group commit, `stores.write_queue`). Each has an object of this
+Several threads may share one transaction of the database (group commit). Each has an object of this
 class and a savepoint, and `finish` flushes before the savepoint is released: so nothing is staged when the connection
 passes to the next thread, and that thread reads in the tables what those before it wrote.
 """
@@ -12,41 +12,34 @@ passes to the next thread, and that thread reads in the tables what those before
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import Any, NamedTuple
 
-import apsw
-
-from recollect.errors import StoreIOError
 from recollect.filters.tree import EVERYTHING, Filter
 from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
 from recollect.ledger.merkle import Root, redacted_id
 from recollect.ledger.parts import encode_parts
-from recollect.records.codec import microseconds
 from recollect.records.record import Record
-from recollect.stores.sqlite.schema import COPIED, SETTING, encode_pages
-from recollect.stores.sqlite.view import BRANCH, Numbers, SqliteView, implicit_parents
-from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours
+from recollect.stores.sql.columns import HEAD_COLUMNS, SETTING, encode_pages, head_fields, implicit_parents
+from recollect.stores.sql.view import BRANCH, Numbers, SqlView
 from recollect.stores.values import Resolved, Trimmed, check_seq, expired
 
 #: Maximum number of staged bytes, so that memory is bounded and a full disk is noticed early.
 _STAGED_BYTES = 2**16
 _NEWEST = ", (SELECT max(number) FROM versions), (SELECT max(place) FROM nodes)"
+_COLUMNS = tuple(f'"{name}"' for name in HEAD_COLUMNS)  # quoted, as "user" is a word of PostgreSQL
 _PUT_HEAD = (
-    f"INSERT INTO heads (branch, id, version, {', '.join(COPIED)}, time, importance, expires) "
-    f"VALUES (?, ?, ?, {', '.join('?' * len(COPIED))}, "
-    "?, ?, ?) ON CONFLICT (branch, id) DO UPDATE SET version = excluded.version, "
-    + ", ".join(f"{name} = excluded.{name}" for name in (*COPIED, "time", "importance", "expires"))
+    f"INSERT INTO heads (branch, id, version, {', '.join(_COLUMNS)}) "
+    f"VALUES (?, ?, ?, {', '.join('?' * len(_COLUMNS))}) "
+    "ON CONFLICT (branch, id) DO UPDATE SET version = excluded.version, "
+    + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)
 )
 #: A version that has lost its payload gets it back: the caller has stored the same record again.
 _PUT_VERSION = (
     "INSERT INTO versions (number, namespace, hash, payload) VALUES (?, ?, ?, ?) ON CONFLICT (namespace, hash) "
-    "DO UPDATE SET payload = excluded.payload WHERE payload IS NULL"
+    "DO UPDATE SET payload = excluded.payload WHERE versions.payload IS NULL"
 )
-_copied = attrgetter(*COPIED)
-#: The columns of `heads` whose values `head_fields` returns.
-HEAD_COLUMNS = (*COPIED, "time", "importance", "expires")
 #: The number of a branch (None if it does not exist yet), and an id or the name of a conversation.
 _Key = tuple[int | None, str]
 
@@ -57,14 +50,11 @@ class _Put(NamedTuple):
     number: int  # of the version
 
 
-class SqliteTransaction(SqliteView):
-    """A `Transaction` of the SQLite store. The arguments are those of `SqliteView`."""
+class SqlTransaction(SqlView):
+    """A `Transaction` in SQL tables. A subclass also inherits the view of its store, which has the arguments."""
 
-    _looks = False
-
-    def __init__(self, connection: apsw.Connection, *arguments: Any) -> None:
-        super().__init__(connection, *arguments)
-        self._connection = connection
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._bytes = 0
         self._puts: dict[_Key, _Put | None] = {}  # by branch and id; None: dropped
         self._versions: dict[tuple[int, bytes], tuple[int, bytes]] = {}  # number and payload, by namespace and hash
@@ -86,18 +76,13 @@ class SqliteTransaction(SqliteView):
 
     # Reading
 
+    @abstractmethod
     def check_open(self) -> None:
-        """Raise StoreIOError if SQLite rolled the transaction back after an error: a write now would be separate."""
-        if not self._connection.in_transaction:
-            raise StoreIOError(self._path, "an earlier error rolled the transaction back")
+        """Raise StoreIOError if the database rolled the transaction back after an error."""
 
-    def _row(self, sql: str, parameters: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        self.check_open()
-        return super()._row(sql, parameters)
-
-    def _rows(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-        self.check_open()
-        return super()._rows(sql, parameters)
+    @abstractmethod
+    def _write(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Run a statement that writes, once for each row of values."""
 
     def _sql(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         self.flush()
@@ -323,12 +308,12 @@ class SqliteTransaction(SqliteView):
             "UPDATE commits SET page = NULL, replaced = NULL WHERE branch = ? AND seq = ?",
             [(number, seq) for seq in seqs],
         )
-        # These pages contain only hashes. To overwrite them with zeros would mean to write all of them to the WAL.
-        self._write("PRAGMA secure_delete = FAST", [()])
-        self._write("DELETE FROM nodes WHERE place = ?", [(page,) for page in pages])
-        self._write("PRAGMA secure_delete = ON", [()])
+        self._drop_nodes(pages)
         state = "UPDATE branches SET trimmed = ?, kept = ?, trimmed_changes = ? WHERE number = ?"
         self._write(state, [(*trimmed, number)])
+
+    def _drop_nodes(self, pages: Sequence[int]) -> None:
+        self._write("DELETE FROM nodes WHERE place = ?", [(page,) for page in pages])
 
     def erase(self, branch: Branch, record_id: str, versions: Sequence[bytes], *, redact: bool) -> None:
         self.flush()
@@ -378,13 +363,6 @@ class SqliteTransaction(SqliteView):
         if self._bytes > _STAGED_BYTES:
             self.flush()
 
-    def _write(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        self.check_open()
-        try:
-            self._connection.executemany(sql, rows)
-        except SQLITE_ERRORS as error:
-            raise ours(self._path, error) from error
-
     def flush(self) -> None:
         """Write everything that is staged to the tables."""
         self._flushed_versions = self._flushed_versions or bool(self._versions)
@@ -428,14 +406,4 @@ def _head_row(key: _Key, put: _Put) -> tuple[Any, ...]:
         *key,
         put.number,
         *head_fields(record),
-    )
-
-
-def head_fields(record: Record) -> tuple[Any, ...]:
-    """Return the fields of which a head has a copy: the values of HEAD_COLUMNS."""
-    return (
-        *_copied(record),
-        None if record.time is None else microseconds(record.time),
-        record.importance,
-        None if record.expires is None else microseconds(record.expires),
     )

@@ -1,7 +1,7 @@
 """Filters and orders as SQL: bounds of a filter on the columns of some fields, and the rest of an order.
 
-A condition that SQL cannot express is 1 in the upper bound and 0 in the lower one (`filters.bounds`). Inside a `NOT`
-every condition is made true or false, never NULL, so that a missing value means the same as in Python.
+A condition that SQL cannot express is TRUE in the upper bound and FALSE in the lower one (`filters.bounds`). Inside a
+`NOT` every condition is made true or false, never NULL, so that a missing value means the same as in Python.
 
 SQLite limits the number of values in a statement and the depth of an expression. The values of the whole filter are
 counted, and a part that exceeds the limit is treated as one that SQL cannot express.
@@ -47,7 +47,7 @@ class SqlBounds(NamedTuple):
     lower: Sql
 
 
-TRUE, FALSE = Sql("1"), Sql("0")
+TRUE, FALSE = Sql("TRUE"), Sql("FALSE")
 
 
 def bounds(where: Filter) -> SqlBounds:
@@ -107,7 +107,7 @@ class _ColumnBounds(BoundsOf[Sql]):
         return _joined("AND" if every else "OR", one, other)
 
     def negate(self, part: Sql) -> Sql:
-        return Sql(f"NOT coalesce({part.text}, 0)", part.parameters)
+        return Sql(f"NOT coalesce({part.text}, FALSE)", part.parameters)
 
 
 def _exact(where: Filter) -> Sql | None:
