@@ -9,7 +9,7 @@ NATIVE := setup.py $(wildcard src/recollect/indexes/kernels/native/*.[ch])
 # Tests start hundreds of processes: let the first one leave its bytecode, so that the others need not compile.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-socket test-all test-checked test-models test-mcp test-nest wheel node-and-npm round-trip check docs fmt bench torture torture-short clean help
+.PHONY: demo test test-socket test-postgres test-postgres-all test-all test-checked test-models test-mcp test-nest wheel node-and-npm round-trip check docs fmt bench torture torture-short clean help
 
 help:            ## show this
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -26,6 +26,14 @@ test: $(VENV)/.developing           ## install what the tests need, and run them
 
 test-socket: $(VENV)/.developing    ## test the public API again, over a socket
 	RECOLLECT_TEST_EXECUTOR=socket $(BIN)/python -m pytest -n 4 --dist loadgroup $$(cat tests/public_api.txt)
+
+# On one schema of a server that the tests start. Where RECOLLECT_TEST_POSTGRES has an address, they use that server.
+test-postgres: $(VENV)/.developing  ## test the store on PostgreSQL (at most a minute)
+	$(BIN)/python -m pytest -m "postgres and not thorough" tests/postgres
+
+test-postgres-all: $(VENV)/.developing  ## the same with many examples, and the public API again (half an hour)
+	$(BIN)/python -m pytest -m postgres tests/postgres
+	RECOLLECT_TEST_STORE=postgres $(BIN)/python -m pytest -n 4 --dist loadgroup $$(cat tests/public_api.txt)
 
 test-all:                           ## the tests on every Python from 3.11 to 3.14 that is on this machine
 	@scripts/test-all

@@ -48,6 +48,8 @@ settings.load_profile(PROFILE)
 # "socket" or "http" a server in this process executes them.
 EXECUTOR = os.environ.get("RECOLLECT_TEST_EXECUTOR", "")
 OVER_LOOPBACK = EXECUTOR != ""
+# With RECOLLECT_TEST_STORE=postgres, every store that the tests open has its ledger on a server: one for each path.
+STORE = os.environ.get("RECOLLECT_TEST_STORE", "")
 
 
 def _behind(engine: Engine) -> Any:
@@ -59,6 +61,12 @@ def _behind(engine: Engine) -> Any:
 if OVER_LOOPBACK:
     for module in (opening, machine):
         setattr(module, "Engine", lambda *args, **kwargs: _behind(Engine(*args, **kwargs)))  # noqa: B010 - for mypy
+
+
+if STORE == "postgres":
+    from tests.on_postgres import open_store
+
+    setattr(opening, "_open_store", open_store)  # noqa: B010 - for mypy
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable
 from datetime import datetime, tzinfo
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from pathlib import Path
 
 from recollect.arguments.checks import MAX_COUNT, is_integer
@@ -38,6 +38,11 @@ PATH_VARIABLE = "RECOLLECT_DB"
 #: The environment variables with the defaults of `index_bytes` and `vector_bytes`.
 INDEX_BYTES_VARIABLE = "RECOLLECT_INDEX_BYTES"
 VECTOR_BYTES_VARIABLE = "RECOLLECT_VECTOR_BYTES"
+
+#: The group of entry points with a function for each scheme of an address, which opens the store there. It takes the
+#: address and by name `create`, `read_only`, `key`, `timeout_s`, `durability` and `zone` (the name of a time zone, or
+#: None), and returns a `recollect.stores.base.Store`. `recollect.testing.StoreContract` is what it must pass.
+STORES = "recollect.stores"
 
 
 def default_path() -> str:
@@ -72,12 +77,14 @@ def open(  # noqa: A001 - recollect.open is the name
     """Open a memory: one namespace of a store. The store is created if there is none.
 
     Args:
-        path: A file, "sqlite:///FILE" or ":memory:"; default: the path in RECOLLECT_DB, or else `memory.db` in the
-            user's data folder.
+        path: A file, "sqlite:///FILE", ":memory:", or the address of a store on a server, such as
+            "postgresql://HOST/DATABASE" (docs/postgresql.md); default: the path in RECOLLECT_DB, or else `memory.db`
+            in the user's data folder.
         namespace: The name of the namespace. Namespaces are isolated from each other: each has its own records,
             index, statistics, log and root.
         clock: A function that returns the current time as an aware datetime; default: the system clock.
-        create: If False, a missing file is an error and is not created.
+        create: If False, a missing file is an error and is not created. A store on a server is created by
+            `recollect store init` alone.
         read_only: If True, nothing is ever written.
         key: The key from which the salts of hashes are derived, 16 bytes or more. The default key is public, so anyone
             can reproduce the root of a store that uses it. With a key of your own, erased text cannot be confirmed by
@@ -240,6 +247,31 @@ def _takes_asking(embed: object) -> bool:
     )
 
 
+def _open_address(
+    address: str, create: bool, read_only: bool, key: bytes, timeout_s: float, durability: Durability, zone: str | None
+) -> Store:
+    """Open the store at an address with the function that a package has for its scheme."""
+    scheme = address.partition("://")[0]
+    found = {each.name: each for each in entry_points(group=STORES)}
+    if scheme not in found:
+        known = ", ".join(f"{name}://" for name in sorted(found))
+        rule = (
+            f"a store is a file path, sqlite:///FILE, :memory: or the address of a server ({known}); "
+            "recollect.connect() is for the address of `recollect serve`"
+        )
+        raise UnsupportedError(f"an address that begins with {scheme}://", rule)
+    store: Store = found[scheme].load()(
+        address,
+        create=create,
+        read_only=read_only,
+        key=key,
+        timeout_s=timeout_s,
+        durability=durability,
+        zone=zone,
+    )
+    return store
+
+
 def _open_store(
     path: str | os.PathLike[str] | None,
     create: bool,
@@ -269,8 +301,7 @@ def _open_store(
         if not location:
             raise InvalidArgumentError("path", path, "has no file name: the form is sqlite:///FILE")
     elif "://" in location:
-        rule = "a store is a file path, sqlite:///FILE or :memory:; recollect.connect() is for the address of a server"
-        raise UnsupportedError(f"the address {location!r}", rule)
+        return _open_address(location, create, read_only, key, timeout_s, durability, zone)
     from recollect.stores.sqlite.store import SqliteStore
 
     store = SqliteStore(

@@ -77,7 +77,7 @@ class TransactionsContract:
             second.close()
 
     def test_parts_of_a_memory_have_one_writer_at_a_time(self, store: Store) -> None:
-        part = BRANCH.reserved("keys")
+        part = BRANCH.reserved("terms")
 
         def writes(branch: Branch) -> Callable[[], object]:
             def run() -> None:

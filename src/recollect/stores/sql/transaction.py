@@ -207,7 +207,7 @@ class SqlTransaction(SqlView):
         self.check_open()
         branch_number, namespace = self._numbers_for_write(branch)
         key, version = (branch_number, record.id), (namespace, stored.version)
-        number = self._version_number(version)
+        number = self._version_number(version, key)
         self._puts[key] = _Put(record, stored, number)
         self._versions[version] = number, stored.payload
         if version not in self._named:
@@ -217,8 +217,13 @@ class SqlTransaction(SqlView):
         self._grow(len(stored.payload))
         return number
 
-    def _version_number(self, version: tuple[int, bytes]) -> int:
-        """Return the number of a version, a new one if it was never stored."""
+    def _version_number(self, version: tuple[int, bytes], key: _Key) -> int:
+        """Return the number of a version, a new one if it was never stored.
+
+        Args:
+            version: The number of its namespace, and its hash.
+            key: The number of the branch, and the id.
+        """
         if version in self._versions:
             return self._versions[version][0]
         sql = "SELECT number, payload IS NULL FROM versions WHERE namespace = ? AND hash = ?"
@@ -340,8 +345,9 @@ class SqlTransaction(SqlView):
     def put_removed(self, branch: Branch, version: bytes, cause: str, record_id: str | None) -> int:
         """Store a version without payload, and why it has none; return its number. For copying a history."""
         self.flush()
-        key = (self._numbers_for_write(branch).namespace, version)
-        number = self._version_number(key)
+        branch_number, namespace = self._numbers_for_write(branch)
+        key = namespace, version
+        number = self._version_number(key, (branch_number, record_id or ""))
         self._restored.pop(key, None)
         self._write("INSERT INTO versions VALUES (?, ?, ?, NULL) ON CONFLICT DO NOTHING", [(number, *key)])
         removed = "INSERT INTO removed_payloads VALUES (?, ?, ?) ON CONFLICT DO NOTHING"

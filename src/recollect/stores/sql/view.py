@@ -146,7 +146,10 @@ class SqlView(ABC):
 
     def _look_up(self, branch: Branch) -> None:
         """Cache the numbers of a branch and its head, with one query."""
-        row = self._branch_row(branch)
+        self._note_head(branch, self._branch_row(branch))
+
+    def _note_head(self, branch: Branch, row: Sequence[Any] | None) -> None:
+        """Cache a row of BRANCH."""
         self._numbers[branch] = Numbers(*row[:2]) if row else None
         if row and row[2] and not isinstance(row[3], int):
             raise DamagedStoreError(self._path, "a commit has lost its time")

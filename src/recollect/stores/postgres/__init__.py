@@ -1,0 +1,1 @@
+"""The PostgreSQL store: the tables of the file, on a server that many machines share."""

@@ -1,0 +1,110 @@
+"""The address of a PostgreSQL store: what is ours in it, what is libpq's, and how messages show it."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from recollect.errors import InvalidArgumentError, StoreIOError
+
+#: The schemes of addresses, before "://".
+SCHEMES = ("postgresql", "postgres")
+#: The environment variable with the path of a file that contains the password.
+PASSWORD_FILE_VARIABLE = "RECOLLECT_DB_PASSWORD_FILE"
+_NAME = re.compile("[a-z_][a-z0-9_]{0,62}")
+_MOST_CONNECTIONS = 1000
+#: Parameters of libpq that are secrets.
+_SECRET = frozenset(("password", "sslpassword"))
+#: Parameters of libpq that are set unless the address has them: a connection that the network has dropped is noticed.
+_DEFAULTS = {
+    "application_name": "recollect",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "15000",
+}
+
+
+@dataclass(frozen=True)
+class Address:
+    """An address, taken apart.
+
+    Attributes:
+        conninfo: The address for libpq, with the password.
+        shown: The address without secrets, for messages.
+        schema: The schema of the store's tables.
+        pool: Maximum number of connections.
+        pgbouncer: Whether a pooler gives each transaction another connection, so that no statement stays prepared.
+        cache: The folder of what is derived from the store; None for that of the user.
+    """
+
+    conninfo: str
+    shown: str
+    schema: str = "recollect"
+    pool: int = min(8, 2 * (os.cpu_count() or 1))
+    pgbouncer: bool = False
+    cache: str | None = None
+
+
+def parsed(address: str) -> Address:
+    """Take an address apart: postgresql://USER@HOST/DATABASE?schema=NAME&pool=N&pgbouncer=1&cache=FOLDER.
+
+    All other parameters are libpq's.
+
+    >>> parsed("postgresql://ana:secret@db/memories?schema=team").shown
+    'postgresql://ana@db/memories?schema=team'
+
+    Raises:
+        InvalidArgumentError: A parameter of ours is invalid, or appears twice.
+        StoreIOError: The file with the password cannot be read.
+    """
+    parts = urlsplit(address)
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        raise InvalidArgumentError("address", _shown(address), "has a parameter twice")
+    own = {name: given.pop(name) for name in ("schema", "pool", "pgbouncer", "cache") if name in given}
+    shown = _shown(address)
+    schema = own.get("schema", "recollect")
+    if not _NAME.fullmatch(schema):
+        rule = "schema must be a plain name: lower-case letters, digits and _, at most 63"
+        raise InvalidArgumentError("address", shown, rule)
+    pool = own.get("pool", str(Address.pool))
+    if not (pool.isascii() and pool.isdigit() and 1 <= int(pool) <= _MOST_CONNECTIONS):
+        raise InvalidArgumentError("address", shown, f"pool must be a number from 1 to {_MOST_CONNECTIONS}")
+    if own.get("pgbouncer", "0") not in ("0", "1"):
+        raise InvalidArgumentError("address", shown, "pgbouncer must be 0 or 1")
+    if "password" not in given and not _password(parts.netloc) and os.environ.get(PASSWORD_FILE_VARIABLE):
+        given["password"] = _password_of(os.environ[PASSWORD_FILE_VARIABLE])
+    query = urlencode({**_DEFAULTS, **given}, quote_via=quote)
+    return Address(
+        conninfo=f"{parts.scheme}://{parts.netloc}{parts.path}?{query}",
+        shown=shown,
+        schema=schema,
+        pool=int(pool),
+        pgbouncer=own.get("pgbouncer") == "1",
+        cache=own.get("cache"),
+    )
+
+
+def _password(netloc: str) -> str:
+    return netloc.rpartition("@")[0].partition(":")[2]
+
+
+def _password_of(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read().rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreIOError(path, f"{PASSWORD_FILE_VARIABLE}: {error}") from error
+
+
+def _shown(address: str) -> str:
+    """Return an address without its secrets."""
+    parts = urlsplit(address)
+    user, at, hosts = parts.netloc.rpartition("@")
+    pairs = [(name, value) for name, value in parse_qsl(parts.query) if name not in _SECRET]
+    query = f"?{unquote(urlencode(pairs))}" if pairs else ""
+    return f"{parts.scheme}://{user.partition(':')[0]}{at}{hosts}{parts.path}{query}"

@@ -1,0 +1,120 @@
+"""What became of a commit whose answer was lost: whether it is stored, and whether a standby has it.
+
+1. On a new connection, end the server's old process, which may wait for a client that is gone; but not while it waits
+   for a standby.
+2. Lock the memory. Once that is granted, the old transaction has ended.
+3. Where the server is still the same, it knows of every transaction whether it was committed. After a restart or a
+   failover, numbers of transactions that were never durable may be used again, so the log of the memory decides: the
+   commit is there, with its root and entry, or it is not.
+4. If it is stored, commit a write of one's own. It is later in the server's log, so a standby that has it has the other
+   one too; a warning says that none is known to have it.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from recollect.errors import RecollectError, StoreIOError
+from recollect.ledger.commits import Branch, Head
+from recollect.stores.postgres.dialect import rewritten
+from recollect.stores.postgres.session import Backend, NotReplicatedError, Session
+
+#: Seconds between two attempts.
+_PAUSE_S = 0.1
+_END = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %s AND xact_start = %s::timestamptz "
+    "AND wait_event IS DISTINCT FROM 'SyncRep'"
+)
+_STATUS = "SELECT CASE WHEN pg_postmaster_start_time() = %s::timestamptz THEN pg_xact_status(%s::xid8) END"
+_LOCK = "SELECT number FROM namespaces WHERE name = ? FOR UPDATE"
+_COMMIT = (
+    "SELECT c.root, c.time FROM commits c JOIN branches b ON b.number = c.branch JOIN namespaces n "
+    "ON n.number = b.namespace WHERE n.name = ? AND b.name = ? AND c.seq = ?"
+)
+_BARRIER = (
+    "INSERT INTO meta (name, value) VALUES ('barrier', '') ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
+
+
+class Outcome(enum.Enum):
+    """What became of a commit."""
+
+    STORED = "stored"
+    NOT_STORED = "not stored"
+    UNKNOWN = "unknown"
+
+
+class Lost(NamedTuple):
+    """A commit whose answer was lost.
+
+    Attributes:
+        owner: The name of the memory.
+        backend: The server's process and transaction.
+        before: The newest commits of its branches when the transaction began.
+        after: What it would have made of them.
+    """
+
+    owner: str
+    backend: Backend
+    before: Mapping[Branch, Head]
+    after: Mapping[Branch, Head]
+
+
+class Resolver:
+    """Finds out what became of a commit.
+
+    Args:
+        connect: Opens a session.
+        schema: The schema of the store's tables.
+        timeout_s: How long it tries, in seconds.
+    """
+
+    def __init__(self, connect: Callable[[], Session], schema: str, timeout_s: float) -> None:
+        self._connect = connect
+        self._schema = schema
+        self._timeout_s = timeout_s
+
+    def resolve(self, lost: Lost) -> Outcome:
+        """Return what became of a commit; UNKNOWN if the server does not answer in time, or no standby answers it."""
+        until = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                return self._attempt(lost)
+            except NotReplicatedError:
+                return Outcome.UNKNOWN
+            except RecollectError:
+                if time.monotonic() >= until:
+                    return Outcome.UNKNOWN
+            time.sleep(_PAUSE_S)
+
+    def _attempt(self, lost: Lost) -> Outcome:
+        session = self._connect()
+        try:
+            session.rows(_END, (lost.backend.pid, lost.backend.began))
+            session.begin(("BEGIN ISOLATION LEVEL READ COMMITTED", ()))
+            session.rows(rewritten(_LOCK, self._schema), (lost.owner,))
+            outcome = self._outcome(session, lost)
+            if outcome is Outcome.STORED:
+                session.stage(rewritten(_BARRIER, self._schema), [()])
+                session.commit_or_raise()
+            return outcome
+        finally:
+            session.close()
+
+    def _outcome(self, session: Session, lost: Lost) -> Outcome:
+        status = session.rows(_STATUS, (lost.backend.server_began, lost.backend.number))[0][0]
+        if status == "in progress":
+            raise StoreIOError(lost.owner, "its transaction has not ended yet")
+        if status is not None:
+            return Outcome.STORED if status == "committed" else Outcome.NOT_STORED
+        made = {branch: head for branch, head in lost.after.items() if head.seq and lost.before.get(branch) != head}
+        if not made:
+            return Outcome.UNKNOWN  # it changed what no log states, such as a quota
+        for branch, head in made.items():
+            rows = session.rows(rewritten(_COMMIT, self._schema), (*branch, head.seq))
+            if not rows or tuple(rows[0]) != (head.root.hash, head.micros):
+                return Outcome.NOT_STORED
+        return Outcome.STORED

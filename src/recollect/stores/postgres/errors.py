@@ -1,0 +1,81 @@
+"""Translation of PostgreSQL's errors to Recollect's, by SQLSTATE. Only this package knows both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import psycopg
+
+from recollect.errors import (
+    DamagedStoreError,
+    InvalidArgumentError,
+    NoMemoryError,
+    NotAStoreError,
+    ReadOnlyStoreError,
+    RecollectError,
+    StoreBusyError,
+    StoreError,
+    StoreFullError,
+    StoreIOError,
+    StoreServerError,
+)
+
+_Kind = Callable[[str, str], RecollectError]
+
+
+def _missing_table(path: str, detail: str) -> RecollectError:
+    return NotAStoreError(path, f"{detail}: `recollect store init` creates the tables")
+
+
+def _not_granted(path: str, detail: str) -> RecollectError:
+    return StoreError(path, f"{detail}: `recollect store init --grant ROLE` grants what a role needs")
+
+
+#: The errors by SQLSTATE, or by its class, the first two characters.
+_KINDS: dict[str, _Kind] = {
+    "08": StoreServerError,  # the connection is lost
+    "28": StoreServerError,  # the user or the password is wrong
+    "3D": StoreServerError,  # there is no such database
+    "22": lambda path, detail: InvalidArgumentError("text", path, f"PostgreSQL cannot store it: {detail}"),
+    "23": DamagedStoreError,  # the statements of this package violate no constraint of an intact store
+    "25": StoreIOError,  # among them: the transaction was idle for too long
+    "25006": ReadOnlyStoreError,  # a standby
+    "40": StoreBusyError,  # deadlock, serialization failure, recovery conflict
+    "42501": _not_granted,
+    "3F000": _missing_table,
+    "42P01": _missing_table,
+    "53100": StoreFullError,
+    "53200": NoMemoryError,
+    "53300": StoreServerError,  # too many connections
+    "55P03": StoreBusyError,  # lock timeout
+    "57014": StoreBusyError,  # statement timeout
+    "57P": StoreServerError,  # the server shuts down or starts
+    "XX": DamagedStoreError,
+}
+
+
+def ours(path: str, error: psycopg.Error) -> RecollectError:
+    """Return the error for one of psycopg's.
+
+    Args:
+        path: The address of the store, without secrets.
+        error: The error of a statement or a connection; an error of a commit has another meaning (`doubt`).
+    """
+    state = error.sqlstate or ""
+    detail = " ".join(str(error).split()) or type(error).__name__
+    for code in (state, state[:3], state[:2]):
+        if code in _KINDS:
+            return _KINDS[code](path, detail)
+    if isinstance(error, psycopg.DataError):  # found before it was sent: a text with a NUL character
+        return _KINDS["22"](path, detail)
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return StoreServerError(path, detail)
+    return StoreIOError(path, detail)
+
+
+def is_lost(error: psycopg.Error) -> bool:
+    """Return whether the connection is lost, so that nothing is known of what was sent last."""
+    state = error.sqlstate or ""
+    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and (
+        not state or state.startswith(("08", "57P"))
+    )

@@ -1,0 +1,166 @@
+"""The schema of a PostgreSQL store: creating it, reading what it says of itself, and what a role needs to use it.
+
+Tables are created in one transaction behind an advisory lock of that transaction, so that several who create the same
+store at once get one. Opening a store only reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import NamedTuple
+
+import psycopg
+from psycopg import sql as names
+
+from recollect.errors import (
+    DamagedStoreError,
+    InvalidArgumentError,
+    NewerFormatError,
+    NotAStoreError,
+    OlderFormatError,
+    StoreError,
+    WrongKeyError,
+)
+from recollect.ledger.merkle import PUBLIC_KEY
+from recollect.stores.postgres.dialect import TABLES
+from recollect.stores.postgres.errors import ours
+
+#: The format of the tables that this release reads and writes.
+FORMAT = 1
+#: The oldest server that is supported, as `server_version_num`.
+LEAST_SERVER = 140000
+_KEYED_IDS = "keyed ids"
+_STATEMENTS = (files("recollect.stores.postgres") / "schema.sql").read_text("utf-8")
+
+
+class About(NamedTuple):
+    """What a store says of itself.
+
+    Attributes:
+        uuid: Its uuid.
+        format: The format of its tables.
+        zone: The name of its time zone.
+        keyed_ids: Whether derived ids depend on its key.
+        refused: Why this release must not write to it; "" if it may.
+    """
+
+    uuid: str
+    format: int
+    zone: str
+    keyed_ids: bool
+    refused: str
+
+
+def key_check(key: bytes) -> str:
+    """Return the text by which a wrong key is detected, and which reveals nothing else about the key."""
+    return hashlib.sha256(b"recollect.key check.1\0" + key).hexdigest()[:16]
+
+
+def statements(schema: str, key: bytes, zone: str) -> list[str]:
+    """Return the statements that create a store, in order."""
+    facts = {
+        "uuid": str(uuid.uuid4()),
+        "format": str(FORMAT),
+        "least_reader": str(FORMAT),
+        "least_writer": str(FORMAT),
+        "features": _KEYED_IDS if key != PUBLIC_KEY else "",
+        "key_check": key_check(key),
+        "zone": zone,
+    }
+    rows = ", ".join(f"({_literal(name)}, {_literal(value)})" for name, value in facts.items())
+    plain = "\n".join(line for line in _STATEMENTS.splitlines() if not line.startswith("--"))
+    tables = [each.strip() for each in plain.format(s=schema).split(";") if each.strip()]
+    return [f"CREATE SCHEMA IF NOT EXISTS {schema}", *tables, f"INSERT INTO {schema}.meta VALUES {rows}"]
+
+
+def grants(schema: str, role: str) -> list[str]:
+    """Return the statements that allow a role to use a store, and no more."""
+    name = names.Identifier(role).as_string(None)
+    return [
+        f"GRANT USAGE ON SCHEMA {schema} TO {name}",
+        *(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.{table} TO {name}" for table in TABLES),
+    ]
+
+
+def _literal(text: str) -> str:
+    return names.Literal(text).as_string(None)
+
+
+def create(connection: psycopg.Connection, path: str, schema: str, key: bytes, zone: str, roles: Sequence[str]) -> bool:
+    """Create a store unless it is there, and grant its use to roles. Return whether it was created.
+
+    Raises:
+        StoreError: That is not possible; nothing was created.
+    """
+    try:
+        with connection.transaction():
+            number = int.from_bytes(hashlib.sha256(f"recollect store {schema}".encode()).digest()[:8], signed=True)
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (number,))
+            new = not _has_tables(connection, schema)
+            if new:
+                found = connection.execute(
+                    "SELECT pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()"
+                )
+                encoding = (found.fetchone() or ("",))[0]
+                if encoding != "UTF8":
+                    raise StoreError(path, f"its database has the encoding {encoding}, and must have UTF8")
+                for each in statements(schema, key, zone):
+                    connection.execute(each.encode())
+            for role in roles:
+                for each in grants(schema, role):
+                    connection.execute(each.encode())
+    except psycopg.Error as error:
+        raise ours(path, error) from error
+    return new
+
+
+def _has_tables(connection: psycopg.Connection, schema: str) -> bool:
+    found = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (f"{schema}.meta",)).fetchone()
+    return bool(found and found[0])
+
+
+def about(connection: psycopg.Connection, path: str, schema: str, key: bytes) -> About | None:
+    """Return what a store says of itself; None if there is none.
+
+    Raises:
+        StoreError: The server is too old, or the store cannot be used by this release or with this key.
+    """
+    try:
+        number = connection.info.server_version
+        if number < LEAST_SERVER:
+            raise StoreError(path, f"its server is PostgreSQL {number // 10000}, and 14 is the oldest that works")
+        if not _has_tables(connection, schema):
+            return None
+        meta: dict[str, str] = dict(
+            connection.execute(f"SELECT name, value FROM {schema}.meta WHERE name NOT LIKE 'setting/%'".encode())
+        )
+    except psycopg.Error as error:
+        raise ours(path, error) from error
+    try:
+        least_reader, least_writer, found = (int(meta[name]) for name in ("least_reader", "least_writer", "format"))
+        uuid_, check, zone = str(meta["uuid"]), meta["key_check"], str(meta["zone"])
+        features = str(meta["features"]).split(",")
+    except KeyError:
+        raise NotAStoreError(path, f"the table {schema}.meta is not that of a store") from None
+    except ValueError:
+        raise DamagedStoreError(path, f"the table {schema}.meta has a format that is no number") from None
+    if least_reader > FORMAT:
+        raise NewerFormatError(path, f"it needs format {least_reader}, this release has {FORMAT}")
+    if found < FORMAT:
+        raise OlderFormatError(path, f"it has format {found}: `recollect store upgrade` converts it")
+    if check != key_check(key):
+        raise WrongKeyError(path)
+    refused = ""
+    if least_writer > FORMAT:
+        refused = f"writing to it needs format {least_writer}, this release has {FORMAT}"
+    return About(uuid_, found, zone, _KEYED_IDS in features, refused)
+
+
+def check_role(role: str) -> str:
+    """Return the name of a role. Raise InvalidArgumentError if it is none."""
+    if not role or "\0" in role:
+        raise InvalidArgumentError("role", role, "must be the name of a role")
+    return role

@@ -1,0 +1,261 @@
+"""A connection of the pool, and what is sent on it: as few round trips as the statements allow.
+
+A transaction begins with the first statement that needs it, in the same round trip; writes are sent together with the
+next read, or with the commit; and nobody waits for the answer to a ROLLBACK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from recollect.errors import InvalidArgumentError, RecollectError, StoreIOError
+from recollect.stores.postgres.errors import is_lost, ours
+
+Row = tuple[Any, ...]
+Statement = tuple[str, Sequence[Any]]
+
+
+class Traffic:
+    """Counts of what a store has sent.
+
+    Attributes:
+        round_trips: How often it waited for an answer of the server.
+    """
+
+    def __init__(self) -> None:
+        self.round_trips = 0
+
+
+class Backend(NamedTuple):
+    """A transaction of the server, which is found again on another connection.
+
+    Attributes:
+        pid: The server's process.
+        began: When the transaction began.
+        number: The number of the transaction.
+        server_began: When the server started.
+    """
+
+    pid: int
+    began: str
+    number: str
+    server_began: str
+
+
+#: The columns of a query that make a `Backend`.
+BACKEND = "pg_backend_pid(), now()::text, pg_current_xact_id()::text, pg_postmaster_start_time()::text"
+
+
+class NotReplicatedError(Exception):
+    """A commit was answered with a warning: the server does not know that a standby has it."""
+
+
+class Session:
+    """A connection, in at most one transaction.
+
+    Args:
+        connect: Opens a connection.
+        path: The address without secrets, for messages.
+        traffic: Counts the round trips.
+
+    Attributes:
+        lost: Whether the connection is lost.
+        backend: The server's process and transaction, once a transaction that writes has asked for them.
+        expires: When the pool replaces it (`time.monotonic`).
+    """
+
+    def __init__(self, connect: Callable[[], psycopg.Connection[Row]], path: str, traffic: Traffic) -> None:
+        self._connect = connect
+        self._path = path
+        self._traffic = traffic
+        self._notices: list[str] = []
+        self._begin: list[Statement] = []
+        self._staged: list[tuple[str, Sequence[Sequence[Any]]]] = []
+        self._unread = False
+        self._used = False
+        self._doomed = False  # what was staged could not be sent, so the transaction must not be committed
+        self.backend: Backend | None = None
+        self.lost = False
+        self.expires = 0.0
+        self._open()
+
+    def _open(self) -> None:
+        try:
+            self.connection = self._connect()
+        except psycopg.Error as error:
+            raise ours(self._path, error) from error
+        self.connection.add_notice_handler(lambda notice: self._notices.append(str(notice.severity_nonlocalized)))
+        self._used = self._unread = self.lost = False
+
+    def begin(self, *statements: Statement) -> None:
+        """Begin a transaction with the next statement, in the same round trip."""
+        self._drain()
+        assert not self._begin
+        self._begin, self._doomed, self.backend = list(statements), False, None
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open, or begins with the next statement."""
+        if self._unread:
+            return False
+        return bool(self._begin) or self.connection.info.transaction_status not in (
+            TransactionStatus.IDLE,
+            TransactionStatus.UNKNOWN,
+        )
+
+    @property
+    def failed(self) -> bool:
+        """Whether an error has ended the transaction, so that it can only be rolled back."""
+        status = self.connection.info.transaction_status
+        return self._doomed or (not self._begin and status is not TransactionStatus.INTRANS)
+
+    def stage(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Send a statement for each of some rows of values, before the next one that is waited for."""
+        if any(isinstance(value, str) and "\0" in value for row in rows for value in row):
+            raise InvalidArgumentError("text", self._path, "PostgreSQL cannot store a text with the character NUL")
+        if rows:
+            self._staged.append((sql, list(rows)))  # the caller goes on with its own
+
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        """Return the rows of a statement."""
+        return self.several([(sql, parameters)])[0]
+
+    def several(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Send statements in one round trip, and return the rows of each.
+
+        Raises:
+            RecollectError: One of them failed; those after it were not executed.
+        """
+        try:
+            cursors = self._sent(statements)
+            return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+        except psycopg.Error as error:
+            raise self._problem(error) from error
+
+    def _sent(self, statements: Sequence[Statement]) -> list[psycopg.Cursor[Row]]:
+        """Send what is pending, and statements, and wait for the answers."""
+        self._drain()
+        begin, staged = self._begin, self._staged
+        self._begin, self._staged = [], []
+        self._traffic.round_trips += 1
+        try:
+            return self._answers(begin, staged, statements)
+        except psycopg.Error as error:
+            # Of a connection that was idle in the pool, this may be how it is noticed that the server has ended it.
+            if not (self._used and begin and is_lost(error)):
+                self._doomed = bool(staged)
+                raise
+        self._close()
+        self._open()
+        self._traffic.round_trips += 1
+        return self._answers(begin, staged, statements)
+
+    def _answers(
+        self,
+        begin: Sequence[Statement],
+        staged: Sequence[tuple[str, Sequence[Sequence[Any]]]],
+        statements: Sequence[Statement],
+    ) -> list[psycopg.Cursor[Row]]:
+        execute = self.connection.execute
+        if not begin and not staged and len(statements) == 1:
+            return [execute(statements[0][0], statements[0][1], binary=True)]
+        with self.connection.pipeline():
+            for sql, parameters in begin:
+                execute(sql, parameters, prepare=False)
+            for sql, rows in staged:
+                if len(rows) == 1:
+                    execute(sql, rows[0])
+                else:
+                    self.connection.cursor().executemany(sql, rows)
+            return [execute(sql, parameters, binary=True) for sql, parameters in statements]
+
+    def commit(self) -> None:
+        """Commit, in the same round trip as what is staged.
+
+        Raises:
+            psycopg.Error: The commit failed, or its outcome is not known (`is_lost`).
+            NotReplicatedError: The server does not know whether a standby has it.
+            StoreIOError: The transaction had failed, and was rolled back.
+        """
+        if self._begin and not self._staged:
+            self._begin = []  # nothing was read or written
+            return
+        if self._doomed:
+            raise StoreIOError(self._path, "an earlier error rolled the transaction back")
+        self._notices.clear()
+        cursor = self._sent([("COMMIT", ())])[0]
+        self._used = True
+        if cursor.statusmessage != "COMMIT":
+            raise StoreIOError(self._path, "an earlier error rolled the transaction back")
+        if "WARNING" in self._notices:
+            raise NotReplicatedError
+
+    def commit_or_raise(self) -> None:
+        """Commit as `commit` does, with the server's errors translated."""
+        try:
+            self.commit()
+        except psycopg.Error as error:
+            raise self._problem(error) from error
+
+    def roll_back(self) -> None:
+        """Roll back without waiting for the answer. Raises nothing: a connection that fails is closed."""
+        self._staged = []
+        self._used, self._doomed = True, False
+        if self._begin or self._unread:
+            self._begin = []
+            return
+        if self.connection.closed or self.connection.info.transaction_status is TransactionStatus.IDLE:
+            return
+        try:
+            self.connection.pgconn.send_query_params(b"ROLLBACK", None)
+            self.connection.pgconn.flush()
+            self._unread = True
+        except psycopg.Error:
+            self._close()
+
+    def roll_back_to(self, savepoint: str) -> bool:
+        """Roll back to a savepoint and release it; return False if there is none.
+
+        Raises:
+            RecollectError: That failed.
+        """
+        for at, (sql, _) in enumerate(self._staged):
+            if sql == f"SAVEPOINT {savepoint}":  # it was not sent yet
+                del self._staged[at:]
+                return True
+        self._staged = []
+        if self._doomed:
+            raise StoreIOError(self._path, "an earlier error rolled the transaction back")
+        try:
+            self._sent([(f"ROLLBACK TO {savepoint}", ()), (f"RELEASE {savepoint}", ())])
+        except psycopg.errors.InvalidSavepointSpecification:
+            return False
+        except psycopg.Error as error:
+            raise self._problem(error) from error
+        return True
+
+    def _drain(self) -> None:
+        """Read the answer to a ROLLBACK."""
+        if self._unread:
+            self._unread = False
+            while self.connection.pgconn.get_result() is not None:
+                pass
+
+    def _problem(self, error: psycopg.Error) -> RecollectError:
+        if is_lost(error) or self.connection.closed:
+            self._close()
+        return ours(self._path, error)
+
+    def _close(self) -> None:
+        self.lost = True
+        with suppress(psycopg.Error):
+            self.connection.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._close()

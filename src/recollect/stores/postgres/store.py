@@ -1,0 +1,271 @@
+"""The PostgreSQL store: the ledger on a server that many machines share, with one writer for each memory at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import platformdirs
+import psycopg
+
+from recollect.errors import (
+    DamagedStoreError,
+    ReadOnlyStoreError,
+    StoreBusyError,
+    StoreError,
+    StoreMissingError,
+    UnsupportedError,
+)
+from recollect.ledger.commits import Branch
+from recollect.ledger.merkle import PUBLIC_KEY
+from recollect.stores.derived.files import DerivedFiles
+from recollect.stores.postgres import schema as tables
+from recollect.stores.postgres.address import parsed
+from recollect.stores.postgres.doubt import Resolver
+from recollect.stores.postgres.errors import ours
+from recollect.stores.postgres.pages import PageCache
+from recollect.stores.postgres.pool import Pool
+from recollect.stores.postgres.session import Session, Traffic
+from recollect.stores.postgres.view import PostgresTransaction, PostgresView, Prefetch, Shared
+from recollect.stores.postgres.writer import MemoryWriter
+from recollect.stores.roots import disagreements
+from recollect.stores.values import Backup, Capabilities, CheckReport, Durability
+from recollect.stores.write_queue import Ticket
+
+#: Maximum number of writers that are kept while no thread uses them.
+_IDLE_WRITERS = 1000
+#: Milliseconds that a transaction may stand still before the server ends it, at least, so that others can write.
+_STANDS_STILL_MS = 30_000
+
+
+class PostgresStore:
+    """A `Store` in a schema of a PostgreSQL database.
+
+    Args:
+        address: postgresql://USER@HOST/DATABASE (`address.parsed`).
+        read_only: Refuse every write.
+        key: The key from which salts are derived; must be the one that the store was created with.
+        timeout_s: How long a writer waits for another one, and a thread for a connection, before StoreBusyError.
+        durability: "full", or "normal": after a crash of the server the newest commits may be missing, but no others.
+
+    Raises:
+        StoreMissingError: The schema has no store; none is created (`recollect store init`).
+        StoreServerError: The server cannot be reached.
+        StoreError: The store cannot be used by this release or with this key.
+    """
+
+    capabilities = Capabilities(
+        group_commit=True, copying=False, writers="family", snapshots=True, durable=True, watched=True
+    )
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        read_only: bool = False,
+        key: bytes = PUBLIC_KEY,
+        timeout_s: float = 10.0,
+        durability: Durability = "full",
+    ) -> None:
+        self._address = parsed(address)
+        self.path = self._address.shown
+        self.key = key
+        self.traffic = Traffic()
+        self._durability = durability
+        self._timeout_s = timeout_s
+        with self._plain_connection() as connection:
+            found = tables.about(connection, self.path, self._address.schema, key)
+            if found is None:
+                rule = (
+                    f"the schema {self._address.schema} has no tables of a store: `recollect store init` creates them"
+                )
+                raise StoreMissingError(self.path, rule)
+            self._server = _server_of(connection, self.path)
+        self._about = found
+        self.zone = found.zone
+        self.id_key = key if found.keyed_ids else None
+        standby = "the server is a standby, which follows another one" if self._server["in_recovery"] else ""
+        self._write_refused = found.refused or ("it was opened to be read" if read_only else standby)
+        if durability == "full" and self._server["fsync"] != "on" and not self._write_refused:
+            self.unsafe = "the server has fsync = off: a crash of its machine loses commits or corrupts the database"
+        else:
+            self.unsafe = ""
+        self._pool = Pool(self._session, self.path, self._address.pool, timeout_s)
+        self._shared = Shared(
+            self.path,
+            self._address.schema,
+            key,
+            2**62 if self._server["data_checksums"] == "on" else 0,
+            PageCache(),
+            Prefetch(),
+            (
+                f"{max(1, round(timeout_s * 1000))}ms",
+                f"{max(_STANDS_STILL_MS, round(2 * timeout_s * 1000))}ms",
+                "on" if durability == "full" else "off",
+            ),
+        )
+        self._resolver = Resolver(self._session, self._address.schema, timeout_s)
+        self._writers: dict[str, MemoryWriter] = {}
+        self._guard = threading.Lock()
+        self._poller: Session | None = None
+        self._polling = threading.Lock()
+
+    # Connections
+
+    def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        return psycopg.connect(
+            self._address.conninfo,
+            autocommit=True,
+            prepare_threshold=None if self._address.pgbouncer else 5,
+            connect_timeout=max(2, round(self._timeout_s)),
+        )
+
+    def _session(self) -> Session:
+        return Session(self._connect, self.path, self.traffic)
+
+    @contextmanager
+    def _plain_connection(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        try:
+            connection = self._connect()
+        except psycopg.Error as error:
+            raise ours(self.path, error) from error
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    # Reading and writing
+
+    @contextmanager
+    def read(self) -> Iterator[PostgresView]:
+        with self._pool.session() as session:
+            session.begin(("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", ()))
+            yield PostgresView(session, self._shared)
+
+    def write(self, branch: Branch, *, shared: bool = False) -> AbstractContextManager[PostgresTransaction]:
+        """Open a transaction. Each memory has one writer, whichever of its branches it writes to."""
+        self._pool.check_usable()
+        if self._write_refused:
+            raise ReadOnlyStoreError(self.path, self._write_refused)
+        if self.owned_by_caller():
+            raise StoreBusyError(self.path, "this thread is inside a batch: use the batch's own calls")
+        ticket = Ticket(shares=shared)
+        return ticket.managed(self._writer(branch.owner.namespace).writing(ticket))
+
+    def _writer(self, owner: str) -> MemoryWriter:
+        with self._guard:
+            writer = self._writers.get(owner)
+            if writer is None:
+                if len(self._writers) >= _IDLE_WRITERS:
+                    # One that a thread has just been given stays in use: the lock of the memory is in the database.
+                    self._writers = {name: each for name, each in self._writers.items() if not each.idle}
+                writer = MemoryWriter(owner, self._pool, self._shared, self._resolver, self._timeout_s)
+                self._writers[owner] = writer
+            return writer
+
+    def owned_by_caller(self) -> bool:
+        with self._guard:
+            writers = list(self._writers.values())
+        return any(writer.owned_by_caller() for writer in writers)
+
+    def version(self) -> int:
+        """Return a digest of the server's snapshot, which changes with every transaction that writes."""
+        self._pool.check_usable()
+        with self._polling:
+            self._pool.check_usable()
+            if self._poller is None or self._poller.lost:
+                self._poller = self._session()
+            snapshot = str(self._poller.rows("SELECT pg_current_snapshot()::text")[0][0])
+        return int.from_bytes(hashlib.sha256(snapshot.encode()).digest()[:8])
+
+    # Facts
+
+    def derived(self) -> DerivedFiles:
+        root = self._address.cache or platformdirs.user_cache_dir("recollect", appauthor=False)
+        return DerivedFiles(os.path.join(root, f"{self._about.uuid}.index"), self._about.uuid, self.key)
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "store": "postgresql",
+            "path": self.path,
+            "uuid": self._about.uuid,
+            "zone": self.zone,
+            "format": self._about.format,
+            "schema": self._address.schema,
+            "durability": self._durability,
+            "read_only": bool(self._write_refused),
+            **self._server,
+        }
+
+    def check(self) -> CheckReport:
+        """Compare all versions with their hashes, and the records with their roots."""
+        problems = disagreements(self)
+        with self.read() as view:
+            commits, dropped = view.counts_of_commits()
+            problems += view.wrong_versions()
+            removed = view.removed()
+        return CheckReport(
+            problems,
+            commits=commits,
+            dropped=dropped,
+            erased=removed.get("erased", 0),
+            thinned=removed.get("thinned", 0),
+        )
+
+    def renew(self, error: StoreError) -> bool:
+        return False  # nothing but this package writes the tables
+
+    def compact(self) -> bool:
+        """Give the space of erased versions back to the table (`VACUUM`), where the role may."""
+        return True
+
+    def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
+        rule = "a server is backed up with its own tools, such as pg_dump; `recollect copy` makes a file of it"
+        raise UnsupportedError("a backup", rule)
+
+    def copies_with(self, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
+        return ()
+
+    def truncate(self) -> bool:
+        return True
+
+    def probe(self) -> None:
+        nonce = secrets.token_hex(16)
+        with self.write(Branch("probe")) as transaction:
+            transaction.set_setting("probe", nonce)
+        with self.read() as view:
+            value = view.setting("probe")
+        if value != nonce:
+            raise DamagedStoreError(self.path, "a test value was written and not read back")
+
+    def close(self) -> None:
+        if self.owned_by_caller():
+            raise StoreBusyError(self.path, "this thread is inside a batch: end it first")
+        self._pool.close()
+        with self._polling:
+            if self._poller is not None:
+                self._poller.close()
+
+
+def _server_of(connection: psycopg.Connection[tuple[Any, ...]], path: str) -> dict[str, Any]:
+    """Return what the server says of itself that matters to a store."""
+    named = (
+        "server_version",
+        "fsync",
+        "full_page_writes",
+        "synchronous_commit",
+        "synchronous_standby_names",
+        "data_checksums",
+    )
+    columns = ", ".join(f"current_setting('{name}')" for name in named)
+    try:
+        row = connection.execute(f"SELECT {columns}, pg_is_in_recovery()".encode()).fetchone()
+    except psycopg.Error as error:
+        raise ours(path, error) from error
+    assert row is not None
+    return dict(zip((*named, "in_recovery"), row, strict=True))

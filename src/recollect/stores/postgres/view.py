@@ -1,0 +1,405 @@
+"""Views and transactions of the PostgreSQL store: how the statements of `stores.sql` reach a session.
+
+A view is a REPEATABLE READ transaction. A write is READ COMMITTED, behind the lock of the memory's row: what it reads
+after that is what the writer before it has committed. Nothing is read in the statement that locks: it would be of the
+moment before the lock was granted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Any, NamedTuple
+
+from recollect.common.deadlines import checked, current
+from recollect.errors import DamagedStoreError, StoreIOError
+from recollect.ledger.commits import RESERVED, Branch, Head, reserved_namespace
+from recollect.ledger.merkle import version_hash
+from recollect.records.record import Record
+from recollect.stores.postgres.dialect import rewritten
+from recollect.stores.postgres.pages import PageCache
+from recollect.stores.postgres.session import BACKEND, Backend, Session, Statement
+from recollect.stores.sql.columns import SETTING
+from recollect.stores.sql.transaction import SqlTransaction
+from recollect.stores.sql.view import BRANCH, Numbers, SqlView
+from recollect.stores.values import Resolved
+
+#: How many rows a cursor fetches first if it is not known how many are read, and at most.
+_FIRST_ROWS, _MOST_ROWS = 100, 2000
+#: A number of a version or a page is that of its memory's row times 2 to the power of this, plus a count.
+NUMBER_BITS = 33
+#: All branches of a family with their newest commits.
+_HEADS = (
+    "SELECT n.name, b.name, b.number, n.number, c.seq, c.time, c.root, c.entry, c.page, c.parts FROM namespaces n "
+    "JOIN branches b ON b.namespace = n.number LEFT JOIN LATERAL "
+    "(SELECT * FROM commits k WHERE k.branch = b.number ORDER BY k.seq DESC LIMIT 1) c ON TRUE WHERE n.name = ANY(?)"
+)
+_LOCK = f"SELECT number, next_version, next_page, erased, {BACKEND} FROM namespaces WHERE name = ? FOR UPDATE"
+LIMITS = (
+    "SELECT set_config('lock_timeout', ?, TRUE), set_config('idle_in_transaction_session_timeout', ?, TRUE), "
+    "set_config('synchronous_commit', ?, TRUE)"
+)
+
+
+def family_of(owner: str) -> list[str]:
+    """Return the names of the namespaces of a memory."""
+    return [owner, *(reserved_namespace(owner, each) for each in RESERVED)]
+
+
+class Prefetch:
+    """The settings that transactions and views of this process have asked for, so that later ones read them at once.
+
+    A setting of a memory is known by what stands before the name of the memory: `quota/` of `quota/ana`.
+    """
+
+    _MOST = 16
+
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[str, bool], None] = {}
+
+    def note(self, name: str, owner: str) -> None:
+        """Note that a setting was read."""
+        of_memory = name.endswith(f"/{owner}")
+        kind = name[: -len(owner)] if of_memory else name
+        if len(self._kinds) < self._MOST:
+            self._kinds.setdefault((kind, of_memory))
+
+    def names(self, owner: str) -> list[str]:
+        """Return the names of the settings that are read at once for a memory."""
+        return [kind + owner if of_memory else kind for kind, of_memory in list(self._kinds)]
+
+
+class Shared(NamedTuple):
+    """What all views and transactions of a store use.
+
+    Attributes:
+        path: The address without secrets.
+        schema: The schema of its tables.
+        key: The store's key.
+        trusted: As in `SqlView`.
+        pages: Pages of the trie.
+        prefetch: Which settings are read at once.
+        limits: The values of `LIMITS`.
+    """
+
+    path: str
+    schema: str
+    key: bytes
+    trusted: int
+    pages: PageCache
+    prefetch: Prefetch
+    limits: tuple[str, str, str]
+
+
+class PostgresView(SqlView):
+    """A snapshot view. The session begins a transaction with the first statement."""
+
+    def __init__(self, session: Session, shared: Shared) -> None:
+        super().__init__(shared.path, shared.key, shared.trusted, True)
+        self._session = session
+        self._shared = shared
+        self._settings: dict[str, str | None] = {}
+        self._cursors = count(1)
+
+    def _rewritten(self, sql: str) -> str:
+        return rewritten(sql, self._shared.schema)
+
+    def _rows(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        rows = self._session.rows(self._rewritten(sql), parameters)
+        return iter(rows if current() is None else checked(rows))
+
+    def _row(self, sql: str, parameters: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        rows = self._session.rows(self._rewritten(sql), parameters)
+        return rows[0] if rows else None
+
+    def _many(self, sql: str, parameters: tuple[Any, ...], first: int | None = None) -> Iterator[tuple[Any, ...]]:
+        name = f"rows_{next(self._cursors)}"
+        size = min(first or _FIRST_ROWS, _MOST_ROWS)
+        declare = f"DECLARE {name} NO SCROLL CURSOR FOR {self._rewritten(sql)}"
+        rows = self._session.several([(declare, parameters), (f"FETCH {size} FROM {name}", ())])[1]
+        try:
+            while True:
+                yield from rows if current() is None else checked(rows)
+                if len(rows) < size:
+                    return
+                size = min(4 * size, _MOST_ROWS)
+                rows = self._session.rows(f"FETCH {size} FROM {name}")
+        finally:
+            if not self._session.failed:
+                self._session.stage(f"CLOSE {name}", [()])
+
+    def _first(self, owner: str) -> list[Statement]:
+        """Return the statements that read the heads of a memory and its settings."""
+        names = [SETTING + name for name in self._shared.prefetch.names(owner)]
+        return [
+            (self._rewritten(_HEADS), (family_of(owner),)),
+            (self._rewritten("SELECT name, value FROM meta WHERE name = ANY(?)"), (names,)),
+        ]
+
+    def _note_first(self, owner: str, heads: Sequence[tuple[Any, ...]], settings: Sequence[tuple[Any, ...]]) -> None:
+        """Cache what `_first` has read."""
+        for name in family_of(owner):
+            self._note_head(Branch(name), None)
+        for namespace, branch, *row in heads:
+            self._note_head(Branch(namespace, branch), row)
+        self._settings.update(dict.fromkeys(self._shared.prefetch.names(owner)))
+        self._settings.update({str(name).removeprefix(SETTING): str(value) for name, value in settings})
+
+    def _look_up(self, branch: Branch) -> None:
+        owner = branch.owner.namespace
+        self._note_first(owner, *self._session.several(self._first(owner)))
+        if branch not in self._numbers:
+            self._note_head(branch, None)
+
+    def _numbers_of(self, branch: Branch) -> Numbers | None:
+        if branch not in self._numbers:
+            self._look_up(branch)
+        return self._numbers[branch]
+
+    def setting(self, name: str) -> str | None:
+        if name not in self._settings:
+            self._settings[name] = super().setting(name)
+        for branch in self._numbers:
+            self._shared.prefetch.note(name, branch.owner.namespace)
+            break
+        return self._settings[name]
+
+    def node(self, page: int) -> bytes:
+        body = self._shared.pages.get(page)
+        if body is None:
+            body = super().node(page)
+            self._keep_pages({page: body})
+        return body
+
+    def nodes(self, pages: Sequence[int]) -> dict[int, bytes]:
+        out = {page: body for page in pages if (body := self._shared.pages.get(page)) is not None}
+        missing = [page for page in pages if page not in out]
+        if missing:
+            found = super().nodes(missing)
+            self._keep_pages(found)
+            out |= found
+        return out
+
+    def _keep_pages(self, pages: dict[int, bytes]) -> None:
+        self._shared.pages.put(pages)
+
+    # Checking
+
+    def counts_of_commits(self) -> tuple[int, int]:
+        """Return the number of commits, and of those whose roots have no stored pages."""
+        found = self._row("SELECT count(*), count(*) - count(page) FROM commits", ())
+        return (0, 0) if found is None else (int(found[0]), int(found[1]))
+
+    def removed(self) -> dict[str, int]:
+        """Return the number of versions without payload, by cause."""
+        return {
+            str(cause): int(number)
+            for cause, number in self._rows("SELECT cause, count(*) FROM removed_payloads GROUP BY cause")
+        }
+
+    def wrong_versions(self) -> list[str]:
+        """Describe the versions whose payload does not match their hash."""
+        problems = []
+        sql = "SELECT number, hash, payload FROM versions WHERE payload IS NOT NULL"
+        for number, digest, payload in self._many(sql, ()):
+            try:
+                right = version_hash(Record.load(payload).id, payload, self._key) == digest
+            except (ValueError, AttributeError):
+                right = False
+            if not right:
+                problems.append(f"version {number} does not match its hash")
+        return problems
+
+
+class PostgresTransaction(SqlTransaction, PostgresView):
+    """A `Transaction`, of one memory.
+
+    Args:
+        session: The session that begins a transaction with the first statement, or has one that earlier parts wrote in.
+        shared: What all use.
+        owner: The name of the memory.
+        former: The transaction of the part before, which has the lock already.
+    """
+
+    _locked: bool
+
+    def __init__(self, session: Session, shared: Shared, owner: str, former: PostgresTransaction | None = None) -> None:
+        super().__init__(session, shared)
+        self._owner = owner
+        self._unknown: set[tuple[int | None, str]] = set()  # ids that no commit has named
+        self.written: dict[int, bytes] = {}  # pages, which are cached once they are committed
+        self.before: dict[Branch, Head] = {}  # the newest commits when the lock was granted
+        self._locked = former is not None and former._locked
+        if former is None or not former._locked:
+            self._memory = self._first_version = self._first_page = 0
+            self._erased = False
+            self._next_due: int | None = None
+        else:
+            self._memory, self._erased, self._next_due = former._memory, former._erased, former._next_due
+            self._numbers, self._heads = dict(former._numbers), dict(former._heads)
+            self.before = former.before
+            self._settings = dict(former._settings)
+            self._next_version, self._next_page = former._next_version, former._next_page
+            self._first_version, self._first_page = former._first_version, former._first_page
+            self._newest_before = self._next_version - 1
+            self.written = dict(former.written)
+
+    @property
+    def after(self) -> dict[Branch, Head]:
+        """The newest commits that it leads to."""
+        return self._heads
+
+    # Beginning
+
+    def lock(self) -> None:
+        """Lock the memory, and read what every write needs, in one round trip unless the memory is new."""
+        if self._locked:
+            return
+        lock = (self._rewritten(_LOCK), (self._owner,))
+        due = (
+            "SELECT min(h.expires) FROM heads h JOIN branches b ON b.number = h.branch "
+            "JOIN namespaces n ON n.number = b.namespace WHERE n.name = ANY(?) AND h.expires IS NOT NULL"
+        )
+        statements = [lock, *self._first(self._owner), (self._rewritten(due), (family_of(self._owner),))]
+        rows, heads, settings, expiries = self._session.several(statements)
+        if not rows:
+            create = "INSERT INTO namespaces (name) VALUES (?) ON CONFLICT DO NOTHING"
+            self._session.stage(self._rewritten(create), [(self._owner,)])
+            rows, heads, settings, expiries = self._session.several(statements)
+        self._memory, next_version, next_page, self._erased, *backend = rows[0]
+        self._session.backend = Backend(*backend)
+        base = self._memory << NUMBER_BITS
+        self._next_version = self._first_version = base + next_version
+        self._next_page = self._first_page = base + next_page
+        self._newest_before = self._next_version - 1
+        self._next_due = expiries[0][0]
+        self._locked = True
+        self._note_first(self._owner, heads, settings)
+        self.before = dict(self._heads)
+
+    def check_open(self) -> None:
+        """Raise StoreIOError if an error has ended the transaction."""
+        if self._locked and self._session.failed:
+            raise StoreIOError(self._path, "an earlier error rolled the transaction back")
+
+    def _rows(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        self.lock()
+        self.check_open()
+        return iter(self._session.rows(self._rewritten(sql), parameters))
+
+    def _row(self, sql: str, parameters: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        self.lock()
+        self.check_open()
+        return super()._row(sql, parameters)
+
+    def _many(self, sql: str, parameters: tuple[Any, ...], first: int | None = None) -> Iterator[tuple[Any, ...]]:
+        self.lock()
+        self.check_open()
+        self.flush()
+        return PostgresView._many(self, sql, parameters, first)
+
+    def _write(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        self.lock()
+        self.check_open()
+        self._session.stage(self._rewritten(sql), rows)
+
+    def _look_up(self, branch: Branch) -> None:
+        self.lock()
+        if branch not in self._numbers:
+            row = self._branch_row(branch)
+            self._note_head(branch, row)
+
+    def _branch_row(self, branch: Branch) -> tuple[Any, ...] | None:
+        return self._row(BRANCH.format(self._parts_column, ""), branch)
+
+    def head(self, branch: Branch) -> Head:
+        self.lock()
+        return super().head(branch)
+
+    # Reading
+
+    def setting(self, name: str) -> str | None:
+        self.lock()
+        return PostgresView.setting(self, name)
+
+    def set_setting(self, name: str, value: str | None) -> None:
+        super().set_setting(name, value)
+        self._settings[name] = value
+
+    def remove_settings(self, first: str, before: str, limit: int | None = None) -> int:
+        # What another transaction is removing is left to it, so that no memory waits for the writer of another one.
+        sql = (
+            "DELETE FROM meta WHERE name IN (SELECT name FROM meta WHERE name >= ? AND name < ? "
+            "ORDER BY name LIMIT ? FOR UPDATE SKIP LOCKED) RETURNING name"
+        )
+        bounds = SETTING + first, SETTING + before
+        names = [str(name).removeprefix(SETTING) for (name,) in self._sql(sql, (*bounds, limit))]
+        for name in names:
+            self._settings.pop(name, None)
+        return len(names)
+
+    def resolve(self, branch: Branch, record_ids: Sequence[str], now: int) -> dict[str, Resolved]:
+        out = super().resolve(branch, record_ids, now)
+        number = self._branch(branch)
+        self._unknown.update((number, each) for each, found in out.items() if not found.known)
+        return out
+
+    def due(self, branch: Branch, now: int, limit: int) -> list[str]:
+        self.lock()
+        if (self._next_due is None or self._next_due > now) and not self._puts_expiring:
+            return []
+        return super().due(branch, now, limit)
+
+    def node(self, page: int) -> bytes:
+        return self.written[page] if page in self.written else super().node(page)
+
+    def nodes(self, pages: Sequence[int]) -> dict[int, bytes]:
+        own = {page: self.written[page] for page in pages if page in self.written}
+        return own | super().nodes([page for page in pages if page not in own])
+
+    def _keep_pages(self, pages: dict[int, bytes]) -> None:
+        # Those that it has written itself are not committed, and another transaction may use their numbers.
+        self._shared.pages.put({page: body for page, body in pages.items() if page < self._first_page})
+
+    # Writing
+
+    @property
+    def _puts_expiring(self) -> bool:
+        return self._next_due == _SOON
+
+    def put(self, branch: Branch, record: Record, stored: Any) -> int:
+        if record.expires is not None:
+            self._next_due = _SOON  # it stays so after a flush
+        return super().put(branch, record, stored)
+
+    def _version_number(self, version: tuple[int, bytes], key: tuple[int | None, str]) -> int:
+        if key in self._unknown and not self._erased and version not in self._versions and not self._written.get(key):
+            self._next_version += 1
+            return self._next_version - 1
+        return super()._version_number(version, key)
+
+    def add_node(self, body: bytes) -> int:
+        self.lock()
+        page = super().add_node(body)
+        self.written[page] = body
+        return page
+
+    def erase(self, branch: Branch, record_id: str, versions: Sequence[bytes], *, redact: bool) -> None:
+        super().erase(branch, record_id, versions, redact=redact)
+        self._erased = True
+        self._write("UPDATE namespaces SET erased = TRUE WHERE number = ?", [(self._memory,)])
+
+    def finish(self) -> None:
+        super().finish()
+        if not self._locked:
+            return
+        base = self._memory << NUMBER_BITS
+        if (self._next_version, self._next_page) != (self._first_version, self._first_page):
+            counters = (self._next_version - base, self._next_page - base, self._memory)
+            self._write("UPDATE namespaces SET next_version = ?, next_page = ? WHERE number = ?", [counters])
+        if max(counter - base for counter in (self._next_version, self._next_page)) >= 1 << NUMBER_BITS:
+            raise DamagedStoreError(self._path, f"{self._owner!r} has used all numbers of pages or versions")
+
+
+#: In place of the first expiry: the transaction has put a record that expires, so the tables decide.
+_SOON = -(2**63)

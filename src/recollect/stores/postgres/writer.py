@@ -1,0 +1,140 @@
+"""The writers of a PostgreSQL store: one for each memory that this process writes to, whose threads share commits.
+
+Across processes the row of the memory is the lock. A writer has a session only while a transaction is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import suppress
+from typing import Literal
+
+import psycopg
+
+from recollect.errors import CommitInDoubtError, RecollectError, StoreError, StoreIOError
+from recollect.stores.postgres.doubt import Lost, Outcome, Resolver
+from recollect.stores.postgres.errors import is_lost, ours
+from recollect.stores.postgres.pool import Pool
+from recollect.stores.postgres.session import NotReplicatedError, Session
+from recollect.stores.postgres.view import LIMITS, PostgresTransaction, Shared
+from recollect.stores.sql.group_writer import GroupWriter
+from recollect.stores.write_queue import Shared as SharedCommit
+from recollect.stores.write_queue import Ticket
+
+
+class _Nothing:
+    """In place of a session while no transaction is open."""
+
+    in_transaction = False
+
+
+class MemoryWriter(GroupWriter[PostgresTransaction]):
+    """Writes to one memory in turn.
+
+    Args:
+        owner: The name of the memory.
+        pool: The connections.
+        shared: What all transactions of the store use.
+        resolver: Finds out what became of a commit.
+        timeout_s: How long a thread waits for its turn, and for the lock of the memory, in seconds.
+    """
+
+    _writer: Session | _Nothing
+
+    def __init__(self, owner: str, pool: Pool, shared: Shared, resolver: Resolver, timeout_s: float) -> None:
+        super().__init__(shared.path, timeout_s)
+        self._owner = owner
+        self._pool = pool
+        self._shared = shared
+        self._resolver = resolver
+        self._writer = _Nothing()
+        self._current: PostgresTransaction | None = None
+        self._last: PostgresTransaction | None = None  # the last part that was not undone
+
+    @property
+    def idle(self) -> bool:
+        """Whether no thread writes or waits."""
+        return self._queue.holder is None and not self._queue.waiting
+
+    def writing(self, ticket: Ticket) -> Generator[PostgresTransaction, None, None]:
+        """Write in a transaction while the block runs, in the turn of a ticket."""
+        return self._writing(ticket)
+
+    def _check_usable(self) -> None:
+        self._pool.check_usable()
+
+    def _session(self) -> Session:
+        assert isinstance(self._writer, Session)
+        return self._writer
+
+    def _transaction(self) -> PostgresTransaction:
+        self._current = PostgresTransaction(self._session(), self._shared, self._owner, self._last)
+        return self._current
+
+    def _begin_part(self, ticket: Ticket) -> None:
+        super()._begin_part(ticket)
+        if ticket.inside:  # another thread has begun the transaction
+            self._pool.adopt(self._session())
+
+    def _end_part(self, ticket: Ticket) -> None:
+        super()._end_part(ticket)
+        self._last = self._current
+
+    def _begin_transaction(self) -> None:
+        session = self._writer = self._pool.take()
+        self._last = None
+        limits = (LIMITS.replace("?", "%s"), self._shared.limits)
+        session.begin(("BEGIN ISOLATION LEVEL READ COMMITTED", ()), limits)
+
+    def _run(self, sql: str) -> None:
+        self._session().stage(sql, [()])
+
+    def _undo_part(self) -> Literal["undone", "absent", "failed"]:
+        try:
+            return "undone" if self._session().roll_back_to("part") else "absent"
+        except RecollectError:
+            return "failed"
+
+    def _roll_back(self) -> None:
+        self._session().roll_back()
+
+    def _commit(self, shared: SharedCommit) -> None:
+        session, last = self._session(), self._last
+        error: RecollectError | None = None
+        try:
+            session.commit()
+        except NotReplicatedError as raised:
+            error = self._resolved(session, last, raised)
+        except psycopg.Error as raised:
+            error = self._resolved(session, last, raised) if is_lost(raised) else ours(self.path, raised)
+            error = error and _with_cause(error, raised)
+        except StoreError as raised:
+            error = raised
+        finally:
+            if not (error is not None or not session.in_transaction):
+                error = StoreIOError(self.path, "interrupted before the commit")
+            shared.end(error)
+        if error is None and last is not None:
+            self._shared.pages.put(last.written)
+
+    def _resolved(self, session: Session, last: PostgresTransaction | None, raised: Exception) -> RecollectError | None:
+        """Return the error of a commit whose answer is not known, or None if it is durable."""
+        if last is None or session.backend is None:
+            return StoreIOError(self.path, f"the connection was lost, and nothing was written: {raised}")
+        outcome = self._resolver.resolve(Lost(self._owner, session.backend, last.before, last.after))
+        if outcome is Outcome.STORED:
+            return None
+        if outcome is Outcome.NOT_STORED:
+            return StoreIOError(self.path, "the connection was lost, and nothing was written")
+        return CommitInDoubtError(self.path, str(raised) or "no standby is known to have it")
+
+    def _end_turn(self) -> None:
+        session, self._writer, self._last, self._current = self._writer, _Nothing(), None, None
+        if isinstance(session, Session):
+            with suppress(psycopg.Error):
+                self._pool.give_back(session)
+
+
+def _with_cause(error: RecollectError, cause: Exception) -> RecollectError:
+    error.__cause__ = cause
+    return error

@@ -1,0 +1,56 @@
+"""Stores of tests on a PostgreSQL server: for each path that a test opens, a schema of its own."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import tempfile
+from functools import cache
+
+from recollect.errors import StoreMissingError
+from recollect.stores.base import Store
+from recollect.stores.postgres.store import PostgresStore
+from recollect.stores.values import Durability
+from recollect.testing.postgres import SERVER_VARIABLE, PostgresServer, create_store, drop_store
+
+_created: set[str] = set()
+
+
+@cache
+def _dsn() -> str:
+    named = os.environ.get(SERVER_VARIABLE)
+    if named:
+        atexit.register(lambda: [drop_store(named, name) for name in _created])
+        return named
+    server = PostgresServer().start()
+    atexit.register(server.stop)
+    return server.dsn
+
+
+@cache
+def _cache() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="recollect-cache-")
+
+
+def open_store(
+    path: str | os.PathLike[str] | None,
+    create: bool,
+    read_only: bool,
+    key: bytes,
+    timeout_s: float,
+    durability: Durability,
+    zone: str | None,
+) -> Store:
+    """Open the store of a path, as `opening._open_store` does."""
+    location = os.fspath(path if path is not None else "default")
+    if location == ":memory:":
+        location += str(len(_created))
+    name = "t" + hashlib.sha256(f"{os.getpid()} {location}".encode()).hexdigest()[:20]
+    if name not in _created:
+        if not create or read_only:
+            raise StoreMissingError(location)
+        create_store(_dsn(), name, key=key, zone=zone or "UTC")
+        _created.add(name)
+    address = f"{_dsn()}&schema={name}&cache={_cache().name}"
+    return PostgresStore(address, read_only=read_only, key=key, timeout_s=timeout_s, durability=durability)

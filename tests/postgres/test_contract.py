@@ -1,0 +1,49 @@
+"""The PostgreSQL store against the contract, and against the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from recollect.stores.base import Store
+from recollect.stores.postgres.store import PostgresStore
+from recollect.testing import StoreContract
+from recollect.testing.postgres import create_store, drop_store
+
+pytestmark = pytest.mark.postgres
+
+
+class TestPostgresStore(StoreContract):
+    @pytest.fixture
+    def store(self, address: str) -> Iterator[Store]:
+        store = PostgresStore(address)
+        self.address = address
+        yield store
+        store.close()
+
+    def reopened(self, store: Store) -> Store:
+        store.close()
+        return PostgresStore(self.address)
+
+    def another(self, store: Store) -> Store:
+        return PostgresStore(self.address)
+
+
+@pytest.mark.thorough
+class TestPostgresStoreWithAPrivateKey(StoreContract):
+    KEY = b"a key of sixteen bytes or more"
+
+    @pytest.fixture
+    def store(self, dsn: str, address: str) -> Iterator[Store]:
+        drop_store(dsn, "recollect_keyed")
+        create_store(dsn, "recollect_keyed", key=self.KEY)
+        self.address = f"{dsn}&schema=recollect_keyed{address[address.index('&cache=') :]}"
+        store = PostgresStore(self.address, key=self.KEY)
+        yield store
+        store.close()
+        drop_store(dsn, "recollect_keyed")
+
+    def reopened(self, store: Store) -> Store:
+        store.close()
+        return PostgresStore(self.address, key=self.KEY)
