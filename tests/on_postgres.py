@@ -21,7 +21,7 @@ _created: set[str] = set()
 def _dsn() -> str:
     named = os.environ.get(SERVER_VARIABLE)
     if named:
-        atexit.register(lambda: [drop_store(named, name) for name in _created])
+        atexit.register(_drop, named)
         return named
     server = PostgresServer().start()
     atexit.register(server.stop)
@@ -31,6 +31,11 @@ def _dsn() -> str:
 @cache
 def _cache() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="recollect-cache-")
+
+
+def _drop(dsn: str) -> None:
+    for name in _created:
+        drop_store(dsn, name)
 
 
 def open_store(

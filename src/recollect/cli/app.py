@@ -207,6 +207,7 @@ COMMANDS = {
         "policies": "policies redact salience",
         "serving": "mcp serve token",
         "reading": "context find get grep log namespaces recall stats",
+        "stores": "store",
         "versions": "diff history revert rollback snapshot snapshots",
         "writing": "erase forget quota remember supersede update",
     }.items()
@@ -222,7 +223,7 @@ SECTIONS = {
     "Beside the records": "glossary outline sdr",
     "Share": "import export serve mcp token namespaces",
     "Trust": "prove verify replay",
-    "Look after the store": "doctor backup restore compact migrate rescue embed",
+    "Look after the store": "doctor backup restore compact migrate rescue embed store",
     "Measure": "bench eval sim",
 }
 #: The former name of a command, which is accepted and not shown -> its name.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 from recollect.errors import MissingExtraError
 from recollect.stores.base import Store
 from recollect.stores.values import Durability
@@ -31,7 +29,4 @@ def open_store(
         raise MissingExtraError("a store on PostgreSQL", "psycopg", "postgres") from None
     from recollect.stores.postgres.store import PostgresStore
 
-    store = PostgresStore(address, read_only=read_only, key=key, timeout_s=timeout_s, durability=durability)
-    if store.unsafe:
-        warnings.warn(store.unsafe, RuntimeWarning, stacklevel=5)
-    return store
+    return PostgresStore(address, read_only=read_only, key=key, timeout_s=timeout_s, durability=durability)

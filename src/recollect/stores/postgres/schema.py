@@ -10,24 +10,25 @@ import hashlib
 import uuid
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import psycopg
 from psycopg import sql as names
 
 from recollect.errors import (
     DamagedStoreError,
-    InvalidArgumentError,
     NewerFormatError,
     NotAStoreError,
     OlderFormatError,
     StoreError,
+    StoreMissingError,
     WrongKeyError,
 )
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.postgres.dialect import TABLES
 from recollect.stores.postgres.errors import ours
 
+Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 #: The format of the tables that this release reads and writes.
 FORMAT = 1
 #: The oldest server that is supported, as `server_version_num`.
@@ -89,7 +90,7 @@ def _literal(text: str) -> str:
     return names.Literal(text).as_string(None)
 
 
-def create(connection: psycopg.Connection, path: str, schema: str, key: bytes, zone: str, roles: Sequence[str]) -> bool:
+def create(connection: Connection, path: str, schema: str, key: bytes, zone: str, roles: Sequence[str]) -> bool:
     """Create a store unless it is there, and grant its use to roles. Return whether it was created.
 
     Raises:
@@ -97,8 +98,7 @@ def create(connection: psycopg.Connection, path: str, schema: str, key: bytes, z
     """
     try:
         with connection.transaction():
-            number = int.from_bytes(hashlib.sha256(f"recollect store {schema}".encode()).digest()[:8], signed=True)
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (number,))
+            _lock(connection, schema)
             new = not _has_tables(connection, schema)
             if new:
                 found = connection.execute(
@@ -117,13 +117,26 @@ def create(connection: psycopg.Connection, path: str, schema: str, key: bytes, z
     return new
 
 
-def _has_tables(connection: psycopg.Connection, schema: str) -> bool:
+def _lock(connection: Connection, schema: str) -> None:
+    """Wait until no other transaction creates or upgrades this store."""
+    number = int.from_bytes(hashlib.sha256(f"recollect store {schema}".encode()).digest()[:8], signed=True)
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (number,))
+
+
+def _has_tables(connection: Connection, schema: str) -> bool:
     found = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (f"{schema}.meta",)).fetchone()
     return bool(found and found[0])
 
 
-def about(connection: psycopg.Connection, path: str, schema: str, key: bytes) -> About | None:
+def about(connection: Connection, path: str, schema: str, key: bytes, least: int = FORMAT) -> About | None:
     """Return what a store says of itself; None if there is none.
+
+    Args:
+        connection: A connection.
+        path: The address, for messages.
+        schema: The schema.
+        key: The key that the store must have.
+        least: The oldest format that is accepted.
 
     Raises:
         StoreError: The server is too old, or the store cannot be used by this release or with this key.
@@ -149,7 +162,7 @@ def about(connection: psycopg.Connection, path: str, schema: str, key: bytes) ->
         raise DamagedStoreError(path, f"the table {schema}.meta has a format that is no number") from None
     if least_reader > FORMAT:
         raise NewerFormatError(path, f"it needs format {least_reader}, this release has {FORMAT}")
-    if found < FORMAT:
+    if found < least:
         raise OlderFormatError(path, f"it has format {found}: `recollect store upgrade` converts it")
     if check != key_check(key):
         raise WrongKeyError(path)
@@ -159,8 +172,27 @@ def about(connection: psycopg.Connection, path: str, schema: str, key: bytes) ->
     return About(uuid_, found, zone, _KEYED_IDS in features, refused)
 
 
-def check_role(role: str) -> str:
-    """Return the name of a role. Raise InvalidArgumentError if it is none."""
-    if not role or "\0" in role:
-        raise InvalidArgumentError("role", role, "must be the name of a role")
-    return role
+#: The statements that bring the tables from one format to the next one, by the format they begin with.
+_UPGRADES: dict[int, Sequence[str]] = {}
+
+
+def upgrade(connection: Connection, path: str, schema: str, key: bytes) -> tuple[int, int]:
+    """Bring the tables to the format of this release, and return the formats before and after. Repeating it is safe.
+
+    Raises:
+        StoreError: There is no store, it needs a newer release, or the role may not change it.
+    """
+    try:
+        with connection.transaction():
+            _lock(connection, schema)
+            found = about(connection, path, schema, key, least=min((*_UPGRADES, FORMAT)))
+            if found is None:
+                raise StoreMissingError(path, "`recollect store init` creates it")
+            for number in range(found.format, FORMAT):
+                for each in _UPGRADES[number]:
+                    connection.execute(each.format(s=schema).encode())
+                stated = f"UPDATE {schema}.meta SET value = %s WHERE name = 'format'"
+                connection.execute(stated.encode(), (str(number + 1),))
+    except psycopg.Error as error:
+        raise ours(path, error) from error
+    return found.format, FORMAT

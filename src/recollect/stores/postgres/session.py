@@ -259,3 +259,7 @@ class Session:
     def close(self) -> None:
         """Close the connection."""
         self._close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "connection"):  # a store that nobody has closed closes its connections with itself
+            self._close()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from copy import copy
 from typing import Any
 
 import platformdirs
@@ -26,6 +28,7 @@ from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.postgres import schema as tables
 from recollect.stores.postgres.address import parsed
+from recollect.stores.postgres.connecting import Connector
 from recollect.stores.postgres.doubt import Resolver
 from recollect.stores.postgres.errors import ours
 from recollect.stores.postgres.pages import PageCache
@@ -37,6 +40,7 @@ from recollect.stores.roots import disagreements
 from recollect.stores.values import Backup, Capabilities, CheckReport, Durability
 from recollect.stores.write_queue import Ticket
 
+_log = logging.getLogger("recollect")
 #: Maximum number of writers that are kept while no thread uses them.
 _IDLE_WRITERS = 1000
 #: Milliseconds that a transaction may stand still before the server ends it, at least, so that others can write.
@@ -78,7 +82,8 @@ class PostgresStore:
         self.traffic = Traffic()
         self._durability = durability
         self._timeout_s = timeout_s
-        with self._plain_connection() as connection:
+        connector = Connector(self._address, timeout_s, self.traffic)
+        with connector.connected() as connection:
             found = tables.about(connection, self.path, self._address.schema, key)
             if found is None:
                 rule = (
@@ -92,10 +97,8 @@ class PostgresStore:
         standby = "the server is a standby, which follows another one" if self._server["in_recovery"] else ""
         self._write_refused = found.refused or ("it was opened to be read" if read_only else standby)
         if durability == "full" and self._server["fsync"] != "on" and not self._write_refused:
-            self.unsafe = "the server has fsync = off: a crash of its machine loses commits or corrupts the database"
-        else:
-            self.unsafe = ""
-        self._pool = Pool(self._session, self.path, self._address.pool, timeout_s)
+            _log.warning("%s has fsync = off: a crash of its machine loses commits or corrupts the database", self.path)
+        self._pool = Pool(connector.session, self.path, self._address.pool, timeout_s)
         self._shared = Shared(
             self.path,
             self._address.schema,
@@ -109,35 +112,12 @@ class PostgresStore:
                 "on" if durability == "full" else "off",
             ),
         )
-        self._resolver = Resolver(self._session, self._address.schema, timeout_s)
+        self._connector = connector
+        self._resolver = Resolver(connector.session, self._address.schema, timeout_s)
         self._writers: dict[str, MemoryWriter] = {}
         self._guard = threading.Lock()
         self._poller: Session | None = None
         self._polling = threading.Lock()
-
-    # Connections
-
-    def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
-        return psycopg.connect(
-            self._address.conninfo,
-            autocommit=True,
-            prepare_threshold=None if self._address.pgbouncer else 5,
-            connect_timeout=max(2, round(self._timeout_s)),
-        )
-
-    def _session(self) -> Session:
-        return Session(self._connect, self.path, self.traffic)
-
-    @contextmanager
-    def _plain_connection(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-        try:
-            connection = self._connect()
-        except psycopg.Error as error:
-            raise ours(self.path, error) from error
-        try:
-            yield connection
-        finally:
-            connection.close()
 
     # Reading and writing
 
@@ -179,7 +159,7 @@ class PostgresStore:
         with self._polling:
             self._pool.check_usable()
             if self._poller is None or self._poller.lost:
-                self._poller = self._session()
+                self._poller = self._connector.session()
             snapshot = str(self._poller.rows("SELECT pg_current_snapshot()::text")[0][0])
         return int.from_bytes(hashlib.sha256(snapshot.encode()).digest()[:8])
 
@@ -204,8 +184,11 @@ class PostgresStore:
 
     def check(self) -> CheckReport:
         """Compare all versions with their hashes, and the records with their roots."""
-        problems = disagreements(self)
-        with self.read() as view:
+        # Nothing that is in memory hides what the tables have.
+        tables_alone = copy(self)
+        tables_alone._shared = self._shared._replace(trusted=0, pages=PageCache(0))
+        problems = disagreements(tables_alone)
+        with tables_alone.read() as view:
             commits, dropped = view.counts_of_commits()
             problems += view.wrong_versions()
             removed = view.removed()

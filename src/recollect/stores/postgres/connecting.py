@@ -1,0 +1,57 @@
+"""Opening connections to the server of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+from recollect.stores.postgres.address import Address
+from recollect.stores.postgres.errors import ours
+from recollect.stores.postgres.session import Session, Traffic
+
+#: How many times a statement is sent before it is prepared on a connection.
+_PREPARED_AFTER = 5
+
+
+class Connector:
+    """Opens connections.
+
+    Args:
+        address: The address.
+        timeout_s: How long connecting may take, in seconds.
+        traffic: Counts the round trips of sessions.
+    """
+
+    def __init__(self, address: Address, timeout_s: float, traffic: Traffic | None = None) -> None:
+        self._address = address
+        self._timeout_s = timeout_s
+        self._traffic = traffic or Traffic()
+
+    def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        return psycopg.connect(
+            self._address.conninfo,
+            autocommit=True,
+            prepare_threshold=None if self._address.pgbouncer else _PREPARED_AFTER,
+            connect_timeout=max(2, round(self._timeout_s)),
+        )
+
+    def session(self) -> Session:
+        """Return a session on a new connection."""
+        return Session(self._connect, self._address.shown, self._traffic)
+
+    @contextmanager
+    def connected(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        """Provide a new connection while the block runs. Errors of the server in the block are translated."""
+        try:
+            connection = self._connect()
+        except psycopg.Error as error:
+            raise ours(self._address.shown, error) from error
+        try:
+            yield connection
+        except psycopg.Error as error:
+            raise ours(self._address.shown, error) from error
+        finally:
+            connection.close()
