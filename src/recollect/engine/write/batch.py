@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
@@ -231,6 +231,8 @@ class Writing:
         results: list[Outcome] = []
         failed: list[Failed] = []
         added = 0
+        new = [index for index in range(start, len(addition.turns)) if known.get(index) is None][:limit]
+        drafts = self._drafted(addition, new)
         for index in checked(range(start, len(addition.turns))):
             outcome = known.get(index)
             if outcome is None:
@@ -238,7 +240,10 @@ class Writing:
                     return index, Report(tuple(results), tuple(failed))
                 added += 1
                 try:
-                    outcome = self.remember_draft(addition.draft(index))
+                    drafted = next(drafts)
+                    if isinstance(drafted, RecollectError):
+                        raise drafted
+                    outcome = self.remember_draft(drafted)
                     self._mark_branches(addition)
                 except (StoreError, DeadlineError):
                     raise
@@ -247,6 +252,22 @@ class Writing:
                     continue
             results.append(outcome)
         return len(addition.turns), Report(tuple(results), tuple(failed))
+
+    def _drafted(self, addition: Addition, indexes: Sequence[int]) -> Iterator[Draft | RecollectError]:
+        """Yield the draft of each of some turns, or what is wrong with it, and look up `_LOOKED_UP` at a time."""
+        for begin in range(0, len(indexes), _LOOKED_UP):
+            drafts = [self._draft_of(addition, index) for index in indexes[begin : begin + _LOOKED_UP]]
+            self.writer.look_up([each for each in drafts if isinstance(each, Draft)])
+            yield from drafts
+
+    @staticmethod
+    def _draft_of(addition: Addition, index: int) -> Draft | RecollectError:
+        try:
+            return addition.draft(index)
+        except (StoreError, DeadlineError):
+            raise
+        except RecollectError as error:
+            return error
 
     def _mark_branches(self, addition: Addition) -> None:
         """Mark the turns of the branch that a list has left, and those of the one that it has come back to, once."""

@@ -35,7 +35,7 @@ from recollect.errors import (
 from recollect.filters.tree import EVERYTHING, AllOf, Filter
 from recollect.ledger.commits import ROLLED_BACK, Branch, Change, Commit, Head, Stored
 from recollect.ledger.entries import entry_hash
-from recollect.ledger.merkle import EMPTY, Live, version_hash
+from recollect.ledger.merkle import EMPTY, Live, redacted_id, version_hash
 from recollect.operations import ABSENT
 from recollect.records.codec import encode_json, microseconds
 from recollect.records.identity import derived_ids, numbered_ids, same_fact, same_text
@@ -108,6 +108,9 @@ class Writer(Naming):
     def look_up(self, drafts: Sequence[Draft]) -> None:
         """Look up the ids of many drafts together, so that each draft need not query the store for its own."""
         ids = dict.fromkeys(stored for draft in drafts for stored in self.candidate_ids(draft))
+        # Whether a turn was forgotten and its id redacted is asked before it is stored (`_unused_id`).
+        turns = (draft.record for draft in drafts if is_turn(draft.record) and not draft.own_id)
+        ids.update(dict.fromkeys(redacted_id(turn.id) for turn in turns))
         self._resolved, remaining, all_ids = {}, _RESOLVED_BYTES, list(ids)
         for start in range(0, len(all_ids), _RESOLVED_AT_ONCE):
             found = self._tx.resolve(self._branch, all_ids[start : start + _RESOLVED_AT_ONCE], self._micros)

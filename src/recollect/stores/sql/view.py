@@ -418,7 +418,7 @@ class SqlView(ABC):
                 _ALL if limit is None else limit,
             ),
         )
-        pending, size = list(rows), 1
+        pending, size = list(rows), 1 if limit is None else min(max(limit, 1), _COMMITS_PER_QUERY)
         while pending:
             some, pending = pending[:size], pending[size:]
             changes = self._changes_of(branch_number, [row[0] for row in some])
