@@ -66,7 +66,7 @@ if OVER_LOOPBACK:
 if STORE == "postgres":
     from tests.on_postgres import open_store
 
-    setattr(opening, "_open_store", open_store)  # noqa: B010 - for mypy
+    setattr(opening, "open_store", open_store)  # noqa: B010 - for mypy
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -47,7 +47,7 @@ def open_store(
     durability: Durability,
     zone: str | None,
 ) -> Store:
-    """Open the store of a path, as `opening._open_store` does."""
+    """Open the store of a path, as `opening.open_store` does."""
     location = os.fspath(path if path is not None else "default")
     if location == ":memory:":
         location += str(len(_created))

@@ -197,7 +197,7 @@ COMMANDS = {
         "diagnosing": "demo doctor",
         "evaluating": "eval",
         "glossary": "glossary",
-        "keeping": "backup compact embed migrate rescue restore",
+        "keeping": "backup compact copy embed migrate rescue restore",
         "managing": "consolidate contradictions duplicates entities entity",
         "moving": "export import",
         "outline": "outline",
@@ -223,7 +223,7 @@ SECTIONS = {
     "Beside the records": "glossary outline sdr",
     "Share": "import export serve mcp token namespaces",
     "Trust": "prove verify replay",
-    "Look after the store": "doctor backup restore compact migrate rescue embed store",
+    "Look after the store": "doctor backup restore copy compact migrate rescue embed store",
     "Measure": "bench eval sim",
 }
 #: The former name of a command, which is accepted and not shown -> its name.

@@ -1,19 +1,23 @@
-"""Commands that maintain a store: backup, restore, compact, rescue, migrate, embed."""
+"""Commands that maintain a store: backup, restore, copy, compact, rescue, migrate, embed."""
 
 from __future__ import annotations
 
 import sys
 import warnings
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import click
 
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.errors import printable
+from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import RecollectWarning
-from recollect.memory.opening import store_file
+from recollect.memory.opening import open_store, store_file
 from recollect.stores.maintenance.backup import restore as restore_store
+from recollect.stores.maintenance.copying import copy_store
 from recollect.stores.maintenance.migrate import migrate as migrate_store
 from recollect.stores.maintenance.rescue import rescue as rescue_store
 from recollect.stores.values import Backup
@@ -60,6 +64,30 @@ def restore(settings: Settings, source: Path, force: bool) -> None:
     _print_backup(result)
     if result.kept is not None:
         click.echo(f"the replaced store was renamed to {result.kept}")
+
+
+@app.command()
+@click.argument("source")
+@click.argument("target")
+@common
+def copy(settings: Settings, source: str, target: str) -> None:
+    """Copy the store SOURCE, with its history, into the store TARGET, and verify every root.
+
+    Each is a file or an address: so a file becomes a database, and a database a file. A copy that was interrupted, or
+    that is older than SOURCE, is continued. Indexes and vectors are not copied: they are made again when needed.
+    """
+    options: dict[str, Any] = {"key": settings.key or PUBLIC_KEY, "timeout_s": 10.0, "durability": "full"}
+    with (
+        closing(open_store(source, create=False, read_only=True, zone=None, **options)) as origin,
+        closing(open_store(target, create=True, read_only=False, zone=origin.zone, **options)) as written,
+        render.progress("copying commits", quiet=settings.as_json) as update,
+    ):
+        result = copy_store(origin, written, update or (lambda commits: None))
+    if settings.as_json:
+        print_json(result.to_json())
+        return
+    click.echo(f"copied {result.commits} commits of {result.branches} branches; {result.there} were there already")
+    click.echo("every root was verified")
 
 
 @app.command()

@@ -144,7 +144,7 @@ def open(  # noqa: A001 - recollect.open is the name
     for_indexes = _memory_limit("index_bytes", index_bytes, INDEX_BYTES_VARIABLE, INDEX_BYTES)
     for_vectors = _memory_limit("vector_bytes", vector_bytes, VECTOR_BYTES_VARIABLE, VECTOR_BYTES)
     model = _embedder(embedder)
-    store = _open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability, stated)
+    store = open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability, stated)
     try:
         _check_zone(store, stated)
     except RecollectError:
@@ -272,7 +272,7 @@ def _open_address(
     return store
 
 
-def _open_store(
+def open_store(
     path: str | os.PathLike[str] | None,
     create: bool,
     read_only: bool,
@@ -281,6 +281,7 @@ def _open_store(
     durability: Durability,
     zone: str | None,
 ) -> Store:
+    """Open a store without a memory on it. The arguments are those of `open`; `zone` is that of a new store."""
     if path is None:
         path = default_path()
         if create and not read_only and not os.environ.get(PATH_VARIABLE):

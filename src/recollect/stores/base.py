@@ -23,6 +23,7 @@ from recollect.stores.values import (
     Backup,
     Capabilities,
     CheckReport,
+    RemovedPayload,
     Resolved,
     SortKey,
     Tally,
@@ -363,6 +364,20 @@ class View(ReadView, Protocol):
             Reads all of them.
         """
 
+    def removed(self, branch: Branch, versions: Sequence[bytes]) -> dict[bytes, RemovedPayload]:
+        """Return why versions have no payload, by version; those that have one, or were never stored, are omitted.
+
+        Cost:
+            O(log n) for each.
+        """
+
+    def payloads(self, branch: Branch, versions: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return what `payload` returns for several versions; those that have none are omitted.
+
+        Cost:
+            O(log n) for each, with few queries.
+        """
+
     def redactions(self, branch: Branch, seq: int) -> dict[str, bytes]:
         """Return what stands for the actor and the reason of a commit if they were redacted (`Transaction.redact`)."""
 
@@ -378,6 +393,9 @@ class Transaction(View, Protocol):
 
     def drop(self, branch: Branch, record_id: str) -> None:
         """Remove the head of an id, so that it is no longer live. Its versions and history stay."""
+
+    def put_removed(self, branch: Branch, version: bytes, removed: RemovedPayload) -> int:
+        """Store a version that has lost its payload elsewhere, as a copy of a history does, and return its number."""
 
     def add_node(self, body: bytes) -> int:
         """Store a page of the Merkle trie and return its number (`ledger.merkle.Pages`)."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from bisect import bisect_left, bisect_right, insort
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ from recollect.stores.values import (
     Backup,
     Capabilities,
     CheckReport,
+    RemovedPayload,
     Resolved,
     SortKey,
     Tally,
@@ -109,7 +111,7 @@ class _Contents:
     nodes: dict[int, bytes] = field(default_factory=dict)  # by page number
     next_page: int = 1
     settings: dict[str, str] = field(default_factory=dict)
-    erased: set[tuple[str, bytes]] = field(default_factory=set)  # versions without payload
+    removed: dict[tuple[str, bytes], RemovedPayload] = field(default_factory=dict)  # versions without payload
 
 
 class MemoryStore:
@@ -202,9 +204,9 @@ class MemoryStore:
     def check(self) -> CheckReport:
         with self.read():
             commits = [commit for ledger in self._contents.ledgers.values() for commit in ledger.log]
-            erased = len(self._contents.erased)
+            causes = Counter(each.cause for each in self._contents.removed.values())
         dropped = sum(not commit.root.page and commit.root.hash != EMPTY for commit in commits)
-        return CheckReport(disagreements(self), commits=len(commits), dropped=dropped, erased=erased)
+        return CheckReport(disagreements(self), commits=len(commits), dropped=dropped, **causes)
 
     def owned_by_caller(self) -> bool:
         return self._writers.owned_by_caller()
@@ -429,6 +431,14 @@ class _MemoryView:
     def all_versions(self, branch: Branch) -> Iterator[bytes]:
         return (payload for (name, _), payload in self._contents.payloads.items() if name == branch.namespace)
 
+    def payloads(self, branch: Branch, versions: Sequence[bytes]) -> dict[bytes, bytes]:
+        found = ((version, self.payload(branch, version)) for version in versions)
+        return {version: payload for version, payload in found if payload is not None}
+
+    def removed(self, branch: Branch, versions: Sequence[bytes]) -> dict[bytes, RemovedPayload]:
+        found = ((version, self._contents.removed.get((branch.namespace, version))) for version in versions)
+        return {version: each for version, each in found if each is not None}
+
     def redactions(self, branch: Branch, seq: int) -> dict[str, bytes]:
         return self._ledger(branch).redactions.get(seq, {})
 
@@ -507,6 +517,7 @@ class _MemoryTransaction(_MemoryView):
         self._dropped: list[tuple[Branch, Sequence[int], Sequence[int], Trimmed]] = []
         self._erased: list[tuple[Branch, str, Sequence[bytes], bool]] = []
         self._redacted: list[tuple[Branch, int, Mapping[str, bytes]]] = []
+        self._removed: dict[tuple[str, bytes], RemovedPayload] = {}
 
     def setting(self, name: str) -> str | None:
         return self._set[name] if name in self._set else super().setting(name)
@@ -612,10 +623,18 @@ class _MemoryTransaction(_MemoryView):
     def put(self, branch: Branch, record: Record, stored: Stored) -> int:
         self._staged.setdefault(branch, {})[record.id] = (stored, record)
         self._versions.append((branch, stored))
-        version = branch.namespace, stored.version
+        return self._numbered(branch, stored.version)
+
+    def put_removed(self, branch: Branch, version: bytes, removed: RemovedPayload) -> int:
+        self._removed[branch.namespace, version] = removed
+        return self._numbered(branch, version)
+
+    def _numbered(self, branch: Branch, hashed: bytes) -> int:
+        """Return the number of a version, a new one if it has none."""
+        version = branch.namespace, hashed
         if version not in self._contents.numbers and version not in self._numbers:
             self._numbers[version] = len(self._contents.numbers) + len(self._numbers) + 1
-        return self._number(branch, stored.version)
+        return self._number(branch, hashed)
 
     def _number(self, branch: Branch, version: bytes) -> int:
         staged = self._numbers.get((branch.namespace, version))
@@ -673,9 +692,13 @@ class _MemoryTransaction(_MemoryView):
         for branch, stored in self._versions:
             if (branch.namespace, stored.version) in named:
                 self._contents.payloads[branch.namespace, stored.version] = stored.payload
-                self._contents.erased.discard((branch.namespace, stored.version))
+                self._contents.removed.pop((branch.namespace, stored.version), None)
                 number = self._contents.numbers[branch.namespace, stored.version]
                 self._contents.numbered[number] = branch.namespace, stored.version
+        for version, removed in self._removed.items():
+            if version not in self._contents.payloads:
+                self._contents.removed.setdefault(version, removed)
+                self._contents.numbered[self._contents.numbers[version]] = version
         for branch, staged in self._staged.items():
             ledger = self._contents.ledgers.setdefault(branch, _Ledger())
             for record_id, current in staged.items():
@@ -707,8 +730,11 @@ class _MemoryTransaction(_MemoryView):
         for branch, record_id, erased, redact in self._erased:
             for key in [(branch.namespace, version) for version in erased]:
                 if self._contents.payloads.pop(key, None) is not None:
-                    self._contents.erased.add(key)
+                    self._contents.removed[key] = RemovedPayload("erased", record_id)
             if redact:
+                for key, each in list(self._contents.removed.items()):
+                    if key[0] == branch.namespace and each.id == record_id:
+                        self._contents.removed[key] = each._replace(id=None)
                 self._contents.ledgers[branch].redact_id(record_id)
         for branch, seq, commitments in self._redacted:
             ledger = self._contents.ledgers[branch]

@@ -134,6 +134,18 @@ class Version(NamedTuple):
     payload: bytes | None
 
 
+class RemovedPayload(NamedTuple):
+    """Why a version has no payload any more.
+
+    Attributes:
+        cause: "erased" or "thinned".
+        id: The id of its record; None if it was redacted.
+    """
+
+    cause: str
+    id: str | None
+
+
 class Untrimmed(NamedTuple):
     """A commit with what decides about the pages of the root before it.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import apsw
@@ -25,12 +25,13 @@ from recollect.errors import (
     StoreMissingError,
     WrongKeyError,
 )
-from recollect.ledger.commits import Branch, Change, Commit
+from recollect.ledger.commits import Branch, Change, Commit, Stored
 from recollect.ledger.entries import entry_hash
 from recollect.ledger.merkle import PUBLIC_KEY, Live, Root, Trie
 from recollect.records.codec import microseconds
-from recollect.records.record import Record, utc_now
+from recollect.records.record import utc_now
 from recollect.stores.parts import newest_parts, state
+from recollect.stores.replaying import Replayer
 from recollect.stores.roots import trim
 from recollect.stores.sql.columns import implicit_parents
 from recollect.stores.sqlite import schema
@@ -40,6 +41,7 @@ from recollect.stores.sqlite.store import SqliteStore, key_check
 from recollect.stores.sqlite.view import SqliteTransaction
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.errors import translated
+from recollect.stores.values import RemovedPayload
 
 ACTOR = "recollect rescue"
 #: Maximum number of changes written in one transaction; only a single larger commit exceeds it.
@@ -236,8 +238,8 @@ class _Writer:
         self._store = store
         self._branch = branch
         self._saved = saved
-        self._live: dict[str, bytes] = {}  # id -> version, in the new store
-        self._trie = Trie(Root())
+        self._replayer = Replayer(branch, store.key, self._version)
+        self._live = self._replayer.live
         self._micros = -(2**63)
 
     def write(self, proved: Sequence[Commit]) -> None:
@@ -279,32 +281,11 @@ class _Writer:
             pass
 
     def _commit(self, transaction: SqliteTransaction, commit: Commit) -> None:
-        live: dict[str, Live | None] = {}
-        for change in commit.changes:
-            if change.before == change.after:
-                continue  # an erasure of former versions
-            if change.after is None:
-                transaction.drop(self._branch, change.id)
-                self._live.pop(change.id, None)
-                live[change.id] = None
-            else:
-                live[change.id] = Live(change.after, self._put(transaction, change.id, change.after))
-                self._live[change.id] = change.after
-        commit = replace(commit, root=self._trie.update(live, transaction))
-        redacted = self._saved.redacted.get(commit.seq, {})
-        entry = entry_hash(commit, self._store.key, redacted)
-        transaction.append(replace(commit, entry=entry), self._trie.replaced)
-        if redacted:
-            transaction.redact(self._branch, commit.seq, redacted)
+        self._replayer.write(transaction, commit, self._saved.redacted.get(commit.seq, {}))
         self._micros = commit.micros
 
-    def _put(self, transaction: SqliteTransaction, record_id: str, version: bytes) -> int:
-        """Write a version that a commit names, and return its number."""
-        stored = self._saved.versions.get(version)
-        if stored is not None:
-            return transaction.put(self._branch, Record.load(stored.payload), stored)
-        transaction.drop(self._branch, record_id)
-        return transaction.put_removed(self._branch, version, *self._saved.removed[version])
+    def _version(self, version: bytes) -> Stored | RemovedPayload:
+        return self._saved.versions.get(version) or self._saved.removed[version]
 
     def _cause(self, record_id: str, live: Mapping[str, bytes]) -> str:
         """Return the cause of the change that leads to what is live."""

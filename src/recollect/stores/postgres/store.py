@@ -191,7 +191,7 @@ class PostgresStore:
         with tables_alone.read() as view:
             commits, dropped = view.counts_of_commits()
             problems += view.wrong_versions()
-            removed = view.removed()
+            removed = view.counts_of_removed()
         return CheckReport(
             problems,
             commits=commits,

@@ -190,7 +190,7 @@ class PostgresView(SqlView):
         found = self._row("SELECT count(*), count(*) - count(page) FROM commits", ())
         return (0, 0) if found is None else (int(found[0]), int(found[1]))
 
-    def removed(self) -> dict[str, int]:
+    def counts_of_removed(self) -> dict[str, int]:
         """Return the number of versions without payload, by cause."""
         return {
             str(cause): int(number)

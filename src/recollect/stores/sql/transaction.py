@@ -23,7 +23,7 @@ from recollect.ledger.parts import encode_parts
 from recollect.records.record import Record
 from recollect.stores.sql.columns import HEAD_COLUMNS, SETTING, encode_pages, head_fields, implicit_parents
 from recollect.stores.sql.view import BRANCH, Numbers, SqlView
-from recollect.stores.values import Resolved, Trimmed, check_seq, expired
+from recollect.stores.values import RemovedPayload, Resolved, Trimmed, check_seq, expired
 
 #: Maximum number of staged bytes, so that memory is bounded and a full disk is noticed early.
 _STAGED_BYTES = 2**16
@@ -342,16 +342,15 @@ class SqlTransaction(SqlView):
             self._write(replaced, [(redacted_id(record_id), branch_number, record_id)])
         self._written.pop((branch_number, record_id), None)
 
-    def put_removed(self, branch: Branch, version: bytes, cause: str, record_id: str | None) -> int:
-        """Store a version without payload, and why it has none; return its number. For copying a history."""
+    def put_removed(self, branch: Branch, version: bytes, removed: RemovedPayload) -> int:
         self.flush()
         branch_number, namespace = self._numbers_for_write(branch)
         key = namespace, version
-        number = self._version_number(key, (branch_number, record_id or ""))
+        number = self._version_number(key, (branch_number, removed.id or ""))
         self._restored.pop(key, None)
         self._write("INSERT INTO versions VALUES (?, ?, ?, NULL) ON CONFLICT DO NOTHING", [(number, *key)])
-        removed = "INSERT INTO removed_payloads VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-        self._write(removed, [(number, cause, record_id)])
+        noted = "INSERT INTO removed_payloads VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+        self._write(noted, [(number, *removed)])
         return number
 
     def redact(self, branch: Branch, seq: int, commitments: Mapping[str, bytes]) -> None:

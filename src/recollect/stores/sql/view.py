@@ -23,7 +23,7 @@ from recollect.ledger.parts import PartHead, decode_parts, stated_root
 from recollect.records.record import Record
 from recollect.stores.sql.columns import SETTING, decode_pages, decoded_parents, implicit_parents
 from recollect.stores.sql.filters import TRUE, Sql, bounds, rest
-from recollect.stores.values import Resolved, SortKey, Tally, Trimmed, Untrimmed, Version, net, tally_of
+from recollect.stores.values import RemovedPayload, Resolved, SortKey, Tally, Trimmed, Untrimmed, Version, net, tally_of
 
 _ORDER_BY = {
     "newest": "h.time DESC NULLS LAST, h.position DESC NULLS LAST, h.id",
@@ -530,6 +530,30 @@ class SqlView(ABC):
         sql = "SELECT payload FROM versions WHERE namespace = ? AND payload IS NOT NULL"
         for (payload,) in self._many(sql, (numbers and numbers.namespace,)):
             yield payload
+
+    def payloads(self, branch: Branch, versions: Sequence[bytes]) -> dict[bytes, bytes]:
+        own, out = self._numbers_of(branch), {}
+        for begin in range(0, len(versions), _IDS_PER_QUERY):
+            some = tuple(versions[begin : begin + _IDS_PER_QUERY])
+            sql = (
+                "SELECT hash, payload FROM versions "
+                f"WHERE namespace = ? AND hash IN ({','.join('?' * len(some))}) AND payload IS NOT NULL"
+            )
+            for digest, payload in self._sql(sql, (own and own.namespace, *some)):
+                out[digest] = self._stored(digest, payload).payload
+        return out
+
+    def removed(self, branch: Branch, versions: Sequence[bytes]) -> dict[bytes, RemovedPayload]:
+        own, out = self._numbers_of(branch), {}
+        for begin in range(0, len(versions), _IDS_PER_QUERY):
+            some = tuple(versions[begin : begin + _IDS_PER_QUERY])
+            sql = (
+                "SELECT v.hash, r.cause, r.id FROM versions v JOIN removed_payloads r ON r.version = v.number "
+                f"WHERE v.namespace = ? AND v.hash IN ({','.join('?' * len(some))}) AND v.payload IS NULL"
+            )
+            for digest, cause, record_id in self._sql(sql, (own and own.namespace, *some)):
+                out[digest] = RemovedPayload(cause, record_id)
+        return out
 
     def redactions(self, branch: Branch, seq: int) -> dict[str, bytes]:
         sql = "SELECT name, commitment FROM redactions WHERE branch = ? AND seq = ?"

@@ -33,6 +33,7 @@ from recollect.stores.sql.columns import SETTING, decoded_parents, implicit_pare
 from recollect.stores.sqlite.header import wal_path
 from recollect.stores.sqlite.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, FilePages, Row, Value
 from recollect.stores.sqlite_base.descriptors import read
+from recollect.stores.values import RemovedPayload
 
 _HASH_BYTES = 32
 #: What is taken of a page: all of it, or only what its own hash verifies, or what that does not.
@@ -67,13 +68,6 @@ class Lost(NamedTuple):
         return f"namespace {self.namespace!r}, {self.what} {self.name!r}: {self.reason}"
 
 
-class RemovedVersion(NamedTuple):
-    """Why a version has no payload any more: "erased" or "thinned"; and its id, if that was not redacted."""
-
-    cause: str
-    id: str | None
-
-
 class Saved(NamedTuple):
     """The contents of a branch that can be saved.
 
@@ -90,7 +84,7 @@ class Saved(NamedTuple):
 
     live: dict[str, Stored]
     versions: dict[bytes, Stored]
-    removed: dict[bytes, RemovedVersion]
+    removed: dict[bytes, RemovedPayload]
     log: list[Commit]
     redacted: dict[int, dict[str, bytes]]
     seq: int
@@ -128,7 +122,7 @@ class Salvage:
         self._changes: dict[int, dict[int, dict[int, Change]]] = {}
         self._nodes: dict[int, bytes] = {}
         self._snapshots: dict[int, list[tuple[int, str | None, int, int]]] = {}
-        self._removed: dict[int, RemovedVersion] = {}  # by the number of the version
+        self._removed: dict[int, RemovedPayload] = {}  # by the number of the version
         self._redacted: dict[int, dict[int, dict[str, bytes]]] = {}  # commitments by branch and seq
         # The rows of commits (None) and changes (their index) in pages without their checksums, by branch and seq.
         self._unsure: dict[tuple[int, int], list[int | None]] = {}
@@ -177,7 +171,7 @@ class Salvage:
             case (None, str(name)) if kind == TABLE_LEAF and row.number:
                 self._namespaces.setdefault(row.number, name)
             case (None, ("erased" | "thinned") as why, str() | None as removed_id) if kind == TABLE_LEAF and row.number:
-                self._removed.setdefault(row.number, RemovedVersion(why, removed_id))
+                self._removed.setdefault(row.number, RemovedPayload(why, removed_id))
             case (int(branch_number), int(seq), str(name), bytes(commitment)) if kind in (INDEX_LEAF, INDEX_INTERIOR):
                 self._redacted.setdefault(branch_number, {}).setdefault(seq, {}).setdefault(name, commitment)
             case (None, int(namespace), str(name), *_) as values if (

@@ -1,0 +1,53 @@
+"""The same operations leave the same bits on PostgreSQL as in a file: ids, versions, roots, entries, hits, scores."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.postgres.scripts import run
+
+from recollect.stores.postgres.store import PostgresStore
+from recollect.stores.sqlite.store import SqliteStore
+from recollect.testing import memory_on
+from recollect.testing.postgres import empty_store
+
+pytestmark = pytest.mark.postgres
+
+
+def difference(dsn: str, schema: str, address: str, folder: Path, seed: int) -> tuple[str, str] | None:
+    """Return the first lines in which a script differs between the two stores; None if it does not."""
+    empty_store(dsn, schema)
+    with closing(SqliteStore(folder / f"{seed}.db", durability="normal")) as file:
+        expected = run(memory_on(file), seed)
+    with closing(PostgresStore(address)) as server:
+        found = run(memory_on(server), seed)
+    assert len(expected) == len(found)
+    return next(((one, other) for one, other in zip(expected, found, strict=True) if one != other), None)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_script_gives_the_same_bits(seed: int, dsn: str, schema: str, address: str, tmp_path: Path) -> None:
+    assert difference(dsn, schema, address, tmp_path, seed) is None
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(6, 100))
+def test_many_scripts_give_the_same_bits(seed: int, dsn: str, schema: str, address: str, tmp_path: Path) -> None:
+    assert difference(dsn, schema, address, tmp_path, seed) is None
+
+
+def test_a_changed_collation_is_noticed(dsn: str, schema: str, address: str, tmp_path: Path) -> None:
+    """Text that is compared without regard to case, as some collations do."""
+    empty_store(dsn, schema)
+    column = f"ALTER TABLE {schema}.heads ALTER COLUMN id TYPE"
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS citext")
+        connection.execute(f"{column} citext".encode())
+        try:
+            assert any(difference(dsn, schema, address, tmp_path, seed) for seed in range(3))
+        finally:
+            empty_store(dsn, schema)
+            connection.execute(f'{column} text COLLATE "C"'.encode())
