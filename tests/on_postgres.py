@@ -12,7 +12,10 @@ from recollect.errors import StoreMissingError
 from recollect.stores.base import Store
 from recollect.stores.postgres.store import PostgresStore
 from recollect.stores.values import Durability
-from recollect.testing.postgres import SERVER_VARIABLE, PostgresServer, create_store, drop_store
+from recollect.testing.postgres import PostgresServer, create_store, drop_store
+
+#: The environment variable with the address of a server that is used instead of one of the tests.
+SERVER_VARIABLE = "RECOLLECT_TEST_POSTGRES"
 
 _created: set[str] = set()
 

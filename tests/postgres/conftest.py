@@ -8,8 +8,9 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from tests.on_postgres import SERVER_VARIABLE
 
-from recollect.testing.postgres import SERVER_VARIABLE, PostgresServer, create_store, drop_store, empty_store
+from recollect.testing.postgres import PostgresServer, create_store, drop_store, empty_store
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from recollect import filters as f
 from recollect.errors import InvalidArgumentError, RecollectError
@@ -93,8 +93,8 @@ def _fields(random_: random.Random) -> dict[str, Any]:
 
 
 def _remember(memory: Memory, random_: random.Random) -> Any:
-    if_exists = random_.choice(("keep", "update", "error"))
-    return memory.remember(_text(random_), if_exists=if_exists, **_fields(random_))
+    choices: list[Literal["keep", "update", "error"]] = ["keep", "update", "error"]
+    return memory.remember(_text(random_), if_exists=random_.choice(choices), **_fields(random_))
 
 
 def _messages(memory: Memory, random_: random.Random) -> Any:
@@ -103,6 +103,7 @@ def _messages(memory: Memory, random_: random.Random) -> Any:
 
 
 def _batch(memory: Memory, random_: random.Random) -> Any:
+    out: list[Any]
     with memory.batch(reason=_text(random_)) as batch:
         out = [batch.remember(_text(random_), **_fields(random_) | {"id": f"batch {number}"}) for number in range(3)]
         out.append(batch.find(limit=3))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-import psycopg
 import pytest
 from tests.postgres.scripts import run
 
+from recollect.stores.postgres import view
+from recollect.stores.postgres.dialect import rewritten
 from recollect.stores.postgres.store import PostgresStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on
@@ -39,15 +40,13 @@ def test_many_scripts_give_the_same_bits(seed: int, dsn: str, schema: str, addre
     assert difference(dsn, schema, address, tmp_path, seed) is None
 
 
-def test_a_changed_collation_is_noticed(dsn: str, schema: str, address: str, tmp_path: Path) -> None:
-    """Text that is compared without regard to case, as some collations do."""
-    empty_store(dsn, schema)
-    column = f"ALTER TABLE {schema}.heads ALTER COLUMN id TYPE"
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute("CREATE EXTENSION IF NOT EXISTS citext")
-        connection.execute(f"{column} citext".encode())
-        try:
-            assert any(difference(dsn, schema, address, tmp_path, seed) for seed in range(3))
-        finally:
-            empty_store(dsn, schema)
-            connection.execute(f'{column} text COLLATE "C"'.encode())
+def test_a_changed_collation_is_noticed(
+    dsn: str, schema: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ids sorted without regard to case, as the collations of most languages do."""
+
+    def folded(sql: str, name: str) -> str:
+        return rewritten(sql, name).replace(", h.id", ", lower(h.id)").replace("ORDER BY h.id", "ORDER BY lower(h.id)")
+
+    monkeypatch.setattr(view, "rewritten", folded)
+    assert any(difference(dsn, schema, address, tmp_path, seed) for seed in range(3))

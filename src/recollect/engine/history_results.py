@@ -56,7 +56,8 @@ class Erased:
             needs them, or another process was in the way. It is continued after the next write, and when the store is
             opened or closed.
         copies: The paths of other stores in the folder of this one that have contents which were erased, or may have
-            them: backups, replaced and rescued stores. They are not changed.
+            them: backups, replaced and rescued stores. They are not changed. For a store on a server, what the server
+            keeps of them for a while.
         commits: The numbers of the commits that erased records, one for each thousand; in the log of a part, if only
             that part was named; () within a scope.
         parts: How many records were erased of each other part of the memory that had any, by its name, such as "terms".

@@ -579,9 +579,10 @@ class Store(Protocol):
         """
 
     def copies_with(self, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
-        """Return the paths of other stores in the folder of this one that have the payload of one of these versions.
+        """Return what else has the payload of one of these versions: the paths of other stores in the same folder.
 
-        Those that cannot be read are among them. No file is changed.
+        Those that cannot be read are among them. No file is changed. A store on a server describes what the server
+        keeps of versions that were erased.
 
         Args:
             branch: The branch that the versions belong to.

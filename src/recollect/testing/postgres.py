@@ -25,8 +25,6 @@ from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.postgres import schema as tables
 from recollect.stores.postgres.dialect import TABLES
 
-#: The environment variable with the address of a server that is used instead of one of its own.
-SERVER_VARIABLE = "RECOLLECT_TEST_POSTGRES"
 #: Settings of every server. Without fsync it survives the death of its processes, not that of the machine.
 _SETTINGS = {"listen_addresses": "", "max_connections": "100", "shared_buffers": "64MB", "fsync": "off"}
 _START_S = 60.0

@@ -28,7 +28,7 @@ _NOT_COPIED = ("erasing", "probe")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copied(JsonForm, what="a copy of a store"):
+class CopyReport(JsonForm, what="a copy of a store"):
     """The result of a copy.
 
     Attributes:
@@ -44,7 +44,7 @@ class Copied(JsonForm, what="a copy of a store"):
     settings: int
 
 
-def copy_store(source: Store, target: Store, progress: Callable[[int], Any] = lambda commits: None) -> Copied:
+def copy_store(source: Store, target: Store, progress: Callable[[int], Any] = lambda commits: None) -> CopyReport:
     """Copy the newest state of a store, with its history, into another one.
 
     Args:
@@ -80,7 +80,7 @@ def copy_store(source: Store, target: Store, progress: Callable[[int], Any] = la
             copying.write_snapshots()
         settings = _write_settings(view, target)
         _verify(view, target, branches)
-    return Copied(branches=len(branches), commits=commits, there=there, settings=settings)
+    return CopyReport(branches=len(branches), commits=commits, there=there, settings=settings)
 
 
 class _Branch:

@@ -28,7 +28,7 @@ _RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Examination:
+class ServerReport:
     """What was found about a store and its server.
 
     Attributes:
@@ -77,7 +77,7 @@ def upgrade(address: str, *, key: bytes = PUBLIC_KEY) -> tuple[int, int]:
         return tables.upgrade(connection, found.shown, found.schema, key)
 
 
-def examine(address: str, *, key: bytes = PUBLIC_KEY, contents: bool = True) -> Examination:
+def examine(address: str, *, key: bytes = PUBLIC_KEY, contents: bool = True) -> ServerReport:
     """Look at a store and its server, and change nothing.
 
     Args:
@@ -100,7 +100,7 @@ def examine(address: str, *, key: bytes = PUBLIC_KEY, contents: bool = True) -> 
         problems = list(store.check()) if contents else []
     finally:
         store.close()
-    return Examination(facts=facts, problems=problems, advice=[*missing, *_advice(facts, apart_s)])
+    return ServerReport(facts=facts, problems=problems, advice=[*missing, *_advice(facts, apart_s)])
 
 
 def _missing_rights(connection: psycopg.Connection[tuple[Any, ...]], found: Address) -> list[str]:

@@ -39,7 +39,7 @@ _BARRIER = (
 )
 
 
-class Outcome(enum.Enum):
+class Fate(enum.Enum):
     """What became of a commit."""
 
     STORED = "stored"
@@ -47,7 +47,7 @@ class Outcome(enum.Enum):
     UNKNOWN = "unknown"
 
 
-class Lost(NamedTuple):
+class LostCommit(NamedTuple):
     """A commit whose answer was lost.
 
     Attributes:
@@ -77,44 +77,44 @@ class Resolver:
         self._schema = schema
         self._timeout_s = timeout_s
 
-    def resolve(self, lost: Lost) -> Outcome:
+    def resolve(self, lost: LostCommit) -> Fate:
         """Return what became of a commit; UNKNOWN if the server does not answer in time, or no standby answers it."""
         until = time.monotonic() + self._timeout_s
         while True:
             try:
                 return self._attempt(lost)
             except NotReplicatedError:
-                return Outcome.UNKNOWN
+                return Fate.UNKNOWN
             except RecollectError:
                 if time.monotonic() >= until:
-                    return Outcome.UNKNOWN
+                    return Fate.UNKNOWN
             time.sleep(_PAUSE_S)
 
-    def _attempt(self, lost: Lost) -> Outcome:
+    def _attempt(self, lost: LostCommit) -> Fate:
         session = self._connect()
         try:
             session.rows(_END, (lost.backend.pid, lost.backend.began))
             session.begin(("BEGIN ISOLATION LEVEL READ COMMITTED", ()))
             session.rows(rewritten(_LOCK, self._schema), (lost.owner,))
             outcome = self._outcome(session, lost)
-            if outcome is Outcome.STORED:
+            if outcome is Fate.STORED:
                 session.stage(rewritten(_BARRIER, self._schema), [()])
                 session.commit_or_raise()
             return outcome
         finally:
             session.close()
 
-    def _outcome(self, session: Session, lost: Lost) -> Outcome:
+    def _outcome(self, session: Session, lost: LostCommit) -> Fate:
         status = session.rows(_STATUS, (lost.backend.server_began, lost.backend.number))[0][0]
         if status == "in progress":
             raise StoreIOError(lost.owner, "its transaction has not ended yet")
         if status is not None:
-            return Outcome.STORED if status == "committed" else Outcome.NOT_STORED
+            return Fate.STORED if status == "committed" else Fate.NOT_STORED
         made = {branch: head for branch, head in lost.after.items() if head.seq and lost.before.get(branch) != head}
         if not made:
-            return Outcome.UNKNOWN  # it changed what no log states, such as a quota
+            return Fate.UNKNOWN  # it changed what no log states, such as a quota
         for branch, head in made.items():
             rows = session.rows(rewritten(_COMMIT, self._schema), (*branch, head.seq))
             if not rows or tuple(rows[0]) != (head.root.hash, head.micros):
-                return Outcome.NOT_STORED
-        return Outcome.STORED
+                return Fate.NOT_STORED
+        return Fate.STORED

@@ -23,7 +23,7 @@ MAX_AGE_S = 1800.0
 _POLL_S = 0.1
 
 
-class Pool:
+class SessionPool:
     """Lends sessions.
 
     Args:

@@ -37,7 +37,7 @@ _KEYED_IDS = "keyed ids"
 _STATEMENTS = (files("recollect.stores.postgres") / "schema.sql").read_text("utf-8")
 
 
-class About(NamedTuple):
+class StoreTables(NamedTuple):
     """What a store says of itself.
 
     Attributes:
@@ -128,7 +128,7 @@ def _has_tables(connection: Connection, schema: str) -> bool:
     return bool(found and found[0])
 
 
-def about(connection: Connection, path: str, schema: str, key: bytes, least: int = FORMAT) -> About | None:
+def about(connection: Connection, path: str, schema: str, key: bytes, least: int = FORMAT) -> StoreTables | None:
     """Return what a store says of itself; None if there is none.
 
     Args:
@@ -169,7 +169,7 @@ def about(connection: Connection, path: str, schema: str, key: bytes, least: int
     refused = ""
     if least_writer > FORMAT:
         refused = f"writing to it needs format {least_writer}, this release has {FORMAT}"
-    return About(uuid_, found, zone, _KEYED_IDS in features, refused)
+    return StoreTables(uuid_, found, zone, _KEYED_IDS in features, refused)
 
 
 #: The statements that bring the tables from one format to the next one, by the format they begin with.

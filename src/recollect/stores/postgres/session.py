@@ -1,7 +1,7 @@
 """A connection of the pool, and what is sent on it: as few round trips as the statements allow.
 
 A transaction begins with the first statement that needs it, in the same round trip; writes are sent together with the
-next read, or with the commit; and nobody waits for the answer to a ROLLBACK.
+next read, or with the commit; and no thread waits for the answer to a ROLLBACK.
 """
 
 from __future__ import annotations
@@ -261,5 +261,5 @@ class Session:
         self._close()
 
     def __del__(self) -> None:
-        if hasattr(self, "connection"):  # a store that nobody has closed closes its connections with itself
+        if hasattr(self, "connection"):  # a store that was not closed closes its connections with itself
             self._close()

@@ -32,9 +32,9 @@ from recollect.stores.postgres.connecting import Connector
 from recollect.stores.postgres.doubt import Resolver
 from recollect.stores.postgres.errors import ours
 from recollect.stores.postgres.pages import PageCache
-from recollect.stores.postgres.pool import Pool
+from recollect.stores.postgres.pool import SessionPool
 from recollect.stores.postgres.session import Session, Traffic
-from recollect.stores.postgres.view import PostgresTransaction, PostgresView, Prefetch, Shared
+from recollect.stores.postgres.view import PostgresTransaction, PostgresView, Prefetch, StoreContext
 from recollect.stores.postgres.writer import MemoryWriter
 from recollect.stores.roots import disagreements
 from recollect.stores.values import Backup, Capabilities, CheckReport, Durability
@@ -98,8 +98,8 @@ class PostgresStore:
         self._write_refused = found.refused or ("it was opened to be read" if read_only else standby)
         if durability == "full" and self._server["fsync"] != "on" and not self._write_refused:
             _log.warning("%s has fsync = off: a crash of its machine loses commits or corrupts the database", self.path)
-        self._pool = Pool(connector.session, self.path, self._address.pool, timeout_s)
-        self._shared = Shared(
+        self._pool = SessionPool(connector.session, self.path, self._address.pool, timeout_s)
+        self._context = StoreContext(
             self.path,
             self._address.schema,
             key,
@@ -125,7 +125,7 @@ class PostgresStore:
     def read(self) -> Iterator[PostgresView]:
         with self._pool.session() as session:
             session.begin(("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", ()))
-            yield PostgresView(session, self._shared)
+            yield PostgresView(session, self._context)
 
     def write(self, branch: Branch, *, shared: bool = False) -> AbstractContextManager[PostgresTransaction]:
         """Open a transaction. Each memory has one writer, whichever of its branches it writes to."""
@@ -144,7 +144,7 @@ class PostgresStore:
                 if len(self._writers) >= _IDLE_WRITERS:
                     # One that a thread has just been given stays in use: the lock of the memory is in the database.
                     self._writers = {name: each for name, each in self._writers.items() if not each.idle}
-                writer = MemoryWriter(owner, self._pool, self._shared, self._resolver, self._timeout_s)
+                writer = MemoryWriter(owner, self._pool, self._context, self._resolver, self._timeout_s)
                 self._writers[owner] = writer
             return writer
 
@@ -186,7 +186,7 @@ class PostgresStore:
         """Compare all versions with their hashes, and the records with their roots."""
         # Nothing that is in memory hides what the tables have.
         tables_alone = copy(self)
-        tables_alone._shared = self._shared._replace(trusted=0, pages=PageCache(0))
+        tables_alone._context = self._context._replace(trusted=0, pages=PageCache(0))
         problems = disagreements(tables_alone)
         with tables_alone.read() as view:
             commits, dropped = view.counts_of_commits()
@@ -204,7 +204,7 @@ class PostgresStore:
         return False  # nothing but this package writes the tables
 
     def compact(self) -> bool:
-        """Give the space of erased versions back to the table (`VACUUM`), where the role may."""
+        """Do nothing: the server's own vacuum gives the space of deleted rows back to the tables."""
         return True
 
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
@@ -212,7 +212,15 @@ class PostgresStore:
         raise UnsupportedError("a backup", rule)
 
     def copies_with(self, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
-        return ()
+        """Name what the server still has of erased versions: no query finds it, and the server removes it later."""
+        if not versions:
+            return ()
+        table = f"{self._address.schema}.versions"
+        return (
+            f"{self.path}: dead rows of the table {table}, until it is vacuumed",
+            f"{self.path}: the server's WAL, until its segments are recycled",
+            f"{self.path}: standbys until they have replayed it; archives and base backups as long as they are kept",
+        )
 
     def truncate(self) -> bool:
         return True

@@ -69,7 +69,7 @@ class Prefetch:
         return [kind + owner if of_memory else kind for kind, of_memory in list(self._kinds)]
 
 
-class Shared(NamedTuple):
+class StoreContext(NamedTuple):
     """What all views and transactions of a store use.
 
     Attributes:
@@ -94,15 +94,15 @@ class Shared(NamedTuple):
 class PostgresView(SqlView):
     """A snapshot view. The session begins a transaction with the first statement."""
 
-    def __init__(self, session: Session, shared: Shared) -> None:
-        super().__init__(shared.path, shared.key, shared.trusted, True)
+    def __init__(self, session: Session, context: StoreContext) -> None:
+        super().__init__(context.path, context.key, context.trusted, True)
         self._session = session
-        self._shared = shared
+        self._context = context
         self._settings: dict[str, str | None] = {}
         self._cursors = count(1)
 
     def _rewritten(self, sql: str) -> str:
-        return rewritten(sql, self._shared.schema)
+        return rewritten(sql, self._context.schema)
 
     def _rows(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         rows = self._session.rows(self._rewritten(sql), parameters)
@@ -130,7 +130,7 @@ class PostgresView(SqlView):
 
     def _first(self, owner: str) -> list[Statement]:
         """Return the statements that read the heads of a memory and its settings."""
-        names = [SETTING + name for name in self._shared.prefetch.names(owner)]
+        names = [SETTING + name for name in self._context.prefetch.names(owner)]
         return [
             (self._rewritten(_HEADS), (family_of(owner),)),
             (self._rewritten("SELECT name, value FROM meta WHERE name = ANY(?)"), (names,)),
@@ -142,7 +142,7 @@ class PostgresView(SqlView):
             self._note_head(Branch(name), None)
         for namespace, branch, *row in heads:
             self._note_head(Branch(namespace, branch), row)
-        self._settings.update(dict.fromkeys(self._shared.prefetch.names(owner)))
+        self._settings.update(dict.fromkeys(self._context.prefetch.names(owner)))
         self._settings.update({str(name).removeprefix(SETTING): str(value) for name, value in settings})
 
     def _look_up(self, branch: Branch) -> None:
@@ -160,19 +160,19 @@ class PostgresView(SqlView):
         if name not in self._settings:
             self._settings[name] = super().setting(name)
         for branch in self._numbers:
-            self._shared.prefetch.note(name, branch.owner.namespace)
+            self._context.prefetch.note(name, branch.owner.namespace)
             break
         return self._settings[name]
 
     def node(self, page: int) -> bytes:
-        body = self._shared.pages.get(page)
+        body = self._context.pages.get(page)
         if body is None:
             body = super().node(page)
             self._keep_pages({page: body})
         return body
 
     def nodes(self, pages: Sequence[int]) -> dict[int, bytes]:
-        out = {page: body for page in pages if (body := self._shared.pages.get(page)) is not None}
+        out = {page: body for page in pages if (body := self._context.pages.get(page)) is not None}
         missing = [page for page in pages if page not in out]
         if missing:
             found = super().nodes(missing)
@@ -181,7 +181,7 @@ class PostgresView(SqlView):
         return out
 
     def _keep_pages(self, pages: dict[int, bytes]) -> None:
-        self._shared.pages.put(pages)
+        self._context.pages.put(pages)
 
     # Checking
 
@@ -216,15 +216,17 @@ class PostgresTransaction(SqlTransaction, PostgresView):
 
     Args:
         session: The session that begins a transaction with the first statement, or has one that earlier parts wrote in.
-        shared: What all use.
+        context: What all use.
         owner: The name of the memory.
         former: The transaction of the part before, which has the lock already.
     """
 
     _locked: bool
 
-    def __init__(self, session: Session, shared: Shared, owner: str, former: PostgresTransaction | None = None) -> None:
-        super().__init__(session, shared)
+    def __init__(
+        self, session: Session, context: StoreContext, owner: str, former: PostgresTransaction | None = None
+    ) -> None:
+        super().__init__(session, context)
         self._owner = owner
         self._unknown: set[tuple[int | None, str]] = set()  # ids that no commit has named
         self.written: dict[int, bytes] = {}  # pages, which are cached once they are committed
@@ -359,7 +361,7 @@ class PostgresTransaction(SqlTransaction, PostgresView):
 
     def _keep_pages(self, pages: dict[int, bytes]) -> None:
         # Those that it has written itself are not committed, and another transaction may use their numbers.
-        self._shared.pages.put({page: body for page, body in pages.items() if page < self._first_page})
+        self._context.pages.put({page: body for page, body in pages.items() if page < self._first_page})
 
     # Writing
 

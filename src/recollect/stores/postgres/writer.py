@@ -12,14 +12,13 @@ from typing import Literal
 import psycopg
 
 from recollect.errors import CommitInDoubtError, RecollectError, StoreError, StoreIOError
-from recollect.stores.postgres.doubt import Lost, Outcome, Resolver
+from recollect.stores.postgres.doubt import Fate, LostCommit, Resolver
 from recollect.stores.postgres.errors import is_lost, ours
-from recollect.stores.postgres.pool import Pool
+from recollect.stores.postgres.pool import SessionPool
 from recollect.stores.postgres.session import NotReplicatedError, Session
-from recollect.stores.postgres.view import LIMITS, PostgresTransaction, Shared
+from recollect.stores.postgres.view import LIMITS, PostgresTransaction, StoreContext
 from recollect.stores.sql.group_writer import GroupWriter
-from recollect.stores.write_queue import Shared as SharedCommit
-from recollect.stores.write_queue import Ticket
+from recollect.stores.write_queue import Shared, Ticket
 
 
 class _Nothing:
@@ -34,18 +33,20 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
     Args:
         owner: The name of the memory.
         pool: The connections.
-        shared: What all transactions of the store use.
+        context: What all transactions of the store use.
         resolver: Finds out what became of a commit.
         timeout_s: How long a thread waits for its turn, and for the lock of the memory, in seconds.
     """
 
     _writer: Session | _Nothing
 
-    def __init__(self, owner: str, pool: Pool, shared: Shared, resolver: Resolver, timeout_s: float) -> None:
-        super().__init__(shared.path, timeout_s)
+    def __init__(
+        self, owner: str, pool: SessionPool, context: StoreContext, resolver: Resolver, timeout_s: float
+    ) -> None:
+        super().__init__(context.path, timeout_s)
         self._owner = owner
         self._pool = pool
-        self._shared = shared
+        self._context = context
         self._resolver = resolver
         self._writer = _Nothing()
         self._current: PostgresTransaction | None = None
@@ -68,7 +69,7 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
         return self._writer
 
     def _transaction(self) -> PostgresTransaction:
-        self._current = PostgresTransaction(self._session(), self._shared, self._owner, self._last)
+        self._current = PostgresTransaction(self._session(), self._context, self._owner, self._last)
         return self._current
 
     def _begin_part(self, ticket: Ticket) -> None:
@@ -83,7 +84,7 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
     def _begin_transaction(self) -> None:
         session = self._writer = self._pool.take()
         self._last = None
-        limits = (LIMITS.replace("?", "%s"), self._shared.limits)
+        limits = (LIMITS.replace("?", "%s"), self._context.limits)
         session.begin(("BEGIN ISOLATION LEVEL READ COMMITTED", ()), limits)
 
     def _run(self, sql: str) -> None:
@@ -98,7 +99,7 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
     def _roll_back(self) -> None:
         self._session().roll_back()
 
-    def _commit(self, shared: SharedCommit) -> None:
+    def _commit(self, shared: Shared) -> None:
         session, last = self._session(), self._last
         error: RecollectError | None = None
         try:
@@ -115,16 +116,16 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
                 error = StoreIOError(self.path, "interrupted before the commit")
             shared.end(error)
         if error is None and last is not None:
-            self._shared.pages.put(last.written)
+            self._context.pages.put(last.written)
 
     def _resolved(self, session: Session, last: PostgresTransaction | None, raised: Exception) -> RecollectError | None:
         """Return the error of a commit whose answer is not known, or None if it is durable."""
         if last is None or session.backend is None:
             return StoreIOError(self.path, f"the connection was lost, and nothing was written: {raised}")
-        outcome = self._resolver.resolve(Lost(self._owner, session.backend, last.before, last.after))
-        if outcome is Outcome.STORED:
+        outcome = self._resolver.resolve(LostCommit(self._owner, session.backend, last.before, last.after))
+        if outcome is Fate.STORED:
             return None
-        if outcome is Outcome.NOT_STORED:
+        if outcome is Fate.NOT_STORED:
             return StoreIOError(self.path, "the connection was lost, and nothing was written")
         return CommitInDoubtError(self.path, str(raised) or "no standby is known to have it")
 

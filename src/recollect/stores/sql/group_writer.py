@@ -18,7 +18,7 @@ from recollect.stores.write_queue import Shared, Ticket, WriteQueue
 T = TypeVar("T", bound=SqlTransaction)
 
 
-class Connection(Protocol):
+class WritingConnection(Protocol):
     """What a connection must tell of itself."""
 
     @property
@@ -34,7 +34,7 @@ class GroupWriter(ABC, Generic[T]):
         timeout_s: How long a thread waits for its turn before StoreBusyError, in seconds.
     """
 
-    _writer: Connection
+    _writer: WritingConnection
 
     def __init__(self, path: str, timeout_s: float) -> None:
         self.path = path
