@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from selectors import EVENT_READ, DefaultSelector
 from typing import Any, NamedTuple
 
 import psycopg
@@ -163,7 +164,8 @@ class Session:
     ) -> list[psycopg.Cursor[Row]]:
         execute = self.connection.execute
         if not begin and not staged and len(statements) == 1:
-            return [execute(statements[0][0], statements[0][1], binary=True)]
+            sql, parameters = statements[0]
+            return [execute(sql, parameters, binary=True, prepare=False if sql == "COMMIT" else None)]
         with self.connection.pipeline():
             for sql, parameters in begin:
                 execute(sql, parameters, prepare=False)
@@ -172,7 +174,11 @@ class Session:
                     execute(sql, rows[0])
                 else:
                     self.connection.cursor().executemany(sql, rows)
-            return [execute(sql, parameters, binary=True) for sql, parameters in statements]
+            # A prepared COMMIT would not be seen by a pooler that passes transactions on.
+            return [
+                execute(sql, parameters, binary=True, prepare=False if sql == "COMMIT" else None)
+                for sql, parameters in statements
+            ]
 
     def commit(self) -> None:
         """Commit, in the same round trip as what is staged.
@@ -240,11 +246,22 @@ class Session:
         return True
 
     def _drain(self) -> None:
-        """Read the answer to a ROLLBACK."""
-        if self._unread:
-            self._unread = False
-            while self.connection.pgconn.get_result() is not None:
-                pass
+        """Read the answer to a ROLLBACK, which has usually come by now. A connection that is lost is noticed later."""
+        if not self._unread:
+            return
+        self._unread = False
+        connection = self.connection.pgconn
+        with suppress(psycopg.Error):
+            while True:
+                if not connection.is_busy():
+                    if connection.get_result() is None:
+                        return
+                    continue
+                # Not in `get_result`: it would wait with the lock of the interpreter, and stop all other threads.
+                with DefaultSelector() as selector:
+                    selector.register(connection.socket, EVENT_READ)
+                    selector.select()
+                connection.consume_input()
 
     def _problem(self, error: psycopg.Error) -> RecollectError:
         if is_lost(error) or self.connection.closed:
