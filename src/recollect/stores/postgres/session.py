@@ -6,6 +6,7 @@ next read, or with the commit; and no thread waits for the answer to a ROLLBACK.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from selectors import EVENT_READ, DefaultSelector
@@ -21,15 +22,14 @@ Row = tuple[Any, ...]
 Statement = tuple[str, Sequence[Any]]
 
 
-class Traffic:
-    """Counts of what a store has sent.
+class Traffic(threading.local):
+    """Counts of what the current thread has sent for a store.
 
     Attributes:
         round_trips: How often it waited for an answer of the server.
     """
 
-    def __init__(self) -> None:
-        self.round_trips = 0
+    round_trips = 0
 
 
 class Backend(NamedTuple):
