@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+from tests import on_postgres
+from tests.examples import some
 
+from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.base import Store
 from recollect.stores.postgres.store import PostgresStore
-from recollect.testing import StoreContract
+from recollect.testing import StoreContract, memory_machine
 from recollect.testing.postgres import create_store, drop_store
 
 pytestmark = pytest.mark.postgres
@@ -47,3 +51,17 @@ class TestPostgresStoreWithAPrivateKey(StoreContract):
     def reopened(self, store: Store) -> Store:
         store.close()
         return PostgresStore(self.address, key=self.KEY)
+
+
+def _fresh() -> Store:
+    return on_postgres.open_store(":memory:", True, False, PUBLIC_KEY, 10.0, "full", "UTC")
+
+
+def _reopened(store: Store) -> Store:
+    store.close()
+    return PostgresStore(store.path)
+
+
+TestPostgresAgainstModel = memory_machine(_fresh, _reopened).TestCase
+TestPostgresAgainstModel.settings = settings(max_examples=some(40), stateful_step_count=30, deadline=None)
+TestPostgresAgainstModel.pytestmark = [pytest.mark.postgres, pytest.mark.thorough]  # type: ignore[attr-defined]
