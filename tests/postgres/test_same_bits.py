@@ -15,7 +15,7 @@ from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on
 from recollect.testing.postgres import empty_store
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.filterwarnings("ignore::recollect.RecollectWarning")]
 
 
 def difference(dsn: str, schema: str, address: str, folder: Path, seed: int) -> tuple[str, str] | None:
