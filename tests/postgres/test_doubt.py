@@ -14,6 +14,8 @@ import recollect
 from recollect.errors import CommitInDoubtError, RecollectError
 from recollect.memory import Memory
 from recollect.stores.postgres.doubt import Fate, Resolver
+from recollect.stores.postgres.session import Session
+from recollect.stores.write_queue import Shared
 from recollect.testing.postgres import PostgresServer, create_store
 
 pytestmark = pytest.mark.postgres
@@ -94,3 +96,32 @@ def test_a_resolver_that_guesses_is_noticed(
 
     monkeypatch.setattr(Resolver, "resolve", guess)
     assert wrong(server, proxy, f"guess {fate}", ["before", "after"] * 3, tmp_path)
+
+
+def test_a_commit_whose_thread_is_interrupted_is_in_doubt_for_all_who_share_it(
+    server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C after the server has the commit, and before its answer was read."""
+    real = Session.commit
+
+    def interrupted(self: Session) -> None:
+        real(self)
+        raise KeyboardInterrupt
+
+    with recollect.open(f"{server.dsn}&cache={tmp_path}", "interrupted", embedder="none") as memory:
+        memory.remember("first", id="first")
+        told: list[RecollectError | None] = []
+        end = Shared.end
+
+        def noted(shared: Shared, error: RecollectError | None) -> None:
+            told.append(error)
+            end(shared, error)
+
+        monkeypatch.setattr(Shared, "end", noted)
+        monkeypatch.setattr(Session, "commit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            memory.remember("second", id="second")
+        monkeypatch.undo()
+        assert [type(error) for error in told] == [CommitInDoubtError]
+        assert memory.get("second") is not None
+        memory.remember("third")

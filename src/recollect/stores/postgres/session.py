@@ -148,7 +148,8 @@ class Session:
             return self._answers(begin, staged, statements)
         except psycopg.Error as error:
             # Of a connection that was idle in the pool, this may be how it is noticed that the server has ended it.
-            if not (self._used and begin and is_lost(error)):
+            is_commit = any(sql == "COMMIT" for sql, _ in statements)
+            if is_commit or not (self._used and begin and is_lost(error)):
                 self._doomed = bool(staged)
                 raise
         self._close()

@@ -101,9 +101,11 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
 
     def _commit(self, shared: Shared) -> None:
         session, last = self._session(), self._last
-        error: RecollectError | None = None
+        # Until the answer is known: an interruption may come after the commit was sent.
+        error: RecollectError | None = CommitInDoubtError(self.path, "interrupted at the commit")
         try:
             session.commit()
+            error = None
         except NotReplicatedError as raised:
             error = self._resolved(session, last, raised)
         except psycopg.Error as raised:
@@ -112,8 +114,6 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
         except StoreError as raised:
             error = raised
         finally:
-            if not (error is not None or not session.in_transaction):
-                error = StoreIOError(self.path, "interrupted before the commit")
             shared.end(error)
         if error is None and last is not None:
             self._context.pages.put(last.written)
