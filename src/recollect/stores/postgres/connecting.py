@@ -12,9 +12,6 @@ from recollect.stores.postgres.address import Address
 from recollect.stores.postgres.errors import ours
 from recollect.stores.postgres.session import Session, Traffic
 
-#: How many times a statement is sent before it is prepared on a connection.
-_PREPARED_AFTER = 5
-
 
 class Connector:
     """Opens connections.
@@ -34,13 +31,12 @@ class Connector:
         return psycopg.connect(
             self._address.conninfo,
             autocommit=True,
-            prepare_threshold=None if self._address.pgbouncer else _PREPARED_AFTER,
             connect_timeout=max(2, round(self._timeout_s)),
         )
 
     def session(self) -> Session:
         """Return a session on a new connection."""
-        return Session(self._connect, self._address.shown, self._traffic)
+        return Session(self._connect, self._address.shown, self._traffic, prepares=not self._address.pgbouncer)
 
     @contextmanager
     def connected(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:

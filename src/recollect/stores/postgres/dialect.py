@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import count
 
 #: The tables of a store (schema.sql).
 TABLES = (
@@ -20,19 +21,21 @@ TABLES = (
     "snapshots",
 )
 _HINT = re.compile(r" INDEXED BY \w+|\+(?=[a-z])")
+_VALUE = re.compile(r"\?")
 _TABLE = re.compile(rf"\b(FROM|JOIN|INTO|UPDATE) ({'|'.join(TABLES)})\b")
 
 
 @lru_cache(maxsize=4096)
 def rewritten(sql: str, schema: str) -> str:
-    """Return a statement in the words of PostgreSQL and psycopg.
+    """Return a statement in the words of PostgreSQL and libpq.
 
     Args:
         sql: The statement, as `stores.sql.view` describes.
         schema: The schema of the store's tables, a plain lower-case name.
 
     >>> rewritten("SELECT x.id FROM changes x INDEXED BY changes_by_id WHERE x.seq > ? ORDER BY +x.id", "r")
-    'SELECT x.id FROM r.changes x WHERE x.seq > %s ORDER BY x.id'
+    'SELECT x.id FROM r.changes x WHERE x.seq > $1 ORDER BY x.id'
     """
-    plain = _HINT.sub("", sql).replace("%", "%%").replace("?", "%s")
+    number = count(1)
+    plain = _VALUE.sub(lambda _: f"${next(number)}", _HINT.sub("", sql))
     return _TABLE.sub(rf"\1 {schema}.\2", plain)

@@ -25,10 +25,10 @@ from recollect.stores.postgres.session import Backend, NotReplicatedError, Sessi
 #: Seconds between two attempts.
 _PAUSE_S = 0.1
 _END = (
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %s AND xact_start = %s::timestamptz "
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND xact_start = $2::timestamptz "
     "AND wait_event IS DISTINCT FROM 'SyncRep'"
 )
-_STATUS = "SELECT CASE WHEN pg_postmaster_start_time() = %s::timestamptz THEN pg_xact_status(%s::xid8) END"
+_STATUS = "SELECT CASE WHEN pg_postmaster_start_time() = $1::timestamptz THEN pg_xact_status($2::xid8) END"
 _LOCK = "SELECT number FROM namespaces WHERE name = ? FOR UPDATE"
 _COMMIT = (
     "SELECT c.root, c.time FROM commits c JOIN branches b ON b.number = c.branch JOIN namespaces n "

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from selectors import EVENT_READ, DefaultSelector
 from typing import Any, NamedTuple
 
 import psycopg
@@ -17,9 +16,7 @@ from psycopg.pq import TransactionStatus
 
 from recollect.errors import InvalidArgumentError, RecollectError, StoreIOError
 from recollect.stores.postgres.errors import is_lost, ours
-
-Row = tuple[Any, ...]
-Statement = tuple[str, Sequence[Any]]
+from recollect.stores.postgres.wire import Answer, Row, Statement, Wire
 
 
 class Traffic(threading.local):
@@ -63,6 +60,7 @@ class Session:
         connect: Opens a connection.
         path: The address without secrets, for messages.
         traffic: Counts the round trips.
+        prepares: Prepare statements that are sent again and again (`Wire`).
 
     Attributes:
         lost: Whether the connection is lost.
@@ -70,8 +68,11 @@ class Session:
         expires: When the pool replaces it (`time.monotonic`).
     """
 
-    def __init__(self, connect: Callable[[], psycopg.Connection[Row]], path: str, traffic: Traffic) -> None:
+    def __init__(
+        self, connect: Callable[[], psycopg.Connection[Row]], path: str, traffic: Traffic, *, prepares: bool = True
+    ) -> None:
         self._connect = connect
+        self._prepares = prepares
         self._path = path
         self._traffic = traffic
         self._notices: list[str] = []
@@ -91,6 +92,7 @@ class Session:
         except psycopg.Error as error:
             raise ours(self._path, error) from error
         self.connection.add_notice_handler(lambda notice: self._notices.append(str(notice.severity_nonlocalized)))
+        self._wire = Wire(self.connection, prepares=self._prepares)
         self._used = self._unread = self.lost = False
 
     def begin(self, *statements: Statement) -> None:
@@ -133,19 +135,19 @@ class Session:
             RecollectError: One of them failed; those after it were not executed.
         """
         try:
-            cursors = self._sent(statements)
-            return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+            return [answer.rows for answer in self._sent(statements)]
         except psycopg.Error as error:
             raise self._problem(error) from error
 
-    def _sent(self, statements: Sequence[Statement]) -> list[psycopg.Cursor[Row]]:
+    def _sent(self, statements: Sequence[Statement]) -> list[Answer]:
         """Send what is pending, and statements, and wait for the answers."""
         self._drain()
         begin, staged = self._begin, self._staged
         self._begin, self._staged = [], []
         self._traffic.round_trips += 1
+        before = [*begin, *((sql, row) for sql, rows in staged for row in rows)]
         try:
-            return self._answers(begin, staged, statements)
+            return self._wire.run([*before, *statements])[len(before) :]
         except psycopg.Error as error:
             # Of a connection that was idle in the pool, this may be how it is noticed that the server has ended it.
             is_commit = any(sql == "COMMIT" for sql, _ in statements)
@@ -155,31 +157,7 @@ class Session:
         self._close()
         self._open()
         self._traffic.round_trips += 1
-        return self._answers(begin, staged, statements)
-
-    def _answers(
-        self,
-        begin: Sequence[Statement],
-        staged: Sequence[tuple[str, Sequence[Sequence[Any]]]],
-        statements: Sequence[Statement],
-    ) -> list[psycopg.Cursor[Row]]:
-        execute = self.connection.execute
-        if not begin and not staged and len(statements) == 1:
-            sql, parameters = statements[0]
-            return [execute(sql, parameters, binary=True, prepare=False if sql == "COMMIT" else None)]
-        with self.connection.pipeline():
-            for sql, parameters in begin:
-                execute(sql, parameters, prepare=False)
-            for sql, rows in staged:
-                if len(rows) == 1:
-                    execute(sql, rows[0])
-                else:
-                    self.connection.cursor().executemany(sql, rows)
-            # A prepared COMMIT would not be seen by a pooler that passes transactions on.
-            return [
-                execute(sql, parameters, binary=True, prepare=False if sql == "COMMIT" else None)
-                for sql, parameters in statements
-            ]
+        return self._wire.run([*before, *statements])[len(before) :]
 
     def commit(self) -> None:
         """Commit, in the same round trip as what is staged.
@@ -195,9 +173,9 @@ class Session:
         if self._doomed:
             raise StoreIOError(self._path, "an earlier error rolled the transaction back")
         self._notices.clear()
-        cursor = self._sent([("COMMIT", ())])[0]
+        answer = self._sent([("COMMIT", ())])[0]
         self._used = True
-        if cursor.statusmessage != "COMMIT":
+        if answer.tag != "COMMIT":
             raise StoreIOError(self._path, "an earlier error rolled the transaction back")
         if "WARNING" in self._notices:
             raise NotReplicatedError
@@ -254,15 +232,9 @@ class Session:
         connection = self.connection.pgconn
         with suppress(psycopg.Error):
             while True:
-                if not connection.is_busy():
-                    if connection.get_result() is None:
-                        return
-                    continue
-                # Not in `get_result`: it would wait with the lock of the interpreter, and stop all other threads.
-                with DefaultSelector() as selector:
-                    selector.register(connection.socket, EVENT_READ)
-                    selector.select()
-                connection.consume_input()
+                self._wire.wait()
+                if connection.get_result() is None:
+                    return
 
     def _problem(self, error: psycopg.Error) -> RecollectError:
         if is_lost(error) or self.connection.closed:
@@ -271,13 +243,12 @@ class Session:
 
     def _close(self) -> None:
         self.lost = True
-        with suppress(psycopg.Error):
-            self.connection.close()
+        self._wire.close()
 
     def close(self) -> None:
         """Close the connection."""
         self._close()
 
     def __del__(self) -> None:
-        if hasattr(self, "connection"):  # a store that was not closed closes its connections with itself
+        if hasattr(self, "_wire"):  # a store that was not closed closes its connections with itself
             self._close()

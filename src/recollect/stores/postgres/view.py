@@ -18,7 +18,8 @@ from recollect.ledger.merkle import version_hash
 from recollect.records.record import Record
 from recollect.stores.postgres.dialect import rewritten
 from recollect.stores.postgres.pages import PageCache
-from recollect.stores.postgres.session import BACKEND, Backend, Session, Statement
+from recollect.stores.postgres.session import BACKEND, Backend, Session
+from recollect.stores.postgres.wire import Statement
 from recollect.stores.sql.columns import SETTING
 from recollect.stores.sql.transaction import SqlTransaction
 from recollect.stores.sql.view import BRANCH, Numbers, SqlView
@@ -36,8 +37,8 @@ _HEADS = (
 )
 _LOCK = f"SELECT number, next_version, next_page, erased, {BACKEND} FROM namespaces WHERE name = ? FOR UPDATE"
 LIMITS = (
-    "SELECT set_config('lock_timeout', ?, TRUE), set_config('idle_in_transaction_session_timeout', ?, TRUE), "
-    "set_config('synchronous_commit', ?, TRUE)"
+    "SELECT set_config('lock_timeout', $1, TRUE), set_config('idle_in_transaction_session_timeout', $2, TRUE), "
+    "set_config('synchronous_commit', $3, TRUE)"
 )
 
 

@@ -84,7 +84,7 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
     def _begin_transaction(self) -> None:
         session = self._writer = self._pool.take()
         self._last = None
-        limits = (LIMITS.replace("?", "%s"), self._context.limits)
+        limits = (LIMITS, self._context.limits)
         session.begin(("BEGIN ISOLATION LEVEL READ COMMITTED", ()), limits)
 
     def _run(self, sql: str) -> None:
