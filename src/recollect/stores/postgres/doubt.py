@@ -82,7 +82,7 @@ class Resolver:
         until = time.monotonic() + self._timeout_s
         while True:
             try:
-                return self._attempt(lost)
+                return self._attempt(lost, until)
             except NotReplicatedError:
                 return Fate.UNKNOWN
             except RecollectError:
@@ -90,9 +90,10 @@ class Resolver:
                     return Fate.UNKNOWN
             time.sleep(_PAUSE_S)
 
-    def _attempt(self, lost: LostCommit) -> Fate:
+    def _attempt(self, lost: LostCommit, until: float) -> Fate:
         session = self._connect()
         try:
+            session.wait_until(until)  # where no standby is there, a commit waits for one without end
             session.rows(_END, (lost.backend.pid, lost.backend.began))
             session.begin(("BEGIN ISOLATION LEVEL READ COMMITTED", ()))
             session.rows(rewritten(_LOCK, self._schema), (lost.owner,))

@@ -101,6 +101,10 @@ class Session:
         assert not self._begin
         self._begin, self._doomed, self.backend = list(statements), False, None
 
+    def wait_until(self, until: float) -> None:
+        """Give up waiting for an answer at a time (`time.monotonic`), and close the connection then."""
+        self._wire.until = until
+
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction is open, or begins with the next statement."""

@@ -83,14 +83,20 @@ class PostgresStore:
         self._durability = durability
         self._timeout_s = timeout_s
         connector = Connector(self._address, timeout_s, self.traffic)
-        with connector.connected() as connection:
-            found = tables.about(connection, self.path, self._address.schema, key)
-            if found is None:
-                rule = (
-                    f"the schema {self._address.schema} has no tables of a store: `recollect store init` creates them"
-                )
-                raise StoreMissingError(self.path, rule)
-            self._server = _server_of(connection, self.path)
+        self._pool = SessionPool(connector.session, self.path, self._address.pool, timeout_s)
+        try:
+            with self._pool.session() as session:
+                found = tables.about(session.connection, self.path, self._address.schema, key)
+                if found is None:
+                    rule = (
+                        f"the schema {self._address.schema} has no tables of a store: "
+                        "`recollect store init` creates them"
+                    )
+                    raise StoreMissingError(self.path, rule)
+                self._server = _server_of(session.connection, self.path)
+        except BaseException:
+            self._pool.close()
+            raise
         self._about = found
         self.zone = found.zone
         self.id_key = key if found.keyed_ids else None
@@ -98,7 +104,6 @@ class PostgresStore:
         self._write_refused = found.refused or ("it was opened to be read" if read_only else standby)
         if durability == "full" and self._server["fsync"] != "on" and not self._write_refused:
             _log.warning("%s has fsync = off: a crash of its machine loses commits or corrupts the database", self.path)
-        self._pool = SessionPool(connector.session, self.path, self._address.pool, timeout_s)
         self._context = StoreContext(
             self.path,
             self._address.schema,

@@ -22,11 +22,13 @@ from recollect.stores.postgres.session import BACKEND, Backend, Session
 from recollect.stores.postgres.wire import Statement
 from recollect.stores.sql.columns import SETTING
 from recollect.stores.sql.transaction import SqlTransaction
-from recollect.stores.sql.view import BRANCH, Numbers, SqlView
+from recollect.stores.sql.view import BRANCH, CHANGED, HAS_ERASED, ROOT_AT, Numbers, SqlView
 from recollect.stores.values import Resolved
 
 #: How many rows a cursor fetches first if it is not known how many are read, and at most.
 _FIRST_ROWS, _MOST_ROWS = 100, 2000
+#: How many commits behind a follower of the log may be for all that it asks to be read in one round trip.
+_MOST_BEHIND = 1000
 #: A number of a version or a page is that of its memory's row times 2 to the power of this, plus a count.
 NUMBER_BITS = 33
 #: All branches of a family with their newest commits.
@@ -92,6 +94,14 @@ class StoreContext(NamedTuple):
     limits: tuple[str, str, str]
 
 
+class _Since(NamedTuple):
+    """What a view knows about a commit and those after it: its root, whether any erased, and the ids that changed."""
+
+    root: bytes | None
+    erased: bool
+    changed: list[str]
+
+
 class PostgresView(SqlView):
     """A snapshot view. The session begins a transaction with the first statement."""
 
@@ -101,6 +111,8 @@ class PostgresView(SqlView):
         self._context = context
         self._settings: dict[str, str | None] = {}
         self._cursors = count(1)
+        self._since_of: dict[tuple[Branch, int], _Since] = {}
+        self._first_expiry: dict[Branch, int | None] = {}
 
     def _rewritten(self, sql: str) -> str:
         return rewritten(sql, self._context.schema)
@@ -183,6 +195,54 @@ class PostgresView(SqlView):
 
     def _keep_pages(self, pages: dict[int, bytes]) -> None:
         self._context.pages.put(pages)
+
+    # Catching up
+
+    def _since(self, branch: Branch, seq: int) -> _Since | None:
+        """Return what a follower of the log asks about a commit and those after it; None to ask for each by itself."""
+        head = self.head(branch)
+        if not max(0, head.seq - _MOST_BEHIND) <= seq < head.seq:
+            return None
+        if (branch, seq) not in self._since_of:
+            number = self._branch(branch)
+            asked = (
+                (ROOT_AT, (number, seq)),
+                (HAS_ERASED, (number, seq)),
+                (CHANGED, (number, seq)),
+                ("SELECT min(expires) FROM heads WHERE branch = ? AND expires IS NOT NULL", (number,)),
+            )
+            roots, erased, changed, expiries = self._session.several(
+                [(self._rewritten(sql), parameters) for sql, parameters in asked]
+            )
+            self._since_of[branch, seq] = _Since(
+                self._root(*roots[0]).hash if roots else None,
+                bool(erased),
+                list(dict.fromkeys(row[0] for row in changed)),
+            )
+            self._first_expiry[branch] = expiries[0][0]
+        return self._since_of[branch, seq]
+
+    def root_at(self, branch: Branch, seq: int) -> bytes | None:
+        head = self.head(branch)
+        if seq and seq == head.seq:
+            return head.root.hash
+        found = self._since(branch, seq)
+        return super().root_at(branch, seq) if found is None else found.root
+
+    def has_erased(self, branch: Branch, since: int) -> bool:
+        found = self._since(branch, since)
+        return super().has_erased(branch, since) if found is None else found.erased
+
+    def changed(self, branch: Branch, since: int) -> list[str]:
+        found = self._since(branch, since)
+        return super().changed(branch, since) if found is None else found.changed
+
+    def next_expiry(self, branch: Branch, after: int) -> int | None:
+        if branch in self._first_expiry:
+            first = self._first_expiry[branch]
+            if first is None or first > after:
+                return first
+        return super().next_expiry(branch, after)
 
     # Checking
 
@@ -320,6 +380,9 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         return super().head(branch)
 
     # Reading
+
+    def _since(self, branch: Branch, seq: int) -> None:
+        return None  # what it writes itself changes the answers
 
     def setting(self, name: str) -> str | None:
         self.lock()

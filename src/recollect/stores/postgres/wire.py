@@ -6,10 +6,11 @@ more than the server takes. What psycopg does well is left to it: connecting, th
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
-from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
+from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector, SelectorKey
 from typing import Any, NamedTuple
 
 import psycopg
@@ -56,7 +57,12 @@ class Wire:
         connection: A connection in autocommit mode, which nobody else uses meanwhile.
         prepares: Prepare statements that are sent again and again. A pooler that passes transactions on must be able
             to follow them.
+
+    Attributes:
+        until: When to give up waiting for an answer, and close the connection (`time.monotonic`); None: never.
     """
+
+    until: float | None = None
 
     def __init__(self, connection: psycopg.Connection[Row], *, prepares: bool) -> None:
         # All integers have one type, so that a statement is prepared once and not for each size of its values.
@@ -138,7 +144,7 @@ class Wire:
     def _flush(self) -> None:
         while self._libpq.flush():
             self._selector.modify(self._libpq.socket, EVENT_READ | EVENT_WRITE)
-            events = self._selector.select()
+            events = self._ready()
             self._selector.modify(self._libpq.socket, EVENT_READ)
             if any(ready & EVENT_READ for _, ready in events):
                 self._libpq.consume_input()
@@ -146,8 +152,16 @@ class Wire:
     def wait(self) -> None:
         """Wait until an answer can be read. Other threads run meanwhile: libpq itself would stop them."""
         while self._libpq.is_busy():
-            self._selector.select()
+            self._ready()
             self._libpq.consume_input()
+
+    def _ready(self) -> list[tuple[SelectorKey, int]]:
+        if self.until is None:
+            return self._selector.select()
+        events = self._selector.select(max(0.0, self.until - time.monotonic()))
+        if not events:
+            raise psycopg.OperationalError("the server did not answer in time")
+        return events
 
     def _results(self) -> list[PGresult]:
         """Read the results up to the end of the pipeline."""

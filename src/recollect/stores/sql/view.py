@@ -41,6 +41,10 @@ BRANCH = (
     "JOIN branches b ON b.namespace = n.number LEFT JOIN commits c ON c.branch = b.number "
     "WHERE n.name = ? AND b.name = ? ORDER BY c.seq DESC LIMIT 1"
 )
+#: What a follower of the log asks: the root of a commit; whether later ones erased; which records they changed.
+ROOT_AT = "SELECT root, entry, page FROM commits WHERE branch = ? AND seq = ?"
+HAS_ERASED = "SELECT 1 FROM changes WHERE branch = ? AND seq > ? AND cause = 'erased' LIMIT 1"
+CHANGED = "SELECT id FROM changes WHERE branch = ? AND seq > ?"
 #: Maximum number of ids in one statement.
 _IDS_PER_QUERY = 100
 #: Maximum number of commits whose changes are read with one statement. It grows up to that, as few readers want many.
@@ -378,7 +382,7 @@ class SqlView(ABC):
         return found
 
     def changed(self, branch: Branch, since: int) -> list[str]:
-        rows = self._sql("SELECT id FROM changes WHERE branch = ? AND seq > ?", (self._branch(branch), since))
+        rows = self._sql(CHANGED, (self._branch(branch), since))
         return list(dict.fromkeys(row[0] for row in rows))
 
     def any_id(self, branch: Branch, first: str) -> bool:
@@ -457,8 +461,7 @@ class SqlView(ABC):
             raise DamagedStoreError(self._path, f"commit {seq}: {error}") from error
 
     def root_at(self, branch: Branch, seq: int) -> bytes | None:
-        sql = "SELECT root, entry, page FROM commits WHERE branch = ? AND seq = ?"
-        row = next(self._sql(sql, (self._branch(branch), seq)), None)
+        row = next(self._sql(ROOT_AT, (self._branch(branch), seq)), None)
         return None if row is None else self._root(*row).hash
 
     def entries(self, branch: Branch, since: int) -> Iterator[bytes]:
@@ -513,8 +516,7 @@ class SqlView(ABC):
         return net(rows)
 
     def has_erased(self, branch: Branch, since: int) -> bool:
-        sql = "SELECT 1 FROM changes WHERE branch = ? AND seq > ? AND cause = 'erased' LIMIT 1"
-        return next(self._sql(sql, (self._branch(branch), since)), None) is not None
+        return next(self._sql(HAS_ERASED, (self._branch(branch), since)), None) is not None
 
     def versions_of(self, branch: Branch, record_id: str) -> list[Version]:
         numbers = self._numbers_of(branch)

@@ -1,0 +1,171 @@
+"""A failover to a standby: a synchronous one loses nothing acknowledged, and what another one loses is noticed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.postgres.test_kills import lost
+
+import recollect
+from recollect.errors import CommitInDoubtError, RecollectError
+from recollect.testing.postgres import PostgresServer, create_store
+
+pytestmark = [pytest.mark.postgres, pytest.mark.thorough]
+_WAITING = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+
+class Pair:
+    """A primary and a standby that follows it."""
+
+    def __init__(self) -> None:
+        self.primary = PostgresServer().start()
+        create_store(self.primary.dsn)
+        self.standby = PostgresServer(copy_of=self.primary).start()
+        reached(lambda: self.primary.execute("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'"))
+
+    def confirm(self) -> None:
+        """Have each commit wait until the standby has it."""
+        self.primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self.primary.execute("SELECT pg_reload_conf()")
+        reached(lambda: self.primary.execute("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'"))
+
+    def address(self, cache: Path) -> str:
+        """The address of whichever of both can be written to."""
+        hosts = f"{self.primary.folder},{self.standby.folder}"
+        return f"postgresql://postgres@/postgres?host={hosts}&target_session_attrs=read-write&cache={cache}"
+
+    def fail_over(self) -> None:
+        self.primary.kill()
+        self.standby.execute("SELECT pg_promote(TRUE, 60)")
+
+    def stop(self) -> None:
+        for server in (self.primary, self.standby):
+            server.stop()
+
+
+def reached(condition: Callable[[], object]) -> None:
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until
+        threading.Event().wait(0.02)
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    pair = Pair()
+    yield pair
+    pair.stop()
+
+
+class Writers:
+    """Threads that remember until they are stopped, and what they were told of each note."""
+
+    def __init__(self, address: str, count: int = 4) -> None:
+        self.stored: set[str] = set()
+        self.refused: set[str] = set()
+        self.doubted: set[str] = set()
+        self._address = address
+        self._over = threading.Event()
+        self._written = threading.Semaphore(0)
+        self._threads = [threading.Thread(target=self._write, args=(name,)) for name in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    def _write(self, name: int) -> None:
+        with recollect.open(self._address, "failover", embedder="none", timeout=10) as memory:
+            number = 0
+            while not self._over.is_set():
+                record_id, number = f"{name} {number}", number + 1
+                try:
+                    memory.remember(f"note {record_id}", id=record_id)
+                    self.stored.add(record_id)
+                    self._written.release()
+                except CommitInDoubtError:
+                    self.doubted.add(record_id)
+                except RecollectError:
+                    self.refused.add(record_id)
+
+    def write(self, count: int) -> None:
+        """Wait until so many more are acknowledged."""
+        assert all(self._written.acquire(timeout=60) for _ in range(count))
+
+    def stop(self) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def test_a_failover_to_a_synchronous_standby_loses_nothing_acknowledged(pair: Pair, tmp_path: Path) -> None:
+    pair.confirm()
+    address = pair.address(tmp_path)
+    writers = Writers(address)
+    writers.write(200)
+    pair.fail_over()
+    writers.write(200)
+    writers.stop()
+    assert lost(address, "failover", writers.stored) == set()
+    assert lost(address, "failover", writers.refused) == writers.refused, "what was refused is not there"
+
+
+def test_a_failover_to_an_asynchronous_standby_that_lags_loses_commits_and_this_is_found(
+    pair: Pair, tmp_path: Path
+) -> None:
+    address = pair.address(tmp_path)
+    writers = Writers(address)
+    writers.write(50)
+    with standing_still(pair.standby):
+        writers.write(50)
+        writers.stop()
+        pair.primary.kill()
+    pair.standby.execute("SELECT pg_promote(TRUE, 60)")
+    assert lost(address, "failover", writers.stored)
+
+
+class standing_still:  # noqa: N801 - a context manager
+    """Stop all processes of a server while the block runs."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        self._server = server
+
+    def _send(self, number: signal.Signals) -> None:
+        for process in self._server.processes():
+            with suppress(ProcessLookupError):
+                os.kill(process, number)
+
+    def __enter__(self) -> None:
+        self._send(signal.SIGSTOP)
+
+    def __exit__(self, *_: object) -> None:
+        self._send(signal.SIGCONT)
+
+
+def test_a_commit_whose_wait_for_a_standby_is_cancelled_is_in_doubt(pair: Pair, tmp_path: Path) -> None:
+    """PostgreSQL says that it has committed, with a warning."""
+    pair.confirm()
+    told: list[object] = []
+    with recollect.open(f"{pair.primary.dsn}&cache={tmp_path}", "doubt", embedder="none", timeout=1) as memory:
+        memory.remember("first")
+
+        def write() -> None:
+            try:
+                told.append(memory.remember("second", id="second"))
+            except RecollectError as error:
+                told.append(error)
+
+        with standing_still(pair.standby):
+            thread = threading.Thread(target=write)
+            thread.start()
+            reached(lambda: pair.primary.execute(_WAITING))
+            pair.primary.execute(f"SELECT pg_cancel_backend(pid) FROM ({_WAITING}) waiting")
+            thread.join()
+        assert [type(each) for each in told] == [CommitInDoubtError]
+        reached(lambda: not pair.primary.execute(_WAITING))
+        memory.remember("third")
+        assert memory.get("second") is not None
