@@ -17,6 +17,7 @@
     python -m bench glossary --json     recall and annotate of a glossary, and how annotate grows
     python -m bench outline --json      an outline of 50,000 nodes: ingest, one changed line, look-ups
     python -m bench swarm --json        1,000 agents doing 1,000,000 operations of keyed memory, and its recall
+    python -m bench postgres --json     the PostgreSQL store beside the SQLite store: round trips, calls, threads, bytes
     python -m bench growth --json       bytes of the file for each write, and what a compaction gives back
     python -m bench stalls --json       the longest recalls in ten minutes of mixed load
     python -m bench namespaces, pauses, filters, catch-up, feed, once, plot, all
@@ -112,6 +113,7 @@ MEASURES = {
     "manager": ("manager.measured", "records"),
     "glossary": ("glossary.measured", "records"),
     "outline": ("outline.measured", "records"),
+    "postgres": ("postgres.measured", "records"),
     "growth": ("growth.growth", "records writes"),
     "swarm": ("swarm.measured", "records agents operations one"),
     "once": ("once.once", "records peers"),
@@ -216,6 +218,7 @@ def _parser() -> argparse.ArgumentParser:
     swarming.add_argument("--agents", type=_positive, default=1000)
     swarming.add_argument("--operations", type=_positive, default=1_000_000)
     swarming.add_argument("--one", action="store_true", help="only these agents, in this process")
+    command("postgres", "the PostgreSQL store, compared with the SQLite store", 20_000)
     growing = command("growth", "what the file grows by with each write", 10_000)
     growing.add_argument("--writes", type=_positive, default=120_000)
     once = command("once", "peers in separate environments", 10_000)

@@ -6,7 +6,6 @@ process on the last one. Each ratio is that of two medians. Round trips and byte
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 import statistics
@@ -245,6 +244,3 @@ def _round_trips(address: str) -> dict[str, int]:
             "log of 20": trips(lambda: list(memory.log(limit=20))),
         }
 
-
-if __name__ == "__main__":
-    print(json.dumps(measured(20_000), indent=2))

@@ -109,7 +109,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Over another executor, skip what only works in this process, as do custom filters, and the second of two stores.
 
     The client does not know which store the server has, so what is tested with a file is not tested in memory too.
+    On a server of PostgreSQL, skip what looks at files.
     """
+    for item in items:
+        if STORE and item.get_closest_marker("files"):
+            item.add_marker(pytest.mark.skip(reason="looks at the files of a store"))
     if not OVER_LOOPBACK:
         return
     names = {item.nodeid for item in items}

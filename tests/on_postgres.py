@@ -9,6 +9,7 @@ import tempfile
 from functools import cache
 
 from recollect.errors import StoreMissingError
+from recollect.memory.opening import default_path
 from recollect.stores.base import Store
 from recollect.stores.postgres.store import PostgresStore
 from recollect.stores.values import Durability
@@ -51,9 +52,8 @@ def open_store(
     zone: str | None,
 ) -> Store:
     """Open the store of a path, as `opening.open_store` does."""
-    location = os.fspath(path if path is not None else "default")
-    if location == ":memory:":
-        location += str(len(_created))
+    location = os.fspath(path if path is not None else default_path())
+    location = f"{location}{len(_created)}" if location == ":memory:" else os.path.abspath(location)
     name = "t" + hashlib.sha256(f"{os.getpid()} {location}".encode()).hexdigest()[:20]
     if name not in _created:
         if not create or read_only:

@@ -110,6 +110,7 @@ def test_a_snapshot_has_a_name_that_names_no_other_moment_and_can_be_dropped(run
     assert "no differences" in run("diff", "1").stderr
 
 
+@pytest.mark.files
 def test_a_receipt_is_written_over_no_store_and_no_other_file(run: Run, tmp_path: Path) -> None:
     run("remember", "Ana prefers window seats", "--id", "a")
     other, notes = tmp_path / "other.db", tmp_path / "notes.txt"
@@ -357,6 +358,7 @@ def test_stats_and_doctor_tell_what_is_there(run: Run) -> None:
     assert "read back" in run("doctor").stdout
 
 
+@pytest.mark.files
 def test_the_doctor_finds_a_store_that_is_not_well(run: Run, tmp_path: Path) -> None:
     run("remember", "x", "--id", "a")
     from recollect.stores.sqlite_base.checksums import connect
@@ -452,6 +454,7 @@ def test_a_command_line_that_cannot_be_read_is_exit_code_2(run: Run, arguments: 
     assert "Usage" in run(*arguments, code=2).stderr
 
 
+@pytest.mark.files
 def test_a_folder_or_a_picture_given_as_store_is_refused(run: Run, tmp_path: Path) -> None:
     picture = tmp_path / "a.png"
     picture.write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 500)
@@ -466,6 +469,7 @@ def test_a_file_to_import_or_export_that_cannot_be_used_is_an_error(run: Run, tm
     assert run("export", str(tmp_path / "no folder" / "x.jsonl"), code=1).stderr.startswith("error: ")
 
 
+@pytest.mark.files
 def test_an_export_onto_the_store_itself_is_refused_and_one_that_fails_leaves_the_old_file(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -486,6 +490,7 @@ def test_an_export_onto_the_store_itself_is_refused_and_one_that_fails_leaves_th
     assert not list(tmp_path.glob("*.part"))
 
 
+@pytest.mark.files
 def test_a_refused_command_makes_no_store(run: Run, tmp_path: Path) -> None:
     run("remember", "  ", code=1)
     run("remember", "x", "--importance", "7", code=1)
@@ -841,6 +846,7 @@ def completed(words: str, tmp_path: Path) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.files
 def test_the_shell_completes_commands_files_and_namespaces(run: Run, tmp_path: Path) -> None:
     run("-n", "home", "remember", "x")
     run("-n", "holiday", "remember", "x")
@@ -885,6 +891,7 @@ def test_an_export_reports_its_progress(tmp_path: Path) -> None:
 KEY = "the-secret-key-of-a-store\n"
 
 
+@pytest.mark.files
 def test_every_command_opens_a_store_with_a_key_file_and_shows_no_key(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -927,6 +934,7 @@ def test_an_invalid_key_file_is_named_and_not_shown(key: str | None, message: st
     assert not (tmp_path / "a.db").exists()
 
 
+@pytest.mark.files
 def test_before_the_first_write_nothing_is_remembered_yet(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -945,6 +953,7 @@ def test_before_the_first_write_nothing_is_remembered_yet(
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.files
 def test_the_doctor_examines_the_installation_without_a_store(run: Run, tmp_path: Path) -> None:
     found = {each["what"]: each for each in parsed(run("doctor", "--json"))}
     assert "nothing remembered yet" in found["store"]["finding"]
@@ -957,6 +966,7 @@ def test_the_doctor_examines_the_installation_without_a_store(run: Run, tmp_path
     assert "check the path" in parsed(missing)[-1]["finding"]
 
 
+@pytest.mark.files
 def test_the_doctor_says_what_to_do_with_a_store_that_was_cut(run: Run, tmp_path: Path) -> None:
     run("remember", "Ana likes tea")
     path = tmp_path / "a.db"

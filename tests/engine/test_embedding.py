@@ -305,6 +305,7 @@ class TestFailingAtQuestionTime:
         memory.remember("kitten")
         assert "embed_all()" in memory.recall("kitten").plan.notes[0]
 
+    @pytest.mark.files
     def test_vectors_that_cannot_be_read_silence_only_the_dense_signal(self, on_disk: Open, tmp_path: Path) -> None:
         memory = on_disk(Meaning())
         memory.remember("kitten", id="a")
@@ -805,6 +806,7 @@ class TestMemoryLimit:
 
 
 class TestFile:
+    @pytest.mark.files
     def test_vectors_lie_beside_the_store_readable_only_by_its_owner_and_survive(
         self, on_disk: Open, tmp_path: Path
     ) -> None:
@@ -819,6 +821,7 @@ class TestFile:
         memory.close()
         assert [len(on_disk(Meaning()).recall("feline")) for _ in range(2)] == [1, 1]
 
+    @pytest.mark.files
     def test_deleting_the_folder_costs_embedding_again_and_nothing_else(self, on_disk: Open, tmp_path: Path) -> None:
 
         memory = on_disk(Meaning())
@@ -833,6 +836,7 @@ class TestFile:
         assert again.embed_all() == 1
         assert found(again, "feline kitten") == before
 
+    @pytest.mark.files
     def test_a_store_that_was_put_back_from_a_copy_is_embedded_where_it_differs(
         self, on_disk: Open, tmp_path: Path
     ) -> None:
@@ -857,6 +861,7 @@ class TestFile:
         writer.embed_all()
         assert [each for each, _ in found(reader, "feline")] == ["a"]
 
+    @pytest.mark.files
     def test_a_store_that_is_only_read_uses_its_vectors_and_makes_none(self, on_disk: Open, tmp_path: Path) -> None:
         with on_disk(Meaning()) as memory:
             memory.remember("kitten", id="a")
@@ -882,6 +887,7 @@ class TestFile:
         assert other.models("n") == []
         other.close()
 
+    @pytest.mark.files
     def test_a_folder_that_cannot_be_made_is_an_error_and_silences_the_signal(
         self, on_disk: Open, tmp_path: Path
     ) -> None:
@@ -895,6 +901,7 @@ class TestFile:
         assert "dense signal is not used" in hits.plan.notes[0]
         assert os.path.isfile(tmp_path / "a.db.index")
 
+    @pytest.mark.files
     def test_a_file_that_was_deleted_while_it_was_open_is_rebuilt(self, on_disk: Open, tmp_path: Path) -> None:
         memory = on_disk(Meaning())
         memory.remember("kitten", id="a")
@@ -977,6 +984,7 @@ class TestCommand:
         assert "1 texts embedded" in result.stdout
         assert "the-bad-one: its vector has a component that is not finite" in result.stderr
 
+    @pytest.mark.files
     def test_the_doctor_tells_of_the_embedder(self, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
         run("remember", "x")
         monkeypatch.setenv("RECOLLECT_EMBEDDER", "hashed")

@@ -243,6 +243,7 @@ GREP = "import sys, recollect; m = recollect.open(sys.argv[1], timeout=0.1); m.r
 GREP += "print(sorted(r.id for r in m.grep('beta')))"
 
 
+@pytest.mark.files
 @pytest.mark.promise("concurrent.grep")
 def test_while_a_search_stands_still_others_search_and_catch_up(
     memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -254,6 +254,7 @@ class TestRollback:
         assert memory.seq == 1
 
 
+@pytest.mark.files
 class TestDamage:
     def test_a_rollback_gives_back_what_is_intact_and_lists_the_rest(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
@@ -367,6 +368,7 @@ class TestDiff:
         assert not scoped.diff(times[0], times[1])
 
 
+@pytest.mark.files
 class TestCost:
     @pytest.mark.parametrize("undone", [0, 300])
     def test_it_depends_on_the_changes_and_not_on_the_size_of_the_memory(self, tmp_path: Path, undone: int) -> None:

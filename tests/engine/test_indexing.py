@@ -109,6 +109,7 @@ def never_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Builder, "add", add)
 
 
+@pytest.mark.files
 class TestFiles:
     def test_the_next_process_goes_on_from_the_file(self, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with recollect.open(kept) as memory:
@@ -284,6 +285,7 @@ class TestMerging:
             assert answers(memory) == before
         assert "could not be merged" in caplog.text
 
+    @pytest.mark.files
     def test_no_worker_is_left_when_a_memory_is_closed(self, kept: Path) -> None:
         with recollect.open(kept) as memory:
             memory.remember_all(texts(30, 100))
@@ -292,6 +294,7 @@ class TestMerging:
 
 
 class TestHistories:
+    @pytest.mark.files
     def test_a_copy_that_has_gone_further_on_is_noticed_when_it_is_put_back(self, tmp_path: Path) -> None:
         path, copy = tmp_path / "a.db", tmp_path / "copy.db"
         with recollect.open(path) as memory:
@@ -307,6 +310,7 @@ class TestHistories:
             assert sum("another" in hit.record.text for hit in memory.recall("another gull")) == 4
             assert answers(memory) == complete(memory)
 
+    @pytest.mark.files
     def test_what_was_written_before_a_copy_was_put_back_is_not_taken_for_what_came_after(self, tmp_path: Path) -> None:
         path, copy = tmp_path / "a.db", tmp_path / "copy.db"
         with recollect.open(path) as memory:
@@ -339,6 +343,7 @@ class TestHistories:
                 assert len(batch.recall("harbour")) == 2
             assert not list(keeper.entries)
 
+    @pytest.mark.files
     @pytest.mark.in_process
     def test_without_a_thread_to_be_had_recall_and_close_go_on(
         self, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -384,6 +389,7 @@ def replaced(path: Path, by: Path) -> None:
 
 
 class TestGet:
+    @pytest.mark.files
     def test_a_record_is_read_from_the_index_where_that_is_current(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -308,6 +308,7 @@ class TestTargets:
         memory.remember("java", id="a", user="ana")
         assert differences(seen(past, [f.user("ana")]), shown) == []
 
+    @pytest.mark.files
     def test_a_store_that_was_replaced_by_another_history_is_noticed(self, tmp_path: Path) -> None:
         with recollect.open(tmp_path / "a.db") as memory:
             memory.remember("one", id="a")

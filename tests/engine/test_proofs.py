@@ -201,6 +201,7 @@ def erased(path: Path, *ids: str) -> Memory:
     return recollect.open(path)
 
 
+@pytest.mark.files
 class TestErasedPayloads:
     def test_a_record_whose_payload_was_erased_is_proved_to_have_been_present(self, tmp_path: Path) -> None:
         with erased(tmp_path / "a.db", "coffee") as memory:
@@ -337,6 +338,7 @@ JUNK: list[Any] = [
 
 
 class TestWhatIsNoProof:
+    @pytest.mark.files
     @pytest.mark.promise("proof.exact")
     def test_each_form_of_a_proof_is_verified(self, proofs: dict[str, Proof]) -> None:
         assert tuple(proofs) == FORMS
@@ -345,6 +347,7 @@ class TestWhatIsNoProof:
                 assert both(proof, trusted)
             assert not both(proof, "0" * 64)
 
+    @pytest.mark.files
     @pytest.mark.promise("proof.bytes")
     @pytest.mark.parametrize("form", FORMS)
     def test_a_proof_with_any_other_byte_is_refused(self, proofs: dict[str, Proof], form: str) -> None:
@@ -372,6 +375,7 @@ class TestWhatIsNoProof:
                     assert not independent.verified(value, each), (at, other)
         assert tried > len(raw)
 
+    @pytest.mark.files
     @pytest.mark.promise("proof.exact")
     @pytest.mark.parametrize("form", spread(list(FORMS), every=2))
     def test_both_verifiers_agree_on_proofs_with_changed_parts(self, proofs: dict[str, Proof], form: str) -> None:
@@ -427,6 +431,7 @@ class TestWhatIsNoProof:
         for levels in (256, 257, 1000):
             assert not both({**proof, "levels": "1" * levels, "siblings": ["1" * 64] * levels}, "0" * 64)
 
+    @pytest.mark.files
     def test_an_older_log_without_entries_has_the_hash_of_none(self, proofs: dict[str, Proof]) -> None:
         proof = proofs["consistency with nothing"]
         head, new = head_of(0, bytes(32)).hex(), proof["new"]["head"]
@@ -434,6 +439,7 @@ class TestWhatIsNoProof:
         assert not both(wrong, new)
         assert not both(wrong, head, new)
 
+    @pytest.mark.files
     def test_what_is_no_root_is_an_error(self, proofs: dict[str, Proof]) -> None:
         wrong: list[Any] = [None, "", "0" * 63, "0" * 66, "A" * 64, b"", b"r" * 31, 5, [], ["0" * 64] * 3, {}]
         wrong += [object(), 10**5000, ("0" * 64, None), recollect.NamespaceHead(1, "0" * 64, "0" * 64)]
@@ -444,6 +450,7 @@ class TestWhatIsNoProof:
         assert verify(proofs["presence"], bytes.fromhex(proofs["presence"]["root"]))
         assert not verify(proofs["presence"], (proofs["presence"]["root"],) * 2)
 
+    @pytest.mark.files
     def test_a_proof_of_one_thing_proves_no_other(self, proofs: dict[str, Proof]) -> None:
         trusted = {each for proof in proofs.values() for each in anchors(proof)}
         for proof in proofs.values():
@@ -505,6 +512,7 @@ class TestDishonestRoots:
         listed = {**proof, "levels": "11", "siblings": [EMPTY.hex(), *proof["siblings"]]}
         assert not both(listed, root)
 
+    @pytest.mark.files
     def test_a_node_of_the_log_is_no_entry(self, proofs: dict[str, Proof]) -> None:
         """An inclusion path that ends one level too early or too late leads nowhere."""
         proof = proofs["of two parents"]
@@ -536,6 +544,7 @@ class TestThePage:
         }
         assert imports == {"re", "hashlib", "typing"}
 
+    @pytest.mark.files
     def test_it_runs_on_its_own(self, proofs: dict[str, Proof]) -> None:
         code = "import json, sys, independent_verifier as own; print(own.verified(json.load(sys.stdin), sys.argv[1]))"
         for root, found in ((proofs["absence"]["root"], "True"), ("0" * 64, "False")):
@@ -549,6 +558,7 @@ class TestThePage:
             )
             assert done.stdout.strip() == found
 
+    @pytest.mark.files
     def test_what_is_no_hash_is_refused_by_both(self, proofs: dict[str, Proof]) -> None:
         for wrong in ("", "0" * 63, "0" * 65, "g" * 64, "A" * 64):
             for verifier in (verify, independent.verified):
@@ -556,6 +566,7 @@ class TestThePage:
                     verifier(proofs["absence"], wrong)
 
 
+@pytest.mark.files
 class TestDamagedStores:
     def test_a_damaged_page_is_an_error_and_no_proof(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"

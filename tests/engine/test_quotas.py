@@ -384,6 +384,7 @@ def test_what_goes_in_one_commit_costs_no_more_for_each_than_in_many() -> None:
     assert looked < 10_000
 
 
+@pytest.mark.files
 def test_a_damaged_file_of_uses_is_rebuilt_and_nothing_else_changes(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

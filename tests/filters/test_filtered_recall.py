@@ -158,6 +158,7 @@ def test_an_index_is_in_memory_from_the_first_recall_on_unless_it_is_far_behind(
             assert keeper.loaded(view, branch, in_file=True) is None
 
 
+@pytest.mark.files
 def test_an_index_in_a_file_is_in_memory_unless_it_is_far_behind_or_of_another_history(tmp_path: Path) -> None:
     path, copy = tmp_path / "a.db", tmp_path / "copy.db"
 
@@ -197,6 +198,7 @@ def test_an_index_in_a_file_is_in_memory_unless_it_is_far_behind_or_of_another_h
         assert not loaded(memory)
 
 
+@pytest.mark.files
 def test_an_index_whose_file_is_damaged_is_not_rebuilt_for_reads_that_need_none(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -319,6 +321,7 @@ def test_the_most_important_are_found_by_the_index_as_the_store_finds_them(limit
         assert wanted == sorted(memory.find(), key=lambda each: (-(each.importance or -1.0), each.id))[:limit]
 
 
+@pytest.mark.files
 def test_some_that_are_the_most_important_are_named_to_the_store(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "a.db") as memory:
         for at in range(300):
@@ -332,6 +335,7 @@ def test_some_that_are_the_most_important_are_named_to_the_store(tmp_path: Path)
         assert sorted(where.parts[0].values) == ["098", "099", "199", "299"]
 
 
+@pytest.mark.files
 def test_the_index_answers_for_tags_and_metadata_only_where_it_is_in_memory(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "a.db") as memory:
         memory.remember_all([{"content": f"tea {at}", "tags": ("red",) if at % 50 == 0 else ()} for at in range(300)])

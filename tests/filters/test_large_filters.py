@@ -109,6 +109,7 @@ def test_the_large_filters_are_large_deep_and_match_some_and_not_others(memory: 
     assert sum(0 < memory.count(where) < 40 for where in made) > 5
 
 
+@pytest.mark.files
 def test_without_the_limit_a_filter_would_be_too_large_for_sqlite_and_that_is_no_damage(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

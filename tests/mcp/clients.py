@@ -115,7 +115,7 @@ def _protocol(access: Access, sets: Iterable[str]) -> Any:
 
 
 @contextmanager
-def over_stdio(store: Path, *options: str, **environment: str) -> Iterator[Connected]:
+def over_stdio(store: Path | str, *options: str, **environment: str) -> Iterator[Connected]:
     """Start `recollect mcp` and connect to it."""
     parameters = StdioServerParameters(
         command=sys.executable,

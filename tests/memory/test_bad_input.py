@@ -194,6 +194,7 @@ def test_open_refuses_bad_arguments_by_name(tmp_path: Path, arguments: dict[str,
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.files
 @pytest.mark.parametrize("path", ["", "a\0b", 7, "postgres://host/db", "sqlite:///"])
 def test_open_refuses_what_is_no_path(path: Any) -> None:
     with pytest.raises(RecollectError):

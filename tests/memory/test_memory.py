@@ -982,6 +982,7 @@ class TestChanges:
             assert each.changes(since, 3, newest_first=True) == each.changes()[:-4:-1]
             assert each.changes(since, newest_first=True) == each.changes(since)[::-1]
 
+    @pytest.mark.files
     def test_what_is_read_grows_with_the_limit_and_not_with_the_log(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -35,6 +35,7 @@ from recollect.errors import (
 from recollect.stores.sqlite_base.checksums import connect
 from recollect.testing.loopback import core_of
 
+pytestmark = pytest.mark.files
 WRITER = """
 import sys, recollect
 memory = recollect.open(sys.argv[1])

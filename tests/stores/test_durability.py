@@ -35,10 +35,8 @@ STORES: dict[str, Callable[[Path], Store]] = {
 }
 
 
-@pytest.mark.parametrize("kind", STORES)
-def test_a_fault_at_any_step_changes_nothing_and_the_next_try_succeeds(tmp_path: Path, kind: str) -> None:
-    """Every step of a batch of all kinds of writes fails in turn, until none is left to fail."""
-    inner = STORES[kind](tmp_path)
+def check_faults(inner: Store) -> None:
+    """Let every step of a batch of all kinds of writes fail in turn, until none is left to fail."""
     memory_on(inner).remember_all(["one", "two", {"content": "three", "id": "third", "tags": ["x"]}])
     seen = set()
     for fail_at in range(1, 500):
@@ -74,6 +72,11 @@ def test_a_fault_at_any_step_changes_nothing_and_the_next_try_succeeds(tmp_path:
     assert {record.content for record in memory.find()} == {"two", "four", "changed"}
     assert memory.check() == []
     memory.close()
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_a_fault_at_any_step_changes_nothing_and_the_next_try_succeeds(tmp_path: Path, kind: str) -> None:
+    check_faults(STORES[kind](tmp_path))
 
 
 def test_a_store_error_inside_a_batch_dooms_it_even_when_it_is_caught() -> None:
@@ -140,6 +143,7 @@ def test_greps_beside_a_writer_always_find_what_is_stored(tmp_path: Path) -> Non
             writer.result()
 
 
+@pytest.mark.files
 def test_a_file_that_is_put_back_from_a_copy_is_read_as_it_is_now(tmp_path: Path) -> None:
     path = tmp_path / "restored.db"
     with recollect.open(path) as memory:
@@ -182,6 +186,7 @@ def other_process(path: Path, code: str) -> str:
     return done.stdout
 
 
+@pytest.mark.files
 def test_a_commit_of_another_process_is_seen_by_the_next_call(tmp_path: Path) -> None:
     path = tmp_path / "shared.db"
     with recollect.open(path) as memory:
@@ -212,6 +217,7 @@ def test_handles_that_write_in_turn_and_fail_between_agree_on_the_root(tmp_path:
         assert [commit.seq for commit in other.changes()] == list(range(1, 61))
 
 
+@pytest.mark.files
 def test_catching_up_reads_rows_in_proportion_to_the_commit_and_not_to_the_namespace(tmp_path: Path) -> None:
     def rows_read(size: int) -> tuple[int, int]:
         path = tmp_path / f"{size}.db"
@@ -284,6 +290,7 @@ def test_threads_that_write_and_recall_at_once_lose_no_update(tmp_path: Path, pa
         assert memory.check() == []
 
 
+@pytest.mark.files
 def test_processes_that_add_to_one_record_lose_no_update(tmp_path: Path) -> None:
     path = tmp_path / "processes.db"
     with recollect.open(path) as memory:
@@ -301,6 +308,7 @@ def test_processes_that_add_to_one_record_lose_no_update(tmp_path: Path) -> None
         assert counter.metadata["n"] == 100
 
 
+@pytest.mark.files
 def test_a_condition_on_the_head_is_checked_inside_the_transaction(tmp_path: Path) -> None:
     path = tmp_path / "head.db"
     with recollect.open(path) as memory:

@@ -42,7 +42,7 @@ class PostgresServer:
 
     def __init__(self, settings: Mapping[str, str] | None = None, copy_of: PostgresServer | None = None) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="rcl-pg-", dir="/tmp" if os.path.isdir("/tmp") else None))
-        self._own(self.folder)
+        self.own(self.folder)
         self.data = self.folder / "data"
         self._settings = {**_SETTINGS, **(settings or {})}
         self._process: subprocess.Popen[bytes] | None = None
@@ -127,7 +127,8 @@ class PostgresServer:
         return str(binaries() / name)
 
     @staticmethod
-    def _own(folder: Path) -> None:
+    def own(folder: Path) -> None:
+        """Give a folder to the user that the server runs as."""
         if os.geteuid() == 0:
             shutil.chown(folder, _USER, _GROUP)
 

@@ -23,7 +23,7 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from recollect.errors import InvalidArgumentError, ProtocolError, RecollectError, ServerBusyError
+from recollect.errors import InvalidArgumentError, ProtocolError, RecollectError, ServerBusyError, StoreError
 from recollect.server.addresses import SAFE_HEADERS
 from recollect.server.http.batches import undo_all
 from recollect.server.http.exchange import KEY_HEADER, SLASH, VERSION_HEADER, CheckedHandler, Exchange, Site
@@ -70,7 +70,10 @@ def application(site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...]
         return Response(metrics.text(), media_type=CONTENT_TYPE)
 
     async def ready(exchange: Exchange) -> Response:
-        await exchange.run("now", site.calls.desk.look)
+        try:
+            await exchange.run("now", site.calls.desk.look)
+        except StoreError as error:
+            return problem(error, HTTPStatus.SERVICE_UNAVAILABLE)
         return exchange.json_answer({"ok": True})
 
     routes: list[BaseRoute] = [

@@ -221,6 +221,7 @@ _STATUS: tuple[tuple[type[RecollectError], HTTPStatus], ...] = (
     (errors.DeadlineError, HTTPStatus.GATEWAY_TIMEOUT),
     (errors.ServerBusyError, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.StoreBusyError, HTTPStatus.SERVICE_UNAVAILABLE),
+    (errors.StoreServerError, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.StoreReplacedError, HTTPStatus.SERVICE_UNAVAILABLE),  # of a batch: another one uses the new store
     (errors.UnknownRecordError, HTTPStatus.NOT_FOUND),
     (errors.UnknownTargetError, HTTPStatus.NOT_FOUND),
