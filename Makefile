@@ -31,9 +31,10 @@ test-socket: $(VENV)/.developing    ## test the public API again, over a socket
 test-postgres: $(VENV)/.developing  ## test the store on PostgreSQL (at most a minute)
 	$(BIN)/python -m pytest -m "postgres and not thorough" tests/postgres
 
-test-postgres-all: $(VENV)/.developing  ## the same with many examples, and the public API again (half an hour)
+test-postgres-all: $(VENV)/.developing  ## the same with many examples, and API, facets and servers on it (half an hour)
 	$(BIN)/python -m pytest -m postgres tests/postgres
-	RECOLLECT_TEST_STORE=postgres $(BIN)/python -m pytest -n 4 --dist loadgroup $$(cat tests/public_api.txt)
+	RECOLLECT_TEST_STORE=postgres $(BIN)/python -m pytest -n 4 --dist loadgroup $$(cat tests/public_api.txt) \
+		tests/facets tests/policies tests/agents tests/operations tests/server tests/http tests/mcp
 
 test-all:                           ## the tests on every Python from 3.11 to 3.14 that is on this machine
 	@scripts/test-all

@@ -243,4 +243,3 @@ def _round_trips(address: str) -> dict[str, int]:
             "get": trips(lambda: memory.get(record.id)),
             "log of 20": trips(lambda: list(memory.log(limit=20))),
         }
-

@@ -72,6 +72,7 @@ def test_tokens_that_begin_batches_and_leave_them_delay_a_write_by_one_of_each(
         assert set(statuses) <= {201, 429}
 
 
+@pytest.mark.files
 def test_control_without_turns_the_writes_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     submit = FairThreads.submit
 

@@ -55,6 +55,7 @@ def serving(
             process.kill()
 
 
+@pytest.mark.files
 def test_the_default_door_is_a_socket_in_the_runtime_folder(tmp_path: Path) -> None:
     with serving(tmp_path) as (process, address):
         assert address == f"unix://{tmp_path}/recollect/recollect.sock"

@@ -138,6 +138,7 @@ class TestCalls:
         assert refused.json["unchanged"] is True
 
 
+@pytest.mark.files
 def test_a_store_that_is_replaced_is_opened_again(server: Server, tmp_path: Path) -> None:
     server("POST", "/v1/default/remember", {"content": "old", "id": "a"})
     server.memory().backup(str(tmp_path / "b.backup"))
@@ -149,6 +150,7 @@ def test_a_store_that_is_replaced_is_opened_again(server: Server, tmp_path: Path
     assert server("GET", "/v1/default/records/a").json["content"] == "new"  # the first request, too
 
 
+@pytest.mark.files
 @pytest.mark.parametrize("batch", [False, True])
 def test_the_first_write_after_the_store_was_deleted_creates_another(
     server: Server, tmp_path: Path, batch: bool
@@ -164,6 +166,7 @@ def test_the_first_write_after_the_store_was_deleted_creates_another(
     assert [each["id"] for each in server("GET", "/v1/default/records").json["records"]] == ["b"]
 
 
+@pytest.mark.files
 def test_control_without_a_second_try_the_first_request_fails(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -323,6 +326,7 @@ class TestDescription:
         assert "http://" not in text
         assert "https://" not in text
 
+    @pytest.mark.files
     def test_health_readiness_and_metrics(self, server: Server) -> None:
         assert server("GET", "/healthz").json == server("GET", "/readyz").json == {"ok": True}
         server("POST", "/v1/default/remember", {"content": "a secret text", "id": "secret-id"})

@@ -73,6 +73,7 @@ def test_a_memory_outlasts_the_server_over_stdio(tmp_path: Path) -> None:
         assert server.ok("recall", question="seat")["hits"][0]["user"] == "ana"
 
 
+@pytest.mark.files
 def test_answers_are_written_even_if_the_input_has_ended(tmp_path: Path) -> None:
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     messages: list[dict[str, Any]] = [
@@ -177,6 +178,7 @@ def test_http_requires_the_token_and_a_host_of_this_machine(tmp_path: Path) -> N
         assert status(url, Authorization=f"Bearer {TOKEN}", Origin="http://evil.example") == 403
 
 
+@pytest.mark.files
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -332,6 +334,7 @@ def test_subscribers_are_notified_of_changes_by_other_processes(tmp_path: Path) 
         assert server.updates.empty()
 
 
+@pytest.mark.files
 def test_subscribers_are_notified_of_changes_in_a_store_that_replaced_theirs(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     recollect.open(path).close()
@@ -347,6 +350,7 @@ def test_subscribers_are_notified_of_changes_in_a_store_that_replaced_theirs(tmp
         assert [each["name"] for each in server.ok("read_graph")["entities"]] == ["Bo"]
 
 
+@pytest.mark.files
 def test_a_call_after_the_file_was_deleted_reads_and_writes_the_new_one(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with in_process(lambda **options: recollect.open(path, create=options["create"])) as server:

@@ -15,6 +15,7 @@ from tests.postgres.test_kills import lost
 
 import recollect
 from recollect.errors import CommitInDoubtError, RecollectError
+from recollect.testing.loopback import core_of
 from recollect.testing.postgres import PostgresServer, create_store
 
 pytestmark = [pytest.mark.postgres, pytest.mark.thorough]
@@ -120,12 +121,53 @@ def test_a_failover_to_an_asynchronous_standby_that_lags_loses_commits_and_this_
     address = pair.address(tmp_path)
     writers = Writers(address)
     writers.write(50)
-    with standing_still(pair.standby):
-        writers.write(50)
-        writers.stop()
-        pair.primary.kill()
+    pair.standby.kill()
+    writers.write(50)
+    writers.stop()
+    pair.primary.kill()
+    pair.standby.start()
     pair.standby.execute("SELECT pg_promote(TRUE, 60)")
     assert lost(address, "failover", writers.stored)
+
+
+def test_nodes_that_have_seen_lost_commits_say_so_and_serve_what_the_server_has(
+    pair: Pair, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = pair.address(tmp_path)
+    with (
+        recollect.open(address, "lost", embedder="none") as first,
+        recollect.open(address, "lost", embedder="none") as second,
+    ):
+        for number in range(5):
+            first.remember(f"kept {number}")
+        reached(lambda: has_replayed(pair))
+        pair.standby.kill()
+        for number in range(5):
+            first.remember(f"gone {number}", id=f"gone {number}")
+        assert second.get("gone 4") is not None
+        assert len(second.recall("gone")) == 5
+        pair.primary.kill()
+        pair.standby.start()
+        pair.standby.execute("SELECT pg_promote(TRUE, 60)")
+        for memory in (first, second):
+            assert memory.seq == 5
+            assert memory.get("gone 4") is None
+            assert {hit.record.content for hit in memory.recall("gone kept")} == {f"kept {each}" for each in range(5)}
+            assert core_of(memory).store.facts()["lost_commits"] == 5
+        assert caplog.text.count("has lost commits of 'lost': 10 was seen, and the newest one is now 5") == 2
+        # Numbers of pages that are gone are used again: each node must read those that the other one has written.
+        for number in range(6):
+            (first, second)[number % 2].remember(f"new {number}")
+        assert first.check() == second.check() == []
+        with recollect.open(f"{pair.standby.dsn}&cache={tmp_path / 'other'}", "lost", embedder="none") as other:
+            assert first.root == second.root == other.root
+            assert first.count() == other.count() == 11
+
+
+def has_replayed(pair: Pair) -> bool:
+    [[sent]] = pair.primary.execute("SELECT pg_current_wal_lsn()::text")
+    [[replayed]] = pair.standby.execute(f"SELECT pg_last_wal_replay_lsn() >= '{sent}'::pg_lsn")
+    return bool(replayed)
 
 
 class standing_still:  # noqa: N801 - a context manager

@@ -50,6 +50,7 @@ def test_the_check_finds_what_is_lost_doubled_halved_or_foreign(
     assert bool(found) is bool(problem)
 
 
+@pytest.mark.files
 @pytest.mark.parametrize("over", ["socket", "http"])
 @pytest.mark.parametrize("keyed", [True, False])
 def test_a_write_that_is_repeated_without_a_key_is_found_twice(served: Served, over: str, keyed: bool) -> None:
@@ -63,6 +64,7 @@ def test_a_write_that_is_repeated_without_a_key_is_found_twice(served: Served, o
     assert ("stored 2 times" in problem_in([call], stored)) is not keyed
 
 
+@pytest.mark.files
 def test_an_answer_that_tells_of_another_position_is_found(served: Served) -> None:
     load, call = Load(1), Call(TURNS[0], ("a",), "k")
     with served.memory() as memory:

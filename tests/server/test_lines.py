@@ -360,6 +360,7 @@ def test_a_fault_while_an_error_is_noted_leaves_no_client_without_an_answer(serv
         assert served.look(lambda: served.calls.running) == 0
 
 
+@pytest.mark.files
 def test_an_export_whose_client_is_gone_is_released(served: Served) -> None:
     with served.line_client() as client:
         client.send(*[remember(f"note {number}") for number in range(300)])

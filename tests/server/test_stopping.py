@@ -65,6 +65,7 @@ def running_calls(server: Running, count: int) -> None:
                 return
 
 
+@pytest.mark.files
 @pytest.mark.promise("serve.stop")
 def test_calls_that_run_are_answered_before_the_server_ends(server: Running) -> None:
     with (
@@ -102,6 +103,7 @@ def test_a_second_signal_ends_the_server_at_once(server: Running) -> None:
         assert memory.count() == 1
 
 
+@pytest.mark.files
 @pytest.mark.promise("serve.stop")
 def test_an_answer_that_a_client_has_not_read_yet_is_not_cut_off(server: Running) -> None:
     with recollect.open(server.path, embedder="none") as memory, server.line_client() as line:

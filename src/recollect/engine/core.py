@@ -133,6 +133,7 @@ class Core:
             self._vector_store,
             self.vectors,
             _Caches(self._usage_totals, self._turns, self.facets).drop,
+            derived.cleaned(),
         )
         self.erasures.begin()
 

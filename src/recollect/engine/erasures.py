@@ -5,7 +5,8 @@ index file, the full-text index, the uses, the vectors, and former states of the
 removes the note. Each step can be repeated, so a process that dies leaves the rest to the next one that writes, opens
 or closes the store.
 
-Other processes notice an erasure in the log, before they read or write, and drop what they have cached.
+Other processes notice an erasure in the log, before they read or write, and drop what they have cached. Where the
+derived data are those of one machine, they also remove there what was erased.
 """
 
 from __future__ import annotations
@@ -13,20 +14,22 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from recollect.common.deadlines import within
 from recollect.engine.follower import in_history
 from recollect.engine.index.document_of import digest_of
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.past import PastIndexes
 from recollect.engine.index.vectors import VectorKeeper
 from recollect.errors import DamagedStoreError, RecollectError
-from recollect.ledger.commits import Branch, Commit
+from recollect.ledger.commits import Branch, Commit, Head
 from recollect.records.record import Record
 from recollect.stores.base import Store, Transaction, View
+from recollect.stores.derived.cleaned import CleanedFile
 from recollect.stores.derived.fulltext import FullText
 from recollect.stores.derived.usage import UsageFile
 from recollect.stores.derived.vectors import VectorFile
@@ -61,6 +64,7 @@ class Erasures:
         vectors: The stored vectors.
         embedding: What caches vectors; None without an embedder.
         drop: Discards what else is cached of a branch.
+        cleaned: Up to which commits this machine has removed what was erased; None: who erases does it for all.
     """
 
     def __init__(
@@ -73,6 +77,7 @@ class Erasures:
         vectors: VectorFile,
         embedding: VectorKeeper | None,
         drop: Callable[[Branch], None],
+        cleaned: CleanedFile | None,
     ) -> None:
         self._store = store
         self._keeper = keeper
@@ -82,6 +87,8 @@ class Erasures:
         self._vectors = vectors
         self._embedding = embedding
         self._drop = drop
+        self._cleaned = cleaned
+        self._unclean: set[Branch] = set()  # of this machine, after it could not be cleaned
         self._seen: dict[Branch, tuple[int, bytes]] = {}  # the commits up to which readers have noticed erasures
         self._written: dict[Branch, tuple[int, bytes]] = {}  # the commits up to which writers have noticed erasures
         self._finishing = threading.Lock()
@@ -97,10 +104,38 @@ class Erasures:
             Proportional to the commits of other processes since.
         """
         head = view.head(branch)
-        if self._is_news(view, branch, self._seen.get(branch)):
+        seen = self._seen.get(branch) or self._cleaned_before(branch, head)
+        if self._is_news(view, branch, seen):
+            if self._cleaned is not None:
+                self._clean_machine(self._cleaned, branch, head)
             self._forget(view, branch)
         if head.seq >= self._seen.get(branch, (0, b""))[0]:
             self._seen[branch] = (head.seq, head.root.hash)
+
+    def _cleaned_before(self, branch: Branch, head: Head) -> tuple[int, bytes] | None:
+        """Return the commit up to which earlier processes of this machine have removed what was erased."""
+        if self._cleaned is None:
+            return None
+        found = self._cleaned.get(branch)
+        if found is None:  # nothing has been derived from it here
+            self._cleaned.put(branch, head.seq, head.root.hash)
+        return found
+
+    def _clean_machine(self, cleaned: CleanedFile, branch: Branch, head: Head) -> None:
+        """Remove from the derived data of this machine what another one has erased, unless that is done."""
+        if cleaned.get(branch) == (head.seq, head.root.hash):
+            return
+        try:
+            with within(None):
+                done = self._clean_derived([branch])
+        except RecollectError as error:
+            _log.warning("what another machine has erased may still be in files here, until the next start: %s", error)
+            done = False
+        if done:
+            cleaned.put(branch, head.seq, head.root.hash)
+            self._unclean.discard(branch)
+        else:  # other processes of this machine may use the files; the next process does it
+            self._unclean.add(branch)
 
     def notice_in(self, transaction: Transaction, branch: Branch) -> None:
         """Drop what writing uses if something was erased since the last transaction of this process."""
@@ -108,6 +143,8 @@ class Erasures:
             self._drop(branch)
             self._uses.forget(branch, _Live(transaction, branch))
         head = transaction.head(branch)
+        if branch not in self._written:
+            self._cleaned_before(branch, head)
         # Also if nothing is committed: what writing caches is of this commit.
         self._written[branch] = (head.seq, head.root.hash)
 
@@ -139,9 +176,13 @@ class Erasures:
             try:
                 with self._store.read() as view:
                     self.notice(view, branch)
+                if self._cleaned is not None and branch not in self._unclean:
+                    self._cleaned.put(branch, *self._seen[branch])
             except RecollectError as error:
                 _log.debug("it is not known whether something was erased: %s", error)
         self.try_to_finish()
+        if self._cleaned is not None:
+            self._cleaned.close()
 
     # Finishing
 
@@ -167,9 +208,14 @@ class Erasures:
 
     def erased(self, branch: Branch) -> bool:
         """Do what follows an erasure that this process has committed. Return whether it is complete."""
+        with self._store.read() as view:
+            head = view.head(branch)
         done = self.try_to_finish(wait=True)
         with self._store.read() as view:  # afterwards: it makes the worker save a new index file
             self._forget(view, branch)
+        if done and self._cleaned is not None:
+            self._cleaned.put(branch, head.seq, head.root.hash)
+            self._seen[branch] = (head.seq, head.root.hash)
         return done
 
     def try_to_finish(self, *, wait: bool = False) -> bool:
@@ -199,7 +245,7 @@ class Erasures:
         notes = {name: _decoded(text) for name, text in written.items()}
         for note in notes.values():
             # Once: a long reader prevents only the last step, and every write tries that one again.
-            note["derived"] = note["derived"] or self._clean_derived(note)
+            note["derived"] = note["derived"] or self._clean_derived({Branch(*each) for each in note["branches"]})
         # Rewritten, because `secure_delete` does not reach copies of rows that SQLite has moved between pages.
         rewritten = all(note["rewritten"] for note in notes.values())
         truncated = self._store.truncate() if rewritten else self._store.compact()
@@ -211,10 +257,10 @@ class Erasures:
             complete = complete and done and replaced
         return complete
 
-    def _clean_derived(self, note: Mapping[str, Any]) -> bool:
+    def _clean_derived(self, branches: Collection[Branch]) -> bool:
         """Remove what was erased from all derived data. Return False if others prevent a part of it."""
-        done = [self._remove_derived(Branch(*each)) for each in note["branches"]]
-        for branch in {Branch(*each) for each in note["branches"]}:
+        done = [self._remove_derived(branch) for branch in branches]
+        for branch in branches:
             self._vectors.keep_only(branch.namespace, partial(self._digests, branch))
         done.append(self._vectors.purge())
         done.append(self._fulltext.clear())

@@ -626,6 +626,7 @@ def test_the_tools_of_the_server_name_the_client_in_the_history(memory: Memory) 
         call("define_term", key="x", value="y", aliases="text")
 
 
+@pytest.mark.files
 def test_the_commands_export_and_import(tmp_path: Path) -> None:
     def run(*arguments: str, text: str = "", code: int = 0) -> str:
         result = CliRunner().invoke(app, ["glossary", *arguments, "--db", str(tmp_path / "t.db")], input=text)

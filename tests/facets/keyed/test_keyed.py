@@ -568,6 +568,7 @@ def test_a_memory_that_is_dropped_with_a_subscription_is_closed(tmp_path: Path) 
         memory.keyed.write("a", b"three")
 
 
+@pytest.mark.files
 def test_a_fault_in_a_write_leaves_the_former_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = recollect.open(tmp_path / "a.db")
     memory.keyed.write("a", b"one")

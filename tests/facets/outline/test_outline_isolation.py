@@ -205,6 +205,7 @@ class TestWhatGoes:
         assert len(left) == 5
         assert {each.id for each in outline.view()} == left
 
+    @pytest.mark.files
     def test_a_filter_erases_what_lies_beside_the_records_too(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
         with recollect.open(path) as memory:
@@ -223,6 +224,7 @@ class TestWhatGoes:
         assert b"of ana" not in data
         assert data.count(b"of bob") >= 4
 
+    @pytest.mark.files
     def test_a_subtree_is_erased_with_its_history(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
         with recollect.open(path) as memory:

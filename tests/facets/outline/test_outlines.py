@@ -531,6 +531,7 @@ def test_threads_that_ingest_outlines_of_their_own_lose_nothing(tmp_path: Path) 
         assert sorted(titles(memory.outline.roots())) == [f"r{number}" for number in range(4)]  # type: ignore[type-var]
 
 
+@pytest.mark.files
 def test_a_changed_line_is_read_and_written_in_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = node("r", *(node(f"h{at}", *(node(f"{at}.{each}", text="x") for each in range(20))) for at in range(50)))
     with recollect.open(tmp_path / "a.db") as memory:
@@ -606,6 +607,7 @@ def without_ids(tree: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "contents": [without_ids(each) for each in tree["contents"]]}
 
 
+@pytest.mark.files
 def test_an_export_replaces_no_text_of_another_kind_unless_it_is_forced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -674,6 +676,7 @@ def test_the_commands_read_and_write_a_byte_order_mark_and_line_ends(
         assert Path("b").read_bytes() == data
 
 
+@pytest.mark.files
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

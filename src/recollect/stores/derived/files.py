@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from recollect.stores.derived.cleaned import CleanedFile
 from recollect.stores.derived.fulltext import FullText
 from recollect.stores.derived.log_tiles import LogTileFile
 from recollect.stores.derived.segment_files import SegmentFiles
@@ -19,9 +20,13 @@ class DerivedFiles:
         uuid: The uuid of the store. Files of another store in that folder are replaced.
         key: The store's key.
         read_only: Write nothing: files that exist are read, and the rest is in memory.
+        of_machine: The folder is not the one of all processes that use the store, but of those of this machine.
     """
 
-    def __init__(self, folder: str | None, uuid: str, key: bytes, *, read_only: bool = False) -> None:
+    def __init__(
+        self, folder: str | None, uuid: str, key: bytes, *, read_only: bool = False, of_machine: bool = False
+    ) -> None:
+        self._of_machine = of_machine
         self._key = key
         self._folder = folder
         self._uuid = uuid
@@ -48,3 +53,7 @@ class DerivedFiles:
     def log_tiles(self) -> LogTileFile:
         """Return the tiles of the log trees."""
         return LogTileFile(self._folder, self._uuid, read_only=self._read_only)
+
+    def cleaned(self) -> CleanedFile | None:
+        """Return up to which commits this machine has removed what was erased; None: who erases does it for all."""
+        return CleanedFile(self._folder, self._uuid) if self._of_machine else None

@@ -16,7 +16,7 @@ from psycopg.pq import TransactionStatus
 
 from recollect.errors import InvalidArgumentError, RecollectError, StoreIOError
 from recollect.stores.postgres.errors import is_lost, ours
-from recollect.stores.postgres.wire import Answer, Row, Statement, Wire
+from recollect.stores.postgres.wire import Reply, Row, Statement, Wire
 
 
 class Traffic(threading.local):
@@ -143,7 +143,7 @@ class Session:
         except psycopg.Error as error:
             raise self._problem(error) from error
 
-    def _sent(self, statements: Sequence[Statement]) -> list[Answer]:
+    def _sent(self, statements: Sequence[Statement]) -> list[Reply]:
         """Send what is pending, and statements, and wait for the answers."""
         self._drain()
         begin, staged = self._begin, self._staged

@@ -31,6 +31,7 @@ from recollect.stores.postgres.address import parsed
 from recollect.stores.postgres.connecting import Connector
 from recollect.stores.postgres.doubt import Resolver
 from recollect.stores.postgres.errors import ours
+from recollect.stores.postgres.history import SeenHistory
 from recollect.stores.postgres.pages import PageCache
 from recollect.stores.postgres.pool import SessionPool
 from recollect.stores.postgres.session import Session, Traffic
@@ -110,6 +111,7 @@ class PostgresStore:
             key,
             2**62 if self._server["data_checksums"] == "on" else 0,
             PageCache(),
+            SeenHistory(self.path),
             Prefetch(),
             (
                 f"{max(1, round(timeout_s * 1000))}ms",
@@ -172,7 +174,8 @@ class PostgresStore:
 
     def derived(self) -> DerivedFiles:
         root = self._address.cache or platformdirs.user_cache_dir("recollect", appauthor=False)
-        return DerivedFiles(os.path.join(root, f"{self._about.uuid}.index"), self._about.uuid, self.key)
+        folder = os.path.join(root, f"{self._about.uuid}.index")
+        return DerivedFiles(folder, self._about.uuid, self.key, of_machine=True)
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -184,6 +187,7 @@ class PostgresStore:
             "schema": self._address.schema,
             "durability": self._durability,
             "read_only": bool(self._write_refused),
+            "lost_commits": self._context.history.lost,
             **self._server,
         }
 
@@ -225,6 +229,7 @@ class PostgresStore:
             f"{self.path}: dead rows of the table {table}, until it is vacuumed",
             f"{self.path}: the server's WAL, until its segments are recycled",
             f"{self.path}: standbys until they have replayed it; archives and base backups as long as they are kept",
+            f"{self.path}: cache folders of other machines, until they next use the memory",
         )
 
     def truncate(self) -> bool:

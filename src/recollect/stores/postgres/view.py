@@ -7,7 +7,8 @@ moment before the lock was granted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from recollect.ledger.commits import RESERVED, Branch, Head, reserved_namespace
 from recollect.ledger.merkle import version_hash
 from recollect.records.record import Record
 from recollect.stores.postgres.dialect import rewritten
+from recollect.stores.postgres.history import SeenHistory
 from recollect.stores.postgres.pages import PageCache
 from recollect.stores.postgres.session import BACKEND, Backend, Session
 from recollect.stores.postgres.wire import Statement
@@ -33,7 +35,8 @@ _MOST_BEHIND = 1000
 NUMBER_BITS = 33
 #: All branches of a family with their newest commits.
 _HEADS = (
-    "SELECT n.name, b.name, b.number, n.number, c.seq, c.time, c.root, c.entry, c.page, c.parts FROM namespaces n "
+    "SELECT n.name, b.name, pg_postmaster_start_time(), b.number, n.number, c.seq, c.time, c.root, c.entry, c.page, "
+    "c.parts FROM namespaces n "
     "JOIN branches b ON b.namespace = n.number LEFT JOIN LATERAL "
     "(SELECT * FROM commits k WHERE k.branch = b.number ORDER BY k.seq DESC LIMIT 1) c ON TRUE WHERE n.name = ANY(?)"
 )
@@ -81,6 +84,7 @@ class StoreContext(NamedTuple):
         key: The store's key.
         trusted: As in `SqlView`.
         pages: Pages of the trie.
+        history: What this process has seen of the log.
         prefetch: Which settings are read at once.
         limits: The values of `LIMITS`.
     """
@@ -90,6 +94,7 @@ class StoreContext(NamedTuple):
     key: bytes
     trusted: int
     pages: PageCache
+    history: SeenHistory
     prefetch: Prefetch
     limits: tuple[str, str, str]
 
@@ -111,6 +116,7 @@ class PostgresView(SqlView):
         self._context = context
         self._settings: dict[str, str | None] = {}
         self._cursors = count(1)
+        self._server: datetime | None = None  # when the server that it reads from started
         self._since_of: dict[tuple[Branch, int], _Since] = {}
         self._first_expiry: dict[Branch, int | None] = {}
 
@@ -149,18 +155,26 @@ class PostgresView(SqlView):
             (self._rewritten("SELECT name, value FROM meta WHERE name = ANY(?)"), (names,)),
         ]
 
-    def _note_first(self, owner: str, heads: Sequence[tuple[Any, ...]], settings: Sequence[tuple[Any, ...]]) -> None:
-        """Cache what `_first` has read."""
+    def _note_first(
+        self,
+        owner: str,
+        before: Mapping[Branch, tuple[int, bytes]],
+        heads: Sequence[tuple[Any, ...]],
+        settings: Sequence[tuple[Any, ...]],
+    ) -> None:
+        """Cache what `_first` has read. `before` is the history that was seen before that."""
         for name in family_of(owner):
             self._note_head(Branch(name), None)
-        for namespace, branch, *row in heads:
+        for namespace, branch, self._server, *row in heads:
             self._note_head(Branch(namespace, branch), row)
+        self._context.history.note(owner, before, self._heads)
         self._settings.update(dict.fromkeys(self._context.prefetch.names(owner)))
         self._settings.update({str(name).removeprefix(SETTING): str(value) for name, value in settings})
 
     def _look_up(self, branch: Branch) -> None:
         owner = branch.owner.namespace
-        self._note_first(owner, *self._session.several(self._first(owner)))
+        before = self._context.history.of(owner)
+        self._note_first(owner, before, *self._session.several(self._first(owner)))
         if branch not in self._numbers:
             self._note_head(branch, None)
 
@@ -178,14 +192,14 @@ class PostgresView(SqlView):
         return self._settings[name]
 
     def node(self, page: int) -> bytes:
-        body = self._context.pages.get(page)
+        body = self._context.pages.get(self._server, page)
         if body is None:
             body = super().node(page)
             self._keep_pages({page: body})
         return body
 
     def nodes(self, pages: Sequence[int]) -> dict[int, bytes]:
-        out = {page: body for page in pages if (body := self._context.pages.get(page)) is not None}
+        out = {page: body for page in pages if (body := self._context.pages.get(self._server, page)) is not None}
         missing = [page for page in pages if page not in out]
         if missing:
             found = super().nodes(missing)
@@ -194,7 +208,7 @@ class PostgresView(SqlView):
         return out
 
     def _keep_pages(self, pages: dict[int, bytes]) -> None:
-        self._context.pages.put(pages)
+        self._context.pages.put(self._server, pages)
 
     # Catching up
 
@@ -300,6 +314,7 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         else:
             self._memory, self._erased, self._next_due = former._memory, former._erased, former._next_due
             self._numbers, self._heads = dict(former._numbers), dict(former._heads)
+            self._server = former._server
             self.before = former.before
             self._settings = dict(former._settings)
             self._next_version, self._next_page = former._next_version, former._next_page
@@ -312,12 +327,18 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         """The newest commits that it leads to."""
         return self._heads
 
+    def committed(self) -> None:
+        """Keep the pages that it has written, once it is committed, and note that its commits were seen."""
+        self._context.pages.put(self._server, self.written)
+        self._context.history.note(self._owner, {}, self._heads)
+
     # Beginning
 
     def lock(self) -> None:
         """Lock the memory, and read what every write needs, in one round trip unless the memory is new."""
         if self._locked:
             return
+        seen = self._context.history.of(self._owner)
         lock = (self._rewritten(_LOCK), (self._owner,))
         due = (
             "SELECT min(h.expires) FROM heads h JOIN branches b ON b.number = h.branch "
@@ -337,7 +358,7 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         self._newest_before = self._next_version - 1
         self._next_due = expiries[0][0]
         self._locked = True
-        self._note_first(self._owner, heads, settings)
+        self._note_first(self._owner, seen, heads, settings)
         self.before = dict(self._heads)
 
     def check_open(self) -> None:
@@ -425,7 +446,7 @@ class PostgresTransaction(SqlTransaction, PostgresView):
 
     def _keep_pages(self, pages: dict[int, bytes]) -> None:
         # Those that it has written itself are not committed, and another transaction may use their numbers.
-        self._context.pages.put({page: body for page, body in pages.items() if page < self._first_page})
+        self._context.pages.put(self._server, {page: body for page, body in pages.items() if page < self._first_page})
 
     # Writing
 

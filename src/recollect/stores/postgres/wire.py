@@ -31,7 +31,7 @@ _MOST_PREPARED, _MOST_COUNTED = 300, 1000
 _BINARY = 1
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """The answer to a statement.
 
     Attributes:
@@ -77,7 +77,7 @@ class Wire:
         self._selector = DefaultSelector()
         self._selector.register(self._libpq.socket, EVENT_READ)
 
-    def run(self, statements: Sequence[Statement]) -> list[Answer]:
+    def run(self, statements: Sequence[Statement]) -> list[Reply]:
         """Send statements in one round trip, and return the answer to each.
 
         The place of a value is `$1`, `$2` and so on.
@@ -182,7 +182,7 @@ class Wire:
                 return results
             results.append(result)
 
-    def _answers(self, sent: Sequence[_Key | None], results: Sequence[PGresult]) -> list[Answer]:
+    def _answers(self, sent: Sequence[_Key | None], results: Sequence[PGresult]) -> list[Reply]:
         answers = []
         error: psycopg.Error | None = None
         for preparing, result in zip(sent, results, strict=True):
@@ -193,7 +193,7 @@ class Wire:
                 if not good:
                     del self._prepared[preparing]
             elif good and error is None:
-                answers.append(Answer(self._rows(result), (result.command_status or b"").decode()))
+                answers.append(Reply(self._rows(result), (result.command_status or b"").decode()))
         if error is not None:
             raise error
         return answers

@@ -116,7 +116,7 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
         finally:
             shared.end(error)
         if error is None and last is not None:
-            self._context.pages.put(last.written)
+            last.committed()
 
     def _resolved(self, session: Session, last: PostgresTransaction | None, raised: Exception) -> RecollectError | None:
         """Return the error of a commit whose answer is not known, or None if it is durable."""
