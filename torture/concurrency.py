@@ -1,5 +1,5 @@
-"""Concurrency: processes and threads write, update on conditions, read and recall on one file, and log their results
-and times.
+"""Concurrency: processes and threads write, update on conditions, read and recall on one store, and log their results
+and times. The store is a file, or on a server of PostgreSQL (`on_postgres`).
 
 The history of each record must be linearizable, with recall as a read like any other, also for clients that leave
 exports and calls half-way; counters incremented on condition must have the sum of the increments; two records that are
@@ -146,7 +146,7 @@ def _count(counter: Record | None) -> int:
     return int(str(counter.content)) if counter else 0
 
 
-def _process(path: Path, number: int, seed: int, out: Path) -> None:
+def _process(path: str, number: int, seed: int, out: Path) -> None:
     """What a child does: open the store, let all threads run, write down what they were given."""
     signal.alarm(LONGEST_S)
     bulk.BULK = CHAT_COMMIT
@@ -172,7 +172,7 @@ def _tell_chat(memory: Memory, number: int, others: Sequence[threading.Thread]) 
     memory.remember_all([{"content": text, "kind": "conversation", "conversation": "chat"} for text in CHAT])
 
 
-def _fork(path: Path, number: int, seed: int, out: Path) -> int:
+def _fork(path: str, number: int, seed: int, out: Path) -> int:
     pid = os.fork()
     if pid == 0:
         code = 1
@@ -184,9 +184,8 @@ def _fork(path: Path, number: int, seed: int, out: Path) -> int:
     return pid
 
 
-def run(folder: Path, seed: int) -> tuple[list[dict[str, object]], dict[str, str], str]:
-    """All processes on one file: what they wrote down, the registers' hashes at first, and what went wrong."""
-    path = folder / "shared.db"
+def run(path: str, folder: Path, seed: int) -> tuple[list[dict[str, object]], dict[str, str], str]:
+    """All processes on one store: what they wrote down, the registers' hashes at first, and what went wrong."""
     with open_memory(path, embedder="none") as memory:
         for each in REGISTERS:
             memory.remember(f"{each} is new", id=each)
@@ -208,8 +207,29 @@ def run(folder: Path, seed: int) -> tuple[list[dict[str, object]], dict[str, str
 
 
 def trials(seed: int, folder: Path) -> Iterator[Trial]:
-    """One run, looked at in several ways."""
-    lines, initial, problem = run(folder, seed)
+    """One run on a file, looked at in several ways."""
+    path = folder / "shared.db"
+    yield from _trials_on(str(path), seed, folder)
+    with open_memory(path, embedder="none") as memory:
+        for number in range(3):  # the first finds the log long and carries it over, so that the next begins it anew
+            memory.remember(f"one more, {number}")
+        nbytes = os.path.getsize(f"{path}-wal")
+        yield Trial(seed, "the log is bounded", "" if nbytes <= 2 * LONG_BYTES else f"it has {nbytes} bytes")
+
+
+def on_postgres(seed: int, folder: Path) -> Iterator[Trial]:
+    """One run on a server."""
+    from recollect.testing.postgres import PostgresServer, create_store
+
+    server = PostgresServer({"max_connections": "200"}).start()
+    try:
+        yield from _trials_on(f"{create_store(server.dsn)}&cache={folder}", seed, folder)
+    finally:
+        server.stop()
+
+
+def _trials_on(path: str, seed: int, folder: Path) -> Iterator[Trial]:
+    lines, initial, problem = run(path, folder, seed)
     yield Trial(seed, "all processes end, a reader stays", problem)
     errors = [str(line["error"]) for line in lines if "error" in line]
     yield Trial(seed, "nobody is refused", errors[0] if errors else "")
@@ -224,7 +244,6 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
     for register, calls in sorted(histories.items()):
         good = linearizable(calls, initial[register])
         yield Trial(seed, f"linearizable ({_size(len(calls))} calls)", "" if good else f"{register} is not")
-    path = folder / "shared.db"
     with open_memory(path, embedder="none") as memory:
         counted = {each: _count(memory.get(each)) for each in COUNTERS}
         yield Trial(seed, "no update is lost", "" if counted == raised else f"{counted} of {raised}")
@@ -232,10 +251,6 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
         problem = "" if chat == CHAT else f"{len(chat)} turns of {len(CHAT)}"
         yield Trial(seed, "a conversation that several store is stored once", problem)
         yield Trial(seed, "check", "; ".join(memory.check()))
-        for number in range(3):  # the first finds the log long and carries it over, so that the next begins it anew
-            memory.remember(f"one more, {number}")
-        nbytes = os.path.getsize(f"{path}-wal")
-        yield Trial(seed, "the log is bounded", "" if nbytes <= 2 * LONG_BYTES else f"it has {nbytes} bytes")
 
 
 def _size(count: int) -> str:

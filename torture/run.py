@@ -53,6 +53,7 @@ PARTS: dict[str, Part] = {
     "faults": Part("torture.io_faults", short=6, long=60),
     "interrupt": Part("torture.interrupts", short=6, long=60),
     "concurrency": Part("torture.concurrency", short=1, long=10, alone=True),
+    "postgres": Part("torture.concurrency", short=0, long=10, alone=True, trials="on_postgres"),
     "damage": Part("torture.damage", short=2, long=16),
     "foreign": Part("torture.foreign", short=2, long=30),
     "opening": Part("torture.opening", short=1, long=12, alone=True),
