@@ -14,7 +14,9 @@ SCHEMES = ("postgresql", "postgres")
 #: The environment variable with the path of a file that contains the password.
 PASSWORD_FILE_VARIABLE = "RECOLLECT_DB_PASSWORD_FILE"
 _NAME = re.compile("[a-z_][a-z0-9_]{0,62}")
-_MOST_CONNECTIONS = 1000
+_MOST_CONNECTIONS, _MOST_CLOCK_S = 1000, 86_400
+#: The parameters that are not libpq's.
+_OWN = ("schema", "pool", "pgbouncer", "cache", "replicated", "clock")
 #: Parameters of libpq that are secrets.
 _SECRET = frozenset(("password", "sslpassword"))
 #: Parameters of libpq that are set unless the address has them: a connection that the network has dropped is noticed.
@@ -38,6 +40,8 @@ class Address:
         pool: Maximum number of connections.
         pgbouncer: Whether a pooler gives each transaction another connection, so that no statement stays prepared.
         cache: The folder of what is derived from the store; None for that of the user.
+        replicated: Whether writes are refused while no standby must confirm a commit.
+        clock_s: By how many seconds the clocks of the server and of this machine may differ for writes to be allowed.
     """
 
     conninfo: str
@@ -46,10 +50,12 @@ class Address:
     pool: int = min(8, 2 * (os.cpu_count() or 1))
     pgbouncer: bool = False
     cache: str | None = None
+    replicated: bool = False
+    clock_s: int = 60
 
 
 def parsed(address: str) -> Address:
-    """Take an address apart: postgresql://USER@HOST/DATABASE?schema=NAME&pool=N&pgbouncer=1&cache=FOLDER.
+    """Take an address apart: postgresql://USER@HOST/DATABASE?schema=NAME&pool=N and so on (`Address`).
 
     All other parameters are libpq's.
 
@@ -65,7 +71,7 @@ def parsed(address: str) -> Address:
     given = dict(pairs)
     if len(given) < len(pairs):
         raise InvalidArgumentError("address", _shown(address), "has a parameter twice")
-    own = {name: given.pop(name) for name in ("schema", "pool", "pgbouncer", "cache") if name in given}
+    own = {name: given.pop(name) for name in _OWN if name in given}
     shown = _shown(address)
     schema = own.get("schema", "recollect")
     if not _NAME.fullmatch(schema):
@@ -74,8 +80,12 @@ def parsed(address: str) -> Address:
     pool = own.get("pool", str(Address.pool))
     if not (pool.isascii() and pool.isdigit() and 1 <= int(pool) <= _MOST_CONNECTIONS):
         raise InvalidArgumentError("address", shown, f"pool must be a number from 1 to {_MOST_CONNECTIONS}")
-    if own.get("pgbouncer", "0") not in ("0", "1"):
-        raise InvalidArgumentError("address", shown, "pgbouncer must be 0 or 1")
+    for name in ("pgbouncer", "replicated"):
+        if own.get(name, "0") not in ("0", "1"):
+            raise InvalidArgumentError("address", shown, f"{name} must be 0 or 1")
+    clock_s = own.get("clock", str(Address.clock_s))
+    if not (clock_s.isascii() and clock_s.isdigit() and 1 <= int(clock_s) <= _MOST_CLOCK_S):
+        raise InvalidArgumentError("address", shown, f"clock must be a number of seconds from 1 to {_MOST_CLOCK_S}")
     if "password" not in given and not _password(parts.netloc) and os.environ.get(PASSWORD_FILE_VARIABLE):
         given["password"] = _password_of(os.environ[PASSWORD_FILE_VARIABLE])
     query = urlencode({**_DEFAULTS, **given}, quote_via=quote)
@@ -86,6 +96,8 @@ def parsed(address: str) -> Address:
         pool=int(pool),
         pgbouncer=own.get("pgbouncer") == "1",
         cache=own.get("cache"),
+        replicated=own.get("replicated") == "1",
+        clock_s=int(clock_s),
     )
 
 

@@ -18,12 +18,10 @@ from recollect.stores.postgres import schema as tables
 from recollect.stores.postgres.address import Address, parsed
 from recollect.stores.postgres.connecting import Connector
 from recollect.stores.postgres.dialect import TABLES
-from recollect.stores.postgres.store import PostgresStore
+from recollect.stores.postgres.store import CLOCK_S, PostgresStore
 
 #: Seconds that connecting may take.
 _TIMEOUT_S = 10.0
-#: Seconds by which the clocks of the server and of this machine may differ before it is mentioned.
-_CLOCK_S = 1.0
 _RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE")
 
 
@@ -136,6 +134,6 @@ def _advice(facts: dict[str, Any], apart_s: float) -> list[str]:
         out.append("data_checksums is off: each record is hashed whenever it is read, which takes longer")
     if facts["in_recovery"]:
         out.append("the server is a standby: it can be read and not written")
-    if abs(apart_s) > _CLOCK_S:
+    if abs(apart_s) > CLOCK_S:
         out.append(f"the server's clock and this machine's differ by {abs(apart_s):.1f} s")
     return out

@@ -7,6 +7,7 @@ import logging
 import os
 import secrets
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
@@ -46,6 +47,8 @@ _log = logging.getLogger("recollect")
 _IDLE_WRITERS = 1000
 #: Milliseconds that a transaction may stand still before the server ends it, at least, so that others can write.
 _STANDS_STILL_MS = 30_000
+#: Seconds by which the clocks of the server and of this machine may differ before it is mentioned.
+CLOCK_S = 1.0
 
 
 class PostgresStore:
@@ -103,6 +106,15 @@ class PostgresStore:
         self.id_key = key if found.keyed_ids else None
         standby = "the server is a standby, which follows another one" if self._server["in_recovery"] else ""
         self._write_refused = found.refused or ("it was opened to be read" if read_only else standby)
+        apart_s = self._server.pop("clock_ahead_s")
+        if abs(apart_s) > self._address.clock_s:
+            # Commits of a memory are in the order of their times, so one clock that is ahead would move all others.
+            self._write_refused = self._write_refused or (
+                f"the clocks of the server and of this machine differ by {abs(apart_s):.0f} s; set them, or allow more "
+                "with clock=SECONDS in the address"
+            )
+        elif abs(apart_s) > CLOCK_S:
+            _log.warning("%s: the clocks of the server and of this machine differ by %.1f s", self.path, abs(apart_s))
         if durability == "full" and self._server["fsync"] != "on" and not self._write_refused:
             _log.warning("%s has fsync = off: a crash of its machine loses commits or corrupts the database", self.path)
         self._context = StoreContext(
@@ -118,6 +130,7 @@ class PostgresStore:
                 f"{max(_STANDS_STILL_MS, round(2 * timeout_s * 1000))}ms",
                 "on" if durability == "full" else "off",
             ),
+            self._address.replicated,
         )
         self._connector = connector
         self._resolver = Resolver(connector.session, self._address.schema, timeout_s)
@@ -254,7 +267,7 @@ class PostgresStore:
 
 
 def _server_of(connection: psycopg.Connection[tuple[Any, ...]], path: str) -> dict[str, Any]:
-    """Return what the server says of itself that matters to a store."""
+    """Return what the server says of itself that matters to a store, and by how much its clock is ahead of ours."""
     named = (
         "server_version",
         "fsync",
@@ -264,9 +277,13 @@ def _server_of(connection: psycopg.Connection[tuple[Any, ...]], path: str) -> di
         "data_checksums",
     )
     columns = ", ".join(f"current_setting('{name}')" for name in named)
+    sql = f"SELECT {columns}, pg_is_in_recovery(), extract(epoch FROM clock_timestamp())::float8"
+    before = time.time()
     try:
-        row = connection.execute(f"SELECT {columns}, pg_is_in_recovery()".encode()).fetchone()
+        row = connection.execute(sql.encode()).fetchone()
     except psycopg.Error as error:
         raise ours(path, error) from error
     assert row is not None
-    return dict(zip((*named, "in_recovery"), row, strict=True))
+    *values, clock = row
+    ahead_s = clock - (before + time.time()) / 2
+    return {**dict(zip((*named, "in_recovery"), values, strict=True)), "clock_ahead_s": ahead_s}

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from recollect.common.deadlines import checked, current
-from recollect.errors import DamagedStoreError, StoreIOError
+from recollect.errors import DamagedStoreError, ReadOnlyStoreError, StoreIOError
 from recollect.ledger.commits import RESERVED, Branch, Head, reserved_namespace
 from recollect.ledger.merkle import version_hash
 from recollect.records.record import Record
@@ -40,7 +40,10 @@ _HEADS = (
     "JOIN branches b ON b.namespace = n.number LEFT JOIN LATERAL "
     "(SELECT * FROM commits k WHERE k.branch = b.number ORDER BY k.seq DESC LIMIT 1) c ON TRUE WHERE n.name = ANY(?)"
 )
-_LOCK = f"SELECT number, next_version, next_page, erased, {BACKEND} FROM namespaces WHERE name = ? FOR UPDATE"
+_STANDBYS = "current_setting('synchronous_standby_names')"
+_LOCK = (
+    f"SELECT number, next_version, next_page, erased, {_STANDBYS}, {BACKEND} FROM namespaces WHERE name = ? FOR UPDATE"
+)
 LIMITS = (
     "SELECT set_config('lock_timeout', $1, TRUE), set_config('idle_in_transaction_session_timeout', $2, TRUE), "
     "set_config('synchronous_commit', $3, TRUE)"
@@ -86,6 +89,7 @@ class StoreContext(NamedTuple):
         pages: Pages of the trie.
         history: What this process has seen of the log.
         prefetch: Which settings are read at once.
+        replicated: Whether writes are refused while no standby must confirm a commit.
         limits: The values of `LIMITS`.
     """
 
@@ -97,6 +101,7 @@ class StoreContext(NamedTuple):
     history: SeenHistory
     prefetch: Prefetch
     limits: tuple[str, str, str]
+    replicated: bool
 
 
 class _Since(NamedTuple):
@@ -350,7 +355,10 @@ class PostgresTransaction(SqlTransaction, PostgresView):
             create = "INSERT INTO namespaces (name) VALUES (?) ON CONFLICT DO NOTHING"
             self._session.stage(self._rewritten(create), [(self._owner,)])
             rows, heads, settings, expiries = self._session.several(statements)
-        self._memory, next_version, next_page, self._erased, *backend = rows[0]
+        self._memory, next_version, next_page, self._erased, standbys, *backend = rows[0]
+        if self._context.replicated and not standbys:
+            rule = "no standby must confirm a commit (synchronous_standby_names is empty), and the address requires it"
+            raise ReadOnlyStoreError(self._path, rule)
         self._session.backend = Backend(*backend)
         base = self._memory << NUMBER_BITS
         self._next_version = self._first_version = base + next_version

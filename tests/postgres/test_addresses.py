@@ -1,0 +1,97 @@
+"""What the parameters of an address that are ours do, and which values are refused."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect.errors import InvalidArgumentError, ReadOnlyStoreError
+from recollect.stores.postgres import store as store_module
+from recollect.stores.postgres.address import parsed
+from recollect.testing.postgres import PostgresServer, create_store
+
+pytestmark = pytest.mark.postgres
+HOST = "postgresql://ana:secret@db/memories"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "schema=Team",
+        "schema=",
+        "pool=0",
+        "pool=many",
+        "pgbouncer=yes",
+        "replicated=2",
+        "clock=0",
+        "clock=-1",
+        "clock=1.5",
+        "pool=2&pool=3",
+    ],
+)
+def test_a_wrong_parameter_is_refused_without_the_password(query: str) -> None:
+    with pytest.raises(InvalidArgumentError) as raised:
+        parsed(f"{HOST}?{query}")
+    assert "secret" not in str(raised.value)
+
+
+def test_parameters_of_ours_do_not_reach_libpq() -> None:
+    found = parsed(f"{HOST}?schema=team&pool=3&pgbouncer=1&cache=/c&replicated=1&clock=5&sslmode=require")
+    assert (found.schema, found.pool, found.pgbouncer, found.cache) == ("team", 3, True, "/c")
+    assert (found.replicated, found.clock_s) == (True, 5)
+    assert "sslmode=require" in found.conninfo
+    assert not any(f"{name}=" in found.conninfo for name in ("schema", "pool", "pgbouncer", "cache", "replicated"))
+
+
+def test_writes_are_refused_while_no_standby_must_confirm_if_the_address_says_so(tmp_path: Any) -> None:
+    server = PostgresServer().start()
+    try:
+        address = f"{create_store(server.dsn)}&cache={tmp_path}"
+        with (
+            recollect.open(address, embedder="none") as memory,
+            recollect.open(f"{address}&replicated=1", embedder="none") as strict,
+        ):
+            memory.remember("first")
+            with pytest.raises(ReadOnlyStoreError, match="synchronous_standby_names is empty"):
+                strict.remember("second")
+            assert strict.count() == 1
+            # No standby needs to be there for this setting: commits that ask for less do not wait.
+            server.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby_a'")
+            server.execute("ALTER SYSTEM SET synchronous_commit = 'local'")
+            server.execute("SELECT pg_reload_conf()")
+            with recollect.open(f"{address}&replicated=1", embedder="none", durability="normal") as other:
+                other.remember("second")
+            assert strict.count() == 2
+    finally:
+        server.stop()
+
+
+def test_a_clock_that_is_far_off_refuses_writes_and_one_that_is_off_is_mentioned(
+    address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Clock:
+        """The module `time`, whose clock is ahead."""
+
+        ahead = 90.0
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(time, name)
+
+        def time(self) -> float:
+            return time.time() + self.ahead
+
+    clock = Clock()
+    monkeypatch.setattr(store_module, "time", clock)
+    with recollect.open(address, embedder="none") as memory:
+        with pytest.raises(ReadOnlyStoreError, match=r"differ by 90 s; .*clock=SECONDS"):
+            memory.remember("note")
+        assert memory.count() == 0
+    with recollect.open(f"{address}&clock=100", embedder="none") as memory:
+        memory.remember("note")
+    clock.ahead = 5.0
+    with recollect.open(address, embedder="none") as memory:
+        memory.remember("another note")
+    assert "differ by 5.0 s" in caplog.text
