@@ -805,6 +805,7 @@ class StoreError(RecollectError):
     """The base of errors of the store: its file, disk or server."""
 
     code = "store"
+    _template = "cannot use {0}{detail}{state}"
 
     def __init__(self, path: str, detail: str = "") -> None:
         super().__init__(path, detail)
@@ -861,10 +862,20 @@ class DamagedStoreError(StoreError):
     """The store is corrupt."""
 
     code = "damaged_store"
-    _template = (
-        "{0} is corrupt{detail}{state}: keep a copy of the file and its -wal; "
-        "`recollect doctor --check` lists the damage, `recollect rescue` saves the intact records"
-    )
+    _template = "{0} is corrupt{detail}{state}: {advice}"
+
+    @property
+    def _named(self) -> dict[str, str]:
+        advice = (
+            "keep a copy of the file and its -wal; "
+            "`recollect doctor --check` lists the damage, `recollect rescue` saves the intact records"
+        )
+        if "://" in str(self.args[0]):  # on a server
+            advice = (
+                "`recollect store check` lists the damage; "
+                "restore the database from a backup, or `recollect copy` another store into a new schema"
+            )
+        return {**super()._named, "advice": advice}
 
 
 class ReadOnlyStoreError(StoreError):
@@ -938,5 +949,5 @@ class StoreServerError(StoreError):
     code = "store_server"
     _template = (
         "the server at {0} cannot be reached or refused{detail}{state}: "
-        "check that it runs, its address and the key; then try again"
+        "check that it runs, its address, and the password or key; then try again"
     )

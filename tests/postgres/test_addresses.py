@@ -38,6 +38,42 @@ def test_a_wrong_parameter_is_refused_without_the_password(query: str) -> None:
     assert "secret" not in str(raised.value)
 
 
+@pytest.mark.parametrize("password", ["ge/heim", "ge?heim", "ge#heim", "ge@heim", "ge%zzheim", "ge[heim", "ge]heim"])
+def test_a_password_that_is_not_percent_encoded_is_refused_and_not_shown(password: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="percent-encoded") as raised:
+        parsed(f"postgresql://user:{password}@db/memories?host=/tmp")
+    assert "heim" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://u:ge%40heim@db/m",
+        "postgresql://h1:1,h2:2/m?user=a@b",
+        "postgresql://u@[::1]:5432/m",
+        "postgresql:///m?host=/tmp/a@b",
+    ],
+)
+def test_an_address_that_is_encoded_is_taken(address: str) -> None:
+    assert "heim" not in parsed(address).shown
+
+
+def test_the_folder_of_the_cache_may_be_relative_or_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert parsed(f"{HOST}?cache=here").cache == parsed(f"{HOST}?cache=~/here").cache == str(tmp_path / "here")
+    assert parsed(f"{HOST}?cache=").cache is None
+
+
+def test_an_unknown_parameter_is_named(tmp_path: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="foo"):
+        recollect.open("postgresql://u@db/m?foo=1")
+    for wrong in ("postgresql:", "postgresql:/u:geheim@h/d"):
+        with pytest.raises(InvalidArgumentError, match="begins with postgresql://") as raised:
+            recollect.open(wrong)
+        assert "geheim" not in str(raised.value)
+
+
 def test_parameters_of_ours_do_not_reach_libpq() -> None:
     found = parsed(f"{HOST}?schema=team&pool=3&pgbouncer=1&cache=/c&replicated=1&clock=5&sslmode=require")
     assert (found.schema, found.pool, found.pgbouncer, found.cache) == ("team", 3, True, "/c")

@@ -36,3 +36,16 @@ def test_a_file_is_copied_to_a_server_and_back(address: str, tmp_path: Path) -> 
         erased = memory.erase("tea")
         assert not erased.pending
         assert any("vacuumed" in each for each in erased.copies)
+
+
+def test_a_copy_of_several_memories_says_nothing_of_lost_commits(
+    address: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with recollect.open(tmp_path / "a.db", embedder="none", zone="UTC") as memory:
+        for name in ("one", "two", "three"):
+            memory.namespace(name).remember(f"note of {name}")
+            memory.namespace(name).keyed.write("a", b"one")
+    with closing(SqliteStore(tmp_path / "a.db", read_only=True)) as source, closing(PostgresStore(address)) as server:
+        copy_store(source, server)
+        copy_store(source, server)
+    assert "lost commits" not in caplog.text

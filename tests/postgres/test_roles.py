@@ -12,7 +12,14 @@ from click.testing import CliRunner
 
 import recollect
 from recollect.cli.app import app
-from recollect.errors import ReadOnlyStoreError, StoreError, StoreMissingError, WrongKeyError
+from recollect.errors import (
+    DamagedStoreError,
+    InvalidArgumentError,
+    ReadOnlyStoreError,
+    StoreError,
+    StoreMissingError,
+    WrongKeyError,
+)
 from recollect.stores.postgres import administration
 from recollect.stores.postgres.store import PostgresStore
 from recollect.testing.postgres import drop_store
@@ -94,6 +101,29 @@ def test_another_key_is_refused_and_a_memory_that_was_opened_to_read_is_not_writ
         assert memory.count() == 0
         with pytest.raises(ReadOnlyStoreError):
             memory.remember("a note")
+
+
+def test_a_role_that_cannot_grant_is_told_so(owned: str, used: str) -> None:
+    administration.init(owned, roles=["recollect_user"])
+    with pytest.raises(StoreError, match="pg_monitor was granted nothing: only the owner"):
+        administration.init(used, roles=["pg_monitor"])  # PostgreSQL itself only warns
+
+
+def test_a_store_with_a_missing_table_is_corrupt_and_not_created_again(dsn: str, owned: str) -> None:
+    administration.init(owned)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f"DROP TABLE {SCHEMA}.nodes".encode())
+    with pytest.raises(DamagedStoreError, match=r"lacks nodes.*restore the database from a backup"):
+        administration.init(owned)
+    with recollect.open(owned) as memory, pytest.raises(DamagedStoreError, match="a table of the store is missing"):
+        memory.remember("note")
+
+
+def test_a_store_that_is_there_keeps_its_time_zone(owned: str) -> None:
+    administration.init(owned, zone="Europe/Copenhagen")
+    assert not administration.init(owned, zone="Europe/Berlin")
+    with pytest.raises(InvalidArgumentError, match="with the time zone Europe/Copenhagen"):
+        administration.init(owned, expected_zone="Europe/Berlin")
 
 
 def test_no_statement_relies_on_a_search_path(dsn: str, owned: str, used: str) -> None:

@@ -117,6 +117,11 @@ WHAT_TO_DO = Finding(
 )
 
 
+ON_A_SERVER = Finding(
+    "what to do", "restore the database from a backup, or copy another store into a new schema", False
+)
+
+
 def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
     """Return all findings about a memory.
 
@@ -130,7 +135,7 @@ def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
         findings.extend([Finding("check", problem, False) for problem in report] or [well])
         findings.extend(_missing_on_purpose(report))
         if report:
-            findings.append(WHAT_TO_DO)
+            findings.append(ON_A_SERVER if "://" in memory.stats()["store"]["path"] else WHAT_TO_DO)
     return findings
 
 
@@ -190,7 +195,7 @@ def _store(memory: Memory) -> list[Finding]:
             f"{memory.name!r}: {render.counted(stats['parts'])}, {stats['seq']} commits, root {stats['root']}",
         ),
     ]
-    if store.get("format", FORMAT) < FORMAT:
+    if store.get("store") == "sqlite" and store.get("format", FORMAT) < FORMAT:
         findings.append(Finding("format", f"{store['format']}; the newest is {FORMAT}: run `recollect migrate`"))
     return findings
 

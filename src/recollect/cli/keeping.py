@@ -103,6 +103,9 @@ def compact(settings: Settings) -> None:
     if settings.as_json:
         print_json(done.to_json())
         return
+    if done.before is None:
+        click.echo(f"{path}: nothing to do, the server's vacuum gives space back")
+        return
     click.echo(f"{path}: {done.before} bytes before, {done.after} after")
     if not done.complete:
         click.echo("a program is still reading: the file becomes shorter when it has finished", err=True)

@@ -11,6 +11,7 @@ from recollect.cli.app import Settings, app, common, print_json
 from recollect.common.zones import name_of
 from recollect.errors import InvalidArgumentError, MissingExtraError
 from recollect.ledger.merkle import PUBLIC_KEY
+from recollect.memory.opening import PATH_VARIABLE, zone_of_new
 
 _SCHEMES = ("postgresql://", "postgres://")
 
@@ -32,9 +33,9 @@ def _administration(address: str) -> ModuleType:
 
 
 @store.command()
-@click.argument("address")
+@click.argument("address", envvar=PATH_VARIABLE)
 @click.option("--grant", "roles", multiple=True, metavar="ROLE", help="A role that may use the store. May be repeated.")
-@click.option("--zone", metavar="ZONE", help="The time zone of a new store, such as Europe/Copenhagen; default: UTC.")
+@click.option("--zone", metavar="ZONE", help="The time zone of a new store; default: as of a new file.")
 @click.option("--print-sql", is_flag=True, help="Print the statements and run none.")
 @common
 def init(settings: Settings, address: str, roles: tuple[str, ...], zone: str | None, print_sql: bool) -> None:
@@ -42,12 +43,13 @@ def init(settings: Settings, address: str, roles: tuple[str, ...], zone: str | N
 
     Nodes that use the store need no right to create or change tables, and never do.
     """
-    options = {"key": settings.key or PUBLIC_KEY, "zone": name_of(zone) if zone else "UTC", "roles": roles}
+    given = name_of(zone) if zone else None
+    options = {"key": settings.key or PUBLIC_KEY, "zone": given or zone_of_new(), "roles": roles}
     administration = _administration(address)
     if print_sql:
         click.echo(administration.init_sql(address, **options), nl=False)
         return
-    created = administration.init(address, **options)
+    created = administration.init(address, **options, expected_zone=given)
     if settings.as_json:
         print_json({"created": created, "granted": list(roles)})
         return
@@ -57,7 +59,7 @@ def init(settings: Settings, address: str, roles: tuple[str, ...], zone: str | N
 
 
 @store.command()
-@click.argument("address")
+@click.argument("address", envvar=PATH_VARIABLE)
 @common
 def upgrade(settings: Settings, address: str) -> None:
     """Bring the tables at ADDRESS to the format of this release. Older releases may then refuse to write to them."""
@@ -71,7 +73,7 @@ def upgrade(settings: Settings, address: str) -> None:
 
 
 @store.command()
-@click.argument("address")
+@click.argument("address", envvar=PATH_VARIABLE)
 @click.option("--quick", is_flag=True, help="Look at the server and its settings, and not at the contents.")
 @common
 def check(settings: Settings, address: str, quick: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import warnings
 from collections.abc import Callable
 from datetime import datetime, tzinfo
@@ -174,7 +175,7 @@ def _check_zone(store: Store, stated: str | None) -> None:
         raise InvalidArgumentError("zone", stated, rule)
 
 
-def _zone_of_new() -> str:
+def zone_of_new() -> str:
     """Return the time zone of a file that is created."""
     configured = os.environ.get(ZONE_VARIABLE)
     if not configured:
@@ -193,7 +194,8 @@ def store_file(path: str | None = None) -> str:
     """
     location = (path or default_path()).removeprefix("sqlite:///")
     if location == ":memory:" or "://" in location:
-        raise UnsupportedError(f"the address {location!r}", "this works on a file, not on a server or :memory:")
+        what = f"{location.partition('://')[0]}://..." if "://" in location else location
+        raise UnsupportedError(f"the address {what!r}", "this works on a file, not on a server or :memory:")
     return location
 
 
@@ -251,7 +253,7 @@ def _open_address(
     address: str, create: bool, read_only: bool, key: bytes, timeout_s: float, durability: Durability, zone: str | None
 ) -> Store:
     """Open the store at an address with the function that a package has for its scheme."""
-    scheme = address.partition("://")[0]
+    scheme = address.partition("://")[0].lower()
     # This package first: to read what all others have takes longer than to open the store.
     found = {each.name: each for each in distribution("recollect").entry_points.select(group=STORES)}
     if scheme not in found:
@@ -304,6 +306,8 @@ def open_store(
         location = location.removeprefix("sqlite:///")
         if not location:
             raise InvalidArgumentError("path", path, "has no file name: the form is sqlite:///FILE")
+    elif re.match("postgres(ql)?:(?!//)", location):
+        raise InvalidArgumentError("path", location.partition(":")[0] + ":...", "an address begins with postgresql://")
     elif "://" in location:
         return _open_address(location, create, read_only, key, timeout_s, durability, zone)
     from recollect.stores.sqlite.store import SqliteStore
@@ -315,7 +319,7 @@ def open_store(
         key=key,
         timeout_s=timeout_s,
         durability=durability,
-        zone_of_new=_zone_of_new if zone is None else lambda: zone,
+        zone_of_new=zone_of_new if zone is None else lambda: zone,
     )
     if store.renewed:
         warnings.warn(store.renewed, RecollectWarning, stacklevel=4)

@@ -94,7 +94,7 @@ def make_folder(path: str, *, lasting: bool = False) -> None:
             if those were synced.
     """
     made = []
-    above = path
+    above = path = os.path.abspath(path)
     while not os.path.isdir(above):
         made.append(above)
         above = os.path.dirname(above)

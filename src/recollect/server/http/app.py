@@ -72,8 +72,8 @@ def application(site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...]
     async def ready(exchange: Exchange) -> Response:
         try:
             await exchange.run("now", site.calls.desk.look)
-        except StoreError as error:
-            return problem(error, HTTPStatus.SERVICE_UNAVAILABLE)
+        except StoreError as error:  # without its message: who asks needs no token
+            return exchange.json_answer({"ok": False, "code": error.code}, HTTPStatus.SERVICE_UNAVAILABLE)
         return exchange.json_answer({"ok": True})
 
     routes: list[BaseRoute] = [

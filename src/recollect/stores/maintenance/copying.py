@@ -105,8 +105,10 @@ class _Branch:
                 for change in mine.changes:
                     version = change.after
                     kept = version is not None and own.payload(self._branch, version) is not None
-                    if version is not None and kept is not isinstance(self._versions[version], Stored):
+                    if version is not None and kept and not isinstance(self._versions[version], Stored):
                         raise self._differs("has texts that were erased in the source since")
+                    if version is not None and not kept and isinstance(self._versions[version], Stored):
+                        raise self._differs("has erased texts that the source still has")
         return head.seq
 
     def _differs(self, rule: str) -> InvalidArgumentError:

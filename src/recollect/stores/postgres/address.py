@@ -66,6 +66,7 @@ def parsed(address: str) -> Address:
         InvalidArgumentError: A parameter of ours is invalid, or appears twice.
         StoreIOError: The file with the password cannot be read.
     """
+    _check_encoding(address)
     parts = urlsplit(address)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     given = dict(pairs)
@@ -95,10 +96,27 @@ def parsed(address: str) -> Address:
         schema=schema,
         pool=int(pool),
         pgbouncer=own.get("pgbouncer") == "1",
-        cache=own.get("cache"),
+        cache=os.path.abspath(os.path.expanduser(own["cache"])) if own.get("cache") else None,
         replicated=own.get("replicated") == "1",
         clock_s=int(clock_s),
     )
+
+
+def _check_encoding(address: str) -> None:
+    """Raise InvalidArgumentError if a password is not percent-encoded: a message could then show a part of it."""
+    scheme, _, rest = address.partition("://")
+    authority = re.split("[/?#]", rest, maxsplit=1)[0]
+    user, at, hosts = authority.rpartition("@")
+    ports = [port for each in re.sub(r"\[[^]]*\]", "", hosts).split(",") for port in each.split(":")[1:]]
+    if (
+        "@" in user
+        or re.search(r"[\[\]]", user)
+        or re.search("%(?![0-9A-Fa-f]{2})", rest)
+        or (not at and "@" in rest and not all(port.isdigit() or not port for port in ports))
+        or "#" in rest
+    ):
+        rule = "special characters of a user, password or value must be percent-encoded, such as %40 for @"
+        raise InvalidArgumentError("address", f"{scheme}://...", rule)
 
 
 def _password(netloc: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from recollect.errors import StoreMissingError
+from recollect.errors import InvalidArgumentError, StoreMissingError
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.postgres import schema as tables
 from recollect.stores.postgres.address import Address, parsed
@@ -40,7 +40,14 @@ class ServerReport:
     advice: list[str]
 
 
-def init(address: str, *, key: bytes = PUBLIC_KEY, zone: str = "UTC", roles: Sequence[str] = ()) -> bool:
+def init(
+    address: str,
+    *,
+    key: bytes = PUBLIC_KEY,
+    zone: str = "UTC",
+    roles: Sequence[str] = (),
+    expected_zone: str | None = None,
+) -> bool:
     """Create a store unless there is one, and grant its use to roles. Return whether it was created.
 
     Args:
@@ -48,13 +55,20 @@ def init(address: str, *, key: bytes = PUBLIC_KEY, zone: str = "UTC", roles: Seq
         key: The store's key.
         zone: The name of the time zone of a new store.
         roles: Roles that may then read and write records, and neither create nor change tables.
+        expected_zone: The time zone that a store that is there must have; None for any.
 
     Raises:
-        StoreError: That is not possible; nothing was created.
+        StoreError: That is not possible; nothing was created or granted.
+        InvalidArgumentError: The store that is there has another time zone.
     """
     found = parsed(address)
     with Connector(found, _TIMEOUT_S).connected() as connection:
-        return tables.create(connection, found.shown, found.schema, key, zone, roles)
+        created = tables.create(connection, found.shown, found.schema, key, zone, roles)
+        there = tables.about(connection, found.shown, found.schema, key)
+        if expected_zone and there and there.zone != expected_zone:
+            rule = f"the store is there already, with the time zone {there.zone}, which cannot be changed"
+            raise InvalidArgumentError("zone", expected_zone, rule)
+        return created
 
 
 def init_sql(address: str, *, key: bytes = PUBLIC_KEY, zone: str = "UTC", roles: Sequence[str] = ()) -> str:
@@ -94,7 +108,9 @@ def examine(address: str, *, key: bytes = PUBLIC_KEY, contents: bool = True) -> 
         apart_s = _clock(connection)
     store = PostgresStore(address, read_only=True, key=key)
     try:
-        facts = store.facts()
+        # It is opened for reading here, whatever others may do.
+        facts = {name: value for name, value in store.facts().items() if name not in ("read_only", "lost_commits")}
+        facts["clock_ahead_s"] = round(apart_s, 3)
         problems = list(store.check()) if contents else []
     finally:
         store.close()

@@ -10,7 +10,6 @@ from recollect.errors import (
     DamagedStoreError,
     InvalidArgumentError,
     NoMemoryError,
-    NotAStoreError,
     ReadOnlyStoreError,
     RecollectError,
     StoreBusyError,
@@ -24,10 +23,15 @@ _Kind = Callable[[str, str], RecollectError]
 
 
 def _missing_table(path: str, detail: str) -> RecollectError:
-    return NotAStoreError(path, f"{detail}: `recollect store init` creates the tables")
+    rule = (
+        "a table of the store is missing: restore the database from a backup, or copy another store into a new schema"
+    )
+    return DamagedStoreError(path, f"{detail}; {rule}")
 
 
 def _not_granted(path: str, detail: str) -> RecollectError:
+    if "for database" in detail:
+        return StoreError(path, f"{detail}: a role needs the right CREATE in the database to create a store")
     return StoreError(path, f"{detail}: `recollect store init --grant ROLE` grants what a role needs")
 
 
@@ -36,19 +40,20 @@ _KINDS: dict[str, _Kind] = {
     "08": StoreServerError,  # the connection is lost
     "28": StoreServerError,  # the user or the password is wrong
     "3D": StoreServerError,  # there is no such database
-    "22": lambda path, detail: InvalidArgumentError("text", path, f"PostgreSQL cannot store it: {detail}"),
+    "22": lambda path, detail: InvalidArgumentError("text", "", f"PostgreSQL cannot store it: {detail}"),
     "23": DamagedStoreError,  # the statements of this package violate no constraint of an intact store
     "25": StoreIOError,  # among them: the transaction was idle for too long
-    "25006": ReadOnlyStoreError,  # a standby
+    "25006": lambda path, detail: ReadOnlyStoreError(path, f"{detail}: the server or the role allows only reads"),
     "40": StoreBusyError,  # deadlock, serialization failure, recovery conflict
     "42501": _not_granted,
+    "42704": StoreError,  # there is no such role
     "3F000": _missing_table,
     "42P01": _missing_table,
     "53100": StoreFullError,
     "53200": NoMemoryError,
     "53300": StoreServerError,  # too many connections
     "55P03": StoreBusyError,  # lock timeout
-    "57014": StoreBusyError,  # statement timeout
+    "57014": StoreServerError,  # statement timeout
     "57P": StoreServerError,  # the server shuts down or starts
     "XX": DamagedStoreError,
 }
@@ -68,6 +73,8 @@ def ours(path: str, error: psycopg.Error) -> RecollectError:
             return _KINDS[code](path, detail)
     if isinstance(error, psycopg.DataError):  # found before it was sent: a text with a NUL character
         return _KINDS["22"](path, detail)
+    if isinstance(error, psycopg.ProgrammingError) and not state:  # found by libpq before it connects
+        return InvalidArgumentError("address", path, f"{detail} (docs/postgresql.md lists the parameters)")
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return StoreServerError(path, detail)
     return StoreIOError(path, detail)

@@ -43,7 +43,11 @@ class SeenHistory:
             before: What `of` returned before the server was asked: what was seen by then must be there.
             heads: What the server has answered.
         """
-        found = {branch: (head.seq, head.root.hash) for branch, head in heads.items() if head.seq}
+        found = {
+            branch: (head.seq, head.root.hash)
+            for branch, head in heads.items()
+            if head.seq and branch.owner.namespace == owner
+        }
         for branch, (seq, root) in before.items():
             now, root_now = found.get(branch, (0, b""))
             if now < seq or (now == seq and root != root_now):
@@ -52,7 +56,7 @@ class SeenHistory:
                     "%s has lost commits of %r: %d was seen, and the newest one is now %d. Was there a failover to a "
                     "standby that lagged? What the server has is used (docs/postgresql.md)",
                     self._path,
-                    branch.namespace,
+                    owner,
                     seq,
                     now,
                 )

@@ -99,22 +99,45 @@ def create(connection: Connection, path: str, schema: str, key: bytes, zone: str
     try:
         with connection.transaction():
             _lock(connection, schema)
-            new = not _has_tables(connection, schema)
+            there = _tables_there(connection, schema)
+            new = not there
+            if there and there != set(TABLES):
+                lacking = ", ".join(sorted(set(TABLES) - there))
+                raise DamagedStoreError(path, f"the schema {schema} has tables of a store and lacks {lacking}")
             if new:
                 found = connection.execute(
                     "SELECT pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()"
                 )
                 encoding = (found.fetchone() or ("",))[0]
-                if encoding != "UTF8":
-                    raise StoreError(path, f"its database has the encoding {encoding}, and must have UTF8")
+                if _text(encoding) != "UTF8":
+                    raise StoreError(path, f"its database has the encoding {_text(encoding)}, and must have UTF8")
                 for each in statements(schema, key, zone):
                     connection.execute(each.encode())
             for role in roles:
                 for each in grants(schema, role):
                     connection.execute(each.encode())
+                _check_granted(connection, path, schema, role)
     except psycopg.Error as error:
         raise ours(path, error) from error
     return new
+
+
+def _check_granted(connection: Connection, path: str, schema: str, role: str) -> None:
+    """Raise StoreError if a role was not granted the use: the server only warns of that."""
+    tables = " AND ".join(f"has_table_privilege($1, '{schema}.{each}', 'INSERT')" for each in TABLES)
+    sql = f"SELECT has_schema_privilege($1, '{schema}', 'USAGE') AND {tables}".replace("$1", "%(role)s")
+    row = connection.execute(sql.encode(), {"role": role}).fetchone()
+    if not (row and row[0]):
+        raise StoreError(path, f"{role} was granted nothing: only the owner of the schema {schema} can grant its use")
+
+
+def _tables_there(connection: Connection, schema: str) -> set[str]:
+    sql = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename = ANY(%s)"
+    return {str(name) for (name,) in connection.execute(sql, (schema, list(TABLES)))}
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def _lock(connection: Connection, schema: str) -> None:

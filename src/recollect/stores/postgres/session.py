@@ -123,8 +123,8 @@ class Session:
 
     def stage(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Send a statement for each of some rows of values, before the next one that is waited for."""
-        if any(isinstance(value, str) and "\0" in value for row in rows for value in row):
-            raise InvalidArgumentError("text", self._path, "PostgreSQL cannot store a text with the character NUL")
+        for value in (value for row in rows for value in row if isinstance(value, str) and "\0" in value):
+            raise InvalidArgumentError("text", value, "PostgreSQL cannot store a text with the character NUL")
         if rows:
             self._staged.append((sql, list(rows)))  # the caller goes on with its own
 
