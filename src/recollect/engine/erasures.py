@@ -213,9 +213,11 @@ class Erasures:
         done = self.try_to_finish(wait=True)
         with self._store.read() as view:  # afterwards: it makes the worker save a new index file
             self._forget(view, branch)
-        if done and self._cleaned is not None:
-            self._cleaned.put(branch, head.seq, head.root.hash)
+        if self._cleaned is not None:
+            # Another machine may have removed the note when it had cleaned itself.
+            self._clean_machine(self._cleaned, branch, head)
             self._seen[branch] = (head.seq, head.root.hash)
+            done = done and branch not in self._unclean
         return done
 
     def try_to_finish(self, *, wait: bool = False) -> bool:

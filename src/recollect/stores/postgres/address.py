@@ -68,7 +68,7 @@ def parsed(address: str) -> Address:
     """
     _check_encoding(address)
     parts = urlsplit(address)
-    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    pairs = parse_qsl(parts.query.replace("+", "%2B"), keep_blank_values=True)
     given = dict(pairs)
     if len(given) < len(pairs):
         raise InvalidArgumentError("address", _shown(address), "has a parameter twice")
@@ -135,6 +135,6 @@ def _shown(address: str) -> str:
     """Return an address without its secrets."""
     parts = urlsplit(address)
     user, at, hosts = parts.netloc.rpartition("@")
-    pairs = [(name, value) for name, value in parse_qsl(parts.query) if name not in _SECRET]
+    pairs = [(name, value) for name, value in parse_qsl(parts.query.replace("+", "%2B")) if name not in _SECRET]
     query = f"?{unquote(urlencode(pairs))}" if pairs else ""
     return f"{parts.scheme}://{user.partition(':')[0]}{at}{hosts}{parts.path}{query}"

@@ -3,9 +3,9 @@
 1. On a new connection, end the server's old process, which may wait for a client that is gone; but not while it waits
    for a standby.
 2. Lock the memory. Once that is granted, the old transaction has ended.
-3. Where the server is still the same, it knows of every transaction whether it was committed. After a restart or a
-   failover, numbers of transactions that were never durable may be used again, so the log of the memory decides: the
-   commit is there, with its root and entry, or it is not.
+3. The log of the memory decides: the commit is there, with its root and time, or it is not. What no log states, such as
+   a quota, the server knows by the number of its transaction, as long as its run is the same; after a restart, a crash
+   or a failover, numbers of transactions that were never durable are used again.
 4. If it is stored, commit a write of one's own. It is later in the server's log, so a standby that has it has the other
    one too; a warning says that none is known to have it.
 """
@@ -20,7 +20,8 @@ from typing import NamedTuple
 from recollect.errors import RecollectError, StoreIOError
 from recollect.ledger.commits import Branch, Head
 from recollect.stores.postgres.dialect import rewritten
-from recollect.stores.postgres.session import Backend, NotReplicatedError, Session
+from recollect.stores.postgres.session import SERVER_RUN, Backend, NotReplicatedError, Session
+from recollect.stores.postgres.wire import Statement
 
 #: Seconds between two attempts.
 _PAUSE_S = 0.1
@@ -28,7 +29,7 @@ _END = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND xact_start = $2::timestamptz "
     "AND wait_event IS DISTINCT FROM 'SyncRep'"
 )
-_STATUS = "SELECT CASE WHEN pg_postmaster_start_time() = $1::timestamptz THEN pg_xact_status($2::xid8) END"
+_STATUS = f"SELECT CASE WHEN {SERVER_RUN} = $1 THEN pg_xact_status($2::xid8) END"
 _LOCK = "SELECT number FROM namespaces WHERE name = ? FOR UPDATE"
 _COMMIT = (
     "SELECT c.root, c.time FROM commits c JOIN branches b ON b.number = c.branch JOIN namespaces n "
@@ -70,9 +71,11 @@ class Resolver:
         connect: Opens a session.
         schema: The schema of the store's tables.
         timeout_s: How long it tries, in seconds.
+        limits: The statement that sets for a transaction what is set for those of the store.
     """
 
-    def __init__(self, connect: Callable[[], Session], schema: str, timeout_s: float) -> None:
+    def __init__(self, connect: Callable[[], Session], schema: str, timeout_s: float, limits: Statement) -> None:
+        self._limits = limits
         self._connect = connect
         self._schema = schema
         self._timeout_s = timeout_s
@@ -95,7 +98,7 @@ class Resolver:
         try:
             session.wait_until(until)  # where no standby is there, a commit waits for one without end
             session.rows(_END, (lost.backend.pid, lost.backend.began))
-            session.begin(("BEGIN ISOLATION LEVEL READ COMMITTED", ()))
+            session.begin(("BEGIN ISOLATION LEVEL READ COMMITTED", ()), self._limits)
             session.rows(rewritten(_LOCK, self._schema), (lost.owner,))
             outcome = self._outcome(session, lost)
             if outcome is Fate.STORED:
@@ -106,14 +109,13 @@ class Resolver:
             session.close()
 
     def _outcome(self, session: Session, lost: LostCommit) -> Fate:
-        status = session.rows(_STATUS, (lost.backend.server_began, lost.backend.number))[0][0]
+        [[status]] = session.rows(_STATUS, (lost.backend.server_run, lost.backend.number))
         if status == "in progress":
             raise StoreIOError(lost.owner, "its transaction has not ended yet")
-        if status is not None:
-            return Fate.STORED if status == "committed" else Fate.NOT_STORED
         made = {branch: head for branch, head in lost.after.items() if head.seq and lost.before.get(branch) != head}
         if not made:
-            return Fate.UNKNOWN  # it changed what no log states, such as a quota
+            known = {"committed": Fate.STORED, "aborted": Fate.NOT_STORED}
+            return known.get(str(status), Fate.UNKNOWN)
         for branch, head in made.items():
             rows = session.rows(rewritten(_COMMIT, self._schema), (*branch, head.seq))
             if not rows or tuple(rows[0]) != (head.root.hash, head.micros):

@@ -1,7 +1,7 @@
 """What a node has seen of the log of each memory, so that it says so when a server has less of it.
 
 That is so after a failover to a standby that lagged, or after a crash without `synchronous_commit`: commits that were
-acknowledged are gone. What the server has is served all the same, since nobody has more.
+acknowledged are gone. What the server has is served all the same: there is no more.
 """
 
 from __future__ import annotations

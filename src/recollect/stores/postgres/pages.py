@@ -1,7 +1,7 @@
 """Pages of the Merkle tries of a store, in memory: they never change, and their numbers are never used again.
 
 That is so as long as the server loses nothing. After a failover or a crash, commits that a node has seen may be gone,
-and the numbers of their pages are used for others. So the pages are of one run of one server, known by its start.
+and the numbers of their pages are used for others. So the pages are those of one run of one server.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from datetime import datetime
 
 #: Maximum size of the pages in memory, in bytes.
 PAGE_BYTES = 64 * 2**20
@@ -22,14 +21,14 @@ class PageCache:
         self._limit = limit
         self._size = 0
         self._pages: OrderedDict[int, bytes] = OrderedDict()
-        self._server: datetime | None = None
+        self._server: str | None = None
         self._guard = threading.Lock()
 
-    def get(self, server: datetime | None, page: int) -> bytes | None:
+    def get(self, server: str | None, page: int) -> bytes | None:
         """Return a page; None if it is not in memory.
 
         Args:
-            server: When the server started that the caller reads from; None if that is not known.
+            server: The run of the server that the caller reads from; None if that is not known.
             page: The number of the page.
         """
         with self._guard:
@@ -40,7 +39,7 @@ class PageCache:
                 self._pages.move_to_end(page)
             return body
 
-    def put(self, server: datetime | None, pages: Mapping[int, bytes]) -> None:
+    def put(self, server: str | None, pages: Mapping[int, bytes]) -> None:
         """Keep pages that are committed. Those of another run of the server are evicted."""
         with self._guard:
             if server is None or not self._limit:

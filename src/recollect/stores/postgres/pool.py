@@ -109,19 +109,23 @@ class SessionPool:
         """Take a session back. A transaction that is still open on it is rolled back."""
         if os.getpid() != self._pid:
             return  # a fork must not touch its parent's connections
-        session.roll_back()
-        with self._guard:
-            keep = not self._closed and not session.lost and not session.connection.closed
-            if keep:
-                self._idle.append(session)
-            del self._lent[session]
-            beyond = session in self._beyond
-            self._beyond.discard(session)
-            self._returned.notify_all()
-        if not keep:
-            session.close()
-        if not beyond:
-            self._pass_on()
+        keep = False
+        try:
+            session.roll_back()
+            keep = True
+        finally:  # also if it is interrupted
+            with self._guard:
+                keep = keep and not self._closed and not session.lost and not session.connection.closed
+                if keep:
+                    self._idle.append(session)
+                del self._lent[session]
+                beyond = session in self._beyond
+                self._beyond.discard(session)
+                self._returned.notify_all()
+            if not keep:
+                session.close()
+            if not beyond:
+                self._pass_on()
 
     def _wait(self) -> None:
         """Wait for a turn, first come first served."""

@@ -111,7 +111,9 @@ def create(connection: Connection, path: str, schema: str, key: bytes, zone: str
                 encoding = (found.fetchone() or ("",))[0]
                 if _text(encoding) != "UTF8":
                     raise StoreError(path, f"its database has the encoding {_text(encoding)}, and must have UTF8")
-                for each in statements(schema, key, zone):
+                known = connection.execute("SELECT to_regnamespace(%s) IS NOT NULL", (schema,)).fetchone()
+                # The server asks for the right to create a schema even where it is there.
+                for each in statements(schema, key, zone)[1 if known and known[0] else 0 :]:
                     connection.execute(each.encode())
             for role in roles:
                 for each in grants(schema, role):

@@ -6,9 +6,11 @@ next read, or with the commit; and no thread waits for the answer to a ROLLBACK.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import count
 from typing import Any, NamedTuple
 
 import psycopg
@@ -36,17 +38,20 @@ class Backend(NamedTuple):
         pid: The server's process.
         began: When the transaction began.
         number: The number of the transaction.
-        server_began: When the server started.
+        server_run: The run of the server (`SERVER_RUN`).
     """
 
     pid: int
     began: str
     number: str
-    server_began: str
+    server_run: str
 
 
+#: A run of the server: another one after a restart, and after a crash of one of its processes, from which it recovers
+#: without one. Numbers of transactions and of pages that were not durable before may be used again in another run.
+SERVER_RUN = "concat(pg_postmaster_start_time(), ' ', pg_stat_get_bgwriter_stat_reset_time())"
 #: The columns of a query that make a `Backend`.
-BACKEND = "pg_backend_pid(), now()::text, pg_current_xact_id()::text, pg_postmaster_start_time()::text"
+BACKEND = f"pg_backend_pid(), now()::text, pg_current_xact_id()::text, {SERVER_RUN}"
 
 
 class NotReplicatedError(Exception):
@@ -66,6 +71,7 @@ class Session:
         lost: Whether the connection is lost.
         backend: The server's process and transaction, once a transaction that writes has asked for them.
         expires: When the pool replaces it (`time.monotonic`).
+        lending: Counts its transactions, so that what belongs to an earlier one is known.
     """
 
     def __init__(
@@ -84,6 +90,9 @@ class Session:
         self.backend: Backend | None = None
         self.lost = False
         self.expires = 0.0
+        self.lending = 0
+        self._cursors = count(1)
+        self._pid = os.getpid()
         self._open()
 
     def _open(self) -> None:
@@ -99,7 +108,12 @@ class Session:
         """Begin a transaction with the next statement, in the same round trip."""
         self._drain()
         assert not self._begin
+        self.lending += 1
         self._begin, self._doomed, self.backend = list(statements), False, None
+
+    def new_cursor(self) -> str:
+        """Return a name that no other cursor of the connection has."""
+        return f"rows_{next(self._cursors)}"
 
     def wait_until(self, until: float) -> None:
         """Give up waiting for an answer at a time (`time.monotonic`), and close the connection then."""
@@ -147,11 +161,12 @@ class Session:
         """Send what is pending, and statements, and wait for the answers."""
         self._drain()
         begin, staged = self._begin, self._staged
+        before = [*begin, *((sql, row) for sql, rows in staged for row in rows)]
+        converted = self._wire.converted([*before, *statements])  # raises before anything is sent or forgotten
         self._begin, self._staged = [], []
         self._traffic.round_trips += 1
-        before = [*begin, *((sql, row) for sql, rows in staged for row in rows)]
         try:
-            return self._wire.run([*before, *statements])[len(before) :]
+            return self._wire.run(converted)[len(before) :]
         except psycopg.Error as error:
             # Of a connection that was idle in the pool, this may be how it is noticed that the server has ended it.
             is_commit = any(sql == "COMMIT" for sql, _ in statements)
@@ -161,7 +176,7 @@ class Session:
         self._close()
         self._open()
         self._traffic.round_trips += 1
-        return self._wire.run([*before, *statements])[len(before) :]
+        return self._wire.run(converted)[len(before) :]
 
     def commit(self) -> None:
         """Commit, in the same round trip as what is staged.
@@ -194,6 +209,7 @@ class Session:
     def roll_back(self) -> None:
         """Roll back without waiting for the answer. Raises nothing: a connection that fails is closed."""
         self._staged = []
+        self.lending += 1
         self._used, self._doomed = True, False
         if self._begin or self._unread:
             self._begin = []
@@ -247,7 +263,8 @@ class Session:
 
     def _close(self) -> None:
         self.lost = True
-        self._wire.close()
+        if os.getpid() == self._pid:  # a fork must not end its parent's connection
+            self._wire.close()
 
     def close(self) -> None:
         """Close the connection."""

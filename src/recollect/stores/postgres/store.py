@@ -36,7 +36,7 @@ from recollect.stores.postgres.history import SeenHistory
 from recollect.stores.postgres.pages import PageCache
 from recollect.stores.postgres.pool import SessionPool
 from recollect.stores.postgres.session import Session, Traffic
-from recollect.stores.postgres.view import PostgresTransaction, PostgresView, Prefetch, StoreContext
+from recollect.stores.postgres.view import LIMITS, PostgresTransaction, PostgresView, Prefetch, StoreContext
 from recollect.stores.postgres.writer import MemoryWriter
 from recollect.stores.roots import disagreements
 from recollect.stores.values import Backup, Capabilities, CheckReport, Durability
@@ -133,7 +133,8 @@ class PostgresStore:
             self._address.replicated,
         )
         self._connector = connector
-        self._resolver = Resolver(connector.session, self._address.schema, timeout_s)
+        limits = (LIMITS, self._context.limits)
+        self._resolver = Resolver(connector.session, self._address.schema, timeout_s, limits)
         self._writers: dict[str, MemoryWriter] = {}
         self._guard = threading.Lock()
         self._poller: Session | None = None
@@ -237,9 +238,10 @@ class PostgresStore:
         """Name what the server still has of erased versions: no query finds it, and the server removes it later."""
         if not versions:
             return ()
-        table = f"{self._address.schema}.versions"
+        schema = self._address.schema
         return (
-            f"{self.path}: dead rows of the table {table}, until it is vacuumed",
+            f"{self.path}: dead rows of the tables of {schema}, until they are vacuumed and the space is used again",
+            f"{self.path}: statistics of columns such as the user, until the tables are analyzed",
             f"{self.path}: the server's WAL, until its segments are recycled",
             f"{self.path}: standbys until they have replayed it; archives and base backups as long as they are kept",
             f"{self.path}: cache folders of other machines, until they next use the memory",

@@ -8,8 +8,6 @@ moment before the lock was granted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
-from itertools import count
 from typing import Any, NamedTuple
 
 from recollect.common.deadlines import checked, current
@@ -20,12 +18,12 @@ from recollect.records.record import Record
 from recollect.stores.postgres.dialect import rewritten
 from recollect.stores.postgres.history import SeenHistory
 from recollect.stores.postgres.pages import PageCache
-from recollect.stores.postgres.session import BACKEND, Backend, Session
+from recollect.stores.postgres.session import BACKEND, SERVER_RUN, Backend, Session
 from recollect.stores.postgres.wire import Statement
 from recollect.stores.sql.columns import SETTING
 from recollect.stores.sql.transaction import SqlTransaction
 from recollect.stores.sql.view import BRANCH, CHANGED, HAS_ERASED, ROOT_AT, Numbers, SqlView
-from recollect.stores.values import Resolved
+from recollect.stores.values import RemovedPayload, Resolved
 
 #: How many rows a cursor fetches first if it is not known how many are read, and at most.
 _FIRST_ROWS, _MOST_ROWS = 100, 2000
@@ -35,7 +33,7 @@ _MOST_BEHIND = 1000
 NUMBER_BITS = 33
 #: All branches of a family with their newest commits.
 _HEADS = (
-    "SELECT n.name, b.name, pg_postmaster_start_time(), b.number, n.number, c.seq, c.time, c.root, c.entry, c.page, "
+    f"SELECT n.name, b.name, {SERVER_RUN}, b.number, n.number, c.seq, c.time, c.root, c.entry, c.page, "
     "c.parts FROM namespaces n "
     "JOIN branches b ON b.namespace = n.number LEFT JOIN LATERAL "
     "(SELECT * FROM commits k WHERE k.branch = b.number ORDER BY k.seq DESC LIMIT 1) c ON TRUE WHERE n.name = ANY(?)"
@@ -46,7 +44,9 @@ _LOCK = (
 )
 LIMITS = (
     "SELECT set_config('lock_timeout', $1, TRUE), set_config('idle_in_transaction_session_timeout', $2, TRUE), "
-    "set_config('synchronous_commit', $3, TRUE)"
+    # More than is asked for may be set for the server or the role.
+    "set_config('synchronous_commit', CASE WHEN $3 = 'on' AND current_setting('synchronous_commit') = 'remote_apply' "
+    "THEN 'remote_apply' ELSE $3 END, TRUE)"
 )
 
 
@@ -69,6 +69,8 @@ class Prefetch:
     def note(self, name: str, owner: str) -> None:
         """Note that a setting was read."""
         of_memory = name.endswith(f"/{owner}")
+        if "/" in name and not of_memory:
+            return  # of one call, such as the answer to a key
         kind = name[: -len(owner)] if of_memory else name
         if len(self._kinds) < self._MOST:
             self._kinds.setdefault((kind, of_memory))
@@ -120,8 +122,7 @@ class PostgresView(SqlView):
         self._session = session
         self._context = context
         self._settings: dict[str, str | None] = {}
-        self._cursors = count(1)
-        self._server: datetime | None = None  # when the server that it reads from started
+        self._server: str | None = None  # the run of the server that it reads from
         self._since_of: dict[tuple[Branch, int], _Since] = {}
         self._first_expiry: dict[Branch, int | None] = {}
 
@@ -137,7 +138,8 @@ class PostgresView(SqlView):
         return rows[0] if rows else None
 
     def _many(self, sql: str, parameters: tuple[Any, ...], first: int | None = None) -> Iterator[tuple[Any, ...]]:
-        name = f"rows_{next(self._cursors)}"
+        session, lending = self._session, self._session.lending
+        name = session.new_cursor()
         size = min(first or _FIRST_ROWS, _MOST_ROWS)
         declare = f"DECLARE {name} NO SCROLL CURSOR FOR {self._rewritten(sql)}"
         rows = self._session.several([(declare, parameters), (f"FETCH {size} FROM {name}", ())])[1]
@@ -146,11 +148,13 @@ class PostgresView(SqlView):
                 yield from rows if current() is None else checked(rows)
                 if len(rows) < size:
                     return
+                if session.lending != lending:
+                    raise StoreIOError(self._path, "its rows were read after the view had ended")
                 size = min(4 * size, _MOST_ROWS)
                 rows = self._session.rows(f"FETCH {size} FROM {name}")
         finally:
-            if not self._session.failed:
-                self._session.stage(f"CLOSE {name}", [()])
+            if session.lending == lending and not session.failed:
+                session.stage(f"CLOSE {name}", [()])
 
     def _first(self, owner: str) -> list[Statement]:
         """Return the statements that read the heads of a memory and its settings."""
@@ -481,8 +485,18 @@ class PostgresTransaction(SqlTransaction, PostgresView):
 
     def erase(self, branch: Branch, record_id: str, versions: Sequence[bytes], *, redact: bool) -> None:
         super().erase(branch, record_id, versions, redact=redact)
-        self._erased = True
-        self._write("UPDATE namespaces SET erased = TRUE WHERE number = ?", [(self._memory,)])
+        self._note_erased()
+
+    def put_removed(self, branch: Branch, version: bytes, removed: RemovedPayload) -> int:
+        out = super().put_removed(branch, version, removed)
+        self._note_erased()
+        return out
+
+    def _note_erased(self) -> None:
+        """Note that a version may be there of an id that no commit names."""
+        if not self._erased:
+            self._erased = True
+            self._write("UPDATE namespaces SET erased = TRUE WHERE number = ?", [(self._memory,)])
 
     def finish(self) -> None:
         super().finish()

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
-from psycopg.pq import ExecStatus
+from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.pq.abc import PGresult
 from psycopg.types.numeric import Int8Dumper
 
@@ -43,7 +43,9 @@ class Reply(NamedTuple):
     tag: str
 
 
-class _Converted(NamedTuple):
+class Converted(NamedTuple):
+    """A statement with its values as they are sent: their bytes, types and formats."""
+
     sql: str
     values: Sequence[Any]
     types: tuple[int, ...]
@@ -77,15 +79,20 @@ class Wire:
         self._selector = DefaultSelector()
         self._selector.register(self._libpq.socket, EVENT_READ)
 
-    def run(self, statements: Sequence[Statement]) -> list[Reply]:
-        """Send statements in one round trip, and return the answer to each.
+    def converted(self, statements: Sequence[Statement]) -> list[Converted]:
+        """Return statements as they are sent. The place of a value is `$1`, `$2` and so on.
 
-        The place of a value is `$1`, `$2` and so on.
+        Raises:
+            psycopg.Error: A value cannot be sent.
+        """
+        return [self._converted(*statement) for statement in statements]
+
+    def run(self, given: Sequence[Converted]) -> list[Reply]:
+        """Send statements in one round trip, and return the answer to each.
 
         Raises:
             psycopg.Error: One of them failed, and those after it were not executed; or the connection is lost.
         """
-        given = [self._converted(*statement) for statement in statements]
         try:
             self._libpq.enter_pipeline_mode()
             # The key of what each is to prepare; None for a statement.
@@ -100,13 +107,13 @@ class Wire:
             raise
         return self._answers(sent, results)
 
-    def _converted(self, sql: str, parameters: Sequence[Any]) -> _Converted:
+    def _converted(self, sql: str, parameters: Sequence[Any]) -> Converted:
         if not parameters:
-            return _Converted(sql, (), (), ())
+            return Converted(sql, (), (), ())
         values = self._values.dump_sequence(parameters, [PyFormat.AUTO] * len(parameters))
-        return _Converted(sql, values, self._values.types or (), tuple(self._values.formats or ()))
+        return Converted(sql, values, self._values.types or (), tuple(self._values.formats or ()))
 
-    def _send(self, statement: _Converted) -> list[_Key | None]:
+    def _send(self, statement: Converted) -> list[_Key | None]:
         """Send a statement, and before it what prepares it if that is worth it; return what was sent."""
         key = statement.sql, statement.types
         name = self._prepared.get(key)
@@ -177,6 +184,8 @@ class Wire:
                 raise
             result = self._libpq.get_result()
             if result is None:
+                if self._libpq.status == ConnStatus.BAD:
+                    raise psycopg.OperationalError("the connection is lost")
                 continue  # the end of one statement
             if result.status == ExecStatus.PIPELINE_SYNC:
                 return results

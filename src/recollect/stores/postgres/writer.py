@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import suppress
+from itertools import count
 from typing import Literal
 
 import psycopg
@@ -50,6 +51,8 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
         self._resolver = resolver
         self._writer = _Nothing()
         self._current: PostgresTransaction | None = None
+        self._savepoints = count(1)
+        self._savepoint: str | None = None  # that of the part which is being written
         self._last: PostgresTransaction | None = None  # the last part that was not undone
 
     @property
@@ -88,11 +91,21 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
         session.begin(("BEGIN ISOLATION LEVEL READ COMMITTED", ()), limits)
 
     def _run(self, sql: str) -> None:
-        self._session().stage(sql, [()])
+        # Each savepoint has a name of its own: those of finished parts may not have been sent yet.
+        if sql == "SAVEPOINT part":
+            savepoint = f"part_{next(self._savepoints)}"
+            self._session().stage(f"SAVEPOINT {savepoint}", [()])
+            self._savepoint = savepoint
+        else:
+            assert sql == "RELEASE part"
+            self._session().stage(f"RELEASE {self._savepoint}", [()])
+            self._savepoint = None
 
     def _undo_part(self) -> Literal["undone", "absent", "failed"]:
+        if self._savepoint is None:
+            return "absent"
         try:
-            return "undone" if self._session().roll_back_to("part") else "absent"
+            return "undone" if self._session().roll_back_to(self._savepoint) else "absent"
         except RecollectError:
             return "failed"
 
@@ -109,7 +122,9 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
         except NotReplicatedError as raised:
             error = self._resolved(session, last, raised)
         except psycopg.Error as raised:
-            error = self._resolved(session, last, raised) if is_lost(raised) else ours(self.path, raised)
+            # After a PANIC the server says why it ends, and the commit may be durable all the same.
+            unknown = is_lost(raised) or session.connection.closed
+            error = self._resolved(session, last, raised) if unknown else ours(self.path, raised)
             error = error and _with_cause(error, raised)
         except StoreError as raised:
             error = raised
@@ -131,6 +146,7 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
 
     def _end_turn(self) -> None:
         session, self._writer, self._last, self._current = self._writer, _Nothing(), None, None
+        self._savepoint = None
         if isinstance(session, Session):
             with suppress(psycopg.Error):
                 self._pool.give_back(session)
