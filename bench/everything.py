@@ -31,6 +31,7 @@ def measurements(large: bool) -> Iterator[tuple[str, list[str]]]:
     yield "feed", ["feed"]
     yield "vectors", ["vectors"]
     yield "serve", ["serve"]
+    yield "postgres", ["postgres"]
     yield "past", ["past"]
     yield "once", ["once"]
     if large:

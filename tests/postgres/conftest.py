@@ -38,6 +38,15 @@ def dsn() -> Iterator[str]:
     server.stop()
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    """A server with a store, which the tests of a module may kill."""
+    server = PostgresServer().start()
+    create_store(server.dsn)
+    yield server
+    server.stop()
+
+
 @pytest.fixture(scope="session")
 def schema(dsn: str) -> Iterator[str]:
     """A schema with a store of these tests."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,6 +73,15 @@ def test_an_unknown_parameter_is_named(tmp_path: Any) -> None:
         with pytest.raises(InvalidArgumentError, match="begins with postgresql://") as raised:
             recollect.open(wrong)
         assert "geheim" not in str(raised.value)
+
+
+@pytest.mark.parametrize("address", ["postgresql://u:geheim@h/d", Path("postgresql://u:geheim@h/d")])
+def test_an_address_in_place_of_a_file_is_refused_without_its_password(address: Any, tmp_path: Any) -> None:
+    for call in (recollect.rescue, recollect.restore):
+        for given in ((address, tmp_path / "a.db"), (tmp_path / "a.db", address)):
+            with pytest.raises(InvalidArgumentError, match="is an address") as raised:
+                call(*given)
+            assert "geheim" not in str(raised.value)
 
 
 def test_parameters_of_ours_do_not_reach_libpq() -> None:

@@ -16,17 +16,9 @@ from recollect.memory import Memory
 from recollect.stores.postgres.doubt import Fate, Resolver
 from recollect.stores.postgres.session import Session
 from recollect.stores.write_queue import Shared
-from recollect.testing.postgres import PostgresServer, create_store
+from recollect.testing.postgres import PostgresServer
 
 pytestmark = pytest.mark.postgres
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    server = PostgresServer().start()
-    create_store(server.dsn)
-    yield server
-    server.stop()
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ import pytest
 from tests.postgres.test_kills import lost
 
 import recollect
-from recollect.errors import CommitInDoubtError, RecollectError
+from recollect.errors import CommitInDoubtError, ReadOnlyStoreError, RecollectError
+from recollect.models.embedding.hashed import Hashed
 from recollect.testing.loopback import core_of
 from recollect.testing.postgres import PostgresServer, create_store
 
@@ -162,6 +163,43 @@ def test_nodes_that_have_seen_lost_commits_say_so_and_serve_what_the_server_has(
         with recollect.open(f"{pair.standby.dsn}&cache={tmp_path / 'other'}", "lost", embedder="none") as other:
             assert first.root == second.root == other.root
             assert first.count() == other.count() == 11
+
+
+def test_a_standby_is_read_and_is_written_to_once_it_is_promoted(pair: Pair, tmp_path: Path) -> None:
+    with recollect.open(f"{pair.primary.dsn}&cache={tmp_path / 'one'}", "both", embedder="none") as memory:
+        memory.remember("first", id="first")
+    reached(lambda: has_replayed(pair))
+    with recollect.open(f"{pair.standby.dsn}&cache={tmp_path / 'two'}", "both", embedder="none") as memory:
+        assert [hit.record.id for hit in memory.recall("first")] == ["first"]
+        with pytest.raises(ReadOnlyStoreError, match="allows only reads"):
+            memory.remember("second")
+        assert memory.count() == 1
+        pair.fail_over()
+        memory.remember("second")
+        assert memory.count() == 2
+        assert memory.check() == []
+
+
+def test_what_was_erased_after_lost_commits_leaves_the_machines_that_had_seen_them(pair: Pair, tmp_path: Path) -> None:
+    address = pair.address(tmp_path / "one")
+    with recollect.open(address, "erased", embedder=Hashed()) as first:
+        first.remember("Ana said it quixotically", id="secret")
+        reached(lambda: has_replayed(pair))
+        pair.standby.kill()
+        for number in range(5):
+            first.remember(f"gone {number}")
+        first.recall("quixotically")
+        first.embed_all()
+        vectors = core_of(first).vectors
+        assert vectors is not None
+        assert sum(count for _, count in vectors.store.models("erased")) == 6
+        pair.primary.kill()
+        pair.standby.start()
+        pair.standby.execute("SELECT pg_promote(TRUE, 60)")
+        with recollect.open(f"{pair.standby.dsn}&cache={tmp_path / 'two'}", "erased", embedder=Hashed()) as second:
+            second.erase("secret")
+        assert first.get("secret") is None
+        assert sum(count for _, count in vectors.store.models("erased")) == 0
 
 
 def has_replayed(pair: Pair) -> bool:

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ import recollect
 from recollect.errors import CommitInDoubtError, RecollectError
 from recollect.ledger.commits import Branch
 from recollect.testing.loopback import core_of
-from recollect.testing.postgres import PostgresServer, create_store
+from recollect.testing.postgres import PostgresServer
 
 pytestmark = [pytest.mark.postgres, pytest.mark.thorough]
 #: A node: it remembers notes until it is killed, and prints the id of each that was acknowledged.
@@ -29,14 +28,6 @@ with recollect.open(address, "shared", embedder="none") as memory:
         memory.remember(f"note {name} {number}", id=f"{name} {number}")
         print(f"{name} {number}", flush=True)
 """
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    server = PostgresServer().start()
-    create_store(server.dsn)
-    yield server
-    server.stop()
 
 
 def lost(address: str, namespace: str, acknowledged: set[str]) -> set[str]:

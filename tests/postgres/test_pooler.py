@@ -19,7 +19,7 @@ import pytest
 from tests.postgres.test_kills import lost
 
 import recollect
-from recollect.testing.postgres import PostgresServer, create_store
+from recollect.testing.postgres import PostgresServer
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 pytestmark = [pytest.mark.postgres, pytest.mark.skipif(PROGRAM is None, reason="needs pgbouncer")]
@@ -36,14 +36,6 @@ default_pool_size = 2
 server_reset_query =
 logfile = {folder}/log
 """
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    server = PostgresServer().start()
-    create_store(server.dsn)
-    yield server
-    server.stop()
 
 
 @pytest.fixture(scope="module")

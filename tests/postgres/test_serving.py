@@ -27,13 +27,6 @@ pytestmark = pytest.mark.postgres
 _numbers = count()
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    server = PostgresServer().start()
-    yield server
-    server.stop()
-
-
 @pytest.fixture
 def store(server: PostgresServer, tmp_path: Path) -> str:
     """The address of a store of one test."""

@@ -143,6 +143,19 @@ def test_a_record_that_was_erased_before_a_copy_is_remembered_again(address: str
         assert memory.check() == []
 
 
+def test_a_view_that_is_older_than_what_was_seen_is_no_loss(store: PostgresStore) -> None:
+    bob = Branch("bob")
+    with recollect.open(store.path, "bob", embedder="none") as memory:
+        memory.remember("first")
+        with store.read() as older:
+            assert older.head(ANA).seq == 0  # it has begun
+            memory.remember("second")
+            with store.read() as newer:
+                assert newer.head(bob).seq == 2
+            assert older.head(bob).seq == 1
+    assert store.facts()["lost_commits"] == 0
+
+
 @pytest.mark.thorough
 def test_a_crash_of_one_process_of_the_server_makes_no_lost_commit_look_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

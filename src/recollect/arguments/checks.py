@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import math
 import os
+import re
 import sys
 from array import array
 from collections.abc import Callable
@@ -22,6 +23,9 @@ MAX_TTL_S = 3_155_760_000
 MAX_TIMEOUT_S = 86_400
 #: The largest count: a database stores it, and it can be added to another.
 MAX_COUNT = 2**62
+
+#: How an address begins, also one that was taken for a path. A single letter is a drive.
+_SCHEME = re.compile("([a-z][a-z0-9+.-]+):/")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -122,6 +126,9 @@ def file_path(name: str, value: object) -> str:
         raise InvalidArgumentError(name, value, "must be the path of a file") from None
     if not isinstance(path, str) or not path or "\0" in path or path == ":memory:":
         raise InvalidArgumentError(name, value, "must be the path of a file")
+    scheme = _SCHEME.match(path)
+    if scheme:  # without what follows it, which may contain a password
+        raise InvalidArgumentError(name, f"{scheme[1]}:...", "must be the path of a file, and is an address")
     return os.path.abspath(path)
 
 

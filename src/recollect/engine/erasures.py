@@ -105,12 +105,18 @@ class Erasures:
         """
         head = view.head(branch)
         seen = self._seen.get(branch) or self._cleaned_before(branch, head)
-        if self._is_news(view, branch, seen):
+        lost = self._cleaned is not None and seen is not None and head.seq < seen[0] and self._has_lost(branch, seen)
+        if lost or self._is_news(view, branch, seen):
             if self._cleaned is not None:
                 self._clean_machine(self._cleaned, branch, head)
             self._forget(view, branch)
-        if head.seq >= self._seen.get(branch, (0, b""))[0]:
+        if lost or head.seq >= self._seen.get(branch, (0, b""))[0]:
             self._seen[branch] = (head.seq, head.root.hash)
+
+    def _has_lost(self, branch: Branch, seen: tuple[int, bytes]) -> bool:
+        """Return whether the server has lost a commit that was seen; otherwise the view is an older one."""
+        with self._store.read() as newest:
+            return newest.head(branch).seq < seen[0]
 
     def _cleaned_before(self, branch: Branch, head: Head) -> tuple[int, bytes] | None:
         """Return the commit up to which earlier processes of this machine have removed what was erased."""

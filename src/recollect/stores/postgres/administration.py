@@ -5,7 +5,6 @@ Nothing here runs when a store is opened, so a node that starts changes nothing 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,12 +62,11 @@ def init(
     """
     found = parsed(address)
     with Connector(found, _TIMEOUT_S).connected() as connection:
-        created = tables.create(connection, found.shown, found.schema, key, zone, roles)
         there = tables.about(connection, found.shown, found.schema, key)
         if expected_zone and there and there.zone != expected_zone:
             rule = f"the store is there already, with the time zone {there.zone}, which cannot be changed"
             raise InvalidArgumentError("zone", expected_zone, rule)
-        return created
+        return tables.create(connection, found.shown, found.schema, key, zone, roles)
 
 
 def init_sql(address: str, *, key: bytes = PUBLIC_KEY, zone: str = "UTC", roles: Sequence[str] = ()) -> str:
@@ -105,16 +103,14 @@ def examine(address: str, *, key: bytes = PUBLIC_KEY, contents: bool = True) -> 
         if tables.about(connection, found.shown, found.schema, key) is None:
             raise StoreMissingError(found.shown, "`recollect store init` creates it")
         missing = _missing_rights(connection, found)
-        apart_s = _clock(connection)
     store = PostgresStore(address, read_only=True, key=key)
     try:
         # It is opened for reading here, whatever others may do.
         facts = {name: value for name, value in store.facts().items() if name not in ("read_only", "lost_commits")}
-        facts["clock_ahead_s"] = round(apart_s, 3)
         problems = list(store.check()) if contents else []
     finally:
         store.close()
-    return ServerReport(facts=facts, problems=problems, advice=[*missing, *_advice(facts, apart_s)])
+    return ServerReport(facts=facts, problems=problems, advice=[*missing, *_advice(facts)])
 
 
 def _missing_rights(connection: psycopg.Connection[tuple[Any, ...]], found: Address) -> list[str]:
@@ -128,14 +124,7 @@ def _missing_rights(connection: psycopg.Connection[tuple[Any, ...]], found: Addr
     return out
 
 
-def _clock(connection: psycopg.Connection[tuple[Any, ...]]) -> float:
-    """Return the seconds by which the clock of the server is ahead of that of this machine."""
-    before = time.time()
-    row = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
-    return float(row[0] if row else before) - (before + time.time()) / 2
-
-
-def _advice(facts: dict[str, Any], apart_s: float) -> list[str]:
+def _advice(facts: dict[str, Any]) -> list[str]:
     out = []
     for name, danger in (
         ("fsync", "a crash of the server's machine loses commits or corrupts the database"),
@@ -150,6 +139,6 @@ def _advice(facts: dict[str, Any], apart_s: float) -> list[str]:
         out.append("data_checksums is off: each record is hashed whenever it is read, which takes longer")
     if facts["in_recovery"]:
         out.append("the server is a standby: it can be read and not written")
-    if abs(apart_s) > CLOCK_S:
-        out.append(f"the server's clock and this machine's differ by {abs(apart_s):.1f} s")
+    if abs(facts["clock_ahead_s"]) > CLOCK_S:
+        out.append(f"the server's clock and this machine's differ by {abs(facts['clock_ahead_s']):.1f} s")
     return out

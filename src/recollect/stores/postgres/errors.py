@@ -23,10 +23,7 @@ _Kind = Callable[[str, str], RecollectError]
 
 
 def _missing_table(path: str, detail: str) -> RecollectError:
-    rule = (
-        "a table of the store is missing: restore the database from a backup, or copy another store into a new schema"
-    )
-    return DamagedStoreError(path, f"{detail}; {rule}")
+    return DamagedStoreError(path, f"{detail.partition(' LINE ')[0]}: a table of the store is missing")
 
 
 def _not_granted(path: str, detail: str) -> RecollectError:

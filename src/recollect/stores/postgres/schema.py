@@ -126,8 +126,8 @@ def create(connection: Connection, path: str, schema: str, key: bytes, zone: str
 
 def _check_granted(connection: Connection, path: str, schema: str, role: str) -> None:
     """Raise StoreError if a role was not granted the use: the server only warns of that."""
-    tables = " AND ".join(f"has_table_privilege($1, '{schema}.{each}', 'INSERT')" for each in TABLES)
-    sql = f"SELECT has_schema_privilege($1, '{schema}', 'USAGE') AND {tables}".replace("$1", "%(role)s")
+    tables = " AND ".join(f"has_table_privilege(%(role)s, '{schema}.{each}', 'INSERT')" for each in TABLES)
+    sql = f"SELECT has_schema_privilege(%(role)s, '{schema}', 'USAGE') AND {tables}"
     row = connection.execute(sql.encode(), {"role": role}).fetchone()
     if not (row and row[0]):
         raise StoreError(path, f"{role} was granted nothing: only the owner of the schema {schema} can grant its use")

@@ -86,7 +86,7 @@ class Session:
         self._staged: list[tuple[str, Sequence[Sequence[Any]]]] = []
         self._unread = False
         self._used = False
-        self._doomed = False  # what was staged could not be sent, so the transaction must not be committed
+        self._doomed = False  # something of the transaction was sent and not done, so it must not be committed
         self.backend: Backend | None = None
         self.lost = False
         self.expires = 0.0
@@ -118,6 +118,11 @@ class Session:
     def wait_until(self, until: float) -> None:
         """Give up waiting for an answer at a time (`time.monotonic`), and close the connection then."""
         self._wire.until = until
+
+    @property
+    def begins(self) -> bool:
+        """Whether a transaction begins with the next statement, so that a view is of that moment."""
+        return bool(self._begin)
 
     @property
     def in_transaction(self) -> bool:
@@ -163,20 +168,22 @@ class Session:
         begin, staged = self._begin, self._staged
         before = [*begin, *((sql, row) for sql, rows in staged for row in rows)]
         converted = self._wire.converted([*before, *statements])  # raises before anything is sent or forgotten
+        self._doomed = bool(before)  # until they are known to be done, whatever interrupts this
         self._begin, self._staged = [], []
         self._traffic.round_trips += 1
         try:
-            return self._wire.run(converted)[len(before) :]
+            replies = self._wire.run(converted)
         except psycopg.Error as error:
             # Of a connection that was idle in the pool, this may be how it is noticed that the server has ended it.
             is_commit = any(sql == "COMMIT" for sql, _ in statements)
             if is_commit or not (self._used and begin and is_lost(error)):
-                self._doomed = bool(staged)
                 raise
-        self._close()
-        self._open()
-        self._traffic.round_trips += 1
-        return self._wire.run(converted)[len(before) :]
+            self._close()
+            self._open()
+            self._traffic.round_trips += 1
+            replies = self._wire.run(converted)
+        self._doomed = False
+        return replies[len(before) :]
 
     def commit(self) -> None:
         """Commit, in the same round trip as what is staged.

@@ -104,9 +104,8 @@ class PostgresStore:
         self._about = found
         self.zone = found.zone
         self.id_key = key if found.keyed_ids else None
-        standby = "the server is a standby, which follows another one" if self._server["in_recovery"] else ""
-        self._write_refused = found.refused or ("it was opened to be read" if read_only else standby)
-        apart_s = self._server.pop("clock_ahead_s")
+        self._write_refused = found.refused or ("it was opened to be read" if read_only else "")
+        apart_s = self._server["clock_ahead_s"]
         if abs(apart_s) > self._address.clock_s:
             # Commits of a memory are in the order of their times, so one clock that is ahead would move all others.
             self._write_refused = self._write_refused or (
@@ -200,7 +199,8 @@ class PostgresStore:
             "format": self._about.format,
             "schema": self._address.schema,
             "durability": self._durability,
-            "read_only": bool(self._write_refused),
+            # A standby refuses writes by itself, until it is promoted.
+            "read_only": bool(self._write_refused or self._server["in_recovery"]),
             "lost_commits": self._context.history.lost,
             **self._server,
         }
@@ -287,5 +287,5 @@ def _server_of(connection: psycopg.Connection[tuple[Any, ...]], path: str) -> di
         raise ours(path, error) from error
     assert row is not None
     *values, clock = row
-    ahead_s = clock - (before + time.time()) / 2
+    ahead_s = round(clock - (before + time.time()) / 2, 3)
     return {**dict(zip((*named, "in_recovery"), values, strict=True)), "clock_ahead_s": ahead_s}

@@ -182,7 +182,8 @@ class PostgresView(SqlView):
 
     def _look_up(self, branch: Branch) -> None:
         owner = branch.owner.namespace
-        before = self._context.history.of(owner)
+        # What a view that has begun earlier does not have is not lost.
+        before = self._context.history.of(owner) if self._session.begins else {}
         self._note_first(owner, before, *self._session.several(self._first(owner)))
         if branch not in self._numbers:
             self._note_head(branch, None)
