@@ -62,6 +62,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
             StoreIOError
                 CommitInDoubtError
             StoreServerError
+            StoreRefusedError
 """
 
 from __future__ import annotations
@@ -805,7 +806,6 @@ class StoreError(RecollectError):
     """The base of errors of the store: its file, disk or server."""
 
     code = "store"
-    _template = "cannot use {0}{detail}{state}"
 
     def __init__(self, path: str, detail: str = "") -> None:
         super().__init__(path, detail)
@@ -951,3 +951,10 @@ class StoreServerError(StoreError):
         "the server at {0} cannot be reached or refused{detail}{state}: "
         "check that it runs, its address, and the password or key; then try again"
     )
+
+
+class StoreRefusedError(StoreError):
+    """The server of a store answers, and its database or a role of it cannot be used for this: a right is missing."""
+
+    code = "store_refused"
+    _template = "{0} cannot be used for this{detail}{state}: have the owner of the database change that"

@@ -13,9 +13,9 @@ from recollect.errors import (
     ReadOnlyStoreError,
     RecollectError,
     StoreBusyError,
-    StoreError,
     StoreFullError,
     StoreIOError,
+    StoreRefusedError,
     StoreServerError,
 )
 
@@ -28,8 +28,8 @@ def _missing_table(path: str, detail: str) -> RecollectError:
 
 def _not_granted(path: str, detail: str) -> RecollectError:
     if "for database" in detail:
-        return StoreError(path, f"{detail}: a role needs the right CREATE in the database to create a store")
-    return StoreError(path, f"{detail}: `recollect store init --grant ROLE` grants what a role needs")
+        return StoreRefusedError(path, f"{detail}: a role needs the right CREATE in the database to create a store")
+    return StoreRefusedError(path, f"{detail}: `recollect store init --grant ROLE` grants what a role needs")
 
 
 #: The errors by SQLSTATE, or by its class, the first two characters.
@@ -43,7 +43,7 @@ _KINDS: dict[str, _Kind] = {
     "25006": lambda path, detail: ReadOnlyStoreError(path, f"{detail}: the server or the role allows only reads"),
     "40": StoreBusyError,  # deadlock, serialization failure, recovery conflict
     "42501": _not_granted,
-    "42704": StoreError,  # there is no such role
+    "42704": StoreRefusedError,  # there is no such role
     "3F000": _missing_table,
     "42P01": _missing_table,
     "53100": StoreFullError,

@@ -20,8 +20,8 @@ from recollect.errors import (
     NewerFormatError,
     NotAStoreError,
     OlderFormatError,
-    StoreError,
     StoreMissingError,
+    StoreRefusedError,
     WrongKeyError,
 )
 from recollect.ledger.merkle import PUBLIC_KEY
@@ -110,7 +110,9 @@ def create(connection: Connection, path: str, schema: str, key: bytes, zone: str
                 )
                 encoding = (found.fetchone() or ("",))[0]
                 if _text(encoding) != "UTF8":
-                    raise StoreError(path, f"its database has the encoding {_text(encoding)}, and must have UTF8")
+                    raise StoreRefusedError(
+                        path, f"its database has the encoding {_text(encoding)}, and must have UTF8"
+                    )
                 known = connection.execute("SELECT to_regnamespace(%s) IS NOT NULL", (schema,)).fetchone()
                 # The server asks for the right to create a schema even where it is there.
                 for each in statements(schema, key, zone)[1 if known and known[0] else 0 :]:
@@ -130,7 +132,9 @@ def _check_granted(connection: Connection, path: str, schema: str, role: str) ->
     sql = f"SELECT has_schema_privilege(%(role)s, '{schema}', 'USAGE') AND {tables}"
     row = connection.execute(sql.encode(), {"role": role}).fetchone()
     if not (row and row[0]):
-        raise StoreError(path, f"{role} was granted nothing: only the owner of the schema {schema} can grant its use")
+        raise StoreRefusedError(
+            path, f"{role} was granted nothing: only the owner of the schema {schema} can grant its use"
+        )
 
 
 def _tables_there(connection: Connection, schema: str) -> set[str]:
@@ -169,7 +173,9 @@ def about(connection: Connection, path: str, schema: str, key: bytes, least: int
     try:
         number = connection.info.server_version
         if number < LEAST_SERVER:
-            raise StoreError(path, f"its server is PostgreSQL {number // 10000}, and 14 is the oldest that works")
+            raise StoreRefusedError(
+                path, f"its server is PostgreSQL {number // 10000}, and 14 is the oldest that works"
+            )
         if not _has_tables(connection, schema):
             return None
         meta: dict[str, str] = dict(
