@@ -24,25 +24,25 @@ class PageCache:
         self._server: str | None = None
         self._guard = threading.Lock()
 
-    def get(self, server: str | None, page: int) -> bytes | None:
+    def get(self, server: str, page: int) -> bytes | None:
         """Return a page; None if it is not in memory.
 
         Args:
-            server: The run of the server that the caller reads from; None if that is not known.
+            server: The run of the server that the caller reads from.
             page: The number of the page.
         """
         with self._guard:
-            if server is None or server != self._server:
+            if server != self._server:
                 return None
             body = self._pages.get(page)
             if body is not None:
                 self._pages.move_to_end(page)
             return body
 
-    def put(self, server: str | None, pages: Mapping[int, bytes]) -> None:
+    def put(self, server: str, pages: Mapping[int, bytes]) -> None:
         """Keep pages that are committed. Those of another run of the server are evicted."""
         with self._guard:
-            if server is None or not self._limit:
+            if not self._limit:
                 return
             if server != self._server:
                 self._pages.clear()

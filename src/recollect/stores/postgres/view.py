@@ -33,8 +33,7 @@ _MOST_BEHIND = 1000
 NUMBER_BITS = 33
 #: All branches of a family with their newest commits.
 _HEADS = (
-    f"SELECT n.name, b.name, {SERVER_RUN}, b.number, n.number, c.seq, c.time, c.root, c.entry, c.page, "
-    "c.parts FROM namespaces n "
+    "SELECT n.name, b.name, b.number, n.number, c.seq, c.time, c.root, c.entry, c.page, c.parts FROM namespaces n "
     "JOIN branches b ON b.namespace = n.number LEFT JOIN LATERAL "
     "(SELECT * FROM commits k WHERE k.branch = b.number ORDER BY k.seq DESC LIMIT 1) c ON TRUE WHERE n.name = ANY(?)"
 )
@@ -174,7 +173,7 @@ class PostgresView(SqlView):
         """Cache what `_first` has read. `before` is the history that was seen before that."""
         for name in family_of(owner):
             self._note_head(Branch(name), None)
-        for namespace, branch, self._server, *row in heads:
+        for namespace, branch, *row in heads:
             self._note_head(Branch(namespace, branch), row)
         self._context.history.note(owner, before, self._heads)
         self._settings.update(dict.fromkeys(self._context.prefetch.names(owner)))
@@ -202,14 +201,15 @@ class PostgresView(SqlView):
         return self._settings[name]
 
     def node(self, page: int) -> bytes:
-        body = self._context.pages.get(self._server, page)
+        body = self._context.pages.get(self._server_run(), page)
         if body is None:
             body = super().node(page)
             self._keep_pages({page: body})
         return body
 
     def nodes(self, pages: Sequence[int]) -> dict[int, bytes]:
-        out = {page: body for page in pages if (body := self._context.pages.get(self._server, page)) is not None}
+        server = self._server_run()
+        out = {page: body for page in pages if (body := self._context.pages.get(server, page)) is not None}
         missing = [page for page in pages if page not in out]
         if missing:
             found = super().nodes(missing)
@@ -217,8 +217,14 @@ class PostgresView(SqlView):
             out |= found
         return out
 
+    def _server_run(self) -> str:
+        """Return the run of the server, for the cache of pages: few reads need pages, so it is asked only by them."""
+        if self._server is None:
+            self._server = str(self._session.rows(f"SELECT {SERVER_RUN}")[0][0])
+        return self._server
+
     def _keep_pages(self, pages: dict[int, bytes]) -> None:
-        self._context.pages.put(self._server, pages)
+        self._context.pages.put(self._server_run(), pages)
 
     # Catching up
 
@@ -339,7 +345,8 @@ class PostgresTransaction(SqlTransaction, PostgresView):
 
     def committed(self) -> None:
         """Keep the pages that it has written, once it is committed, and note that its commits were seen."""
-        self._context.pages.put(self._server, self.written)
+        if self._locked:
+            self._context.pages.put(self._server_run(), self.written)
         self._context.history.note(self._owner, {}, self._heads)
 
     # Beginning
@@ -365,6 +372,7 @@ class PostgresTransaction(SqlTransaction, PostgresView):
             rule = "no standby must confirm a commit (synchronous_standby_names is empty), and the address requires it"
             raise ReadOnlyStoreError(self._path, rule)
         self._session.backend = Backend(*backend)
+        self._server = self._session.backend.server_run
         base = self._memory << NUMBER_BITS
         self._next_version = self._first_version = base + next_version
         self._next_page = self._first_page = base + next_page
@@ -459,7 +467,9 @@ class PostgresTransaction(SqlTransaction, PostgresView):
 
     def _keep_pages(self, pages: dict[int, bytes]) -> None:
         # Those that it has written itself are not committed, and another transaction may use their numbers.
-        self._context.pages.put(self._server, {page: body for page, body in pages.items() if page < self._first_page})
+        self._context.pages.put(
+            self._server_run(), {page: body for page, body in pages.items() if page < self._first_page}
+        )
 
     # Writing
 
