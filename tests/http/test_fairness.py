@@ -15,10 +15,13 @@ from tests.http.serving import Server, served
 from tests.http.test_access import Session
 
 import recollect
+from recollect.engine.scope import Place
+from recollect.errors import ClosedError, StoreBusyError
 from recollect.server.calls import ClientCalls
 from recollect.server.limits import BATCH_S, MOST_BATCH_S, TURN_S
 from recollect.server.threads import FairThreads, Waiting
 from recollect.wire import ClientBatch
+from recollect.wire.desk import Desk, Grant
 
 
 def test_a_batch_is_shorter_than_what_a_write_waits() -> None:
@@ -211,3 +214,26 @@ def test_a_write_whose_turn_does_not_come_within_the_time_of_a_call_is_refused_a
             answer = server("POST", "/v1/team/remember", {"content": "another note", "id": "another"}, token=bob)
             assert (answer.status, answer.json["code"]) == (503, "busy")
         assert server.memory("team", ana).get("another") is None
+
+
+@pytest.mark.parametrize("is_kept_from_beginning", [True, False], ids=["", "control"])
+def test_a_batch_that_its_client_left_does_not_begin_after_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_kept_from_beginning: bool
+) -> None:
+    if not is_kept_from_beginning:
+        monkeypatch.setattr(ClientBatch, "_ended", property(lambda _: False, lambda _, ended: None), raising=False)
+    with recollect.open(tmp_path / "left.db", timeout=0.01) as memory:
+        batch = Desk(lambda writes: memory).batch(Place(), Grant(), None)
+        gate = threading.Event()
+        batch.submit(gate.wait)
+        batch.abandon()
+        begun = batch.submit(batch.begin)  # what waits for the thread still runs when it is shut down
+        gate.set()
+        begun.exception()
+        if is_kept_from_beginning:
+            memory.remember("tea")
+            assert isinstance(begun.exception(), ClosedError)
+        else:
+            with pytest.raises(StoreBusyError):
+                memory.remember("tea")
+        del batch, begun  # an abandoned block, whose lock the store takes back

@@ -264,8 +264,14 @@ class ClientBatch:
             self.submit(self.undo)
 
     def begin(self) -> None:
-        """Open the batch: wait for the write lock."""
+        """Open the batch: wait for the write lock.
+
+        Raises:
+            ClosedError: It was undone before, as its client is gone.
+        """
         try:
+            if self._ended:  # both calls were submitted before either ran: nothing would release the lock
+                raise ClosedError("the batch")
             self._opened = self._block.__enter__()
         except BaseException:
             self._thread.shutdown(wait=False)
@@ -311,9 +317,9 @@ class ClientBatch:
     def _end(self, error: Exception | None) -> None:
         self._thread.shutdown(wait=False)
         try:
-            if self._ended or self._opened is None:
+            had_ended, self._ended = self._ended, True
+            if had_ended or self._opened is None:
                 return
-            self._ended = True
             if error is None:
                 self._block.__exit__(None, None, None)
                 return
