@@ -88,6 +88,7 @@ def test_calls_that_run_are_answered_before_the_server_ends(server: Running) -> 
     assert not server.socket_path.exists()
 
 
+@pytest.mark.files
 @pytest.mark.promise("serve.stop")
 def test_a_second_signal_ends_the_server_at_once(server: Running) -> None:
     with recollect.open(server.path, embedder="none") as memory, server.line_client() as line:

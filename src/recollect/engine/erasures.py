@@ -160,7 +160,8 @@ class Erasures:
         head = view.head(branch)
         if seen is None or seen == (head.seq, head.root.hash) or head.seq < seen[0]:
             return False
-        return not in_history(view, branch, *seen) or view.has_erased(branch, seen[0])
+        begins_alike = not seen[0] or in_history(view, branch, *seen)  # every history begins empty
+        return not begins_alike or view.has_erased(branch, seen[0])
 
     def committed(self, branch: Branch, before: bytes, commit: Commit) -> None:
         """Note a durable commit of this process that erased nothing, so that it is not examined."""
