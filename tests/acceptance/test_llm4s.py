@@ -7,7 +7,7 @@ stores, of the services and of the manager's calls, and the method of a consolid
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,9 +40,9 @@ class OwnBackend(StoreInMemory):
 
     commits = 0
 
-    def write(self, branch: Branch, *, shared: bool = False) -> Any:
+    def write(self, branch: Branch, *, shared: bool = False, ids: Sequence[str] = ()) -> Any:
         self.commits += 1
-        return super().write(branch, shared=shared)
+        return super().write(branch, shared=shared, ids=ids)
 
 
 BACKENDS: dict[str, Callable[[Path], MemoryStore]] = {

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 import recollect
+from recollect.engine.results import Outcome
+from recollect.ledger.commits import Branch
 from recollect.memory import Memory
+from recollect.operations import Remember
+from recollect.stores.postgres.dialect import rewritten
+from recollect.stores.postgres.view import RESOLVED, ROWS_OF
+from recollect.stores.sql.view import resolving
+from recollect.stores.write_queue import WriteQueue
 from recollect.testing.loopback import core_of
 from recollect.testing.postgres import create_store, drop_store
 
@@ -78,3 +88,87 @@ def test_a_statement_more_is_counted(memory: Memory) -> None:
         view.setting("one")
         view.setting("two")
     assert store.traffic.round_trips - before == 2  # type: ignore[attr-defined]
+
+
+def written_together(memory: Memory, writes: Sequence[Remember]) -> tuple[list[Outcome], int]:
+    """Execute writes, each in a thread that waits for its turn with the others, in the order given.
+
+    Returns:
+        What became of each, and how many round trips all took together.
+    """
+    store: Any = core_of(memory).store
+    queue: WriteQueue = store._writer("default")._queue
+    outcomes: dict[int, Outcome] = {}
+    taken: list[int] = []
+
+    def write(at: int, operation: Remember) -> None:
+        before = store.traffic.round_trips  # of this thread
+        outcomes[at] = memory.execute(operation)
+        taken.append(store.traffic.round_trips - before)
+
+    threads = []
+    with store.write(Branch("default")):
+        for at, operation in enumerate(writes):
+            threads.append(threading.Thread(target=write, args=(at, operation)))
+            threads[-1].start()
+            while queue.waiting <= at:
+                pass
+    for thread in threads:
+        thread.join()
+    return [outcomes[at] for at in range(len(writes))], sum(taken)
+
+
+@pytest.mark.parametrize("is_read_ahead", [True, False], ids=["", "control"])
+def test_threads_that_share_a_commit_wait_for_the_server_once_for_all(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, is_read_ahead: bool
+) -> None:
+    if not is_read_ahead:
+        monkeypatch.setattr(WriteQueue, "lookups", lambda queue, branch: [])
+    memory.remember("before")
+    writes = [Remember(content=f"note {number} of six, {is_read_ahead}") for number in range(6)]
+    outcomes, trips = written_together(memory, writes)
+    assert [each.status for each in outcomes] == ["created"] * 6
+    assert trips == (3 if is_read_ahead else 8)  # the lock, what is stored under the ids, and the commit
+
+
+def named(outcome: Outcome) -> tuple[str, str]:
+    assert outcome.record is not None
+    return outcome.status, outcome.record.id
+
+
+def test_a_thread_sees_what_those_before_it_in_the_same_commit_did_to_its_id(memory: Memory) -> None:
+    """As one after the other would in a store in memory."""
+    pairs = ("first", "x"), ("new", "one"), ("stored", "same"), ("gone", "same"), ("new", "one"), ("new", "two")
+    writes = [Remember(content=content, id=f"seen {record_id}") for record_id, content in pairs]
+    with recollect.open(":memory:") as other:
+        for each in (memory, other):
+            each.remember("same", id="seen stored")
+            each.remember("same", id="seen gone")
+            each.forget("seen gone")
+        expected = [other.execute(each) for each in writes]
+        outcomes = written_together(memory, writes)[0]
+        assert [named(each) for each in outcomes] == [named(each) for each in expected]
+        for _, record_id in map(named, expected):
+            assert len(memory.history(record_id)) == len(other.history(record_id))
+    assert memory.check() == []
+
+
+def test_ids_are_looked_up_in_an_index_also_where_nothing_was_analyzed(dsn: str, tmp_path: Path) -> None:
+    schema = "recollect_plans"
+    drop_store(dsn, schema)
+    address = f"{create_store(dsn, schema)}&cache={tmp_path}"
+    with psycopg.connect(dsn, autocommit=True, cursor_factory=psycopg.RawCursor) as server:
+        for table in ("heads", "changes", "versions"):
+            server.execute(f"ALTER TABLE {schema}.{table} SET (autovacuum_enabled = FALSE)".encode())
+        with recollect.open(address, embedder="none") as memory:
+            memory.remember_all([f"note {number}" for number in range(2000)])
+        ids = [f"id {number}" for number in range(50)]
+
+        def scans(sql: str, parameters: Sequence[Any]) -> bool:
+            plan = server.execute(f"EXPLAIN {rewritten(sql, schema)}".encode(), parameters).fetchall()
+            return any("Bitmap" in line or "Seq Scan" in line for (line,) in plan)
+
+        assert not scans(RESOLVED, (0, ids, 1, 1))
+        assert not scans(ROWS_OF, (ids, 1))
+        assert scans(resolving(len(ids)), (*ids, 0, 1, 1))  # control: the statement for SQLite
+    drop_store(dsn, schema)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -271,6 +271,7 @@ class Core:
         expect_head: int | None = None,
         shared: bool = False,
         now: datetime | None = None,
+        ids: Sequence[str] = (),
     ) -> Iterator[Writing]:
         """Open a transaction that is committed when the block ends, and undone if the block raises.
 
@@ -279,6 +280,7 @@ class Core:
             expect_head: Raise ConflictError unless the newest commit has this seq.
             shared: Allow a store that supports it to commit together with other threads (group commit).
             now: The clock's time, if the caller has read it already.
+            ids: Records that are going to be looked up (`Store.write`).
         """
         now = now or self.now()
         branch = place.branch
@@ -287,7 +289,7 @@ class Core:
         uncut = None
         try:
             try:
-                with self.store.write(branch, shared=shared) as transaction:
+                with self.store.write(branch, shared=shared, ids=ids) as transaction:
                     if expect_head is not None:
                         check_head(transaction, branch, place.scope, expect_head)
                     if not self._expiries.known:

@@ -210,7 +210,7 @@ def _remember(core: Core, place: Place, operation: Remember) -> Outcome:
     # Draft before taking the write lock: the arguments may run code of the caller, such as a property.
     now = core.now()
     new = draft(operation, place.scope, now, core.intake)
-    with core.writing(place, shared=True, now=now) as writing:
+    with core.writing(place, shared=True, now=now, ids=(new.record.id,)) as writing:
         return writing.remember_single(new)
 
 

@@ -481,7 +481,9 @@ class Store(Protocol):
             StoreError: The store cannot be read.
         """
 
-    def write(self, branch: Branch, *, shared: bool = False) -> AbstractContextManager[Transaction]:
+    def write(
+        self, branch: Branch, *, shared: bool = False, ids: Sequence[str] = ()
+    ) -> AbstractContextManager[Transaction]:
         """Open the writer's transaction. It is durable once the block has ended, and rolled back if the block raises.
 
         Args:
@@ -492,6 +494,8 @@ class Store(Protocol):
                 wrote, and is rolled back without the others if it raises. None returns before the commit is durable,
                 and none is refused because of another's write before that write is durable. If the commit fails, all
                 of them raise, and nothing that they wrote is stored.
+            ids: Records of the branch that the transaction is going to look up. A store whose answers take long may
+                look them up together with those of other threads that wait to write.
 
         Raises:
             StoreBusyError: The timeout has passed; nothing was written.

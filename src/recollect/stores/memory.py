@@ -150,7 +150,9 @@ class MemoryStore:
                 self._apply(self._unapplied)
             yield _MemoryView(self._contents)
 
-    def write(self, branch: Branch, *, shared: bool = False) -> AbstractContextManager[_MemoryTransaction]:
+    def write(
+        self, branch: Branch, *, shared: bool = False, ids: Sequence[str] = ()
+    ) -> AbstractContextManager[_MemoryTransaction]:
         ticket = Ticket(shares=False)
         return ticket.managed(self._writing(ticket))
 

@@ -39,12 +39,13 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from types import GeneratorType
 from typing import Any, TypeAlias, TypeVar
 
 from recollect.errors import RecollectError, StoreError
+from recollect.ledger.commits import Branch
 
 #: Maximum number of threads that share a transaction.
 MAX_SHARING = 64
@@ -119,6 +120,7 @@ class Ticket:
 
     Attributes:
         shares: Whether it may join another thread's transaction and hand its own over.
+        lookups: The branch in which it is going to look records up, and their ids.
         thread: The id of the thread.
         steps: A handle of the block in which the thread uses the lock; None if that cannot be interrupted.
         shared: The transaction that it was handed or has begun.
@@ -127,10 +129,11 @@ class Ticket:
         successor: The next holder of the lock, until it has been woken.
     """
 
-    __slots__ = ("_granted", "inside", "queue", "shared", "shares", "steps", "successor", "thread")
+    __slots__ = ("_granted", "inside", "lookups", "queue", "shared", "shares", "steps", "successor", "thread")
 
-    def __init__(self, *, shares: bool) -> None:
+    def __init__(self, *, shares: bool, lookups: tuple[Branch, Sequence[str]] | None = None) -> None:
         self.shares = shares
+        self.lookups = lookups
         self.thread = threading.get_ident()
         self.steps: Steps | None = None
         self.inside = False
@@ -192,6 +195,12 @@ class WriteQueue:
     def waiting(self) -> int:
         """The number of waiting tickets."""
         return len(self._waiters)
+
+    def lookups(self, branch: Branch) -> list[str]:
+        """Return the ids that waiting threads are going to look up in a branch, in the order of their turns."""
+        with self._guard:
+            waiting = [each.lookups for each in self._waiters if each.shares and each.lookups is not None]
+        return [each for where, ids in waiting if where == branch for each in ids]
 
     def take(self, ticket: Ticket, timeout_s: float = -1) -> bool:
         """Wait for the lock and return whether it was granted. If this raises, `Ticket.has_lock` says so.

@@ -40,8 +40,8 @@ class SteppedStore:
         return self.inner.read()
 
     @contextmanager
-    def write(self, branch: Branch, *, shared: bool = False) -> Iterator[Transaction]:
-        with self.inner.write(branch, shared=shared) as transaction:
+    def write(self, branch: Branch, *, shared: bool = False, ids: Sequence[str] = ()) -> Iterator[Transaction]:
+        with self.inner.write(branch, shared=shared, ids=ids) as transaction:
             stepped: Any = _Stepped(transaction, self)
             yield stepped
             self.step("commit")

@@ -147,6 +147,14 @@ class Session:
         if rows:
             self._staged.append((sql, list(rows)))  # the caller goes on with its own
 
+    def unstage(self, sql: str) -> bool:
+        """Remove a staged statement without values, and return whether it was still staged."""
+        for at in range(len(self._staged) - 1, -1, -1):
+            if self._staged[at][0] == sql:
+                del self._staged[at]
+                return True
+        return False
+
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """Return the rows of a statement."""
         return self.several([(sql, parameters)])[0]

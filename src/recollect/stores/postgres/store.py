@@ -147,14 +147,16 @@ class PostgresStore:
             session.begin(("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", ()))
             yield PostgresView(session, self._context)
 
-    def write(self, branch: Branch, *, shared: bool = False) -> AbstractContextManager[PostgresTransaction]:
+    def write(
+        self, branch: Branch, *, shared: bool = False, ids: Sequence[str] = ()
+    ) -> AbstractContextManager[PostgresTransaction]:
         """Open a transaction. Each memory has one writer, whichever of its branches it writes to."""
         self._pool.check_usable()
         if self._write_refused:
             raise ReadOnlyStoreError(self.path, self._write_refused)
         if self.owned_by_caller():
             raise StoreBusyError(self.path, "this thread is inside a batch: use the batch's own calls")
-        ticket = Ticket(shares=shared)
+        ticket = Ticket(shares=shared, lookups=(branch, ids) if ids else None)
         return ticket.managed(self._writer(branch.owner.namespace).writing(ticket))
 
     def _writer(self, owner: str) -> MemoryWriter:

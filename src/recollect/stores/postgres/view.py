@@ -7,12 +7,12 @@ moment before the lock was granted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from recollect.common.deadlines import checked, current
 from recollect.errors import DamagedStoreError, ReadOnlyStoreError, StoreIOError
-from recollect.ledger.commits import RESERVED, Branch, Head, reserved_namespace
+from recollect.ledger.commits import RESERVED, Branch, Commit, Head, reserved_namespace
 from recollect.ledger.merkle import version_hash
 from recollect.records.record import Record
 from recollect.stores.postgres.dialect import rewritten
@@ -27,6 +27,8 @@ from recollect.stores.values import RemovedPayload, Resolved
 
 #: How many rows a cursor fetches first if it is not known how many are read, and at most.
 _FIRST_ROWS, _MOST_ROWS = 100, 2000
+#: How many ids of other threads are looked up at once.
+_MOST_AHEAD = 100
 #: How many commits behind a follower of the log may be for all that it asks to be read in one round trip.
 _MOST_BEHIND = 1000
 #: A number of a version or a page is that of its memory's row times 2 to the power of this, plus a count.
@@ -36,6 +38,20 @@ _HEADS = (
     "SELECT n.name, b.name, b.number, n.number, c.seq, c.time, c.root, c.entry, c.page, c.parts FROM namespaces n "
     "JOIN branches b ON b.namespace = n.number LEFT JOIN LATERAL "
     "(SELECT * FROM commits k WHERE k.branch = b.number ORDER BY k.seq DESC LIMIT 1) c ON TRUE WHERE n.name = ANY(?)"
+)
+# A limit makes the planner look up each id in an index. To join the tables, it reads the whole branch where nothing has
+# been analyzed yet.
+_ASKED = (
+    "FROM unnest(?::text[]) WITH ORDINALITY AS asked(id, place) "
+    "LEFT JOIN LATERAL (SELECT version, expires FROM heads WHERE branch = ? AND id = asked.id LIMIT 1) h ON TRUE "
+    "LEFT JOIN LATERAL (SELECT hash, payload FROM versions WHERE number = h.version LIMIT 1) v ON TRUE "
+)
+ROWS_OF = f"SELECT asked.id, v.hash, v.payload {_ASKED} WHERE h.version IS NOT NULL ORDER BY asked.place"
+RESOLVED = (
+    "SELECT asked.id, h.version IS NOT NULL, v.hash, v.payload, h.expires <= ?, h.version IS NOT NULL OR k.known "
+    f"{_ASKED}"
+    "LEFT JOIN LATERAL (SELECT TRUE AS known FROM changes WHERE branch = ? AND id = asked.id LIMIT 1) k ON TRUE "
+    "ORDER BY asked.place"
 )
 _STANDBYS = "current_setting('synchronous_standby_names')"
 _LOCK = (
@@ -154,6 +170,12 @@ class PostgresView(SqlView):
         finally:
             if session.lending == lending and not session.failed:
                 session.stage(f"CLOSE {name}", [()])
+
+    def _rows_of(self, branch: int | None, ids: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+        return self._sql(ROWS_OF, (list(ids), branch))
+
+    def _resolved_rows(self, branch: int | None, ids: tuple[str, ...], now: int) -> Iterator[tuple[Any, ...]]:
+        return self._rows(RESOLVED, (now, list(ids), branch, branch))
 
     def _first(self, owner: str) -> list[Statement]:
         """Return the statements that read the heads of a memory and its settings."""
@@ -310,18 +332,29 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         context: What all use.
         owner: The name of the memory.
         former: The transaction of the part before, which has the lock already.
+        lookups: Returns the ids that threads that wait are going to look up in a branch. What the tables say of them is
+            read with what this part looks up itself, so that a part of a shared commit seldom waits for the server.
     """
 
     _locked: bool
 
     def __init__(
-        self, session: Session, context: StoreContext, owner: str, former: PostgresTransaction | None = None
+        self,
+        session: Session,
+        context: StoreContext,
+        owner: str,
+        former: PostgresTransaction | None = None,
+        lookups: Callable[[Branch], list[str]] = lambda branch: [],
     ) -> None:
         super().__init__(session, context)
         self._owner = owner
+        self._lookups = lookups
+        self._read_ahead: dict[tuple[int | None, str], bool] = {}  # ids without a head: whether they are known
         self._unknown: set[tuple[int | None, str]] = set()  # ids that no commit has named
         self.written: dict[int, bytes] = {}  # pages, which are cached once they are committed
         self.before: dict[Branch, Head] = {}  # the newest commits when the lock was granted
+        self._made: dict[tuple[Branch, int], bytes] = {}  # the roots of the commits since, of all parts
+        self._made_erase = False  # whether one of them erases something
         self._locked = former is not None and former._locked
         if former is None or not former._locked:
             self._memory = self._first_version = self._first_page = 0
@@ -332,11 +365,13 @@ class PostgresTransaction(SqlTransaction, PostgresView):
             self._numbers, self._heads = dict(former._numbers), dict(former._heads)
             self._server = former._server
             self.before = former.before
+            self._made, self._made_erase = dict(former._made), former._made_erase
             self._settings = dict(former._settings)
             self._next_version, self._next_page = former._next_version, former._next_page
             self._first_version, self._first_page = former._first_version, former._first_page
             self._newest_before = self._next_version - 1
             self.written = dict(former.written)
+            self._read_ahead = {key: known for key, known in former._read_ahead.items() if key not in former._written}
 
     @property
     def after(self) -> dict[Branch, Head]:
@@ -426,6 +461,20 @@ class PostgresTransaction(SqlTransaction, PostgresView):
     def _since(self, branch: Branch, seq: int) -> None:
         return None  # what it writes itself changes the answers
 
+    def root_at(self, branch: Branch, seq: int) -> bytes | None:
+        self.lock()
+        before = self.before.get(branch)
+        if before is not None and seq and seq == before.seq:
+            return before.root.hash
+        return self._made.get((branch, seq)) or super().root_at(branch, seq)
+
+    def has_erased(self, branch: Branch, since: int) -> bool:
+        self.lock()
+        before = self.before.get(branch)
+        if before is not None and since >= before.seq and not self._made_erase:
+            return False  # so a part that follows another one's in the same commit asks nothing
+        return super().has_erased(branch, since)
+
     def setting(self, name: str) -> str | None:
         self.lock()
         return PostgresView.setting(self, name)
@@ -447,8 +496,17 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         return len(names)
 
     def resolve(self, branch: Branch, record_ids: Sequence[str], now: int) -> dict[str, Resolved]:
-        out = super().resolve(branch, record_ids, now)
         number = self._branch(branch)
+        keys = [(number, each) for each in record_ids]
+        if all(key in self._read_ahead and key not in self._written for key in keys):
+            self._absent.update(keys)
+            out = {key[1]: Resolved(self._read_ahead[key], None, False) for key in keys}
+        else:
+            waiting = self._lookups(branch)[:_MOST_AHEAD]
+            found = super().resolve(branch, list(dict.fromkeys((*record_ids, *waiting))), now)
+            out = {each: found[each] for each in record_ids}
+            absent = (each for each in waiting if found[each].stored is None)
+            self._read_ahead.update(((number, each), found[each].known) for each in absent)
         self._unknown.update((number, each) for each, found in out.items() if not found.known)
         return out
 
@@ -496,12 +554,23 @@ class PostgresTransaction(SqlTransaction, PostgresView):
 
     def erase(self, branch: Branch, record_id: str, versions: Sequence[bytes], *, redact: bool) -> None:
         super().erase(branch, record_id, versions, redact=redact)
+        self._read_ahead.clear()  # what commits name has changed
         self._note_erased()
 
     def put_removed(self, branch: Branch, version: bytes, removed: RemovedPayload) -> int:
         out = super().put_removed(branch, version, removed)
+        self._read_ahead.clear()
         self._note_erased()
         return out
+
+    def append(self, commit: Commit, replaced: Sequence[int] = ()) -> None:
+        super().append(commit, replaced)
+        branch = Branch(commit.namespace, commit.branch)
+        number = self._branch(branch)
+        self._made[branch, commit.seq] = commit.root.hash
+        self._made_erase = self._made_erase or any(change.cause == "erased" for change in commit.changes)
+        for change in commit.changes if self._read_ahead else ():
+            self._read_ahead.pop((number, change.id), None)
 
     def _note_erased(self) -> None:
         """Note that a version may be there of an id that no commit names."""
@@ -514,11 +583,15 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         if not self._locked:
             return
         base = self._memory << NUMBER_BITS
-        if (self._next_version, self._next_page) != (self._first_version, self._first_page):
-            counters = (self._next_version - base, self._next_page - base, self._memory)
-            self._write("UPDATE namespaces SET next_version = ?, next_page = ? WHERE number = ?", [counters])
         if max(counter - base for counter in (self._next_version, self._next_page)) >= 1 << NUMBER_BITS:
             raise DamagedStoreError(self._path, f"{self._owner!r} has used all numbers of pages or versions")
+
+    def note_numbers(self) -> None:
+        """Stage which numbers are free from now on: once for all parts of a commit, before it is committed."""
+        if self._locked and (self._next_version, self._next_page) != (self._first_version, self._first_page):
+            base = self._memory << NUMBER_BITS
+            counters = (self._next_version - base, self._next_page - base, self._memory)
+            self._write("UPDATE namespaces SET next_version = ?, next_page = ? WHERE number = ?", [counters])
 
 
 #: In place of the first expiry: the transaction has put a record that expires, so the tables decide.

@@ -72,7 +72,8 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
         return self._writer
 
     def _transaction(self) -> PostgresTransaction:
-        self._current = PostgresTransaction(self._session(), self._context, self._owner, self._last)
+        lookups = self._queue.lookups
+        self._current = PostgresTransaction(self._session(), self._context, self._owner, self._last, lookups)
         return self._current
 
     def _begin_part(self, ticket: Ticket) -> None:
@@ -98,7 +99,10 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
             self._savepoint = savepoint
         else:
             assert sql == "RELEASE part"
-            self._session().stage(f"RELEASE {self._savepoint}", [()])
+            assert self._savepoint is not None
+            # What was not sent yet is undone by not sending it, so the server need not know of a part that is complete.
+            if not self._session().unstage(f"SAVEPOINT {self._savepoint}"):
+                self._session().stage(f"RELEASE {self._savepoint}", [()])
             self._savepoint = None
 
     def _undo_part(self) -> Literal["undone", "absent", "failed"]:
@@ -117,6 +121,8 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
         # Until the answer is known: an interruption may come after the commit was sent.
         error: RecollectError | None = CommitInDoubtError(self.path, "interrupted at the commit")
         try:
+            if last is not None:
+                last.note_numbers()
             session.commit()
             error = None
         except NotReplicatedError as raised:

@@ -215,23 +215,31 @@ class SqlView(ABC):
         branch_number, out = self._branch(branch), {}
         for begin in range(0, len(record_ids), _IDS_PER_QUERY):
             ids = tuple(record_ids[begin : begin + _IDS_PER_QUERY])
-            sql = (
-                "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
-                f"WHERE h.branch = ? AND h.id IN ({','.join('?' * len(ids))})"
-            )
-            for record_id, digest, payload in self._sql(sql, (branch_number, *ids)):
+            for record_id, digest, payload in self._rows_of(branch_number, ids):
                 out[record_id] = self._stored(digest, payload)
         return out
+
+    def _rows_of(self, branch: int | None, ids: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+        """Return the live records under some ids: the id, hash and payload of each."""
+        sql = (
+            "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
+            f"WHERE h.branch = ? AND h.id IN ({','.join('?' * len(ids))})"
+        )
+        return self._sql(sql, (branch, *ids))
 
     def resolve(self, branch: Branch, record_ids: Sequence[str], now: int) -> dict[str, Resolved]:
         branch_number, out = self._branch(branch), {}
         for begin in range(0, len(record_ids), _IDS_PER_QUERY):
             ids = tuple(record_ids[begin : begin + _IDS_PER_QUERY])
-            rows = self._rows(_resolving(len(ids)), (*ids, now, branch_number, branch_number))
+            rows = self._resolved_rows(branch_number, ids, now)
             for record_id, has_head, digest, payload, due, known in rows:
                 stored = self._stored(digest, payload) if has_head else None
                 out[record_id] = Resolved(bool(known), stored, bool(due))
         return out
+
+    def _resolved_rows(self, branch: int | None, ids: tuple[str, ...], now: int) -> Iterator[tuple[Any, ...]]:
+        """Return each id, whether it is live, its hash and payload, whether it is due, and whether it is known."""
+        return self._rows(resolving(len(ids)), (*ids, now, branch, branch))
 
     def known(self, branch: Branch, record_id: str) -> bool:
         sql = "SELECT 1 FROM changes WHERE branch = ? AND id = ? LIMIT 1"
@@ -645,7 +653,7 @@ class SqlView(ABC):
 
 
 @cache
-def _resolving(count: int) -> str:
+def resolving(count: int) -> str:
     """Return the statement that resolves this many ids."""
     return (
         f"WITH asked(id) AS (VALUES {','.join(['(?)'] * count)}) "

@@ -462,7 +462,9 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
                 version: int = self._poller.pragma("data_version")
             return version
 
-    def write(self, branch: Branch, *, shared: bool = False) -> AbstractContextManager[SqliteTransaction]:
+    def write(
+        self, branch: Branch, *, shared: bool = False, ids: Sequence[str] = ()
+    ) -> AbstractContextManager[SqliteTransaction]:
         """Open a transaction. The file has one writer, whichever branch it writes to."""
         self._check_usable()
         if self._write_refused:
