@@ -131,7 +131,7 @@ def test_threads_share_a_commit_and_each_has_its_own_seq_root_and_actor(store: S
 
 def test_without_sharing_each_has_a_sync_of_its_own(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     real = store.write
-    monkeypatch.setattr(store, "write", lambda branch, *, shared=False: real(branch))
+    monkeypatch.setattr(store, "write", lambda branch, *, shared=False, ids=(): real(branch))
     memory = memory_on(store)
     with counted(store) as commits:
         together(store, memory, facts(8))
