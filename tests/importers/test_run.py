@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone, tzinfo
 from pathlib import Path
@@ -129,10 +129,10 @@ def test_a_failing_store_is_raised_and_a_second_run_goes_on_from_there(
     store = core_of(memory).store
     write, commits = store.write, iter([True, False])
 
-    def failing(branch: Branch, *, shared: bool) -> Any:
+    def failing(branch: Branch, *, shared: bool, ids: Sequence[str]) -> Any:
         if not next(commits):
             raise StoreFullError("disk")
-        return write(branch, shared=shared)
+        return write(branch, shared=shared, ids=ids)
 
     with monkeypatch.context() as patch, pytest.raises(StoreFullError):
         patch.setattr(store, "write", failing)
