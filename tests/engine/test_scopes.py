@@ -390,6 +390,7 @@ does(
 does("supersede for another", lambda m, id: m.supersede(id, "tea", user="bob"), id=names)  # noqa: A006
 does("forget", lambda m, id: m.forget(id), id=names | st.sampled_from(DERIVED))  # noqa: A006
 does("forget on condition", lambda m, id, s: m.forget(id, expect=_current(m, id, s)), id=names, s=st.booleans())  # noqa: A006
+does("forget_all", lambda m, one, two: m.forget_all([one, two]), one=names | st.sampled_from(DERIVED), two=names)
 does("forget_where", lambda m, where: m.forget_where(where), where=wheres)
 does("clear", lambda m: m.clear())
 does(
@@ -400,6 +401,7 @@ does(
     derived=st.booleans(),
 )
 does("erase by a filter", lambda m, where, redact: m.erase(where, redact=redact), where=wheres, redact=st.booleans())
+does("get_all", lambda m, one, two: m.get_all([one, two, one]), one=names | st.sampled_from(DERIVED), two=names)
 does("get", lambda m, id: (m.get(id), m.history(id)), id=names | st.sampled_from(DERIVED))  # noqa: A006
 does(
     "find",

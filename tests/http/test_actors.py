@@ -25,6 +25,7 @@ WRITES: list[dict[str, Any]] = [
     {"op": "update", "id": "a", "changes": {"content": "a changed note"}},
     {"op": "supersede", "id": "b", "content": "a newer one"},
     {"op": "touch", "ids": ["b"], "ttl": 60},
+    {"op": "forget_all", "ids": ["b"]},
     {"op": "merge", "content": "both", "sources": {"c": None, "d": None}},
     {"op": "revert", "seq": 1},
     {"op": "remember", "content": "a last one", "id": "e"},

@@ -439,6 +439,49 @@ class TestReadingAndWriting:
         with pytest.raises(UnknownRecordError):
             memory.forget("never held")
 
+    def test_forgetting_many_skips_what_is_missing_and_is_one_commit(self, memory: recollect.Memory) -> None:
+        memory.remember_all([{"content": f"text {number}", "id": str(number)} for number in range(4)])
+        memory.forget("0")
+        before = memory.seq
+        assert memory.forget_all(["0", "1", "never", "2", "1"]) == 2
+        assert (memory.seq, [record.id for record in memory.find()]) == (before + 1, ["3"])
+        assert memory.forget_all([]) == memory.forget_all(iter(["never"])) == 0
+        assert memory.seq == before + 1
+        with pytest.raises(InvalidArgumentError, match="several ids"):
+            memory.forget_all("3")
+        assert memory.get("3") is not None
+
+    def test_a_missing_id_can_be_ignored_and_an_expectation_still_counts(self, memory: recollect.Memory) -> None:
+        assert memory.forget("never", missing="ignore") is False
+        with memory.batch() as batch:
+            batch.remember("text", id="a")
+            assert batch.forget("never", missing="ignore") is False
+        assert memory.count() == 1
+        with pytest.raises(ConflictError):
+            memory.forget("a", expect="0" * 64, missing="ignore")
+        with pytest.raises(InvalidArgumentError, match="missing"):
+            memory.forget("a", missing="skip")  # type: ignore[arg-type]
+        assert memory.count() == 1
+
+    def test_the_records_of_several_ids_come_in_their_order(self, memory: recollect.Memory) -> None:
+        memory.remember_all([{"content": f"text {number}", "id": str(number)} for number in range(250)])
+        memory.forget("7")
+        memory.remember("soon gone", id="due", ttl=1e-6)
+        ids = ["3", "7", "never", "3", "due", *map(str, range(200, 250))]
+        found = memory.get_all(ids)
+        assert [record and record.id for record in found] == ["3", None, None, "3", None, *map(str, range(200, 250))]
+        assert memory.get_all([]) == []
+        with pytest.raises(InvalidArgumentError, match="several ids"):
+            memory.get_all("3")
+
+    def test_a_scope_gets_and_forgets_only_its_own_among_several(self, memory: recollect.Memory) -> None:
+        memory.remember("of bob", id="b", user="bob")
+        ana = memory.scoped(user="ana")
+        own = ana.remember("of ana", id="a")
+        assert ana.get_all(["a", "b"]) == [own, None]
+        assert ana.forget_all(["a", "b"]) == 1
+        assert memory.count() == 1
+
     def test_recent_find_and_count_agree(self, memory: recollect.Memory) -> None:
         start = datetime(2026, 1, 1, tzinfo=UTC)
         for day in range(5):

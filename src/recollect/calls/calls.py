@@ -22,11 +22,14 @@ from recollect.operations import (
     Count,
     Find,
     Forget,
+    ForgetAll,
     ForgetWhere,
     Get,
+    GetAll,
     Grep,
     IfExists,
     MinConfidence,
+    Missing,
     OnError,
     Operation,
     Order,
@@ -353,6 +356,15 @@ class Calls:
         record: Record | None = self.execute(Get(id=id))
         return record
 
+    def get_all(self, ids: Iterable[str]) -> list[Record | None]:
+        """Return the records of several ids, in their order, of one moment: None where there is none.
+
+        Cost:
+            One query of the store for a hundred ids; within a scope, one for each id.
+        """
+        records: list[Record | None] = self.execute(GetAll(ids=ids))  # type: ignore[arg-type]
+        return records
+
     def find(
         self,
         where: Where | None = None,
@@ -530,23 +542,42 @@ class Calls:
         touched: int = self.execute(Touch(ids=ids, ttl=ttl))  # type: ignore[arg-type]
         return touched
 
-    def forget(self, id: str, *, expect: str | Record | None = None) -> bool:  # noqa: A002 - the field's name
+    def forget(
+        self,
+        id: str,  # noqa: A002 - the field's name
+        *,
+        expect: str | Record | None = None,
+        missing: Missing = "raise",
+    ) -> bool:
         """Forget a record: it is no longer returned, and its history remains in the log.
 
         Args:
             id: The id of the record.
             expect: Compare-and-set: forget the record only if it has this hash (or is this record).
+            missing: "ignore" an id without any record, as one that was forgotten before, or "raise" an error.
 
         Returns:
             True if the record was forgotten now; False if it had been forgotten or had expired before.
 
         Raises:
             UnknownRecordError: There has never been a record with this id; within a scope, also if it was forgotten
-                before.
+                before. Not with `missing="ignore"`.
             ConflictError: `expect` is not met.
         """
-        outcome: Outcome = self.execute(Forget(id=id, expect=expect))  # type: ignore[arg-type]
+        outcome: Outcome = self.execute(Forget(id=id, expect=expect, missing=missing))  # type: ignore[arg-type]
         return outcome.status == "forgotten"
+
+    def forget_all(self, ids: Iterable[str]) -> int:
+        """Forget the records of several ids, in one commit, and return how many there were.
+
+        Args:
+            ids: The ids of the records. One without a live record is not counted, and is no error.
+
+        Cost:
+            At most one durable commit, O(log n) for each record.
+        """
+        count: int = self.execute(ForgetAll(ids=ids))  # type: ignore[arg-type]
+        return count
 
     def forget_where(
         self,

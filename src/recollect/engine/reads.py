@@ -22,6 +22,7 @@ from recollect.operations import (
     Find,
     FindSimilar,
     Get,
+    GetAll,
     GetPolicies,
     GetQuota,
     Grep,
@@ -51,6 +52,17 @@ def get(reader: Reader, operation: Get) -> Record | None:
         if record is not None:
             reader.note_uses(reading, [record.id])
         return record
+
+    return reader.on_view(read)
+
+
+def get_all(reader: Reader, operation: GetAll) -> list[Record | None]:
+    """Return the records that the scope shows under several ids."""
+
+    def read(reading: Reading) -> list[Record | None]:
+        records = reading.get_all(operation)
+        reader.note_uses(reading, [record.id for record in records if record is not None])
+        return records
 
     return reader.on_view(read)
 
@@ -134,6 +146,7 @@ def _on_records(query: Callable[[Reading, Any], Any]) -> Read:
 #: How each reading operation of the engine is executed. Those of the facets are registered in `engine.facets`.
 READS: dict[type[Operation], Read] = {
     Get: get,
+    GetAll: get_all,
     Find: _on_records(Reading.find),
     Count: _on_records(Reading.count),
     Recall: recall,

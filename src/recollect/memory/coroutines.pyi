@@ -33,7 +33,18 @@ from recollect.memory.context.values import Context, Part, Style
 from recollect.memory.manager.contradictions import Contradiction
 from recollect.memory.manager.duplicates import DuplicateGroup, Likeness
 from recollect.memory.recording import Format, RecordingFields
-from recollect.operations import MONTH_S, IfExists, MinConfidence, OnError, Operation, Order, Per, Redaction, WhenFull
+from recollect.operations import (
+    MONTH_S,
+    IfExists,
+    MinConfidence,
+    Missing,
+    OnError,
+    Operation,
+    Order,
+    Per,
+    Redaction,
+    WhenFull,
+)
 from recollect.policies import CATEGORIES, Level
 from recollect.records.factories import DEFAULT_IMPORTANCE, UNKNOWN_TYPE
 from recollect.records.record import FieldChanges, Fields, Instant, Record
@@ -197,8 +208,10 @@ class MemoryCoroutines:
         conversation: str | None = None,
     ) -> RecordList:
         """Return the records that match a filter."""
-    async def forget(self, id: str, *, expect: str | Record | None = None) -> bool:
+    async def forget(self, id: str, *, expect: str | Record | None = None, missing: Missing = "raise") -> bool:
         """Forget a record: it is no longer returned, and its history remains in the log."""
+    async def forget_all(self, ids: Iterable[str]) -> int:
+        """Forget the records of several ids, in one commit, and return how many there were."""
     async def forget_where(
         self,
         where: Where | None = None,
@@ -211,6 +224,8 @@ class MemoryCoroutines:
         """Forget every record that matches, in one commit, and return how many."""
     async def get(self, id: str) -> Record | None:
         """Return the record with an id, or None if there is none or it has expired."""
+    async def get_all(self, ids: Iterable[str]) -> list[Record | None]:
+        """Return the records of several ids, in their order, of one moment: None where there is none."""
     async def grep(
         self,
         query: str,
@@ -480,8 +495,10 @@ class BatchCoroutines:
         conversation: str | None = None,
     ) -> RecordList:
         """Return the records that match a filter."""
-    async def forget(self, id: str, *, expect: str | Record | None = None) -> bool:
+    async def forget(self, id: str, *, expect: str | Record | None = None, missing: Missing = "raise") -> bool:
         """Forget a record: it is no longer returned, and its history remains in the log."""
+    async def forget_all(self, ids: Iterable[str]) -> int:
+        """Forget the records of several ids, in one commit, and return how many there were."""
     async def forget_where(
         self,
         where: Where | None = None,
@@ -494,6 +511,8 @@ class BatchCoroutines:
         """Forget every record that matches, in one commit, and return how many."""
     async def get(self, id: str) -> Record | None:
         """Return the record with an id, or None if there is none or it has expired."""
+    async def get_all(self, ids: Iterable[str]) -> list[Record | None]:
+        """Return the records of several ids, in their order, of one moment: None where there is none."""
     async def grep(
         self,
         query: str,

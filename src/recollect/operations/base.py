@@ -176,8 +176,8 @@ def from_json(data: object, depth: int = 0) -> Operation:
         raise InvalidOperationError(name, str(error).rpartition("() ")[2]) from None
 
 
-def checked_ids(ids: object) -> tuple[str, ...]:
-    """Return several ids, each once.
+def listed_ids(ids: object) -> tuple[str, ...]:
+    """Return several ids.
 
     Raises:
         InvalidArgumentError: They are not several ids.
@@ -185,7 +185,12 @@ def checked_ids(ids: object) -> tuple[str, ...]:
     """
     if isinstance(ids, str) or not isinstance(ids, Iterable):
         raise InvalidArgumentError("ids", ids, "must be several ids")
-    return tuple(dict.fromkeys(map(record_id, ids)))
+    return tuple(map(record_id, ids))
+
+
+def checked_ids(ids: object) -> tuple[str, ...]:
+    """Return several ids, each once. Raises what `listed_ids` raises."""
+    return tuple(dict.fromkeys(listed_ids(ids)))
 
 
 def checked_parts(parts: object) -> tuple[str, ...] | None:

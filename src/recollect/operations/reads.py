@@ -19,7 +19,7 @@ from recollect.arguments.checks import (
 from recollect.errors import InvalidArgumentError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Everything, Filter
-from recollect.operations.base import READ, Operation, checked_ids, checked_parts
+from recollect.operations.base import READ, Operation, checked_ids, checked_parts, listed_ids
 from recollect.records.frozen import altered
 from recollect.records.record import check_instant, record_id
 from recollect.text.languages import check_tag
@@ -39,6 +39,16 @@ class Get(Operation, name="get", right=READ, result="Record | None"):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", record_id(self.id))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetAll(Operation, name="get_all", right=READ, result="list[Record | None]"):
+    """Read the records of several ids. The result is a list with the record of each id, in their order, or None."""
+
+    ids: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ids", listed_ids(self.ids))
 
 
 @dataclass(frozen=True, kw_only=True)

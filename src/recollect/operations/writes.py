@@ -25,6 +25,9 @@ IF_EXISTS: tuple[IfExists, ...] = get_args(IfExists)
 #: What can happen to an item that cannot be stored.
 OnError: TypeAlias = Literal["report", "raise"]
 ON_ERROR: tuple[OnError, ...] = get_args(OnError)
+#: What an id means that no record has or had.
+Missing: TypeAlias = Literal["raise", "ignore"]
+MISSING_IDS: tuple[Missing, ...] = get_args(Missing)
 #: The fields that `AddMessages` gives to new turns.
 MESSAGE_FIELDS = ("user", "agent", "conversation", "session", "time", "tags", "importance")
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -277,14 +280,32 @@ class Touch(Operation, name="touch", right=WRITE, result="int"):
 
 @dataclass(frozen=True, kw_only=True)
 class Forget(Operation, name="forget", right=WRITE, result="Outcome"):
-    """Forget a record; its history stays. The result is an `Outcome`."""
+    """Forget a record; its history stays. The result is an `Outcome`.
+
+    Attributes:
+        id: Its id.
+        expect: The hash that it must have.
+        missing: What an id without any record, now or before, means: "raise" an error, or "ignore" it.
+    """
 
     id: str
     expect: str | None = None
+    missing: Missing = "raise"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", record_id(self.id))
         object.__setattr__(self, "expect", expectation(self.expect))
+        check_choice("missing", self.missing, MISSING_IDS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgetAll(Operation, name="forget_all", right=WRITE, result="int"):
+    """Forget the records of several ids, as far as there are any. The result is how many were forgotten."""
+
+    ids: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ids", checked_ids(self.ids))
 
 
 @dataclass(frozen=True, kw_only=True)

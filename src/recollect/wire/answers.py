@@ -24,7 +24,7 @@ from recollect.engine.handlers import MOST_READ_BYTES
 from recollect.engine.results import RecordList, record_json, result_to_json
 from recollect.errors import AnswerTooLargeError, InvalidOperationError, ProtocolError, ResultChangedError
 from recollect.ledger.commits import Commit
-from recollect.operations import At, Changes, ExecuteBatch, Find, Get, Operation
+from recollect.operations import At, Changes, ExecuteBatch, Find, Get, GetAll, Operation
 from recollect.operations.base import READ
 from recollect.wire.encoding import encode
 
@@ -166,7 +166,8 @@ def _check_parts(operation: Operation) -> None:
     count = 0
     for part in operation.operations:
         if part.needs == READ:
-            most = getattr(part, "limit", getattr(part, "k", isinstance(part, Get)))
+            one = len(part.ids) if isinstance(part, GetAll) else isinstance(part, Get)
+            most = getattr(part, "limit", getattr(part, "k", one))
             count += RECORDS + 1 if most is None else most
     if count > RECORDS:
         rule = f"over a server, the reads of a batch return at most {RECORDS} records together: pass a limit to each"

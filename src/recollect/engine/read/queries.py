@@ -42,6 +42,7 @@ from recollect.operations import (
     Find,
     FindSimilar,
     Get,
+    GetAll,
     GetPolicies,
     GetQuota,
     Namespaces,
@@ -97,6 +98,15 @@ class Reading:
         """Return the record that the scope shows under an id."""
         record = stored_record(operation.id, self.view, self.branch, self.scope, self.now, self.words)
         return None if record is None else self.scope.shown(record)
+
+    def get_all(self, operation: GetAll) -> list[Record | None]:
+        """Return the record that the scope shows under each of several ids."""
+        if self.scope.fixed or self.words is not None:
+            return [self.get(Get(id=each)) for each in operation.ids]
+        stored = self.view.several(self.branch, list(dict.fromkeys(operation.ids)))
+        records = {each: Record.load(found.payload) for each, found in stored.items()}
+        live = {each: record for each, record in records.items() if not expired(record, self.now)}
+        return [live.get(each) for each in operation.ids]
 
     def find(self, operation: Find) -> RecordList:
         """Return the records that match, in order."""

@@ -45,6 +45,7 @@ from recollect.operations import (
     AddMessages,
     Clear,
     Forget,
+    ForgetAll,
     ForgetWhere,
     Merge,
     Remember,
@@ -323,7 +324,12 @@ class Writing:
 
     def forget(self, operation: Forget) -> Outcome:
         """Forget a record."""
-        return self.writer.forget(operation.id, operation.expect)
+        return self.writer.forget(operation.id, operation.expect, may_be_missing=operation.missing == "ignore")
+
+    def forget_all(self, operation: ForgetAll) -> int:
+        """Forget records by their ids and return how many there were."""
+        outcomes = [self.writer.forget(each, may_be_missing=True) for each in operation.ids]
+        return sum(each.status == "forgotten" for each in outcomes)
 
     def forget_where(self, operation: ForgetWhere) -> PartCounts:
         """Forget the records that match and return how many."""

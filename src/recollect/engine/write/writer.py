@@ -491,8 +491,13 @@ class Writer(Naming):
             raise InvalidRecordError("id", record.id, "cannot change: remember a new record instead")
         return record if record.id == existing.id else record.changed(id=existing.id)
 
-    def forget(self, record_id: str, expect: str | None = None) -> Outcome:
+    def forget(self, record_id: str, expect: str | None = None, *, may_be_missing: bool = False) -> Outcome:
         """Forget a record.
+
+        Args:
+            record_id: Its id.
+            expect: The hash that it must have.
+            may_be_missing: An id without any record, now or before, is no error.
 
         Raises:
             UnknownRecordError: There has never been a record with this id; within a scope, also if it was forgotten.
@@ -510,7 +515,7 @@ class Writer(Naming):
             if due is not None and self._scope.admits(due):
                 self._drop(stored, "expired")
                 return Outcome(None, "unchanged")
-        if self._scope.fixed or not self._known(record_id):
+        if not may_be_missing and (self._scope.fixed or not self._known(record_id)):
             raise UnknownRecordError(record_id, self._branch.owner.namespace)
         return Outcome(None, "unchanged")
 
