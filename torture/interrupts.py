@@ -45,16 +45,20 @@ class Interruption:
 
     at      n, from 1
     before  called there first
+    files   what the paths of the files begin with whose lines count
     line    where it struck; "" where it did not
     """
 
-    def __init__(self, at: int, before: Callable[[FrameType], object] = lambda frame: None) -> None:
+    def __init__(
+        self, at: int, before: Callable[[FrameType], object] = lambda frame: None, files: tuple[str, ...] = OURS
+    ) -> None:
         self.line = ""
+        self._files = files
         self._left = at
         self._before = before
 
     def __call__(self, frame: FrameType, event: str, _argument: object) -> Any:
-        if not frame.f_code.co_filename.startswith(OURS):
+        if not frame.f_code.co_filename.startswith(self._files):
             return None
         if event == "line" and frame.f_lasti <= _entries(frame.f_code).get(frame.f_lineno, frame.f_lasti):
             self._left -= 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from torture.interrupts import CALLS, Interruption, Waiter, interrupted, lines_o
 from recollect.engine.write.writer import Writer
 from recollect.errors import StoreIOError
 from recollect.stores.memory import MemoryStore
+from recollect.stores.sql import group_writer
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.write_queue import Ticket
 from recollect.testing import memory_on
@@ -45,6 +47,31 @@ def test_an_interruption_at_any_line_leaves_all_or_nothing_and_the_handle_goes_o
     assert memory.check() == []
     memory.remember_all(["one", "two"])
     memory.close()
+
+
+@pytest.mark.promise("interrupt.anywhere")
+@pytest.mark.parametrize("is_undone", [True, False], ids=["", "control"])
+def test_a_batch_that_fails_leaves_nothing_wherever_its_undoing_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_undone: bool
+) -> None:
+    if not is_undone:
+        monkeypatch.setattr(Ticket, "unfinished", property(lambda ticket: False, lambda ticket, value: None))
+    memory = memory_on(SqliteStore(tmp_path / "failing.db", durability="normal"))
+    memory.remember("before")
+
+    def failing() -> None:
+        with suppress(ValueError), memory.batch() as batch:
+            batch.remember("half " * 20_000, id="half")  # so much that it is written before the end
+            raise ValueError
+
+    wrong, at = 0, 0
+    interruption = Interruption(1, files=(group_writer.__file__,))
+    while interruption.strikes(failing):
+        wrong += memory.count() > 1 or memory.check() != []
+        at += 1
+        interruption = Interruption(at + 1, files=(group_writer.__file__,))
+    assert at > 20
+    assert (wrong == 0) is is_undone
 
 
 @pytest.mark.promise("interrupt.others")

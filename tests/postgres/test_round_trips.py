@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 import pytest
@@ -23,6 +24,7 @@ from recollect.testing.loopback import core_of
 from recollect.testing.postgres import create_store, drop_store
 
 pytestmark = pytest.mark.postgres
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
@@ -90,32 +92,46 @@ def test_a_statement_more_is_counted(memory: Memory) -> None:
     assert store.traffic.round_trips - before == 2  # type: ignore[attr-defined]
 
 
-def written_together(memory: Memory, writes: Sequence[Remember]) -> tuple[list[Outcome], int]:
-    """Execute writes, each in a thread that waits for its turn with the others, in the order given.
-
-    Returns:
-        What became of each, and how many round trips all took together.
-    """
+def together(memory: Memory, calls: Sequence[Callable[[], T]]) -> list[T]:
+    """Make calls that write, each in a thread that waits for its turn with the others, in the order given."""
     store: Any = core_of(memory).store
     queue: WriteQueue = store._writer("default")._queue
-    outcomes: dict[int, Outcome] = {}
-    taken: list[int] = []
+    results: dict[int, T] = {}
+    failures: list[Exception] = []
 
-    def write(at: int, operation: Remember) -> None:
-        before = store.traffic.round_trips  # of this thread
-        outcomes[at] = memory.execute(operation)
-        taken.append(store.traffic.round_trips - before)
+    def make(at: int, call: Callable[[], T]) -> None:
+        try:
+            results[at] = call()
+        except Exception as error:  # noqa: BLE001 - raised below
+            failures.append(error)
 
     threads = []
     with store.write(Branch("default")):
-        for at, operation in enumerate(writes):
-            threads.append(threading.Thread(target=write, args=(at, operation)))
+        for at, call in enumerate(calls):
+            threads.append(threading.Thread(target=make, args=(at, call)))
+            before = queue.waiting
             threads[-1].start()
-            while queue.waiting <= at:
+            while queue.waiting == before and threads[-1].is_alive():
                 pass
     for thread in threads:
         thread.join()
-    return [outcomes[at] for at in range(len(writes))], sum(taken)
+    for failure in failures:
+        raise failure
+    return [results[at] for at in range(len(calls))]
+
+
+def written_together(memory: Memory, writes: Sequence[Remember]) -> tuple[list[Outcome], int]:
+    """Execute writes together, and return what became of each, and how many round trips all took."""
+    store: Any = core_of(memory).store
+    taken: list[int] = []
+
+    def write(operation: Remember) -> Outcome:
+        before = store.traffic.round_trips  # of this thread
+        outcome: Outcome = memory.execute(operation)
+        taken.append(store.traffic.round_trips - before)
+        return outcome
+
+    return together(memory, [partial(write, each) for each in writes]), sum(taken)
 
 
 @pytest.mark.parametrize("is_read_ahead", [True, False], ids=["", "control"])

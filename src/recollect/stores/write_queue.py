@@ -125,18 +125,30 @@ class Ticket:
         steps: A handle of the block in which the thread uses the lock; None if that cannot be interrupted.
         shared: The transaction that it was handed or has begun.
         inside: Whether it has a savepoint of its own in that transaction.
+        unfinished: Whether it has written something in that transaction that is neither complete nor undone.
         queue: The queue in which it was enqueued.
         successor: The next holder of the lock, until it has been woken.
     """
 
-    __slots__ = ("_granted", "inside", "lookups", "queue", "shared", "shares", "steps", "successor", "thread")
+    __slots__ = (
+        "_granted",
+        "inside",
+        "lookups",
+        "queue",
+        "shared",
+        "shares",
+        "steps",
+        "successor",
+        "thread",
+        "unfinished",
+    )
 
     def __init__(self, *, shares: bool, lookups: tuple[Branch, Sequence[str]] | None = None) -> None:
         self.shares = shares
         self.lookups = lookups
         self.thread = threading.get_ident()
         self.steps: Steps | None = None
-        self.inside = False
+        self.inside = self.unfinished = False
         self.shared: Shared | None = None
         self.queue: WriteQueue | None = None
         self.successor: Ticket | None = None

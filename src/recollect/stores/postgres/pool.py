@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 
 from recollect.errors import ClosedError, ForkedError, StoreBusyError
 from recollect.stores.postgres.session import Session
@@ -42,6 +43,7 @@ class SessionPool:
         self._guard = threading.Lock()
         self._free = size
         self._waiters: deque[threading.Event] = deque()
+        self._loans = count(1)
         self._idle: list[Session] = []
         self._lent: dict[Session, int] = {}  # the thread that has each
         self._beyond: set[Session] = set()  # those that are lent beyond `size`
@@ -58,14 +60,14 @@ class SessionPool:
     @contextmanager
     def session(self) -> Iterator[Session]:
         """Lend a session while the block runs."""
-        session = self.take()
+        session, loan = self.take()
         try:
             yield session
         finally:
-            self.give_back(session)
+            self.give_back(session, loan)
 
-    def take(self) -> Session:
-        """Lend a session to this thread."""
+    def take(self) -> tuple[Session, int]:
+        """Lend a session to this thread, and return it with the number of the loan."""
         self.check_usable()
         thread = threading.get_ident()
         with self._guard:
@@ -79,13 +81,14 @@ class SessionPool:
                     session.close()
                     raise ClosedError("the memory")
                 self._lent[session] = thread
+                session.loan = next(self._loans)
                 if beyond:
                     self._beyond.add(session)
         except BaseException:
             if not beyond:
                 self._pass_on()
             raise
-        return session
+        return session, session.loan
 
     def adopt(self, session: Session) -> None:
         """Note that a session, which another thread took, is this thread's now."""
@@ -105,10 +108,15 @@ class SessionPool:
                 return session
             session.close()
 
-    def give_back(self, session: Session) -> None:
-        """Take a session back. A transaction that is still open on it is rolled back."""
+    def give_back(self, session: Session, loan: int) -> None:
+        """Take a session back. A transaction that is still open on it is rolled back.
+
+        Nothing happens if that was done before, as before an interruption: it may have been lent again by now.
+        """
         if os.getpid() != self._pid:
             return  # a fork must not touch its parent's connections
+        if session.loan != loan:
+            return
         keep = False
         try:
             session.roll_back()
@@ -119,6 +127,7 @@ class SessionPool:
                 if keep:
                     self._idle.append(session)
                 del self._lent[session]
+                session.loan = 0
                 beyond = session in self._beyond
                 self._beyond.discard(session)
                 self._returned.notify_all()

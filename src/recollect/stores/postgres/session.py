@@ -71,6 +71,7 @@ class Session:
         lost: Whether the connection is lost.
         backend: The server's process and transaction, once a transaction that writes has asked for them.
         expires: When the pool replaces it (`time.monotonic`).
+        loan: The number under which the pool has lent it; 0 while it has it.
         lending: Counts its transactions, so that what belongs to an earlier one is known.
     """
 
@@ -90,6 +91,7 @@ class Session:
         self.backend: Backend | None = None
         self.lost = False
         self.expires = 0.0
+        self.loan = 0
         self.lending = 0
         self._cursors = count(1)
         self._pid = os.getpid()
@@ -176,7 +178,8 @@ class Session:
         begin, staged = self._begin, self._staged
         before = [*begin, *((sql, row) for sql, rows in staged for row in rows)]
         converted = self._wire.converted([*before, *statements])  # raises before anything is sent or forgotten
-        self._doomed = bool(before)  # until they are known to be done, whatever interrupts this
+        doomed = self._doomed
+        self._doomed = doomed or bool(before)  # until they are known to be done, whatever interrupts this
         self._begin, self._staged = [], []
         self._traffic.round_trips += 1
         try:
@@ -190,7 +193,7 @@ class Session:
             self._open()
             self._traffic.round_trips += 1
             replies = self._wire.run(converted)
-        self._doomed = False
+        self._doomed = doomed
         return replies[len(before) :]
 
     def commit(self) -> None:
@@ -248,15 +251,17 @@ class Session:
             if sql == f"SAVEPOINT {savepoint}":  # it was not sent yet
                 del self._staged[at:]
                 return True
-        self._staged = []
         if self._doomed:
             raise StoreIOError(self._path, "an earlier error rolled the transaction back")
+        self._doomed = True  # until the part is undone, whatever interrupts this
+        self._staged = []
         try:
             self._sent([(f"ROLLBACK TO {savepoint}", ()), (f"RELEASE {savepoint}", ())])
         except psycopg.errors.InvalidSavepointSpecification:
             return False
         except psycopg.Error as error:
             raise self._problem(error) from error
+        self._doomed = False
         return True
 
     def _drain(self) -> None:

@@ -53,6 +53,13 @@ RESOLVED = (
     "LEFT JOIN LATERAL (SELECT TRUE AS known FROM changes WHERE branch = ? AND id = asked.id LIMIT 1) k ON TRUE "
     "ORDER BY asked.place"
 )
+#: The ids that are not live, and whether each is known. Nothing is decoded: what is corrupt concerns those who read it.
+_AHEAD = (
+    "SELECT asked.id, k.known FROM unnest(?::text[]) AS asked(id) "
+    "LEFT JOIN LATERAL (SELECT TRUE AS live FROM heads WHERE branch = ? AND id = asked.id LIMIT 1) h ON TRUE "
+    "LEFT JOIN LATERAL (SELECT TRUE AS known FROM changes WHERE branch = ? AND id = asked.id LIMIT 1) k ON TRUE "
+    "WHERE h.live IS NULL"
+)
 _STANDBYS = "current_setting('synchronous_standby_names')"
 _LOCK = (
     f"SELECT number, next_version, next_page, erased, {_STANDBYS}, {BACKEND} FROM namespaces WHERE name = ? FOR UPDATE"
@@ -334,6 +341,7 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         former: The transaction of the part before, which has the lock already.
         lookups: Returns the ids that threads that wait are going to look up in a branch. What the tables say of them is
             read with what this part looks up itself, so that a part of a shared commit seldom waits for the server.
+            None: no other part follows.
     """
 
     _locked: bool
@@ -344,12 +352,13 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         context: StoreContext,
         owner: str,
         former: PostgresTransaction | None = None,
-        lookups: Callable[[Branch], list[str]] = lambda branch: [],
+        lookups: Callable[[Branch], list[str]] | None = None,
     ) -> None:
         super().__init__(session, context)
         self._owner = owner
         self._lookups = lookups
         self._read_ahead: dict[tuple[int | None, str], bool] = {}  # ids without a head: whether they are known
+        self._ahead: list[str] = []  # ids to read ahead with the next look-up
         self._unknown: set[tuple[int | None, str]] = set()  # ids that no commit has named
         self.written: dict[int, bytes] = {}  # pages, which are cached once they are committed
         self.before: dict[Branch, Head] = {}  # the newest commits when the lock was granted
@@ -502,13 +511,22 @@ class PostgresTransaction(SqlTransaction, PostgresView):
             self._absent.update(keys)
             out = {key[1]: Resolved(self._read_ahead[key], None, False) for key in keys}
         else:
-            waiting = self._lookups(branch)[:_MOST_AHEAD]
-            found = super().resolve(branch, list(dict.fromkeys((*record_ids, *waiting))), now)
-            out = {each: found[each] for each in record_ids}
-            absent = (each for each in waiting if found[each].stored is None)
-            self._read_ahead.update(((number, each), found[each].known) for each in absent)
+            waiting = () if self._lookups is None else self._lookups(branch)
+            self._ahead = [each for each in waiting if (number, each) not in self._read_ahead][:_MOST_AHEAD]
+            out = super().resolve(branch, record_ids, now)
         self._unknown.update((number, each) for each, found in out.items() if not found.known)
         return out
+
+    def _resolved_rows(self, branch: int | None, ids: tuple[str, ...], now: int) -> Iterator[tuple[Any, ...]]:
+        if not self._ahead:
+            return super()._resolved_rows(branch, ids, now)
+        self.lock()
+        self.check_open()
+        ahead, self._ahead = self._ahead, []
+        asked = (RESOLVED, (now, list(ids), branch, branch)), (_AHEAD, (ahead, branch, branch))
+        rows, absent = self._session.several([(self._rewritten(sql), parameters) for sql, parameters in asked])
+        self._read_ahead.update(((branch, record_id), bool(known)) for record_id, known in absent)
+        return iter(rows)
 
     def due(self, branch: Branch, now: int, limit: int) -> list[str]:
         self.lock()

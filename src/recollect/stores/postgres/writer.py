@@ -53,6 +53,8 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
         self._current: PostgresTransaction | None = None
         self._savepoints = count(1)
         self._savepoint: str | None = None  # that of the part which is being written
+        self._loan = 0  # of the session
+        self._shares = False  # whether that part may be followed by others in the same transaction
         self._last: PostgresTransaction | None = None  # the last part that was not undone
 
     @property
@@ -72,24 +74,27 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
         return self._writer
 
     def _transaction(self) -> PostgresTransaction:
-        lookups = self._queue.lookups
+        lookups = self._queue.lookups if self._shares else None
         self._current = PostgresTransaction(self._session(), self._context, self._owner, self._last, lookups)
         return self._current
 
     def _begin_part(self, ticket: Ticket) -> None:
+        self._savepoint = None  # that of a part that was undone
+        self._shares = ticket.shares
         super()._begin_part(ticket)
         if ticket.inside:  # another thread has begun the transaction
             self._pool.adopt(self._session())
 
     def _end_part(self, ticket: Ticket) -> None:
+        if not ticket.inside:
+            self._last = self._current  # before it counts as a member: its numbers are noted by the commit
         super()._end_part(ticket)
-        self._last = self._current
 
     def _begin_transaction(self) -> None:
-        session = self._writer = self._pool.take()
+        self._writer, self._loan = self._pool.take()
         self._last = None
         limits = (LIMITS, self._context.limits)
-        session.begin(("BEGIN ISOLATION LEVEL READ COMMITTED", ()), limits)
+        self._session().begin(("BEGIN ISOLATION LEVEL READ COMMITTED", ()), limits)
 
     def _run(self, sql: str) -> None:
         # Each savepoint has a name of its own: those of finished parts may not have been sent yet.
@@ -99,11 +104,12 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
             self._savepoint = savepoint
         else:
             assert sql == "RELEASE part"
-            assert self._savepoint is not None
+            ended = self._savepoint
+            # In one step, which cannot be interrupted half-way: from now on the part is not undone.
+            self._last, self._savepoint = self._current, None
             # What was not sent yet is undone by not sending it, so the server need not know of a part that is complete.
-            if not self._session().unstage(f"SAVEPOINT {self._savepoint}"):
-                self._session().stage(f"RELEASE {self._savepoint}", [()])
-            self._savepoint = None
+            if not self._session().unstage(f"SAVEPOINT {ended}"):
+                self._session().stage(f"RELEASE {ended}", [()])
 
     def _undo_part(self) -> Literal["undone", "absent", "failed"]:
         if self._savepoint is None:
@@ -118,11 +124,15 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
 
     def _commit(self, shared: Shared) -> None:
         session, last = self._session(), self._last
+        if last is not None:
+            try:
+                last.note_numbers()  # repeated after an interruption, as nothing is sent yet
+            except StoreError as raised:
+                shared.end(raised)
+                return
         # Until the answer is known: an interruption may come after the commit was sent.
         error: RecollectError | None = CommitInDoubtError(self.path, "interrupted at the commit")
         try:
-            if last is not None:
-                last.note_numbers()
             session.commit()
             error = None
         except NotReplicatedError as raised:
@@ -151,11 +161,10 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
         return CommitInDoubtError(self.path, str(raised) or "no standby is known to have it")
 
     def _end_turn(self) -> None:
-        session, self._writer, self._last, self._current = self._writer, _Nothing(), None, None
-        self._savepoint = None
-        if isinstance(session, Session):
+        if isinstance(self._writer, Session):
             with suppress(psycopg.Error):
-                self._pool.give_back(session)
+                self._pool.give_back(self._writer, self._loan)  # first: an interruption would lose it
+        self._writer, self._last, self._current, self._savepoint = _Nothing(), None, None, None
 
 
 def _with_cause(error: RecollectError, cause: Exception) -> RecollectError:

@@ -108,6 +108,7 @@ class GroupWriter(ABC, Generic[T]):
     def _begin_part(self, ticket: Ticket) -> None:
         """Begin a transaction, or a savepoint in the one that was handed over."""
         # Recorded first, so that an interruption in between knows what may have to be rolled back.
+        ticket.unfinished = True
         if ticket.shared is None:
             ticket.shared = Shared()
             self._begin_transaction()
@@ -121,7 +122,8 @@ class GroupWriter(ABC, Generic[T]):
         if ticket.inside:
             self._run("RELEASE part")
             ticket.inside = False
-        ticket.shared.members += 1
+        # In one step: from now on it is not undone.
+        ticket.shared.members, ticket.unfinished = ticket.shared.members + 1, False
 
     def _undo(self, ticket: Ticket, error: BaseException) -> None:
         """Roll back the thread's own part; or the whole transaction, if it has no other part or cannot be saved."""
@@ -131,12 +133,15 @@ class GroupWriter(ABC, Generic[T]):
             if ticket.inside:
                 outcome = self._undo_part()
                 if outcome == "undone" or (outcome == "absent" and ticket.shared.members):
+                    ticket.unfinished = False
                     return  # or it was interrupted before it had set its savepoint
             elif ticket.shared.members:
+                ticket.unfinished = False
                 return  # it had not yet set its savepoint, or had already released it
             self._roll_back()
         lost = error if isinstance(error, StoreError) else StoreIOError(self.path, f"a commit failed: {error!r}")
         ticket.shared.end(lost)
+        ticket.unfinished = False
 
     def _release(self, ticket: Ticket) -> None:
         """Pass the lock on, even if this is interrupted: other threads wait for it."""
@@ -159,6 +164,8 @@ class GroupWriter(ABC, Generic[T]):
     def _hand_over_or_commit(self, ticket: Ticket) -> None:
         """Hand an open transaction over to a waiting thread that can share it, or commit it and release the lock."""
         shared = ticket.shared
+        if ticket.unfinished:  # its thread was interrupted before it had undone its part
+            self._undo(ticket, StoreIOError(self.path, "the thread that wrote was interrupted"))
         if shared is not None and not shared.done:
             if self._writer.in_transaction:
                 if self._queue.hand_over(ticket):
