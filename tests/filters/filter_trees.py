@@ -65,8 +65,27 @@ def combined(conditions: st.SearchStrategy[Filter]) -> st.SearchStrategy[Filter]
     )
 
 
+paths = st.sampled_from(KEYS) | st.lists(st.sampled_from(KEYS), min_size=1, max_size=2)
+ends = st.integers(-2, 2) | st.sampled_from((0.5, 2.0**53, 2**53 + 1)) | names
+tested: st.SearchStrategy[Filter] = st.one_of(
+    st.builds(
+        lambda key, test, end: f.meta(key, **{test: end}),
+        paths,
+        st.sampled_from(("above", "at_least", "below", "at_most")),
+        ends,
+    ),
+    st.builds(
+        lambda key, test, some: f.meta(key, **{test: some}),
+        paths,
+        st.sampled_from(("one_of", "any_of", "all_of")),
+        st.lists(leaves, min_size=1, max_size=3),
+    ),
+    paths.map(lambda key: f.meta(key, empty=True)),
+    paths.map(f.meta),
+)
 #: Conditions that the text form has a way to say.
 sayable: st.SearchStrategy[Filter] = st.one_of(
+    tested,
     st.builds(f.everything),
     st.builds(f.nothing),
     st.builds(lambda name, value: getattr(f, name)(value), st.sampled_from((*TEXT_FIELDS, *LINK_FIELDS)), names),
@@ -130,7 +149,14 @@ def true_of(record: Record) -> list[Filter]:
     out: list[Filter] = [getattr(f, name)(getattr(record, name)) for name in fields if getattr(record, name)]
     out += [f.tag(tag) for tag in record.tags]
     for key, value in record.metadata.items():
-        out += [f.meta(key), f.meta(key, value)]
+        out += [f.meta(key), f.meta(key, value), f.meta(key, one_of=[value])]
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+            out.append(f.meta(key, at_least=value, at_most=value))
+        if isinstance(value, list) and value:
+            out += [f.meta(key, any_of=value[:1]), f.meta(key, all_of=value)]
+        if isinstance(value, dict):
+            out += [f.meta([key, below], each) for below, each in value.items()]
+        out.append(f.meta(key, empty=value in (None, "", [], {})))
     out += [f.has(name) for name in OPTIONAL_FIELDS if getattr(record, name)]
     out += [getattr(f, name)(each) for name in LINK_FIELDS for each in links_of(record, name)]
     if record.valid_from is not None and record.valid_from != record.valid_to:

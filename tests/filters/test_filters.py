@@ -208,6 +208,47 @@ class TestMeaning:
             (f.meta("a", contains=None), meta(a=None), False),
             (f.meta("a", contains="x"), BARE, False),
             (~f.meta("a", contains="x"), BARE, True),
+            (f.meta("a", one_of=["x", 1]), meta(a=1.0), True),
+            (f.meta("a", one_of=["x", 1]), meta(a="1"), False),
+            (f.meta("a", one_of=[[1], None]), meta(a=None), True),
+            (f.meta("a", one_of=[]), meta(a="x"), False),
+            (~f.meta("a", one_of=["x"]), BARE, True),
+            (f.meta("a", above=6), meta(a=7), True),
+            (f.meta("a", above=6), meta(a="7"), False),
+            (f.meta("a", above=6), meta(a=6), False),
+            (f.meta("a", above=6), BARE, False),
+            (f.meta("a", above=0), meta(a=True), False),
+            (f.meta("a", at_least=6), meta(a=6.0), True),
+            (f.meta("a", below=2**53 + 1), meta(a=2.0**53), True),
+            (f.meta("a", above=2.0**53), meta(a=2**53 + 1), True),
+            (f.meta("a", at_most="red"), meta(a="blue"), True),
+            (f.meta("a", below="b"), meta(a="a\U0001f600"), True),
+            (f.meta("a", below="B"), meta(a="a"), False),
+            (f.meta("a", below="z"), meta(a=1), False),
+            (f.meta("a", below="z"), meta(a=["a"]), False),
+            (f.meta("a", at_most=6), meta(a=None), False),
+            (f.meta("a", at_least=1, below=5), meta(a=5), False),
+            (f.meta("a", at_least=1, below=5), meta(a=1), True),
+            (f.meta("a", any_of=["x", 3]), meta(a=["y", 3]), True),
+            (f.meta("a", any_of=["x"]), meta(a="x"), False),
+            (f.meta("a", any_of=[]), meta(a=["x"]), False),
+            (f.meta("a", all_of=["x", 3]), meta(a=["y", 3, "x"]), True),
+            (f.meta("a", all_of=["x", 3]), meta(a=["x"]), False),
+            (f.meta("a", all_of=[]), meta(a=[]), True),
+            (f.meta("a", empty=True), meta(a=None), True),
+            (f.meta("a", empty=True), meta(a=[]), True),
+            (f.meta("a", empty=True), meta(a=""), True),
+            (f.meta("a", empty=True), meta(a={}), True),
+            (f.meta("a", empty=True), meta(a=0), False),
+            (f.meta("a", empty=True), BARE, False),
+            (f.meta("a", empty=False), meta(a=0), True),
+            (f.meta("a", empty=False), BARE, False),
+            (f.meta(["a"], 1), meta(a=1), True),
+            (f.meta(["a", "b"], 1), meta(a={"b": 1}), True),
+            (f.meta(["a", "b"]), make(metadata={"a.b": 1}), False),
+            (f.meta(["a", "b"]), meta(a={"c": 1}), False),
+            (f.meta(["a", "b"]), meta(a=["b"]), False),
+            (f.meta(["a", "b", "c"], above=1), meta(a={"b": {"c": 2}}), True),
             # has
             (f.has("user"), make(user="ana"), True),
             (f.has("user"), BARE, False),
@@ -272,7 +313,7 @@ class TestShape:
         for combined in (lambda: A and A, lambda: A or A, lambda: not A):
             with pytest.raises(InvalidFilterError, match="one & other"):
                 combined()
-        with pytest.raises(InvalidFilterError, match="not both"):
+        with pytest.raises(InvalidFilterError, match="takes one test"):
             f.meta("a", 1, contains=2)
 
     @given(own.trees)

@@ -10,7 +10,7 @@ InvalidFilterError.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -179,19 +179,55 @@ def tag(name: str) -> Filter:
     return Tag(name)
 
 
-def meta(key: str, equals: Any = _ABSENT, *, contains: Any = _ABSENT) -> Filter:
-    """Match records by one key of their metadata.
+def meta(
+    key: str | Sequence[str],
+    equals: Any = _ABSENT,
+    *,
+    contains: Any = _ABSENT,
+    one_of: Sequence[Any] = _ABSENT,
+    above: float | str = _ABSENT,
+    at_least: float | str = _ABSENT,
+    below: float | str = _ABSENT,
+    at_most: float | str = _ABSENT,
+    any_of: Sequence[Any] = _ABSENT,
+    all_of: Sequence[Any] = _ABSENT,
+    empty: bool = _ABSENT,
+) -> Filter:
+    """Match records by one value of their metadata: by one test, or by two ends of a range.
+
+        f.meta("pages", at_least=10, below=100)
+        f.meta(["author", "name"], one_of=["Ana", "Bob"])
+
+    Without a test, any value matches. A record without the key, or without one of a path, never matches.
 
     Args:
-        key: The key, taken literally: dots, quotes and colons are part of it.
-        equals: The value must be equal to this (Python's `==`). Without `equals` and `contains`, any value matches.
+        key: The key, taken literally: dots, quotes and colons are part of it. A list of keys is a path: the value
+            under the first is an object that has the second, and so on.
+        equals: The value must be equal to this (Python's `==`).
         contains: A text must contain this, ignoring case; a list must have it as an item, an object as one of its keys.
+        one_of: The value must be equal to one of these.
+        above: A number must be greater than this number, or a text come after this text, by code point. A value of
+            another type does not match, whatever it is; True and False are no numbers here.
+        at_least: The same, or equal.
+        below: A number must be less, or a text come before.
+        at_most: The same, or equal.
+        any_of: A list must have one of these items.
+        all_of: A list must have all of these items.
+        empty: True: the value must be null, or an empty text, list or object. False: it must be anything else.
     """
-    if contains is not _ABSENT and equals is not _ABSENT:
-        raise InvalidFilterError("meta", "takes a value or contains=, not both: combine two filters with &")
-    if contains is not _ABSENT:
-        return Meta(key, "contains", contains)
-    return Meta(key, "has") if equals is _ABSENT else Meta(key, "equals", equals)
+    stated = {
+        "equals": equals,
+        "contains": contains,
+        "one_of": one_of,
+        "above": above,
+        "at_least": at_least,
+        "below": below,
+        "at_most": at_most,
+        "any_of": any_of,
+        "all_of": all_of,
+        "empty": empty,
+    }
+    return Meta.of(key, {name: value for name, value in stated.items() if value is not _ABSENT})
 
 
 def importance_at_least(least: float) -> Filter:

@@ -4,11 +4,14 @@
 
 A condition is `key operator value`. Keys: the text fields of a record, `supersedes`, `derived_from`, `parent`, `under`,
 `tag`, `importance`, `time`, `valid_at`, `content`, `words` and `meta.KEY`. Operators: `=` and `!=`; `~` (contains) for
-content and meta; `>=` for importance; `<`, `<=`, `>`, `>=` for time. `meta.KEY` without an operator tests whether the
-key exists; a field without one, whether the record has it (`not user`). Values with spaces, parentheses or quotes are
-written in double or single quotes, with a backslash before a quote or a backslash inside; so are keys of metadata:
-`meta."a.b c"=1`. A single quote inside a bare word is part of it: `user=O'Brien`. `not` binds tighter than `and`, and
-`and` tighter than `or`. Times are ISO 8601; times without an offset are in the zone that the caller passes.
+content and meta; `>=` for importance; `<`, `<=`, `>`, `>=` for time and meta. `meta.KEY` without an operator tests
+whether the key exists; a field without one, whether the record has it (`not user`). `in (ana, bob)` after a text field
+or a key of metadata: it has one of the values. After a key of metadata, `any (a, b)` and `all (a, b)`: the list under
+it has one or each of the values; `empty`: there is nothing in it. Values with spaces, parentheses or quotes are written
+in double or single quotes, with a backslash before a quote or a backslash inside; so are keys of metadata: `meta."a.b
+c"=1`. A key within an object is `meta[author][name]`, each part quoted likewise. A single quote inside a bare word is
+part of it: `user=O'Brien`. `not` binds tighter than `and`, and `and` tighter than `or`. Times are ISO 8601; times
+without an offset are in the zone that the caller passes.
 
 A value that comes from outside is passed beside the text and never parsed: `?` stands for it, as in SQL.
 
@@ -54,6 +57,8 @@ from recollect.records.record import located, unlocated
 
 #: What `where=` accepts: a filter, its text form, or a text form with `?` followed by the values that they stand for.
 Where: TypeAlias = Filter | str | tuple[Any, ...] | list[Any]
+#: A key of metadata, or the keys of a path.
+_Path: TypeAlias = str | tuple[str, ...]
 #: What stands for a value that is passed beside the text.
 _PARAMETER = "?"
 
@@ -61,19 +66,28 @@ _PARAMETER = "?"
 # but not at its start: there a quote that is not closed is more likely a mistake.
 _TOKEN = re.compile(
     r"""\s*(?:([()])|(!=|>=|<=|=|~|<|>)|("""
-    r"""(?:meta\.)?'(?:[^'\\]|\\.)*'(?=[\s()=!~<>]|\Z)|(?!(?:meta\.)?')(?:"(?:[^"\\]|\\.)*"|[^\s()=!~<>"])+))""",
+    r"""(?:meta\.)?'(?:[^'\\]|\\.)*'(?=[\s()=!~<>]|\Z)|(?!(?:meta\.)?')"""
+    r"""(?:\['(?:[^'\\]|\\.)*'\]|"(?:[^"\\]|\\.)*"|[^\s()=!~<>"])+))""",
     re.DOTALL,
 )
 #: The operators of each key. The text fields of a record take "= or !=".
 _OPERATORS = {
-    **dict.fromkeys(("tag", "under", *LINK_FIELDS), "= or !="),
+    **dict.fromkeys(("tag", "under"), "= or !="),
+    **dict.fromkeys(LINK_FIELDS, "=, != or in (...)"),
     "content": "~ (or not content~...)",
     "words": "=, ~ or !=",
     "importance": ">= (or not importance>=...)",
     "time": "<, <=, =, !=, >= or >",
     "valid_at": "= or !=",
-    "meta.KEY": "=, ~ or !=",
+    "meta.KEY": "=, !=, ~, <, <=, >, >=, in (...), any (...), all (...) or empty",
 }
+#: The tests of metadata that an operator states, and those that a word before a list of values does.
+_COMPARED = {"=": "equals", "~": "contains", ">": "above", ">=": "at_least", "<": "below", "<=": "at_most"}
+_LISTED = {"in": "one_of", "any": "any_of", "all": "all_of"}
+#: A value of a list, and what follows it.
+_ITEM = re.compile(r"""\s*((?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,()"'])+)\s*([,)])""", re.DOTALL)
+#: One key of a path in an object.
+_STEP = re.compile(r"""\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\[\]"']*)\]""", re.DOTALL)
 _FIRST = datetime(2, 1, 1, tzinfo=UTC)
 _LAST = datetime(9998, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 
@@ -209,9 +223,14 @@ class _Reader:
 
     def condition(self) -> Filter:
         key = self.take()
+        path = self.path(key) if key.text.startswith(("meta.", "meta[")) else None
+        if self.token.kind == "word" and self.token.text.lower() in ("empty", *_LISTED):
+            found = self.listed(key, path)
+            if found is not None:
+                return found
         if self.token.kind != "op":
-            if key.text.startswith("meta."):
-                return Meta(_unquoted(key.text[5:]), "has")
+            if path is not None:
+                return Meta(path, "has")
             if key.text in ("everything", "nothing"):
                 return Everything() if key.text == "everything" else Nothing()
             if key.text in OPTIONAL_FIELDS:
@@ -224,11 +243,64 @@ class _Reader:
         try:
             kind = "=" if operator == "!=" else operator
             stated = self.passed() if value.text == _PARAMETER else value.text
-            found = self.compared(key.text, kind, stated, is_text=value.text != _PARAMETER)
+            found = self.compared(key.text, path, kind, stated, is_text=value.text != _PARAMETER)
             return Not(found) if operator == "!=" else found
         except InvalidFilterError as error:
             _, rule = error.args
             raise InvalidFilterError(self.text, f"at character {key.at + 1}, {rule}") from None
+
+    def listed(self, key: _Token, path: _Path | None) -> Filter | None:
+        """Return the condition that a word after a key begins; None if the key takes none."""
+        word = self.token.text.lower()
+        if path is None and (word != "in" or key.text not in (*TEXT_FIELDS, *LINK_FIELDS)):
+            return None
+        self.take()
+        if word == "empty":
+            return Meta(path, "empty")  # type: ignore[arg-type]
+        values = self.values_of_list(word, is_meta=path is not None)
+        try:
+            if path is not None:
+                return Meta(path, _LISTED[word], values)
+            return (Is if key.text in TEXT_FIELDS else Links)(key.text, tuple(values))
+        except InvalidFilterError as error:
+            raise InvalidFilterError(self.text, f"at character {key.at + 1}, {error.args[1]}") from None
+
+    def values_of_list(self, word: str, *, is_meta: bool) -> list[Any]:
+        """Return the values in parentheses, or those that were passed for a ?."""
+        if self.is_word(_PARAMETER):
+            self.take()
+            values = self.passed()
+            if not isinstance(values, (list, tuple)):
+                raise InvalidFilterError(self.text, f"{word} takes a list of values, not {shown(values)}")
+            return list(values)
+        if self.token.kind != "(":
+            raise self.wrong(f"expected a list in parentheses: {word} (a, b)")
+        out: list[Any] = []
+        while True:
+            found = _ITEM.match(self.text, self.at)
+            if found is None:
+                raise InvalidFilterError(self.text, f"at character {self.at + 1}, expected values such as (a, b)")
+            self.at, value = found.end(), found[1]
+            if value == _PARAMETER:
+                out.append(self.passed())
+            else:
+                out.append(_meta_value(value) if is_meta else _unquoted(value))
+            if found[2] == ")":
+                self.token = self.next_token()
+                return out
+
+    def path(self, key: _Token) -> _Path:
+        """Return the key of metadata that a word names, or the keys of a path."""
+        if key.text.startswith("meta."):
+            return _unquoted(key.text[5:])
+        at, out = len("meta"), []
+        while at < len(key.text):
+            found = _STEP.match(key.text, at)
+            if found is None:
+                raise InvalidFilterError(self.text, f"at character {key.at + 1}, a path is meta[KEY][KEY]")
+            out.append(_unquoted(found[1]))
+            at = found.end()
+        return tuple(out)
 
     def passed(self) -> Any:
         """Return the next value that was passed beside the text."""
@@ -238,7 +310,7 @@ class _Reader:
         self.used += 1
         return self.values[self.used - 1]
 
-    def compared(self, name: str, operator: str, value: Any, *, is_text: bool) -> Filter:
+    def compared(self, name: str, path: _Path | None, operator: str, value: Any, *, is_text: bool) -> Filter:
         """Return a comparison. The value is text of the filter, or was passed beside it."""
         text = _unquoted(value) if is_text else value
         if name in TEXT_FIELDS and operator == "=":
@@ -262,11 +334,10 @@ class _Reader:
             return self.timed(operator, self.instant(text))
         if name == "valid_at" and operator == "=":
             return ValidAt(self.instant(text))
-        if name.startswith("meta.") and operator in "=~":
-            compared = _meta_value(value) if is_text else value
-            return Meta(_unquoted(name[5:]), "equals" if operator == "=" else "contains", compared)
-        operators = _OPERATORS | dict.fromkeys(TEXT_FIELDS, "= or !=")
-        taken = operators.get("meta.KEY" if name.startswith("meta.") else name)
+        if path is not None:
+            return Meta(path, _COMPARED[operator], _meta_value(value) if is_text else value)
+        operators = _OPERATORS | dict.fromkeys(TEXT_FIELDS, "=, != or in (...)")
+        taken = operators.get(name)
         if taken:
             raise InvalidFilterError(name, f"{shown(name)} does not take {operator!r}, only {taken}")
         close = difflib.get_close_matches(name, operators, 1)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from recollect.arguments.checks import is_number
 from recollect.errors import InvalidFilterError, InvalidRecordError, UnsupportedError
+from recollect.filters.metadata import ABSENT, ENDS, TESTS, WITHOUT_VALUE, value_at
 from recollect.records.frozen import freeze
 from recollect.records.record import Instant, Record, located, unlocated
 from recollect.text.unicode import fold, has_surrogate, nfc, words_in
@@ -249,49 +250,78 @@ class _AnyTag(NamedTuple):
 
 @dataclass(frozen=True)
 class Meta(Filter):
-    """A condition on one key of the metadata. The key is literal: dots, quotes and colons are part of it.
+    """A condition on one value of the metadata (`filters.metadata`).
 
     Attributes:
-        test: "has" (the key exists), "equals" (Python's `==`), "contains" (a text contains the value, ignoring case; a
-            list has it as an item; an object has it as a key).
-        value: The value for "equals" and "contains".
+        key: The key, literally: dots, quotes and colons are part of it. Several: a path through objects.
+        test: The name of the test.
+        value: What the value is compared with; None for a test without one.
     """
 
-    key: str
+    key: str | tuple[str, ...]
     test: str
     value: Any = field(default=None)
 
     def __post_init__(self) -> None:
-        _checked_text("meta", self.key, empty=True)
-        if self.test not in ("has", "equals", "contains"):
-            raise InvalidFilterError(self.test, "a metadata test is has, equals or contains")
+        path = (self.key,) if isinstance(self.key, str) else self.key
+        if not isinstance(path, (tuple, list)) or not path:
+            raise InvalidFilterError(self.key, "meta takes a key, or a list of the keys of a path")
+        for key in path:
+            _checked_text("meta", key, empty=True)
+        object.__setattr__(self, "key", path[0] if len(path) == 1 else tuple(path))
+        test = TESTS.get(self.test)
+        if test is None:
+            raise InvalidFilterError(self.test, f"a metadata test is one of {', '.join(TESTS)}")
         try:
             object.__setattr__(self, "value", freeze(self.value, f"meta {self.key!r}"))
         except InvalidRecordError as error:
-            raise InvalidFilterError(self.key, f"{error.args[1]} {error.args[2]}") from None
+            raise InvalidFilterError(str(self.key), f"{error.args[1]} {error.args[2]}") from None
+        if not test.is_taken(self.value):
+            raise InvalidFilterError(self.value, f"{self.test} of metadata takes {test.takes}")
 
     def __hash__(self) -> int:
         return hash((self.key, self.test))  # equal values (1 and 1.0) can have different forms
 
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The key, and those below it."""
+        return (self.key,) if isinstance(self.key, str) else self.key
+
     def matches(self, record: Record) -> bool:
-        if self.key not in record.metadata:
-            return False
-        found = record.metadata[self.key]
-        if self.test == "has":
-            return True
-        if self.test == "equals":
-            return bool(found == self.value)
-        if isinstance(found, str):
-            return isinstance(self.value, str) and fold(self.value) in fold(found)
-        if isinstance(found, dict):
-            return isinstance(self.value, str) and self.value in found
-        return isinstance(found, list) and self.value in found
+        found = value_at(record.metadata, self.path)
+        return found is not ABSENT and TESTS[self.test].holds(found, self.value)
 
     def to_json(self) -> dict[str, Any]:
-        out = {"key": self.key}
+        out: dict[str, Any] = {"key": self.key if isinstance(self.key, str) else list(self.key)}
         if self.test != "has":
-            out[self.test] = self.value
+            out[self.test] = True if self.test in WITHOUT_VALUE else self.value
         return {"meta": out}
+
+    @staticmethod
+    def of(key: Any, tests: Mapping[str, Any]) -> Filter:
+        """Return the condition that all of some tests state: one, or the two ends of a range; none: the key exists.
+
+        Raises:
+            InvalidFilterError: Other tests stand together, or one does not take its value.
+        """
+        for name in tests:
+            if name not in TESTS:
+                raise InvalidFilterError(name, f"a metadata test is one of {', '.join(TESTS)}")
+        if len(tests) > 1 and (len(tests) > 2 or not all(any(name in tests for name in end) for end in ENDS)):
+            rule = "takes one test, or two ends of a range (above or at_least, below or at_most): combine others with &"
+            raise InvalidFilterError("meta", rule)
+        return AllOf.of(*(_tested(key, name, value) for name, value in tests.items())) if tests else Meta(key, "has")
+
+
+def _tested(key: Any, test: str, value: Any) -> Filter:
+    if test not in WITHOUT_VALUE:
+        return Meta(key, test, value)
+    if not isinstance(value, bool):
+        raise InvalidFilterError(value, f"{test} of metadata takes true or false")
+    found = Meta(key, test)
+    if value:
+        return found
+    return Not(found) if test == "has" else AllOf.of(Meta(key, "has"), Not(found))
 
 
 @dataclass(frozen=True)
@@ -657,14 +687,9 @@ def from_json(data: object, depth: int = 0) -> Filter:
 
 
 def _meta_from_json(value: object) -> Filter:
-    match value:
-        case {"key": str(key), "equals": expected, **rest} if not rest:
-            return Meta(key, "equals", expected)
-        case {"key": str(key), "contains": part, **rest} if not rest:
-            return Meta(key, "contains", part)
-        case {"key": str(key), **rest} if not rest:
-            return Meta(key, "has")
-    raise InvalidFilterError(value, "meta takes {key}, {key, equals} or {key, contains}")
+    if not isinstance(value, Mapping) or "key" not in value:
+        raise InvalidFilterError(value, "meta takes {key}, {key, equals}, {key, contains} or another test of the key")
+    return Meta.of(value["key"], {name: stated for name, stated in value.items() if name != "key"})
 
 
 def _times_from_json(name: str, value: object, count: int) -> list[datetime]:

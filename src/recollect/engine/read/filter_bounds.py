@@ -97,9 +97,8 @@ class _DocumentBounds(BoundsOf[Flags]):
         self._view = view
 
     def condition(self, where: Filter) -> tuple[Flags | bool, Flags | bool]:
-        if isinstance(where, Meta) and where.test != "has":
-            term = value_term(where.key, where.value) if where.test == "equals" else None
-            return self._view.having([term or key_term(where.key)]), False
+        if isinstance(where, Meta) and (where.test != "has" or len(where.path) > 1):
+            return self._view.having(_terms_of(where)), False
         exact = _exact_flags(where, self._view)
         return (True, False) if exact is None else (exact, exact)
 
@@ -248,13 +247,23 @@ def _exact_flags(where: Filter, view: WordView) -> Flags | None:
         case Tag():
             return view.having([tag_term(where.tag)])
         case Meta():
-            return view.having([key_term(where.key)])
+            return None if len(where.path) > 1 else view.having([key_term(where.path[0])])
         case ImportanceAtLeast():
             out: Flags = table.importance[: table.count] >= max(where.least, 0.0)  # records without one have -1
             return out
         case Time():
             return _in_time(where, table)
     return None
+
+
+def _terms_of(where: Meta) -> list[str]:
+    """Return terms of which every record that meets a condition on its metadata has at least one."""
+    key, values = where.path[0], where.value if where.test == "one_of" else [where.value]
+    if where.test in ("equals", "one_of") and len(where.path) == 1:
+        terms = [value_term(key, each) for each in values]
+        if all(term is not None for term in terms):
+            return [term for term in terms if term is not None]
+    return [key_term(key)]
 
 
 def _in_time(where: Time, table: Table) -> Flags:
