@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.filters import filter_trees as own
@@ -48,8 +50,11 @@ def test_a_filter_matches_all_in_its_lower_bound_and_none_outside_its_upper_one(
 ) -> None:
     where = data.draw(own.trees_about(stored))
     matching = [where.matches(record) for record in stored]
-    for view in views(stored, data.draw(st.integers(0, len(stored)))):
-        found = bounds(where, view)
+    decoded = st.sampled_from((None, 0, 1, 500))  # how many records are decoded for a condition on metadata
+    for view, decode in product(
+        views(stored, data.draw(st.integers(0, len(stored)))), data.draw(st.lists(decoded, min_size=1, max_size=2))
+    ):
+        found = bounds(where, view, decode=decode)
         if found.upper is not None:
             upper = flags_of(found.upper, view, stored)
             assert all(admitted for admitted, matches in zip(upper, matching, strict=True) if matches)
@@ -70,7 +75,7 @@ def test_long_tags_sessions_and_keys_are_read_like_short_ones() -> None:
         for where in (f.tag(text), f.session(text), f.derived_from(text[:255]), f.meta(text), f.meta(text, text)):
             for view in views(stored, 3):
                 found = bounds(where, view)
-                assert found.exact == (where != f.meta(text, text))
+                assert found.exact
                 assert flags_of(found.upper, view, stored) == [where.matches(record) for record in stored]
 
 
@@ -80,6 +85,9 @@ def test_nothing_else_of_a_filter_is_left_open_than_what_no_index_tells() -> Non
         *(getattr(f, name)("x") for name in TEXT_FIELDS),
         f.tag("x"),
         f.meta("x"),
+        f.meta("x", 1),
+        f.meta("x", contains="y"),
+        f.meta(["x", "y"], above=1),
         f.importance_at_least(0.5),
         f.supersedes("x"),
         f.derived_from("x", "y"),
@@ -91,8 +99,6 @@ def test_nothing_else_of_a_filter_is_left_open_than_what_no_index_tells() -> Non
     for where in (*found, ~found[0], found[0] & ~found[3], found[1] | found[2]):
         assert bounds(where, view).exact
     open_: list[Filter] = [
-        f.meta("x", 1),
-        f.meta("x", contains="y"),
         f.contains("x"),
         f.matches("x"),
         f.speaker("\0user"),
@@ -103,7 +109,25 @@ def test_nothing_else_of_a_filter_is_left_open_than_what_no_index_tells() -> Non
     assert bounds(f.contains("x"), view) == bounds(~f.contains("x"), view) == (None, None)
     assert bounds(f.contains("x") | f.user("ana"), view).upper is None
     assert bounds(f.contains("x") & f.user("ana"), view).lower is None
-    assert bounds(~f.meta("x", 1), view).upper is None
+
+
+def test_a_few_records_are_decoded_with_each_question_until_all_are() -> None:
+    stored = [Record(id=str(at), content="tea", metadata={"n": at}) for at in range(10)]
+    (view, *_), where = views(stored, 4), f.meta("n", at_least=7)
+    admitted = [int(np.count_nonzero(bounds(where, view, decode=4).upper)) for _ in range(4)]  # type: ignore[arg-type]
+    assert admitted == [9, 5, 3, 3]  # the newest first: 6 to 9, then 2 to 5, then the others
+    found = bounds(where, view, decode=0)
+    assert found.exact
+    assert flags_of(found.upper, view, stored) == [where.matches(record) for record in stored]
+
+
+def test_a_record_that_only_the_store_has_is_left_open() -> None:
+    stored = [Record(id=str(at), content="tea " * (1 + 1000 * at), metadata={"n": 1}) for at in range(2)]
+    for view in views(stored, 1):
+        found = bounds(f.meta("n", 1), view, decode=None)
+        assert flags_of(found.upper, view, stored) == [True, True]
+        assert flags_of(found.lower, view, stored) == [True, False]
+        assert bounds(f.meta("n", 2), view).upper is not None
 
 
 @given(records, st.data())

@@ -20,6 +20,7 @@ from recollect.engine.index.filter_terms import (
     tag_term,
     value_term,
 )
+from recollect.engine.read.metadata_columns import columns_of
 from recollect.engine.scope import Scope, linked_id, qualifier_of, unqualified
 from recollect.filters.bounds import BoundsOf
 from recollect.filters.tree import (
@@ -74,17 +75,26 @@ _SCAN = 4
 _MAX_TIES = 10_000
 #: Fields that stores have an index on, and whose values usually match few records.
 _SELECTIVE_FIELDS = ("id", "user", "conversation", "entity")
+#: How many records are decoded to decide a condition, where a question can be answered without that.
+DECODED = 500
 #: The bounds of a condition that the index cannot evaluate.
 UNBOUNDED = Bounds(None, None)
 
 
-def bounds(where: Filter, view: WordView) -> Bounds:
+def bounds(where: Filter, view: WordView, *, decode: int | None = DECODED) -> Bounds:
     """Return the bounds of a filter.
 
+    Args:
+        where: The filter.
+        view: The view of the index.
+        decode: For a condition on a value of the metadata, at most this many records are decoded, besides those that
+            were before; None: any number. For the others only the key and the hash of the value decide.
+
     Cost:
-        O(documents) bytes per condition: one comparison of a column, or the postings of a filter term.
+        O(documents) bytes per condition: one comparison of a column, or the postings of a filter term. For a value of
+        the metadata, about 15 µs for each record that is decoded, and up to 0.3 µs for each that has the key.
     """
-    upper, lower = _DocumentBounds(view).of(where)
+    upper, lower = _DocumentBounds(view, decode).of(where)
     if isinstance(upper, bool) and upper is lower:
         return _exactly(np.full(view.table.count, upper, dtype=np.bool_))
     return Bounds(None if isinstance(upper, bool) else upper, None if isinstance(lower, bool) else lower)
@@ -93,14 +103,23 @@ def bounds(where: Filter, view: WordView) -> Bounds:
 class _DocumentBounds(BoundsOf[Flags]):
     """Bounds among the documents of a view."""
 
-    def __init__(self, view: WordView) -> None:
+    def __init__(self, view: WordView, decode: int | None) -> None:
         self._view = view
+        self._decode = decode
 
     def condition(self, where: Filter) -> tuple[Flags | bool, Flags | bool]:
         if isinstance(where, Meta) and (where.test != "has" or len(where.path) > 1):
-            return self._view.having(_terms_of(where)), False
+            return self._by_value(where)
         exact = _exact_flags(where, self._view)
         return (True, False) if exact is None else (exact, exact)
+
+    def _by_value(self, where: Meta) -> tuple[Flags, Flags | bool]:
+        """Return the bounds of a condition on a value of the metadata."""
+        table = self._view.table
+        admitted = self._view.having(_terms_of(where))
+        documents = np.flatnonzero(admitted & table.alive[: table.count])
+        met, unknown = columns_of(table.rows).decide(where, table, documents, self._decode)
+        return (met | unknown, met) if unknown.any() else (met, met)
 
     def join(self, every: bool, one: Flags, other: Flags) -> Flags:
         return one & other if every else one | other

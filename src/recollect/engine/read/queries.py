@@ -12,6 +12,7 @@ from typing import Any
 from recollect.engine.cursors import Cursors
 from recollect.engine.index.vectors import QuestionVector
 from recollect.engine.read.filter_bounds import (
+    DECODED,
     MAX_IDS,
     Below,
     as_ids,
@@ -117,7 +118,7 @@ class Reading:
         where = self._where(operation.where)
         if self.words is not None:
             index_view = self.words.at(now)
-            limits = bounds(where, index_view)
+            limits = bounds(where, index_view, decode=None if limit is None else DECODED)
             if count := importance_limit(operation):
                 limits = most_important(limits, index_view, count)
             parts = in_parts(where, limits, index_view)
@@ -142,7 +143,7 @@ class Reading:
         where = self._where(operation.where)
         if self.words is not None:
             index_view = self.words.at(self.now)
-            limits = bounds(where, index_view)
+            limits = bounds(where, index_view, decode=None)
             if (counts := exact_count(limits, index_view)) is not None:
                 return counts
             where = as_ids(where, limits, index_view)

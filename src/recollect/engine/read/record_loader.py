@@ -80,7 +80,7 @@ class Records:
         if not all(payloads.values()):
             payloads |= self._stored([number for number, payload in payloads.items() if not payload])
         for number in numbers:
-            record = _record(payloads[number])
+            record = record_in(payloads[number])
             if record is None or record.id != self._table.id(number):  # the index file was tampered with
                 record = self._listed(number)
             yield record
@@ -111,7 +111,7 @@ class Records:
         return {number: stored[record_id].payload for number, record_id in ids.items()}
 
 
-def _record(payload: bytes) -> Record | None:
+def record_in(payload: bytes) -> Record | None:
     """Decode a payload from an index file; None if it is not a record."""
     try:
         return Record.load(payload)

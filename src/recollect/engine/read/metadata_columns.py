@@ -1,0 +1,140 @@
+"""Values of metadata by document, so that the index alone decides conditions on them.
+
+The values of a key are decoded from the payloads in the index when filters need them: some with each question, or all
+at once where all records would be read otherwise. A document is one version of a record, so a value stays valid as long
+as the index is in memory, and only new documents are decoded later. A long record has no payload in the index: for its
+document the index does not decide.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.common.deadlines import check
+from recollect.engine.read.record_loader import record_in
+from recollect.filters.metadata import ABSENT, TESTS, value_at
+from recollect.filters.tree import Meta
+from recollect.indexes.documents.columns import Flags, Ints
+from recollect.indexes.documents.row_data import Rows
+from recollect.indexes.documents.table import Table
+
+#: Maximum number of keys of an index whose values are cached.
+_MOST_KEYS = 16
+#: Documents that are decoded between two looks at the deadline.
+_PAGE = 1000
+#: Up to here every integer is a float.
+_EXACT = 2**53
+_COMPARED: dict[str, Callable[[Any, Any], Any]] = {
+    "above": operator.gt,
+    "at_least": operator.ge,
+    "below": operator.lt,
+    "at_most": operator.le,
+}
+#: In place of the value of a document that is not decoded, or whose payload is not in the index.
+_NOT_DECODED: Any = object()
+_UNKNOWN: Any = object()
+
+
+class _Column:
+    """The values of one key.
+
+    Attributes:
+        values: The value of each document, by its number.
+        numbers: The same, where it is a number that a float has exactly; otherwise NaN.
+    """
+
+    def __init__(self) -> None:
+        self.values: NDArray[np.object_] = np.empty(0, dtype=np.object_)
+        self.numbers: NDArray[np.float64] = np.empty(0, dtype=np.float64)
+
+    def grow(self, count: int) -> None:
+        more = count - len(self.values)
+        if more > 0:
+            self.values = np.concatenate([self.values, np.full(more + count // 8, _NOT_DECODED, dtype=np.object_)])
+            self.numbers = np.concatenate([self.numbers, np.full(more + count // 8, np.nan)])
+
+    def missing(self, documents: Ints) -> Ints:
+        """Return those of some documents that are not decoded."""
+        found: Ints = documents[np.equal(self.values[documents], _NOT_DECODED).astype(np.bool_)]
+        return found
+
+    def put(self, number: int, value: Any) -> None:
+        self.values[number] = value
+        if type(value) is float or (type(value) is int and -_EXACT <= value <= _EXACT):
+            self.numbers[number] = value
+
+
+class MetadataColumns:
+    """The columns of an index. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._columns: OrderedDict[tuple[str, ...], _Column] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def decide(self, where: Meta, table: Table, documents: Ints, most: int | None) -> tuple[Flags, Flags]:
+        """Return which documents meet a condition, and of which that is not known.
+
+        Args:
+            where: The condition.
+            table: The documents of the index.
+            documents: The numbers of those that may meet it, ascending. All others do not.
+            most: Decode at most this many, the newest first; the others are not known yet. None: any number.
+
+        Returns:
+            Two flags for each document of the table.
+        """
+        with self._lock:
+            column = self._columns.get(where.path) or _Column()
+            column.grow(table.count)
+            missing = column.missing(documents)
+            missing = missing if most is None else missing[-most:]
+            self._columns[where.path] = column
+            self._columns.move_to_end(where.path)
+            if len(self._columns) > _MOST_KEYS:
+                self._columns.popitem(last=False)
+            for start in range(0, len(missing), _PAGE):
+                check()
+                for number in missing[start : start + _PAGE].tolist():
+                    column.put(number, _decoded(table, number, where.path))
+            values, numbers = column.values[documents], column.numbers[documents]
+        met: Flags = np.zeros(table.count, dtype=np.bool_)
+        unknown: Flags = np.zeros(table.count, dtype=np.bool_)
+        met[documents] = _met(where, values, numbers)
+        unknown[documents] = (np.equal(values, _UNKNOWN) | np.equal(values, _NOT_DECODED)).astype(np.bool_)
+        return met, unknown
+
+
+def _decoded(table: Table, number: int, path: tuple[str, ...]) -> Any:
+    payload = table.rows.payload(number)
+    record = record_in(payload) if payload else None
+    if record is None or record.id != table.id(number):  # long, or the index file was tampered with
+        return _UNKNOWN
+    return value_at(record.metadata, path)
+
+
+def _met(where: Meta, values: NDArray[np.object_], numbers: NDArray[np.float64]) -> Flags:
+    """Return which values meet a condition."""
+    compare, stated, holds = _COMPARED.get(where.test), where.value, TESTS[where.test].holds
+    if compare is not None and (type(stated) is float or (type(stated) is int and -_EXACT <= stated <= _EXACT)):
+        out: Flags = compare(numbers, stated)
+        rest = np.flatnonzero(np.isnan(numbers))
+    else:
+        out, rest = np.zeros(len(values), dtype=np.bool_), np.arange(len(values))
+    for at in rest.tolist():
+        value = values[at]
+        if value is not ABSENT and value is not _UNKNOWN and value is not _NOT_DECODED:
+            out[at] = holds(value, stated)
+    return out
+
+
+def columns_of(rows: Rows) -> MetadataColumns:
+    """Return the columns that belong to the rows of an index."""
+    found: MetadataColumns | None = rows.kept.get("metadata")
+    return rows.kept.setdefault("metadata", MetadataColumns()) if found is None else found
