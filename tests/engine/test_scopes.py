@@ -390,6 +390,8 @@ does(
 does("supersede for another", lambda m, id: m.supersede(id, "tea", user="bob"), id=names)  # noqa: A006
 does("forget", lambda m, id: m.forget(id), id=names | st.sampled_from(DERIVED))  # noqa: A006
 does("forget on condition", lambda m, id, s: m.forget(id, expect=_current(m, id, s)), id=names, s=st.booleans())  # noqa: A006
+VALUED = ("tag", "user", "kind", "source", "meta.a")
+does("values", lambda m, field, where: m.values(field, where=where), field=st.sampled_from(VALUED), where=wheres)
 does("forget_all", lambda m, one, two: m.forget_all([one, two]), one=names | st.sampled_from(DERIVED), two=names)
 does("forget_where", lambda m, where: m.forget_where(where), where=wheres)
 does("clear", lambda m: m.clear())

@@ -482,6 +482,39 @@ class TestReadingAndWriting:
         assert ana.forget_all(["a", "b"]) == 1
         assert memory.count() == 1
 
+    def test_values_are_listed_with_the_number_of_records_that_have_them(self, memory: recollect.Memory) -> None:
+        colors: list[Any] = ["red", "blue", 1, True, None, ["red", "green", "red"], {"red": 1}, 2.5]
+        memory.remember_all(
+            [
+                {
+                    "content": f"text {number} {'x' * 3000 if number == 1 else ''}",  # one that no index has whole
+                    "tags": ["all", f"ns:{number % 3}"],
+                    "user": ("ana", "bob")[number % 2],
+                    "metadata": {"color": color, "in": {"a": number // 4}},
+                }
+                for number, color in enumerate(colors)
+            ]
+        )
+        memory.remember("soon gone", tags=["gone"], ttl=1e-6)
+        assert memory.values("tag") == [("all", 8), ("ns:0", 3), ("ns:1", 3), ("ns:2", 2)]
+        assert memory.values("tag", prefix="ns:", limit=1) == [("ns:0", 3)]
+        assert memory.values("tag", prefix="ns:", after="ns:0") == [("ns:1", 3), ("ns:2", 2)]
+        expected = [(True, 1), (1, 1), (2.5, 1), ("blue", 1), ("green", 1), ("red", 2)]
+        assert memory.values("meta.color") == expected
+        assert [type(each.value) for each in memory.values("meta.color", limit=2)] == [bool, int]
+        assert memory.values("meta.color", after=True) == expected[1:]
+        assert memory.values("meta[in][a]") == [(0, 4), (1, 4)]
+        assert memory.values("user", where="tag=ns:0") == [("ana", 2), ("bob", 1)]
+        assert memory.values("user", where="content~text") == [("ana", 4), ("bob", 4)]  # no index decides it
+        assert memory.scoped(user="ana").values("tag", prefix="ns:") == [("ns:0", 2), ("ns:1", 1), ("ns:2", 1)]
+        assert memory.values("session") == []
+        with memory.batch() as batch:
+            batch.remember("new", tags=["new"])
+            assert batch.values("tag", prefix="n")[0] == ("new", 1)
+        for wrong in ("id", "meta", "colour"):
+            with pytest.raises(InvalidArgumentError, match=r"must be one of tag, .*, or meta.KEY"):
+                memory.values(wrong)
+
     def test_recent_find_and_count_agree(self, memory: recollect.Memory) -> None:
         start = datetime(2026, 1, 1, tzinfo=UTC)
         for day in range(5):

@@ -11,7 +11,7 @@ from recollect.arguments.signatures import all_named
 from recollect.calls.messages import MessageList
 from recollect.calls.owners import Owners
 from recollect.common.zones import zone_of
-from recollect.engine.results import Failed, Hits, MemoryStats, Outcome, PartCounts, RecordList, Report
+from recollect.engine.results import Failed, Hits, MemoryStats, Outcome, PartCounts, RecordList, Report, ValueCount
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.filters import all_of
 from recollect.filters.text_form import Where, as_filter, check_filter
@@ -40,6 +40,7 @@ from recollect.operations import (
     Supersede,
     Touch,
     Update,
+    Values,
     Zone,
 )
 from recollect.records.codec import RawField
@@ -419,6 +420,49 @@ class Calls:
     ) -> int:
         """Return how many records `find` returns; without arguments, how many there are."""
         found: int = self.execute(Count(where=self._read(where, user, agent, conversation)))
+        return found
+
+    def values(
+        self,
+        field: str,
+        *,
+        prefix: str = "",
+        where: Where | None = None,
+        limit: int | None = None,
+        after: bool | float | str | None = None,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+    ) -> list[ValueCount]:
+        """Return the distinct values of a field, sorted, each with the number of records that have it.
+
+            used = {tag: records for tag, records in memory.values("tag")}
+            memory.values("meta.color", where="kind=task")
+
+        Truth values come first, then numbers, then texts by code point. A list in the metadata has each of its items as
+        a value; null and objects are no values.
+
+        Args:
+            field: "tag", a text field ("kind", "role", "speaker", "user", "agent", "conversation", "session", "entity",
+                "source"), or `meta.KEY` or `meta[KEY][KEY]`.
+            prefix: Only texts that begin with this.
+            where: Only records that match this filter or text form of one.
+            limit: Maximum number of values.
+            after: Only values after this one, such as the last of the page before.
+            user: Only records of this user and those without a user, as for `recall`.
+            agent: Only records of this agent and those without an agent.
+            conversation: Only records of this conversation and those without one.
+
+        Raises:
+            InvalidArgumentError: There is no such field.
+
+        Cost:
+            O(records), in memory; the first call for a field decodes the records, about 15 µs each.
+        """
+        where = self._read(where, user, agent, conversation)
+        found: list[ValueCount] = self.execute(
+            Values(field=field, prefix=prefix, where=where, limit=limit, after=after)
+        )
         return found
 
     def update(

@@ -36,6 +36,7 @@ from recollect.operations import (
     Receipt,
     Stats,
     ValidUntil,
+    Values,
     Zone,
 )
 from recollect.records.record import Record
@@ -149,6 +150,7 @@ READS: dict[type[Operation], Read] = {
     GetAll: get_all,
     Find: _on_records(Reading.find),
     Count: _on_records(Reading.count),
+    Values: lambda reader, operation: reader.on_index(lambda reading: reading.values(operation)),
     Recall: recall,
     FindSimilar: find_similar,
     Grep: grep,

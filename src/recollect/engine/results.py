@@ -157,6 +157,14 @@ class Failed:
         return cls(_item_from_json(data["item"]), data["place"], RecollectError.from_json(data))
 
 
+@is_result("a value with its count")
+class ValueCount(NamedTuple):
+    """A value of a field, and how many records have it."""
+
+    value: Any
+    records: int
+
+
 @is_result()
 @shows_itself
 @dataclass(frozen=True, slots=True, repr=False)

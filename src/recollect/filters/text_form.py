@@ -223,7 +223,10 @@ class _Reader:
 
     def condition(self) -> Filter:
         key = self.take()
-        path = self.path(key) if key.text.startswith(("meta.", "meta[")) else None
+        try:
+            path = metadata_path(key.text)
+        except InvalidFilterError as error:
+            raise InvalidFilterError(self.text, f"at character {key.at + 1}, {error.args[1]}") from None
         if self.token.kind == "word" and self.token.text.lower() in ("empty", *_LISTED):
             found = self.listed(key, path)
             if found is not None:
@@ -289,19 +292,6 @@ class _Reader:
                 self.token = self.next_token()
                 return out
 
-    def path(self, key: _Token) -> _Path:
-        """Return the key of metadata that a word names, or the keys of a path."""
-        if key.text.startswith("meta."):
-            return _unquoted(key.text[5:])
-        at, out = len("meta"), []
-        while at < len(key.text):
-            found = _STEP.match(key.text, at)
-            if found is None:
-                raise InvalidFilterError(self.text, f"at character {key.at + 1}, a path is meta[KEY][KEY]")
-            out.append(_unquoted(found[1]))
-            at = found.end()
-        return tuple(out)
-
     def passed(self) -> Any:
         """Return the next value that was passed beside the text."""
         if self.used == len(self.values):
@@ -358,6 +348,26 @@ class _Reader:
             return Time("before", end=time)
         start, end = {">=": (time, _LAST), "<=": (_FIRST, time), "=": (time, time)}[operator]
         return Time("between", start, end)
+
+
+def metadata_path(name: str) -> _Path | None:
+    """Return the key of metadata that `meta.KEY` names, or the keys of `meta[KEY][KEY]`; None for another name.
+
+    Raises:
+        InvalidFilterError: The name begins like these, and is not one.
+    """
+    if name.startswith("meta."):
+        return _unquoted(name[5:])
+    if not name.startswith("meta["):
+        return None
+    at, out = len("meta"), []
+    while at < len(name):
+        found = _STEP.match(name, at)
+        if found is None:
+            raise InvalidFilterError(name, "a path is meta[KEY][KEY]")
+        out.append(_unquoted(found[1]))
+        at = found.end()
+    return tuple(out)
 
 
 def _unquoted(text: str) -> str:

@@ -11,7 +11,16 @@ from recollect.calls.calls import Item
 from recollect.calls.history import Target
 from recollect.calls.tokens import Tokenizer
 from recollect.engine.history_results import Difference, Erased, RecordVersion, Replayed, Restored
-from recollect.engine.results import Hits, MemoryStats, NamespaceHead, PartCounts, RecordList, Report, VectorCounts
+from recollect.engine.results import (
+    Hits,
+    MemoryStats,
+    NamespaceHead,
+    PartCounts,
+    RecordList,
+    Report,
+    ValueCount,
+    VectorCounts,
+)
 from recollect.facets.entities.calls import Extractor
 from recollect.facets.entities.operations import EntityGraph, EntitySummary, EntityView
 from recollect.facets.glossary.operations import SharedName
@@ -389,6 +398,19 @@ class MemoryCoroutines:
         """Change fields of a record and return the changed record."""
     async def user_context(self, user: str) -> str:
         """Return the facts about a user (kind "user_fact") as text for a prompt, newest first; "" if there are none."""
+    async def values(
+        self,
+        field: str,
+        *,
+        prefix: str = "",
+        where: Where | None = None,
+        limit: int | None = None,
+        after: bool | float | str | None = None,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+    ) -> list[ValueCount]:
+        """Return the distinct values of a field, sorted, each with the number of records that have it."""
     async def vector_stats(self) -> VectorCounts:
         """Return how many records have a vector, as a dictionary."""
 
@@ -623,6 +645,19 @@ class BatchCoroutines:
         """Change fields of a record and return the changed record."""
     async def user_context(self, user: str) -> str:
         """Return the facts about a user (kind "user_fact") as text for a prompt, newest first; "" if there are none."""
+    async def values(
+        self,
+        field: str,
+        *,
+        prefix: str = "",
+        where: Where | None = None,
+        limit: int | None = None,
+        after: bool | float | str | None = None,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+    ) -> list[ValueCount]:
+        """Return the distinct values of a field, sorted, each with the number of records that have it."""
 
 class GlossaryCoroutines:
     """The calls of `Glossary`, as coroutines."""

@@ -15,15 +15,18 @@ from recollect.arguments.checks import (
     check_share,
     check_text,
     check_timeout,
+    is_number,
 )
 from recollect.errors import InvalidArgumentError
-from recollect.filters.text_form import check_filter
-from recollect.filters.tree import Everything, Filter
+from recollect.filters.text_form import check_filter, metadata_path
+from recollect.filters.tree import EVERYTHING, TEXT_FIELDS, Everything, Filter
 from recollect.operations.base import READ, Operation, checked_ids, checked_parts, listed_ids
 from recollect.records.frozen import altered
 from recollect.records.record import check_instant, record_id
 from recollect.text.languages import check_tag
 
+#: The fields whose values are listed, besides the metadata.
+VALUE_FIELDS = ("tag", *(name for name in TEXT_FIELDS if name != "id"))
 #: Thirty days, in seconds.
 MONTH_S = 2_592_000.0
 #: The orders in which records can be found. Ties always end with the id.
@@ -82,6 +85,45 @@ class Count(Operation, name="count", right=READ, result="int"):
 
     def __post_init__(self) -> None:
         check_filter(self.where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Values(Operation, name="values", right=READ, result="list[ValueCount]"):
+    """List the distinct values of a field. The result is a list of `ValueCount`, sorted by value.
+
+    Attributes:
+        field: "tag", the name of a text field, or `meta.KEY` or `meta[KEY][KEY]` as in the text form of filters.
+        prefix: Only texts that begin with this.
+        where: Only records that match count.
+        limit: Maximum number of values.
+        after: Only values after this one.
+    """
+
+    field: str
+    prefix: str = ""
+    where: Filter = EVERYTHING
+    limit: int | None = None
+    after: bool | float | str | None = None
+
+    def __post_init__(self) -> None:
+        self.source  # noqa: B018 - checks it
+        check_text("prefix", self.prefix, blank=True)
+        check_filter(self.where)
+        if self.limit is not None:
+            check_count("limit", self.limit)
+        if not (self.after is None or isinstance(self.after, (bool, str)) or is_number(self.after)):
+            raise InvalidArgumentError("after", self.after, "must be a value: a text, a number or a truth value")
+
+    @property
+    def source(self) -> str | tuple[str, ...]:
+        """The field: its name, or the keys of a value in the metadata."""
+        if self.field in VALUE_FIELDS:
+            return self.field
+        path = metadata_path(self.field) if isinstance(self.field, str) else None
+        if path is None:
+            rule = f"must be one of {', '.join(VALUE_FIELDS)}, or meta.KEY"
+            raise InvalidArgumentError("field", self.field, rule)
+        return (path,) if isinstance(path, str) else path
 
 
 @dataclass(frozen=True, kw_only=True)

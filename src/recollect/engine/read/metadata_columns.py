@@ -1,4 +1,4 @@
-"""Values of metadata by document, so that the index alone decides conditions on them.
+"""Values of metadata, and tags, by document, so that the index alone decides conditions on them and lists them.
 
 The values of a key are decoded from the payloads in the index when filters need them: some with each question, or all
 at once where all records would be read otherwise. A document is one version of a record, so a value stays valid as long
@@ -12,7 +12,7 @@ import operator
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,10 @@ from recollect.filters.tree import Meta
 from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.documents.row_data import Rows
 from recollect.indexes.documents.table import Table
+from recollect.records.record import Record
 
-#: Maximum number of keys of an index whose values are cached.
-_MOST_KEYS = 16
+#: Maximum number of fields of an index whose values are cached.
+_MOST_FIELDS = 16
 #: Documents that are decoded between two looks at the deadline.
 _PAGE = 1000
 #: Up to here every integer is a float.
@@ -37,13 +38,15 @@ _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "below": operator.lt,
     "at_most": operator.le,
 }
-#: In place of the value of a document that is not decoded, or whose payload is not in the index.
+#: In place of the value of a document whose payload is not in the index, or that is not decoded.
+UNKNOWN: Any = object()
 _NOT_DECODED: Any = object()
-_UNKNOWN: Any = object()
+#: A key of metadata and those below it, or the name of a field: "tag", or one of TEXT_FIELDS.
+Field: TypeAlias = tuple[str, ...] | str
 
 
 class _Column:
-    """The values of one key.
+    """The values of one field.
 
     Attributes:
         values: The value of each document, by its number.
@@ -75,8 +78,36 @@ class MetadataColumns:
     """The columns of an index. Thread-safe."""
 
     def __init__(self) -> None:
-        self._columns: OrderedDict[tuple[str, ...], _Column] = OrderedDict()
+        self._columns: OrderedDict[Field, _Column] = OrderedDict()
         self._lock = threading.Lock()
+
+    def values(
+        self, field: Field, table: Table, documents: Ints, most: int | None = None
+    ) -> tuple[NDArray[np.object_], NDArray[np.float64]]:
+        """Return the values of a field in some documents: ABSENT, UNKNOWN, or what `value_in` returns.
+
+        Args:
+            field: The field.
+            table: The documents of the index.
+            documents: The numbers of documents, ascending.
+            most: Decode at most this many, the newest first; the others are not known yet. None: any number.
+
+        Returns:
+            The values, and those that are a number which a float has exactly; NaN for others.
+        """
+        with self._lock:
+            column = self._columns.setdefault(field, _Column())
+            self._columns.move_to_end(field)
+            if len(self._columns) > _MOST_FIELDS:
+                self._columns.popitem(last=False)
+            column.grow(table.count)
+            missing = column.missing(documents)
+            missing = missing if most is None else missing[-most:] if most else missing[:0]
+            for start in range(0, len(missing), _PAGE):
+                check()
+                for number in missing[start : start + _PAGE].tolist():
+                    column.put(number, _decoded(table, number, field))
+            return column.values[documents], column.numbers[documents]
 
     def decide(self, where: Meta, table: Table, documents: Ints, most: int | None) -> tuple[Flags, Flags]:
         """Return which documents meet a condition, and of which that is not known.
@@ -85,38 +116,33 @@ class MetadataColumns:
             where: The condition.
             table: The documents of the index.
             documents: The numbers of those that may meet it, ascending. All others do not.
-            most: Decode at most this many, the newest first; the others are not known yet. None: any number.
+            most: As for `values`.
 
         Returns:
             Two flags for each document of the table.
         """
-        with self._lock:
-            column = self._columns.get(where.path) or _Column()
-            column.grow(table.count)
-            missing = column.missing(documents)
-            missing = missing if most is None else missing[-most:]
-            self._columns[where.path] = column
-            self._columns.move_to_end(where.path)
-            if len(self._columns) > _MOST_KEYS:
-                self._columns.popitem(last=False)
-            for start in range(0, len(missing), _PAGE):
-                check()
-                for number in missing[start : start + _PAGE].tolist():
-                    column.put(number, _decoded(table, number, where.path))
-            values, numbers = column.values[documents], column.numbers[documents]
+        values, numbers = self.values(where.path, table, documents, most)
         met: Flags = np.zeros(table.count, dtype=np.bool_)
         unknown: Flags = np.zeros(table.count, dtype=np.bool_)
         met[documents] = _met(where, values, numbers)
-        unknown[documents] = (np.equal(values, _UNKNOWN) | np.equal(values, _NOT_DECODED)).astype(np.bool_)
+        unknown[documents] = (np.equal(values, UNKNOWN) | np.equal(values, _NOT_DECODED)).astype(np.bool_)
         return met, unknown
 
 
-def _decoded(table: Table, number: int, path: tuple[str, ...]) -> Any:
+def value_in(record: Record, field: Field) -> Any:
+    """Return the value of a field of a record; ABSENT if it has none, or an empty one."""
+    if isinstance(field, tuple):
+        return value_at(record.metadata, field)
+    value = record.tags if field == "tag" else getattr(record, field)
+    return ABSENT if value is None or value == () else value
+
+
+def _decoded(table: Table, number: int, field: Field) -> Any:
     payload = table.rows.payload(number)
     record = record_in(payload) if payload else None
     if record is None or record.id != table.id(number):  # long, or the index file was tampered with
-        return _UNKNOWN
-    return value_at(record.metadata, path)
+        return UNKNOWN
+    return value_in(record, field)
 
 
 def _met(where: Meta, values: NDArray[np.object_], numbers: NDArray[np.float64]) -> Flags:
@@ -129,7 +155,7 @@ def _met(where: Meta, values: NDArray[np.object_], numbers: NDArray[np.float64])
         out, rest = np.zeros(len(values), dtype=np.bool_), np.arange(len(values))
     for at in rest.tolist():
         value = values[at]
-        if value is not ABSENT and value is not _UNKNOWN and value is not _NOT_DECODED:
+        if value is not ABSENT and value is not UNKNOWN and value is not _NOT_DECODED:
             out[at] = holds(value, stated)
     return out
 

@@ -9,8 +9,11 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any
 
+import numpy as np
+
 from recollect.engine.cursors import Cursors
 from recollect.engine.index.vectors import QuestionVector
+from recollect.engine.read.distinct import counted
 from recollect.engine.read.filter_bounds import (
     DECODED,
     MAX_IDS,
@@ -19,15 +22,17 @@ from recollect.engine.read.filter_bounds import (
     bounds,
     exact_count,
     in_parts,
+    live,
     most_important,
     of_scope,
 )
 from recollect.engine.read.log import changes
+from recollect.engine.read.metadata_columns import UNKNOWN, columns_of, value_in
 from recollect.engine.read.recall import recall
 from recollect.engine.read.record_loader import Records
 from recollect.engine.read.replaced import replaced
 from recollect.engine.read.similar import Candidates, by_cosine
-from recollect.engine.results import Hits, NamespaceHead, RecordList, Similar, SimilarRecord
+from recollect.engine.results import Hits, NamespaceHead, RecordList, Similar, SimilarRecord, ValueCount
 from recollect.engine.scope import Scope
 from recollect.engine.settings import Policies, Quota, policies_of, quota_of
 from recollect.errors import ScopeError
@@ -51,6 +56,7 @@ from recollect.operations import (
     Recall,
     Stats,
     ValidUntil,
+    Values,
 )
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.frozen import altered
@@ -148,6 +154,21 @@ class Reading:
                 return counts
             where = as_ids(where, limits, index_view)
         return self.view.count(self.branch, where, now=self.now)
+
+    def values(self, operation: Values) -> list[ValueCount]:
+        """Return the distinct values of a field, with the number of records that have each."""
+        where, source = self._where(operation.where), operation.source
+        if self.words is not None:
+            index_view = self.words.at(self.now)
+            limits = bounds(where, index_view, decode=None)
+            if limits.exact:
+                table, documents = index_view.table, np.flatnonzero(live(limits, index_view))
+                values, _ = columns_of(table.rows).values(source, table, documents)
+                unknown = documents[[value is UNKNOWN for value in values]]
+                records = Records(self.view, self.branch, table).all(unknown)
+                return counted(chain(values.tolist(), (value_in(each, source) for _, each in records)), operation)
+        found = self.view.select(self.branch, where, order="id", now=self.now)
+        return counted((value_in(record, source) for record in found), operation)
 
     def recall(self, operation: Recall) -> Hits:
         """Return the hits of a question."""
