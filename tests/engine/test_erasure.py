@@ -297,6 +297,32 @@ class TestWhatIsErased:
         assert [each.erased for each in either.history("a")] == [True, True, False, False]
         assert either.check() == []
 
+    @pytest.mark.parametrize("redact", [False, True])
+    def test_a_dry_run_says_what_would_be_erased_and_changes_nothing(self, either: Memory, redact: bool) -> None:
+        either.remember("ana's", id="a", user="ana")
+        either.update("a", content="ana's again")
+        either.remember("from it", id="d", derived_from=["a"])
+        either.remember("forgotten", id="b", user="ana")
+        either.forget("b")
+        either.remember("bob's", id="c", user="bob")
+        before = either.root, either.seq, either.find(), either.history("a")
+        for what in ("a", f.user("ana"), f.nothing()):
+            for derived in (False, True):
+                would = either.erase(what, redact=redact, derived=derived, dry_run=True)
+                assert (either.root, either.seq, either.find(), either.history("a")) == before
+                assert (would.dry_run, would.pending, would.commits) == (True, False, ())
+        with pytest.raises(UnknownRecordError):
+            either.erase("never", dry_run=True)
+        would = either.erase(f.user("ana"), redact=redact, derived=True, dry_run=True)
+        done = either.erase(f.user("ana"), redact=redact, derived=True)
+        assert (would.ids, would.versions, would.derived, would.parts) == (
+            done.ids,
+            done.versions,
+            done.derived,
+            done.parts,
+        )
+        assert would.ids == ("a", "b", "d")
+
     def test_erasing_twice_changes_nothing_and_an_unknown_id_raises(self, either: Memory) -> None:
         either.remember("one", id="a")
         either.erase("a")

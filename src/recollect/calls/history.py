@@ -222,6 +222,7 @@ class Histories(Calls):
         redact: bool = False,
         derived: bool = False,
         parts: Collection[str] | None = None,
+        dry_run: bool = False,
         actor: str | None = None,
         reason: str | None = None,
     ) -> Erased:
@@ -244,6 +245,7 @@ class Histories(Calls):
             derived: Also erase the records that derive from these (`derived_from`), directly or through others.
             parts: The parts of the memory, by name: "records", or what facets keep. Default: for a filter all, for an
                 id the records.
+            dry_run: Change nothing, and return what would be erased.
             actor: Who erases; recorded in the commit.
             reason: Why; recorded in the commit.
 
@@ -262,7 +264,7 @@ class Histories(Calls):
             writers wait meanwhile. Word and full-text indexes are updated or rebuilt when they are used next.
         """
         chosen: dict[str, Any] = {"id": what} if isinstance(what, str) else {"where": what}
-        operation = Erase(**chosen, redact=redact, derived=derived, parts=parts)
+        operation = Erase(**chosen, redact=redact, derived=derived, parts=parts, dry_run=dry_run)
         erased: Erased = self.execute(operation, actor=actor, reason=reason)
         return erased
 

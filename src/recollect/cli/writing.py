@@ -335,6 +335,7 @@ def _matching(memory: Any, where: Filter, parts: tuple[str, ...] | None) -> dict
 @click.option("--derived", is_flag=True, help="Also erase the records that derive from these.")
 @part_option
 @click.option("--reason", metavar="TEXT", help="Why; recorded in the commit.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @common
 def erase(
@@ -348,6 +349,7 @@ def erase(
     derived: bool,
     parts: tuple[str, ...] | None,
     reason: str | None,
+    dry_run: bool,
     yes: bool,
 ) -> None:
     """Permanently remove the contents of the record ID, or of all records of which any version matches.
@@ -360,16 +362,17 @@ def erase(
     conditions = [Is(name, (value,)) for name, value in fields.items() if value is not None]
     if (id is None) == (where is None and not conditions):
         raise click.UsageError("pass either an id, or --where, --user, --agent or --conversation")
-    if not yes and not sys.stdin.isatty():
-        raise click.UsageError("what is erased cannot be restored: confirm with --yes")
+    if not yes and not dry_run and not sys.stdin.isatty():
+        raise click.UsageError("what is erased cannot be restored: confirm with --yes, or look with --dry-run")
     with settings.open() as memory:
         if id is None:
             what: Filter | str = AllOf.of(*([] if where is None else [where]), *conditions)
         else:
             what = whole_id(memory._part(parts[0]) if parts is not None else memory, id)
-        if not yes:
+        if not yes and not dry_run:
             _confirm(memory, what, parts)
-        erased = memory.erase(what, redact=redact, derived=derived, parts=parts, actor="recollect erase", reason=reason)
+        options: dict[str, Any] = {"redact": redact, "derived": derived, "parts": parts, "dry_run": dry_run}
+        erased = memory.erase(what, **options, actor="recollect erase", reason=reason)
     print_json(erased.to_json()) if settings.as_json else _print(erased, derived=derived)
     if not erased.ids and not erased.parts:
         sys.exit(1)
@@ -391,9 +394,10 @@ def _print(erased: Erased, *, derived: bool) -> None:
     if not erased.ids and not erased.parts:
         click.echo("no record matches: nothing was erased", err=True)
         return
-    click.echo(f"erased: {len(erased.ids)} records, {erased.versions} versions")
+    done = "would be erased" if erased.dry_run else "erased"
+    click.echo(f"{done}: {len(erased.ids)} records, {erased.versions} versions")
     if erased.parts:
-        click.echo(f"erased of other parts: {render.counted(erased.parts)}")
+        click.echo(f"{done} of other parts: {render.counted(erased.parts)}")
     for each in erased.derived if not derived else ():
         click.echo(f"  derives from what was erased: {render.plain(each)} (erase it with --derived)", err=True)
     for path in erased.copies:

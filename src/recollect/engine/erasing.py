@@ -7,7 +7,7 @@ what has changed since. What follows the commits is in `engine.erasures`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -53,7 +53,7 @@ def erase(core: Core, place: Place, operation: Erase) -> Erased:
             continue
         if done.ids:
             parts[name] = len(done.ids)
-        erased = erased or Erased(ids=(), versions=0)
+        erased = erased or Erased(ids=(), versions=0, dry_run=operation.dry_run)
         erased = replace(
             erased,
             versions=erased.versions + done.versions,
@@ -73,6 +73,9 @@ def _erase(core: Core, place: Place, operation: Erase) -> Erased:
         selection = _Selection(view, branch, scope, operation)
         selection.examine(record for payload in view.all_versions(branch) if (record := _decoded(payload)))
         seq, selected = view.head(branch).seq, selection.selected()
+        if operation.dry_run and (selected or operation.id is None):
+            found = _found(view, branch, scope, selected, operation)
+            return _erased(core, branch, scope, selection, found, dry_run=True)
     if operation.id is not None and not selected:
         raise UnknownRecordError(operation.id, branch.owner.namespace)
     run = _Run(branch, scope, operation.redact, core.store.key)
@@ -87,14 +90,35 @@ def _erase(core: Core, place: Place, operation: Erase) -> Erased:
             run.commits.append(writing.seq)
         seq = writing.seq
     pending = bool(run.commits) and not core.erasures.erased(branch)
+    erased = _erased(core, branch, scope, selection, run.erased)
+    return replace(erased, pending=pending, commits=() if scope.fixed else tuple(run.commits))
+
+
+def _erased(
+    core: Core,
+    branch: Branch,
+    scope: Scope,
+    selection: _Selection,
+    found: Mapping[str, list[bytes]],
+    *,
+    dry_run: bool = False,
+) -> Erased:
+    """Return the result for versions by their ids."""
     return Erased(
-        ids=_shown(run.erased, scope),
-        versions=sum(map(len, run.erased.values())),
+        ids=_shown(found, scope),
+        versions=sum(map(len, found.values())),
         derived=_shown(selection.derived(), scope),
-        pending=pending,
-        copies=core.store.copies_with(branch, [version for own in run.erased.values() for version in own]),
-        commits=() if scope.fixed else tuple(run.commits),
+        copies=core.store.copies_with(branch, [version for own in found.values() for version in own]),
+        dry_run=dry_run,
     )
+
+
+def _found(
+    view: View, branch: Branch, scope: Scope, selected: Iterable[str], operation: Erase
+) -> dict[str, list[bytes]]:
+    """Return the versions that would be erased, by id; an id without any would be redacted."""
+    own = {each: _readable(view, branch, each, scope) for each in selected}
+    return {each: found.versions for each, found in own.items() if found.versions or (operation.redact and found.all)}
 
 
 def _shown(record_ids: Iterable[str], scope: Scope) -> tuple[str, ...]:

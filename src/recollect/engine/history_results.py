@@ -61,6 +61,7 @@ class Erased:
         commits: The numbers of the commits that erased records, one for each thousand; in the log of a part, if only
             that part was named; () within a scope.
         parts: How many records were erased of each other part of the memory that had any, by its name, such as "terms".
+        dry_run: Whether nothing was erased: the other attributes say what would be.
     """
 
     ids: tuple[str, ...]
@@ -70,6 +71,7 @@ class Erased:
     copies: tuple[str, ...] = ()
     commits: tuple[int, ...] = ()
     parts: Mapping[str, int] = field(default_factory=dict)
+    dry_run: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -81,15 +83,24 @@ class Erased:
             "copies": list(self.copies),
             "commits": list(self.commits),
             "parts": dict(self.parts),
+            **({"dry_run": True} if self.dry_run else {}),
         }
 
     @classmethod
     @json_form("an erasure")
     def from_json(cls, data: Mapping[str, Any]) -> Erased:
         """Rebuild a result from its JSON form."""
-        lists = {name: tuple(data[name]) for name in ("ids", "derived", "copies", "commits")}
         parts = data["parts"] if "parts" in data else data["beside"]  # as earlier releases called it
-        return cls(versions=data["versions"], pending=data["pending"], parts=dict(parts), **lists)
+        return cls(
+            ids=tuple(data["ids"]),
+            versions=data["versions"],
+            derived=tuple(data["derived"]),
+            pending=data["pending"],
+            copies=tuple(data["copies"]),
+            commits=tuple(data["commits"]),
+            parts=dict(parts),
+            dry_run=data.get("dry_run", False),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -183,6 +183,7 @@ class MemoryCoroutines:
         redact: bool = False,
         derived: bool = False,
         parts: Collection[str] | None = None,
+        dry_run: bool = False,
         actor: str | None = None,
         reason: str | None = None,
     ) -> Erased:

@@ -133,6 +133,7 @@ class Erase(Operation, name="erase", right=ADMIN, result="Erased", in_batch=Fals
         derived: Erase what derives from the records, too.
         parts: With a filter: the parts of the memory that are concerned, by name. None: all. With an id: the one part
             that has it; None: the records.
+        dry_run: Change nothing: the result is what would be erased.
     """
 
     id: str | None = None
@@ -140,6 +141,7 @@ class Erase(Operation, name="erase", right=ADMIN, result="Erased", in_batch=Fals
     redact: bool = False
     derived: bool = False
     parts: Collection[str] | None = None
+    dry_run: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", checked_parts(self.parts))
@@ -151,6 +153,7 @@ class Erase(Operation, name="erase", right=ADMIN, result="Erased", in_batch=Fals
             check_filter(self.where)
         check_flag("redact", self.redact)
         check_flag("derived", self.derived)
+        check_flag("dry_run", self.dry_run)
 
 
 # The operations that read the past: finding a moment, and executing a reading operation as of it.
