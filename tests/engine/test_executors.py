@@ -145,8 +145,8 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.GetAll: st.builds(ops.GetAll, ids=st.lists(IDS, max_size=3).map(tuple)),
     ops.Find: st.builds(ops.Find, where=WHERE, limit=st.none() | st.integers(1, 4), order=st.sampled_from(ops.ORDERS)),
     ops.Count: st.builds(ops.Count, where=WHERE),
-    ops.Values: st.builds(
-        ops.Values,
+    ops.DistinctValues: st.builds(
+        ops.DistinctValues,
         field=st.sampled_from(("tag", "user", "kind", "meta.a", "meta[a][b]")),
         prefix=st.sampled_from(("", "a")),
         where=WHERE,

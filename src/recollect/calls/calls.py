@@ -20,6 +20,7 @@ from recollect.operations import (
     MONTH_S,
     Clear,
     Count,
+    DistinctValues,
     Find,
     Forget,
     ForgetAll,
@@ -40,7 +41,6 @@ from recollect.operations import (
     Supersede,
     Touch,
     Update,
-    Values,
     Zone,
 )
 from recollect.records.codec import RawField
@@ -461,7 +461,7 @@ class Calls:
         """
         where = self._read(where, user, agent, conversation)
         found: list[ValueCount] = self.execute(
-            Values(field=field, prefix=prefix, where=where, limit=limit, after=after)
+            DistinctValues(field=field, prefix=prefix, where=where, limit=limit, after=after)
         )
         return found
 

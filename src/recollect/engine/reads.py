@@ -19,6 +19,7 @@ from recollect.ledger.receipts import Receipt as ReceiptForm
 from recollect.operations import (
     Changes,
     Count,
+    DistinctValues,
     Find,
     FindSimilar,
     Get,
@@ -36,7 +37,6 @@ from recollect.operations import (
     Receipt,
     Stats,
     ValidUntil,
-    Values,
     Zone,
 )
 from recollect.records.record import Record
@@ -150,7 +150,7 @@ READS: dict[type[Operation], Read] = {
     GetAll: get_all,
     Find: _on_records(Reading.find),
     Count: _on_records(Reading.count),
-    Values: lambda reader, operation: reader.on_index(lambda reading: reading.values(operation)),
+    DistinctValues: lambda reader, operation: reader.on_index(lambda reading: reading.values(operation)),
     Recall: recall,
     FindSimilar: find_similar,
     Grep: grep,

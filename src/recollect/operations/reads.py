@@ -88,7 +88,7 @@ class Count(Operation, name="count", right=READ, result="int"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Values(Operation, name="values", right=READ, result="list[ValueCount]"):
+class DistinctValues(Operation, name="values", right=READ, result="list[ValueCount]"):
     """List the distinct values of a field. The result is a list of `ValueCount`, sorted by value.
 
     Attributes:

@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect.arguments.checks import is_number
 from recollect.engine.results import ValueCount
-from recollect.operations import Values
+from recollect.operations import DistinctValues
 
 
 def ranked(value: Any) -> tuple[int, Any]:
@@ -17,7 +17,7 @@ def ranked(value: Any) -> tuple[int, Any]:
     return (0, value) if isinstance(value, bool) else (1, value) if is_number(value) else (2, value)
 
 
-def counted(values: Iterable[Any], operation: Values) -> list[ValueCount]:
+def counted(values: Iterable[Any], operation: DistinctValues) -> list[ValueCount]:
     """Return the distinct values, sorted, from the ones of each record. A list has each of its items as a value."""
     counts = Counter(key for value in values for key in {ranked(each) for each in _scalars(value)})
     if operation.prefix:

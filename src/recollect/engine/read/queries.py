@@ -45,6 +45,7 @@ from recollect.ledger.parts import roots_of
 from recollect.operations import (
     Changes,
     Count,
+    DistinctValues,
     Find,
     FindSimilar,
     Get,
@@ -56,7 +57,6 @@ from recollect.operations import (
     Recall,
     Stats,
     ValidUntil,
-    Values,
 )
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.frozen import altered
@@ -155,7 +155,7 @@ class Reading:
             where = as_ids(where, limits, index_view)
         return self.view.count(self.branch, where, now=self.now)
 
-    def values(self, operation: Values) -> list[ValueCount]:
+    def values(self, operation: DistinctValues) -> list[ValueCount]:
         """Return the distinct values of a field, with the number of records that have each."""
         where, source = self._where(operation.where), operation.source
         if self.words is not None:
