@@ -511,9 +511,32 @@ class TestReadingAndWriting:
         with memory.batch() as batch:
             batch.remember("new", tags=["new"])
             assert batch.values("tag", prefix="n")[0] == ("new", 1)
+        for wrong in ("meta[", "meta.'tis"):
+            with pytest.raises(InvalidArgumentError, match="field"):
+                memory.values(wrong)
+        for after in (float("inf"), ["a"]):
+            with pytest.raises(InvalidArgumentError, match="after"):
+                memory.values("tag", after=after)  # type: ignore[arg-type]
         for wrong in ("id", "meta", "colour"):
             with pytest.raises(InvalidArgumentError, match=r"must be one of tag, .*, or meta.KEY"):
                 memory.values(wrong)
+
+    def test_which_of_two_equal_numbers_is_listed_does_not_depend_on_their_order(self) -> None:
+        listed = []
+        for order in ((1, 1.0, 2.5, 2**60), (2**60, 2.5, 1.0, 1)):
+            memory = recollect.open(":memory:")
+            memory.remember_all([{"content": f"{number!r}", "metadata": {"n": number}} for number in order])
+            listed.append([repr(each.value) for each in memory.values("meta.n")])
+        assert listed == [["1", "2.5", str(2**60)]] * 2
+
+    @pytest.mark.in_process
+    def test_what_questions_decode_counts_as_memory_of_the_index(self, memory: recollect.Memory) -> None:
+        memory.remember_all([{"content": f"text {at}", "metadata": {"n": [str(at)] * 20}} for at in range(2000)])
+        memory.recall("text 7")
+        before = core_of(memory).keeper.use.nbytes
+        assert memory.count(f.meta("n", any_of=["7"])) == 1
+        memory.recall("text 8")
+        assert core_of(memory).keeper.use.nbytes > before + 2000 * 20 * 30
 
     def test_recent_find_and_count_agree(self, memory: recollect.Memory) -> None:
         start = datetime(2026, 1, 1, tzinfo=UTC)

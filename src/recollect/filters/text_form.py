@@ -85,7 +85,10 @@ _OPERATORS = {
 _COMPARED = {"=": "equals", "~": "contains", ">": "above", ">=": "at_least", "<": "below", "<=": "at_most"}
 _LISTED = {"in": "one_of", "any": "any_of", "all": "all_of"}
 #: A value of a list, and what follows it.
-_ITEM = re.compile(r"""\s*((?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,()"'])+)\s*([,)])""", re.DOTALL)
+_ITEM = re.compile(
+    r"""\s*('(?:[^'\\]|\\.)*'|(?!')(?:"(?:[^"\\]|\\.)*"|[^\s,()"])+)\s*([,)])""",
+    re.DOTALL,
+)
 #: One key of a path in an object.
 _STEP = re.compile(r"""\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\[\]"']*)\]""", re.DOTALL)
 _FIRST = datetime(2, 1, 1, tzinfo=UTC)
@@ -357,6 +360,8 @@ def metadata_path(name: str) -> _Path | None:
         InvalidFilterError: The name begins like these, and is not one.
     """
     if name.startswith("meta."):
+        if name[5:].startswith("'") and not re.fullmatch(r"'(?:[^'\\]|\\.)*'", name[5:], re.DOTALL):
+            raise InvalidFilterError(name, "the quote ' is not closed")
         return _unquoted(name[5:])
     if not name.startswith("meta["):
         return None

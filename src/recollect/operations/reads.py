@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,7 +18,7 @@ from recollect.arguments.checks import (
     check_timeout,
     is_number,
 )
-from recollect.errors import InvalidArgumentError
+from recollect.errors import InvalidArgumentError, InvalidFilterError
 from recollect.filters.text_form import check_filter, metadata_path
 from recollect.filters.tree import EVERYTHING, TEXT_FIELDS, Everything, Filter
 from recollect.operations.base import READ, Operation, checked_ids, checked_parts, listed_ids
@@ -27,6 +28,7 @@ from recollect.text.languages import check_tag
 
 #: The fields whose values are listed, besides the metadata.
 VALUE_FIELDS = ("tag", *(name for name in TEXT_FIELDS if name != "id"))
+_LARGEST = sys.float_info.max
 #: Thirty days, in seconds.
 MONTH_S = 2_592_000.0
 #: The orders in which records can be found. Ties always end with the id.
@@ -111,7 +113,9 @@ class DistinctValues(Operation, name="values", right=READ, result="list[ValueCou
         check_filter(self.where)
         if self.limit is not None:
             check_count("limit", self.limit)
-        if not (self.after is None or isinstance(self.after, (bool, str)) or is_number(self.after)):
+        if isinstance(self.after, str):
+            check_text("after", self.after, blank=True)
+        elif not (self.after is None or isinstance(self.after, bool) or is_number(self.after, -_LARGEST, _LARGEST)):
             raise InvalidArgumentError("after", self.after, "must be a value: a text, a number or a truth value")
 
     @property
@@ -119,11 +123,17 @@ class DistinctValues(Operation, name="values", right=READ, result="list[ValueCou
         """The field: its name, or the keys of a value in the metadata."""
         if self.field in VALUE_FIELDS:
             return self.field
-        path = metadata_path(self.field) if isinstance(self.field, str) else None
+        rule = f"must be one of {', '.join(VALUE_FIELDS)}, or meta.KEY"
+        try:
+            path = metadata_path(self.field) if isinstance(self.field, str) else None
+        except InvalidFilterError as error:
+            path, rule = None, str(error.args[1])
         if path is None:
-            rule = f"must be one of {', '.join(VALUE_FIELDS)}, or meta.KEY"
             raise InvalidArgumentError("field", self.field, rule)
-        return (path,) if isinstance(path, str) else path
+        keys = (path,) if isinstance(path, str) else path
+        for key in keys:
+            check_text("field", key, blank=True)
+        return keys
 
 
 @dataclass(frozen=True, kw_only=True)

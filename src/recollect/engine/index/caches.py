@@ -85,6 +85,16 @@ class _Half(Generic[V]):
         return entry
 
 
+#: The name under which the rows of an index have the columns of metadata (`engine.read.metadata_columns`).
+METADATA = "metadata"
+
+
+def metadata_bytes(rows: Rows) -> int:
+    """Return the memory of the columns of metadata that the rows of an index have, in bytes."""
+    columns = rows.kept.get(METADATA)
+    return 0 if columns is None else int(columns.nbytes)
+
+
 def cache_of(rows: Rows, standing: bool = False) -> RecordCache[Record]:
     """Return the cache that belongs to the rows of an index, or that of its records with standing tags.
 

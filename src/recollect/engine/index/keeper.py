@@ -20,7 +20,7 @@ from queue import SimpleQueue
 from typing import NamedTuple
 
 from recollect.engine.follower import Follower, Tagged, changed_since, in_history
-from recollect.engine.index.caches import WriteCache, Written, cache_of
+from recollect.engine.index.caches import WriteCache, Written, cache_of, metadata_bytes
 from recollect.engine.index.document_of import document_of, rules
 from recollect.errors import NoMemoryError, RecollectError
 from recollect.indexes.documents.columns import Document
@@ -76,7 +76,8 @@ class _Cached:
         rows, segment = self.index.documents.rows, self.index.segment
         of_words = 0 if segment is None else bytes_of(segment)
         of_names = self.index.documents.speakers.nbytes
-        return cache_of(rows).nbytes + cache_of(rows, standing=True).nbytes + of_words + of_names
+        of_records = cache_of(rows).nbytes + cache_of(rows, standing=True).nbytes + metadata_bytes(rows)
+        return of_records + of_words + of_names
 
 
 class IndexKeeper(Follower[Branch, _Cached]):

@@ -17,7 +17,7 @@ from typing import TypeGuard
 
 from recollect.common.deadlines import within
 from recollect.engine.follower import Budget, in_history
-from recollect.engine.index.caches import MOST_BYTES
+from recollect.engine.index.caches import MOST_BYTES, metadata_bytes
 from recollect.engine.index.keeper import BRANCH_BYTES, BULK_CHANGES, IndexKeeper, apply_written
 from recollect.indexes.documents.columns import COLUMNS
 from recollect.indexes.kernels.blocks import most_bytes_of
@@ -150,7 +150,8 @@ class PastIndexes:
                 index = entry.built.index
                 columns = sum(getattr(entry.built.words.table, name).nbytes for name in COLUMNS)
                 own = 0 if index.segment is None or index.segment is segment else most_bytes_of(index.segment)
-                entry.nbytes = BRANCH_BYTES + columns + index.tail_bytes + 2 * MOST_BYTES + own
+                of_metadata = metadata_bytes(index.documents.rows)
+                entry.nbytes = BRANCH_BYTES + columns + index.tail_bytes + 2 * MOST_BYTES + own + of_metadata
                 self._entries.count(key, entry)
 
     def clear(self) -> None:

@@ -8,18 +8,23 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from recollect.arguments.checks import is_number
+from recollect.common.deadlines import checked
 from recollect.engine.results import ValueCount
 from recollect.operations import DistinctValues
 
 
 def ranked(value: Any) -> tuple[int, Any]:
     """Return the key by which values are sorted: truth values, then numbers, then texts by code point."""
-    return (0, value) if isinstance(value, bool) else (1, value) if is_number(value) else (2, value)
+    if isinstance(value, bool):
+        return 0, value
+    if is_number(value):  # 1.0 is 1: which of both is shown must not depend on the order of the records
+        return 1, int(value) if value == (whole := value // 1) and abs(whole) <= 2**53 else value
+    return 2, value
 
 
 def counted(values: Iterable[Any], operation: DistinctValues) -> list[ValueCount]:
     """Return the distinct values, sorted, from the ones of each record. A list has each of its items as a value."""
-    counts = Counter(key for value in values for key in {ranked(each) for each in _scalars(value)})
+    counts = Counter(key for value in checked(values) for key in {ranked(each) for each in _scalars(value)})
     if operation.prefix:
         counts = Counter({key: n for key, n in counts.items() if key[0] == 2 and key[1].startswith(operation.prefix)})
     keys = sorted(counts)

@@ -11,13 +11,15 @@ from __future__ import annotations
 import operator
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from sys import getsizeof
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.common.deadlines import check
+from recollect.common.deadlines import check, checked
+from recollect.engine.index.caches import METADATA
 from recollect.engine.read.record_loader import record_in
 from recollect.filters.metadata import ABSENT, TESTS, value_at
 from recollect.filters.tree import Meta
@@ -49,11 +51,13 @@ class _Column:
     """The values of one field.
 
     Attributes:
+        nbytes: The memory of both, in bytes, about.
         values: The value of each document, by its number.
         numbers: The same, where it is a number that a float has exactly; otherwise NaN.
     """
 
     def __init__(self) -> None:
+        self.nbytes = 0
         self.values: NDArray[np.object_] = np.empty(0, dtype=np.object_)
         self.numbers: NDArray[np.float64] = np.empty(0, dtype=np.float64)
 
@@ -62,6 +66,7 @@ class _Column:
         if more > 0:
             self.values = np.concatenate([self.values, np.full(more + count // 8, _NOT_DECODED, dtype=np.object_)])
             self.numbers = np.concatenate([self.numbers, np.full(more + count // 8, np.nan)])
+            self.nbytes += 16 * (more + count // 8)
 
     def missing(self, documents: Ints) -> Ints:
         """Return those of some documents that are not decoded."""
@@ -69,6 +74,8 @@ class _Column:
         return found
 
     def put(self, number: int, value: Any) -> None:
+        if self.values[number] is _NOT_DECODED:
+            self.nbytes += _memory(value)
         self.values[number] = value
         if type(value) is float or (type(value) is int and -_EXACT <= value <= _EXACT):
             self.numbers[number] = value
@@ -102,12 +109,22 @@ class MetadataColumns:
                 self._columns.popitem(last=False)
             column.grow(table.count)
             missing = column.missing(documents)
-            missing = missing if most is None else missing[-most:] if most else missing[:0]
-            for start in range(0, len(missing), _PAGE):
-                check()
-                for number in missing[start : start + _PAGE].tolist():
-                    column.put(number, _decoded(table, number, field))
+        missing = missing if most is None else missing[-most:] if most else missing[:0]
+        for start in range(0, len(missing), _PAGE):
+            check()
+            page = missing[start : start + _PAGE].tolist()
+            decoded = [_decoded(table, number, field) for number in page]  # without the lock: others need not wait
+            with self._lock:
+                for number, value in zip(page, decoded, strict=True):
+                    column.put(number, value)
+        with self._lock:
             return column.values[documents], column.numbers[documents]
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the columns, in bytes, about."""
+        with self._lock:
+            return sum(column.nbytes for column in self._columns.values())
 
     def decide(self, where: Meta, table: Table, documents: Ints, most: int | None) -> tuple[Flags, Flags]:
         """Return which documents meet a condition, and of which that is not known.
@@ -127,6 +144,15 @@ class MetadataColumns:
         met[documents] = _met(where, values, numbers)
         unknown[documents] = (np.equal(values, UNKNOWN) | np.equal(values, _NOT_DECODED)).astype(np.bool_)
         return met, unknown
+
+
+def _memory(value: Any) -> int:
+    """Return about how many bytes a value takes."""
+    if isinstance(value, (list, tuple)):
+        return getsizeof(value) + sum(map(_memory, value))
+    if isinstance(value, Mapping):
+        return getsizeof(value) + sum(getsizeof(key) + _memory(each) for key, each in value.items())
+    return 0 if value is ABSENT or value is UNKNOWN else getsizeof(value)
 
 
 def value_in(record: Record, field: Field) -> Any:
@@ -153,7 +179,7 @@ def _met(where: Meta, values: NDArray[np.object_], numbers: NDArray[np.float64])
         rest = np.flatnonzero(np.isnan(numbers))
     else:
         out, rest = np.zeros(len(values), dtype=np.bool_), np.arange(len(values))
-    for at in rest.tolist():
+    for at in checked(rest.tolist()):
         value = values[at]
         if value is not ABSENT and value is not UNKNOWN and value is not _NOT_DECODED:
             out[at] = holds(value, stated)
@@ -162,5 +188,5 @@ def _met(where: Meta, values: NDArray[np.object_], numbers: NDArray[np.float64])
 
 def columns_of(rows: Rows) -> MetadataColumns:
     """Return the columns that belong to the rows of an index."""
-    found: MetadataColumns | None = rows.kept.get("metadata")
-    return rows.kept.setdefault("metadata", MetadataColumns()) if found is None else found
+    found: MetadataColumns | None = rows.kept.get(METADATA)
+    return rows.kept.setdefault(METADATA, MetadataColumns()) if found is None else found
