@@ -457,7 +457,7 @@ class Calls:
             InvalidArgumentError: There is no such field.
 
         Cost:
-            O(records), in memory; the first call for a field decodes the records, about 15 µs each.
+            O(records), in memory; the first call for a field decodes all records.
         """
         where = self._read(where, user, agent, conversation)
         found: list[ValueCount] = self.execute(

@@ -85,14 +85,14 @@ def bounds(where: Filter, view: WordView, *, decode: int | None = DECODED) -> Bo
     """Return the bounds of a filter.
 
     Args:
-        where: The filter.
+        where: The filter, without `Under`, for records as they are stored.
         view: The view of the index.
         decode: For a condition on a value of the metadata, at most this many records are decoded, besides those that
             were before; None: any number. For the others only the key and the hash of the value decide.
 
     Cost:
         O(documents) bytes per condition: one comparison of a column, or the postings of a filter term. For a value of
-        the metadata, about 15 µs for each record that is decoded, and up to 0.3 µs for each that has the key.
+        the metadata, the decoding of records, once, and a comparison for each that has the key.
     """
     upper, lower = _DocumentBounds(view, decode).of(where)
     if isinstance(upper, bool) and upper is lower:
@@ -266,7 +266,7 @@ def _exact_flags(where: Filter, view: WordView) -> Flags | None:
         case Tag():
             return view.having([tag_term(where.tag)])
         case Meta():
-            return None if len(where.path) > 1 else view.having([key_term(where.path[0])])
+            return view.having([key_term(where.path[0])])  # whether it has the key; values: `_by_value`
         case ImportanceAtLeast():
             out: Flags = table.importance[: table.count] >= max(where.least, 0.0)  # records without one have -1
             return out

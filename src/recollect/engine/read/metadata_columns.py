@@ -94,7 +94,7 @@ class MetadataColumns:
         """Return the values of a field in some documents: ABSENT, UNKNOWN, or what `value_in` returns.
 
         Args:
-            field: The field.
+            field: A key of metadata and those below it, "tag", or the name of a text field.
             table: The documents of the index.
             documents: The numbers of documents, ascending.
             most: Decode at most this many, the newest first; the others are not known yet. None: any number.
@@ -130,7 +130,7 @@ class MetadataColumns:
         """Return which documents meet a condition, and of which that is not known.
 
         Args:
-            where: The condition.
+            where: The condition, with any of the tests of `filters.metadata`.
             table: The documents of the index.
             documents: The numbers of those that may meet it, ascending. All others do not.
             most: As for `values`.
