@@ -77,7 +77,7 @@ times = st.builds(
 @st.composite
 def unknown_fields(draw: st.DrawFn) -> tuple[RawField, ...]:
     """Fields of a later release."""
-    numbers = draw(st.lists(st.integers(29, 2**63 - 1) | st.integers(29, 40), max_size=3, unique=True))
+    numbers = draw(st.lists(st.integers(31, 2**63 - 1) | st.integers(31, 40), max_size=3, unique=True))
     return tuple(RawField(number, draw(st.integers(0, 255)), draw(st.binary(max_size=5))) for number in sorted(numbers))
 
 
@@ -102,6 +102,7 @@ def record_fields(draw: st.DrawFn) -> dict[str, Any]:
                 "derived_from": st.lists(names, max_size=3),
                 "parent": names,
                 "pinned": st.booleans(),
+                "searchable": st.booleans(),
                 "unknown": unknown_fields(),
             },
         )

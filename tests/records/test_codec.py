@@ -29,7 +29,7 @@ from recollect.records.record import Record
 
 GOLDEN = json.loads((paths.GOLDEN / "records.json").read_text("utf-8"))
 
-TEXT, BYTES, INT, FLOAT, BOOL, TIME, TEXTS, JSON = 1, 2, 3, 4, 5, 6, 7, 8
+TEXT, BYTES, INT, FLOAT, BOOL, TIME, TEXTS, JSON, OFF = 1, 2, 3, 4, 5, 6, 7, 8, 9
 #: Written by hand: numbers are given once and for ever, so this table only ever grows.
 NUMBERS = {
     "id": (1, TEXT),
@@ -60,6 +60,7 @@ NUMBERS = {
     "language": (26, TEXT),
     "pinned": (27, BOOL),
     "trust": (28, FLOAT),
+    "searchable": (30, OFF),
 }
 
 
@@ -112,6 +113,7 @@ def independent_bytes(form: Mapping[str, Any]) -> bytes:
         INT: lambda value: struct.pack(">q", value),
         FLOAT: lambda value: struct.pack(">d", value),
         BOOL: lambda value: b"\x01",
+        OFF: lambda value: b"\x00",
         TIME: time_bytes,
         TEXTS: lambda value: b"".join(prefixed(item.encode()) for item in value),
         JSON: json_bytes,
@@ -238,12 +240,12 @@ class TestRoundTrip:
 class TestUnknownFields:
     @given(own.records)
     def test_fields_of_a_later_release_are_kept_byte_for_byte(self, record: Record) -> None:
-        later = field(29, 200, b"\x00\xff") + field(300, 1, b"not UTF-8: \xff") + field(2**62, 0, b"")
+        later = field(31, 200, b"\x00\xff") + field(300, 1, b"not UTF-8: \xff") + field(2**62, 0, b"")
         known = record.changed(unknown=())
         stored = Record.from_bytes(known.to_bytes() + later)
         assert stored.to_bytes() == known.to_bytes() + later
         assert stored.unknown == (
-            RawField(29, 200, b"\x00\xff"),
+            RawField(31, 200, b"\x00\xff"),
             RawField(300, 1, b"not UTF-8: \xff"),
             RawField(2**62, 0, b""),
         )
@@ -251,9 +253,9 @@ class TestUnknownFields:
         assert Record.from_json(json.loads(json.dumps(stored.to_json()))).to_bytes() == stored.to_bytes()
 
     def test_they_stand_in_the_order_of_their_numbers_whatever_is_added(self) -> None:
-        unknown = (RawField(900, 1, b"z"), RawField(31, 2, b""), RawField(128, 3, b"y"))
+        unknown = (RawField(900, 1, b"z"), RawField(33, 2, b""), RawField(128, 3, b"y"))
         record = Record(id="a", content="t", kind="k", trust=1.0, unknown=unknown)
-        tail = field(28, FLOAT, struct.pack(">d", 1.0)) + field(31, 2, b"") + field(128, 3, b"y") + field(900, 1, b"z")
+        tail = field(28, FLOAT, struct.pack(">d", 1.0)) + field(33, 2, b"") + field(128, 3, b"y") + field(900, 1, b"z")
         assert record.to_bytes() == minimal() + tail
 
     def test_a_field_that_is_absent_leaves_no_trace(self) -> None:
@@ -326,6 +328,8 @@ class TestRefusals:
             (minimal(field(27, BOOL, b"\x00")), "not 1"),
             (minimal(field(27, BOOL, b"\x02")), "not 1"),
             (minimal(field(27, BOOL, b"")), "not 1"),
+            (minimal(field(30, OFF, b"\x01")), "not 0"),
+            (minimal(field(30, BOOL, b"\x00")), "type"),
             (minimal(field(27, BOOL, b"\x01\x01")), "not 1"),
             # times
             (minimal(field(17, TIME, EPOCH_UTC[:11])), "time"),
@@ -428,7 +432,7 @@ def damaged(draw: st.DrawFn) -> bytes:
 def assembled(draw: st.DrawFn) -> bytes:
     """Fields of the right types in their order, whose values are any bytes: what gets past the frame."""
     out = minimal()
-    for number in sorted(draw(st.sets(st.integers(4, 29), max_size=4))):
+    for number in sorted(draw(st.sets(st.integers(4, 31), max_size=4))):
         kind = next((kind for at, kind in NUMBERS.values() if at == number), 1)
         out += field(number, kind, draw(st.binary(max_size=14)))
     return out

@@ -118,7 +118,8 @@ class Calls:
                 either `ttl` or `expires`.
             **fields: Fields of the record (see `Record`): kind, media_type, role, speaker, user, agent, conversation,
                 session, position, entity, source, tags, metadata, time, valid_from, valid_to, importance, expires,
-                supersedes, derived_from, parent, order, language, pinned and trust. `time` defaults to now.
+                supersedes, derived_from, parent, order, language, pinned, trust and searchable. `time` defaults to
+                now.
 
         Returns:
             The stored record.

@@ -70,6 +70,9 @@ def field_options(command: F) -> F:
     """Add an option for each field of a record to a command."""
     out: Any = zone_option(command)
     out = click.option("--pinned/--not-pinned", default=None, help="Never evict the record.")(out)
+    out = click.option("--searchable/--not-searchable", default=None, help="Whether recall finds it. Default: yes.")(
+        out
+    )
     for name in reversed(_TIMES):
         out = click.option(f"--{name}", metavar="ISO8601")(out)
     for name, kind in _NUMBERS.items():

@@ -146,7 +146,8 @@ def has(field: str) -> Filter:
 
     Args:
         field: role, speaker, user, agent, conversation, session, entity, source, time, importance, expires, valid_from,
-            valid_to, supersedes, derived_from, parent or pinned. A record has `pinned` if it is pinned.
+            valid_to, supersedes, derived_from, parent, pinned or searchable. A record has `pinned` if it is pinned, and
+            `searchable` unless it was stored with `searchable=False`.
     """
     return Has(field)
 

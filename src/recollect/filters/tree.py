@@ -29,8 +29,18 @@ _MANY = 8
 TEXT_FIELDS = ("id", "kind", "role", "speaker", "user", "agent", "conversation", "session", "entity", "source")
 #: Fields with the ids of other records.
 LINK_FIELDS = ("supersedes", "derived_from", "parent")
-#: Fields that a record may lack, or have as false (`pinned`) or as an empty list.
-OPTIONAL_FIELDS = (*TEXT_FIELDS[2:], "time", "importance", "expires", "pinned", "valid_from", "valid_to", *LINK_FIELDS)
+#: Fields that a record may lack, or have as false (`pinned`, `searchable`) or as an empty list.
+OPTIONAL_FIELDS = (
+    *TEXT_FIELDS[2:],
+    "time",
+    "importance",
+    "expires",
+    "pinned",
+    "searchable",
+    "valid_from",
+    "valid_to",
+    *LINK_FIELDS,
+)
 
 
 class Filter:
@@ -132,7 +142,7 @@ class Is(Filter):
 
 @dataclass(frozen=True)
 class Has(Filter):
-    """The record has a field, whatever its value; `pinned` must be true, and a list must have an item."""
+    """The record has a field, whatever its value; `pinned` and `searchable` must be true, and a list have an item."""
 
     name: str
 

@@ -108,7 +108,7 @@ _TYPES: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("importance", "trust"), float),
     **dict.fromkeys(("time", "valid_from", "valid_to", "expires"), _time),
     **dict.fromkeys(("tags", "supersedes", "derived_from"), _list),
-    "pinned": _flag,
+    **dict.fromkeys(("pinned", "searchable"), _flag),
     "metadata": parse_json,
 }
 

@@ -358,7 +358,7 @@ def groups_of(records: Iterable[Record], min_count: int, max_count: int, now: da
 
 def _key(record: Record) -> str | None:
     name = GROUPED_BY.get(record.kind)
-    if name is None or isinstance(record.content, bytes):
+    if name is None or isinstance(record.content, bytes) or not record.searchable:
         return None
     if name == "success":
         success = record.metadata.get(name)

@@ -140,7 +140,9 @@ class Contexts(Calls):
 
         def fetch(record_id: str) -> Candidate | None:
             record = self.get(record_id)
-            if record is None or not all(each.matches(record) for each in (condition, *owners.readable)):
+            if record is None or not record.searchable:
+                return None
+            if not all(each.matches(record) for each in (condition, *owners.readable)):
                 return None
             validity.add([record])
             return Candidate(record, "neighbour", 0.0, {}, None) if validity.holds(record) else None

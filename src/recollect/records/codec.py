@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from recollect.errors import CodecError
 from recollect.records.frozen import MAX_DEPTH, FrozenDict, FrozenList
 
-TEXT, BYTES, INT, FLOAT, BOOL, TIME, TEXTS, JSON = range(1, 9)
+TEXT, BYTES, INT, FLOAT, BOOL, TIME, TEXTS, JSON, OFF = range(1, 10)
 
 #: Field name -> (number, type). A number is never reused.
 FIELDS: dict[str, tuple[int, int]] = {
@@ -53,6 +53,7 @@ FIELDS: dict[str, tuple[int, int]] = {
     "language": (26, TEXT),
     "pinned": (27, BOOL),
     "trust": (28, FLOAT),
+    "searchable": (30, OFF),
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -231,6 +232,12 @@ def _decode_bool(raw: bytes) -> bool:
     return True
 
 
+def _decode_off(raw: bytes) -> bool:
+    if raw != b"\x00":  # true is an absent field
+        raise CodecError("a flag is not 0", 0)
+    return False
+
+
 def _encode_time(value: datetime) -> bytes:
     if value.tzinfo is UTC:  # most are
         return _TIME.pack(microseconds(value), 0)
@@ -358,6 +365,7 @@ _ENCODERS: dict[int, Any] = {
     TIME: _encode_time,
     TEXTS: _encode_texts,
     JSON: encode_json,
+    OFF: _encode_bool,
 }
 #: Field name -> number, the bytes before the length of the value, the encoder of the value.
 _WRITTEN = {name: (number, varint(number) + _BYTE[kind], _ENCODERS[kind]) for name, (number, kind) in FIELDS.items()}
@@ -370,6 +378,7 @@ _DECODERS: dict[int, Any] = {
     TIME: _decode_time,
     TEXTS: _decode_texts,
     JSON: _decode_json,
+    OFF: _decode_off,
 }
 #: Field number -> name, type, the decoder of the value.
 _BY_NUMBER = {number: (name, kind, _DECODERS[kind]) for name, (number, kind) in FIELDS.items()}

@@ -100,8 +100,6 @@ def _kind(name: str, value: object) -> str:
 
 def _content(name: str, value: object) -> str | bytes:
     if isinstance(value, str):
-        if not value.strip():
-            raise InvalidRecordError(name, value, "is empty: there is nothing to remember")
         if has_surrogate(value):
             raise InvalidRecordError(name, value, "contains a lone surrogate, which is not valid Unicode")
         return str.__str__(value)
@@ -267,6 +265,7 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "order": _integer,
     "pinned": _flag,
     "trust": _fraction,
+    "searchable": _flag,
 }
 
 
@@ -298,6 +297,7 @@ class Fields(TypedDict, total=False):
     language: str | None
     pinned: bool
     trust: float | None
+    searchable: bool
 
 
 class FieldChanges(TypedDict, total=False):
@@ -329,6 +329,7 @@ class FieldChanges(TypedDict, total=False):
     language: str | None
     pinned: bool | None
     trust: float | None
+    searchable: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -337,7 +338,7 @@ class Record:
 
     Attributes:
         id: NFC text of 1 to 255 bytes, unique in its namespace.
-        content: The exact text, or bytes of a `media_type`.
+        content: The exact text, or bytes of a `media_type`. It is blank only if the record is not searchable.
         kind: conversation, entity, knowledge, user_fact, task, custom, or a name of your own; in folded case.
         media_type: The media type of the content; required for bytes.
         role: The role of the author in a chat: "user", "assistant", "system", "tool".
@@ -366,6 +367,8 @@ class Record:
         language: A BCP 47 tag.
         pinned: Never evicted by a quota.
         trust: 0 to 1.
+        searchable: False: recall, contexts and searches for similar records are as if it were not stored. get, find,
+            grep and the history return it.
         unknown: Fields of a later release, preserved as they were read.
 
     Raises:
@@ -399,6 +402,7 @@ class Record:
     language: str | None = None
     pinned: bool = False
     trust: float | None = None
+    searchable: bool = True
     unknown: tuple[codec.RawField, ...] = ()
     _bytes: bytes | None = field(default=None, init=False)
 
@@ -422,8 +426,11 @@ class Record:
                 object.__setattr__(self, name, checked)
         if self.unknown != ():
             object.__setattr__(self, "unknown", _unknown(self.unknown))
-        if isinstance(self.content, bytes) and self.media_type is None:
-            raise InvalidRecordError("media_type", None, "is required if content is bytes")
+        if isinstance(self.content, bytes):
+            if self.media_type is None:
+                raise InvalidRecordError("media_type", None, "is required if content is bytes")
+        elif self.searchable and not self.content.strip():
+            raise InvalidRecordError("content", self.content, "is empty: there is nothing to remember")
         if self.valid_from and self.valid_to and self.valid_from > self.valid_to:
             raise InvalidRecordError("valid_to", self.valid_to.isoformat(), "is before valid_from")
 
@@ -530,8 +537,8 @@ class Record:
         """Return the fields that are present, by their names in a tuple that has the order of FIELD_NAMES."""
         return {
             name: value
-            for name, value in zip(names, _values(self), strict=True)
-            if value or (value is not None and value is not False and value != () and value != {})
+            for name, value, absent in zip(names, _values(self), _ABSENT, strict=True)
+            if value is not absent and value != absent
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -578,6 +585,9 @@ _NO_METADATA = FrozenDict()
 _unchecked = unchecked(Record)
 #: The defaults in the order of FIELD_NAMES.
 _DEFAULT_VALUES = tuple(_DEFAULTS[name] for name in FIELD_NAMES)
+#: The value of each field where a record has none; MISSING, which equals no value, for those that all have.
+_ABSENT_OF = {name: _DEFAULTS[name] for name in FIELD_NAMES} | {"kind": MISSING, "metadata": _NO_METADATA}
+_ABSENT = tuple(_ABSENT_OF.values())
 #: FIELD_NAMES as `codec.FIELDS` has them, for content that is text, and for bytes.
 _TEXT_NAMES, _DATA_NAMES = (
     tuple(content if name == "content" else name for name in FIELD_NAMES) for content in ("text", "data")
@@ -612,14 +622,13 @@ def _of_usual(data: Mapping[str, Any]) -> Record | None:
             name = _KNOWN[stated]
             default, check = _RULES[name]
             given[name] = value if value is default else check(name, value)
-        if type(given["content"]) is not str or "id" not in given or "valid_to" in given:
+        content = given["content"]
+        if type(content) is not str or not content.strip() or "id" not in given or "valid_to" in given:
             return None
     except (AttributeError, LookupError, TypeError, ValueError):
         return None
     present = {
-        "text" if name == "content" else name: value
-        for name, value in given.items()
-        if value or type(value) in (int, float)  # 0 is present
+        "text" if name == "content" else name: value for name, value in given.items() if value != _ABSENT_OF[name]
     }
     record: Record = _unchecked(**given, _bytes=codec.encode(present))
     return record

@@ -33,7 +33,7 @@ from recollect.stores.values import (
 )
 
 #: Optional fields of a record for which stores have no column: only its payload has them.
-FIELDS_WITHOUT_COLUMN = ("pinned", "valid_from", "valid_to", *LINK_FIELDS)
+FIELDS_WITHOUT_COLUMN = ("pinned", "searchable", "valid_from", "valid_to", *LINK_FIELDS)
 
 
 class ReadView(Protocol):

@@ -64,6 +64,7 @@ def records(ids: st.SearchStrategy[str] | None = None) -> st.SearchStrategy[Reco
         supersedes=st.lists(names, max_size=2, unique=True),
         derived_from=st.lists(names, max_size=2, unique=True),
         pinned=st.booleans(),
+        searchable=st.booleans(),
     )
 
 

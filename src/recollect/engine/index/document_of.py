@@ -27,7 +27,7 @@ from recollect.text.words import Term, analyzed, ends_with_question, terms
 
 #: Version of the conversion. Raise it when a record may give a different document, or documents a different segment:
 #: index files with another version are rebuilt. tests/engine/test_indexing.py fails if this was forgotten.
-_LAYOUT = 15
+_LAYOUT = 16
 #: A record of at most this many bytes is stored in the index, so that hits need not be read from the store.
 _MAX_PAYLOAD_BYTES = 2048
 
@@ -44,8 +44,10 @@ def rules(digests: bool, zone: tzinfo) -> str:
 def text_of(record: Record) -> str:
     """Return the text to embed for a record: the speaker's name, its text and the caption of an attached picture.
 
-    The name makes the vector more similar to questions about this person.
+    The name makes the vector more similar to questions about this person. A record that is not searchable has none.
     """
+    if not record.searchable:
+        return ""
     caption = record.metadata.get("caption")
     text = f"{record.text}\n{caption}".strip() if isinstance(caption, str) else record.text
     return f"{record.speaker}: {text}" if record.speaker and text.strip() else text

@@ -1,4 +1,4 @@
-"""Filter terms: index terms for the tags, links, session, metadata and pin of a record, which have no column.
+"""Filter terms: index terms for the tags, links, session, metadata and flags of a record, which have no column.
 
 Each is found like a word, so a filter on it costs as much as looking up a word. Filter terms begin with a character
 that no word contains, so no question matches one.
@@ -22,6 +22,8 @@ _MAX_TEXT = 64
 
 #: The term of pinned records.
 PINNED_TERM = "\0p"
+#: The term of records that are not searched.
+UNSEARCHED_TERM = "\0u"
 #: The kinds of the terms for the ids in a field.
 _LINKS = {"supersedes": "r", "derived_from": "d", "parent": "c"}
 
@@ -84,6 +86,8 @@ def filter_terms_of(record: Record) -> tuple[str, ...]:
     terms = [tag_term(tag) for tag in record.tags]
     if record.pinned:
         terms.append(PINNED_TERM)
+    if not record.searchable:
+        terms.append(UNSEARCHED_TERM)
     if record.session is not None:
         terms.append(session_term(record.session))
     for field in LINK_FIELDS:

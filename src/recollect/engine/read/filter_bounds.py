@@ -13,6 +13,7 @@ import numpy as np
 
 from recollect.engine.index.filter_terms import (
     PINNED_TERM,
+    UNSEARCHED_TERM,
     key_term,
     link_term,
     links_term,
@@ -246,6 +247,8 @@ def _exact_flags(where: Filter, view: WordView) -> Flags | None:
             return table.having(where.name, where.values)
         case Has("pinned"):
             return view.having([PINNED_TERM])
+        case Has("searchable"):
+            return ~view.having([UNSEARCHED_TERM])
         case Has("importance"):
             return np.greater_equal(table.importance[: table.count], 0.0)  # records without one have -1
         case Has("time"):
@@ -298,6 +301,13 @@ def _in_time(where: Time, table: Table) -> Flags:
         end = microseconds(where.end)
         out &= micros < end if where.test == "before" else micros <= end
     return out
+
+
+def searched(view: WordView) -> WordView:
+    """Return a view without the records that are not searched (`Record.searchable`)."""
+    if not view.in_use(UNSEARCHED_TERM):
+        return view
+    return view.narrowed(UNSEARCHED_TERM, lambda: ~view.having([UNSEARCHED_TERM]))
 
 
 def of_scope(scope: Scope, table: Table) -> Flags:

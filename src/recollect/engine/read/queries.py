@@ -25,6 +25,7 @@ from recollect.engine.read.filter_bounds import (
     live,
     most_important,
     of_scope,
+    searched,
 )
 from recollect.engine.read.log import changes
 from recollect.engine.read.metadata_columns import UNKNOWN, columns_of, value_in
@@ -211,9 +212,9 @@ class Reading:
         return without_names(question, self._visible())
 
     def _visible(self) -> WordView:
-        """Return the index without the records that have expired, and those outside the scope."""
+        """Return the index without the records that recall ignores: expired, not searchable, or outside the scope."""
         assert self.words is not None
-        words = self.words.at(self.now)
+        words = searched(self.words.at(self.now))
         if not self.scope.fixed:
             return words
         table = words.table

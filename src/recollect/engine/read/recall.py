@@ -15,7 +15,7 @@ import numpy as np
 from recollect.common.deadlines import current
 from recollect.engine.index.vectors import NO_VECTORS, QuestionVector
 from recollect.engine.read.concise import concise
-from recollect.engine.read.filter_bounds import UNBOUNDED, bounds, of_scope
+from recollect.engine.read.filter_bounds import UNBOUNDED, bounds, of_scope, searched
 from recollect.engine.read.record_loader import Records
 from recollect.engine.read.replaced import NONE_REPLACED, Replacements, replaced
 from recollect.engine.read.validity import by_validity, lapsed_at, time_in_question
@@ -88,7 +88,7 @@ def recall(
     Cost:
         In proportion to the postings of the question's words, and to the number of hits that the filter rejects.
     """
-    words = words.at(now)
+    words = searched(words.at(now))
     deadline = current()
     if deadline is not None:
         words = words.until(deadline)

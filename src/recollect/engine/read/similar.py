@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from recollect.engine.index.vectors import QuestionVector
-from recollect.engine.read.filter_bounds import bounds, live, of_scope
+from recollect.engine.read.filter_bounds import bounds, live, of_scope, searched
 from recollect.engine.read.record_loader import Records
 from recollect.engine.results import Similar, SimilarRecord
 from recollect.engine.scope import Scope
@@ -44,7 +44,7 @@ class Candidates:
     """
 
     def __init__(self, where: Filter, view: ReadView, branch: Branch, words: WordView, scope: Scope, now: int) -> None:
-        words = words.at(now)
+        words = searched(words.at(now))
         if scope.fixed:
             every = words.table
             words = words.narrowed(scope, lambda: of_scope(scope, every))

@@ -57,6 +57,15 @@ _RESOLVED_BYTES, _RESOLVED_AT_ONCE = 2**22, 50
 _TRIED_FIRST = 3
 #: The fields that say whose record it is.
 _OWNERS = ("user", "agent")
+#: What an update to None makes of fields whose absence is another value.
+_REMOVED: dict[str, Any] = {
+    "tags": (),
+    "metadata": {},
+    "supersedes": (),
+    "derived_from": (),
+    "pinned": False,
+    "searchable": True,
+}
 #: The greatest position that a record can have.
 LAST_POSITION = 2**63 - 1
 
@@ -477,11 +486,9 @@ class Writer(Naming):
 
     def _changed(self, existing: Record, changes: Mapping[str, Any] | Any) -> Record:
         if not callable(changes):
-            # None removes a field; for these fields, absence is another value than None.
             stated = located_fields(changes, self._intake.zone)
-            absent: dict[str, Any] = {"tags": (), "metadata": {}, "supersedes": (), "derived_from": (), "pinned": False}
             return existing.changed(
-                **{name: absent.get(name) if value is None else value for name, value in stated.items()}
+                **{name: _REMOVED.get(name) if value is None else value for name, value in stated.items()}
             )
         shown = self._scope.shown(existing)
         record = changes(shown)

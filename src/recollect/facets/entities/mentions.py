@@ -145,7 +145,7 @@ def _mentioned(record: Record) -> Iterator[NamedEntity]:
         )
     if record.speaker is not None and record.speaker.casefold() not in _UNNAMED:
         note(record.speaker, "person")
-    if isinstance(record.content, str) and record.kind not in (NODE, RELATION):
+    if isinstance(record.content, str) and record.searchable and record.kind not in (NODE, RELATION):
         for each in entities(record.content[:_MOST_READ], speaker=record.speaker):
             if each.type in ENTITY_TYPES:
                 note(each.name, each.type)

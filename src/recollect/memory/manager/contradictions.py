@@ -228,7 +228,9 @@ def _derived(calls: Calls, changes: Mapping[str, Mapping[str, Any]]) -> list[tup
 
 def statements(record: Record) -> Iterator[StatedAttribute]:
     """Yield the attributes that a record states."""
-    if record.role in _MACHINES or OTHER_BRANCH in record.tags or not isinstance(record.content, str):
+    if record.role in _MACHINES or OTHER_BRANCH in record.tags or isinstance(record.content, bytes):
+        return
+    if not record.searchable:
         return
     owner = (record.user or "", record.agent or "")
     given, values = (record.metadata.get(name) for name in (ATTRIBUTE, VALUE))

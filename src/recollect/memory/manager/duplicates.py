@@ -139,7 +139,7 @@ def found_in(records: Iterable[Record], likeness: Likeness = "restated") -> list
         records: The records, in the order of the result.
         likeness: How different they may be.
     """
-    said = [_said(record) for record in checked(records) if isinstance(record.content, str)]
+    said = [_said(record) for record in checked(records) if record.searchable and record.text]
     group_of: dict[int, int] = {}
     worst: dict[int, int] = defaultdict(int)
 
