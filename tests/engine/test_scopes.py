@@ -28,7 +28,7 @@ from recollect.engine.write.writer import Writer
 from recollect.errors import InvalidArgumentError, RecollectError, RecordExistsError, ScopeError
 from recollect.memory import Memory
 from recollect.memory.context.values import STYLES
-from recollect.operations import ABSENT, GetQuota, IfExists, Pin, Remember, ValidUntil, Wait
+from recollect.operations import ABSENT, ORDERS, GetQuota, IfExists, Pin, Remember, ValidUntil, Wait
 from recollect.records.record import Record
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
@@ -410,13 +410,13 @@ does(
     lambda m, where, limit, order: m.find(where, limit, order),
     where=wheres,
     limit=st.sampled_from((None, 2)),
-    order=st.sampled_from(("newest", "oldest", "importance", "position", "id")),
+    order=st.sampled_from(ORDERS),
 )
 does(
     "the next page",
     lambda m, limit, order: m.find(limit=2, order=order, after=m.find(limit=limit, order=order).cursor),
     limit=st.integers(1, 3),
-    order=st.sampled_from(("newest", "oldest", "importance", "position", "id")),
+    order=st.sampled_from(ORDERS),
 )
 does("count", lambda m, where: m.count(where), where=wheres)
 does("recall", lambda m, text, where: m.recall(text, 4, where), text=texts, where=wheres)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from recollect import filters as f
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.memory import Memory
+from recollect.operations import ORDERS
 from recollect.testing.loopback import core_of
 
 _WORDS = "tea coffee boat harbour Ana Bob Åse Übung naïve 東京 привет z Z a-b red green blue night".split()
@@ -44,7 +45,7 @@ def contents(memory: Memory) -> list[str]:
             for commit in view.commits(branch):
                 redactions = {name: value.hex() for name, value in view.redactions(branch, commit.seq).items()}
                 lines.append(f"commit {commit.seq} {commit.entry.hex()} {commit.changes} {redactions}")
-            for order in ("newest", "oldest", "importance", "position", "id"):
+            for order in ORDERS:
                 found = view.select(branch, f.everything(), order=order, now=0)
                 lines.append(f"{order} {[record.id for record in found]}")
         settings = view.settings("", "\U0010ffff").items()

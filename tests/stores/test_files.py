@@ -36,6 +36,7 @@ from recollect.stores.sql.filters import rest
 from recollect.stores.sqlite.schema import APPLICATION_ID, TABLES
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base.checksums import connect
+from recollect.stores.values import SortKey
 from recollect.testing.commits import NOW
 from recollect.testing.loopback import full_text_of
 
@@ -281,11 +282,33 @@ def test_a_page_by_time_is_read_from_where_it_begins(tmp_path: Path, name: str |
     where, index = (f.everything(), "heads_by_time") if name is None else INDEXED[name]
     store = SqliteStore(tmp_path / "a.db")
     with store.read() as view:
-        for part in rest(order, (NOW, 3, "a")):
+        for part in rest(order, (NOW, 3, "a"), where):
             sql, parameters = view.select_sql(Branch("n"), where, order, NOW, part)
             plan = " ".join(str(row[3]) for row in view._execute(f"EXPLAIN QUERY PLAN {sql}", (1, *parameters[1:])))
             assert re.search(rf"SEARCH h USING INDEX {index} \([^)]*time[<>=]", plan), plan
             assert "USE TEMP B-TREE FOR ORDER BY" not in plan  # only records of one time are sorted
+    store.close()
+
+
+@pytest.mark.parametrize("after", [None, ("c", 3, NOW, "a")])
+def test_the_last_turns_of_a_conversation_are_read_from_its_end(tmp_path: Path, after: SortKey | None) -> None:
+    """Its other turns are neither read nor sorted; those of several conversations are."""
+    store = SqliteStore(tmp_path / "a.db")
+    with store.read() as view:
+
+        def plans(where: Filter) -> list[str]:
+            found = []
+            for part in rest("last", after, where):
+                sql, parameters = view.select_sql(Branch("n"), where, "last", NOW, part)
+                rows = view._execute(f"EXPLAIN QUERY PLAN {sql}", (1, *parameters[1:]))
+                found.append(" ".join(str(row[3]) for row in rows))
+            return found
+
+        one, several = plans(f.kind("turn") & f.conversation("c")), plans(f.conversation("c", "d"))
+        assert all("SEARCH h USING INDEX heads_by_conversation" in plan for plan in one), one
+        sorted_by_position = ("FOR ORDER BY", "FOR LAST 3 TERMS OF ORDER BY")
+        assert not any(terms in plan for plan in one for terms in sorted_by_position), one
+        assert any(terms in plan for plan in several for terms in sorted_by_position), several
     store.close()
 
 

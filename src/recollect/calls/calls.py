@@ -377,6 +377,7 @@ class Calls:
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
+        with_commit: bool = False,
     ) -> RecordList:
         """Return the records that match a filter.
 
@@ -387,13 +388,15 @@ class Calls:
         Args:
             where: The filter or its text form; default: all records.
             limit: Maximum number of records, 1 or more; None: no limit.
-            order: "newest", "oldest", "importance" (highest first), "position" (by conversation and position) or "id".
+            order: "newest", "oldest", "importance" (highest first), "position" (by conversation and position), "last"
+                (by conversation, with the highest position first) or "id".
             after: Return the records after a page: the `cursor` of an earlier result with the same filter and order.
                 Of the records that stay as they are, none is returned twice or left out, whatever is written between
                 two pages.
             user: Only records of this user and those without a user, as for `recall`.
             agent: Only records of this agent and those without an agent.
             conversation: Only records of this conversation and those without one.
+            with_commit: Return in `committed`, too, when each record was last changed.
 
         Returns:
             A list with a `cursor`, which is None if there are no more records.
@@ -408,7 +411,9 @@ class Calls:
             records that are read until it is reached, wherever the page begins.
         """
         condition = self._read(where, user, agent, conversation)
-        found: RecordList = self.execute(Find(where=condition, limit=limit, order=order, after=after))
+        found: RecordList = self.execute(
+            Find(where=condition, limit=limit, order=order, after=after, with_commit=with_commit)
+        )
         return found
 
     def count(

@@ -16,7 +16,7 @@ from recollect.engine.read.filter_bounds import index_helps, selective
 from recollect.engine.read.full_text import grep
 from recollect.engine.read.past_view import PastView
 from recollect.engine.read.proofs import prove
-from recollect.engine.read.queries import Reading, importance_limit, stored_record
+from recollect.engine.read.queries import Reading, by_importance, stored_record
 from recollect.engine.read.targets import PastPoint, point_in, resolve
 from recollect.engine.results import Export, ExportedPart, Moment, RecordList
 from recollect.engine.scope import Place
@@ -72,7 +72,7 @@ class Present:
         helps = in_file = False
         if operation is not None:
             in_file = not selective(AllOf.of(scope.filter, operation.where))
-            helps = index_helps(operation.where) or (in_file and importance_limit(operation) is not None)
+            helps = index_helps(operation.where) or (in_file and by_importance(operation))
         with core.read(branch) as view:
             words = core.keeper.loaded(view, branch, in_file=in_file) if helps else None
             found = read(core.reading(view, branch, scope, words))

@@ -506,11 +506,20 @@ class RecordList(list[Record]):
     Attributes:
         cursor: What `find(after=)` takes for the records that follow. None if fewer records were found than the limit
             allows: then there are no others.
+        committed: With `find(with_commit=True)`, when each record was last changed: the time of its last commit, in
+            UTC and to the microsecond; None for a record that a batch has written and not yet committed. Otherwise
+            empty.
     """
 
-    def __init__(self, records: Iterable[Record] = (), cursor: str | None = None) -> None:
+    def __init__(
+        self,
+        records: Iterable[Record] = (),
+        cursor: str | None = None,
+        committed: Iterable[datetime | None] = (),
+    ) -> None:
         super().__init__(records)
         self.cursor = cursor
+        self.committed = tuple(committed)
 
     def _table(self) -> ShownTable:
         def row(record: Record) -> tuple[str, ...]:
@@ -522,13 +531,17 @@ class RecordList(list[Record]):
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return {"records": list(map(record_json, self)), "cursor": self.cursor}
+        out: dict[str, Any] = {"records": list(map(record_json, self)), "cursor": self.cursor}
+        if self.committed:
+            out["committed"] = [None if each is None else each.isoformat() for each in self.committed]
+        return out
 
     @classmethod
     @json_form("a list of records")
     def from_json(cls, data: Mapping[str, Any]) -> RecordList:
         """Rebuild a list from its JSON form."""
-        return cls(map(record_from_json, data["records"]), data["cursor"])
+        times = (None if each is None else datetime.fromisoformat(each) for each in data.get("committed", ()))
+        return cls(map(record_from_json, data["records"]), data["cursor"], times)
 
 
 @is_result()

@@ -216,6 +216,7 @@ class MemoryCoroutines:
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
+        with_commit: bool = False,
     ) -> RecordList:
         """Return the records that match a filter."""
     async def forget(self, id: str, *, expect: str | Record | None = None, missing: Missing = "raise") -> bool:
@@ -516,6 +517,7 @@ class BatchCoroutines:
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
+        with_commit: bool = False,
     ) -> RecordList:
         """Return the records that match a filter."""
     async def forget(self, id: str, *, expect: str | Record | None = None, missing: Missing = "raise") -> bool:

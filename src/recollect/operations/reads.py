@@ -32,7 +32,7 @@ _LARGEST = sys.float_info.max
 #: Thirty days, in seconds.
 MONTH_S = 2_592_000.0
 #: The orders in which records can be found. Ties always end with the id.
-Order: TypeAlias = Literal["newest", "oldest", "importance", "position", "id"]
+Order: TypeAlias = Literal["newest", "oldest", "importance", "position", "last", "id"]
 ORDERS: tuple[Order, ...] = get_args(Order)
 
 
@@ -64,12 +64,14 @@ class Find(Operation, name="find", right=READ, result="RecordList"):
         where: Only records that match are returned.
         limit: Maximum number of records.
         after: Only records after the page whose cursor this is.
+        with_commit: Return the times of their last commits, too.
     """
 
     where: Filter = field(default_factory=Everything)
     limit: int | None = None
     order: Order = "newest"
     after: str | None = None
+    with_commit: bool = False
 
     def __post_init__(self) -> None:
         check_filter(self.where)
@@ -77,6 +79,7 @@ class Find(Operation, name="find", right=READ, result="RecordList"):
         check_choice("order", self.order, ORDERS)
         if self.after is not None:
             check_text("after", self.after)
+        check_flag("with_commit", self.with_commit)
 
 
 @dataclass(frozen=True, kw_only=True)

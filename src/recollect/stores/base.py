@@ -93,7 +93,8 @@ class ReadView(Protocol):
         """Yield the live records that match, in one of `operations.ORDERS`. The filter's own `matches` decides.
 
         "newest" sorts by descending time and position, with records that have no time last; "oldest" by ascending time
-        and position; "position" by conversation, position and time.
+        and position; "position" by conversation, position and time; "last" by conversation, and by descending position
+        and time.
 
         Args:
             where: The filter.
@@ -103,6 +104,15 @@ class ReadView(Protocol):
 
         Cost:
             Proportional to the number of records that the indexed part of the filter selects.
+        """
+
+    def last_commits(self, branch: Branch, record_ids: Sequence[str]) -> dict[str, int]:
+        """Return the times of the last commits that changed some records, in microseconds since 1970.
+
+        An id without a commit is left out.
+
+        Cost:
+            Proportional to the number of changes of these records.
         """
 
     def count(self, branch: Branch, where: Filter, *, now: int) -> int:
@@ -184,6 +194,9 @@ class View(ReadView, Protocol):
         Cost:
             O(log n) for each id.
         """
+
+    def last_commits(self, branch: Branch, record_ids: Sequence[str], upto: int = 2**62) -> dict[str, int]:
+        """Return the same as `ReadView.last_commits`, of the commits up to a seq."""
 
     def settings(self, first: str, before: str) -> dict[str, str]:
         """Return the settings whose names are from `first` on and before `before`, by name.

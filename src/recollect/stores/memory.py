@@ -378,6 +378,14 @@ class _MemoryView:
     def last_touched(self, branch: Branch, since: int) -> dict[str, int]:
         return {change.id: each.micros for each in self._log(branch, max(since, 0)) for change in each.changes}
 
+    def last_commits(self, branch: Branch, record_ids: Sequence[str], upto: int = 2**62) -> dict[str, int]:
+        log, out = self._ledger(branch).log, {}
+        for record_id in record_ids:
+            seqs = [seq for seq, _ in self._history(branch, record_id) if seq <= min(upto, len(log))]
+            if seqs:
+                out[record_id] = log[seqs[-1] - 1].micros
+        return out
+
     def commits(
         self,
         branch: Branch,

@@ -242,7 +242,14 @@ NO_IMPORTANCE = -1.0
 
 
 #: For each order, whether its first values, all but the id, are sorted in ascending (1) or descending (-1) order.
-_DIRECTIONS = {"newest": (-1, -1), "oldest": (1, 1), "importance": (-1,), "position": (1, 1, 1), "id": ()}
+_DIRECTIONS = {
+    "newest": (-1, -1),
+    "oldest": (1, 1),
+    "importance": (-1,),
+    "position": (1, 1, 1),
+    "last": (1, -1, -1),
+    "id": (),
+}
 
 
 def sort_key(record: Record, order: str) -> SortKey:
@@ -253,7 +260,7 @@ def sort_key(record: Record, order: str) -> SortKey:
         return (time, position, record.id)
     if order == "importance":
         return (NO_IMPORTANCE if record.importance is None else record.importance, record.id)
-    return (record.conversation or "", position, time, record.id) if order == "position" else (record.id,)
+    return (record.id,) if order == "id" else (record.conversation or "", position, time, record.id)
 
 
 def in_order(records: Iterable[Record], order: str, after: SortKey | None = None) -> list[Record]:

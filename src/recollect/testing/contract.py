@@ -223,6 +223,18 @@ class StoreContract(RootsContract, PastContract, ErasureContract, TransactionsCo
         with store.read() as view:
             assert view.last_touched(BRANCH, 0) == {"a": times[3], "b": view.head(BRANCH).micros}
 
+    def test_the_last_commit_of_a_record_is_that_of_its_last_change(self, store: Store) -> None:
+        write(store, [note("a"), note("b")])
+        write(store, [note("a", "2"), note("c")])
+        write(store, [], ["c"])
+        with store.read() as view:
+            times = {commit.seq: commit.micros for commit in view.commits(BRANCH)}
+            assert view.last_commits(BRANCH, ["a", "b", "c", "d"]) == {"a": times[2], "b": times[1], "c": times[3]}
+            assert view.last_commits(BRANCH, ["a", "c", "b"], 1) == {"a": times[1], "b": times[1]}
+            many = [f"x{number}" for number in range(250)]
+            assert view.last_commits(BRANCH, [*many, "b"]) == {"b": times[1]}
+            assert view.last_commits(BRANCH, []) == view.last_commits(OTHER, ["a"]) == {}
+
     def test_old_versions_stay_and_are_found_by_their_hash(self, store: Store) -> None:
         old, new = note("a", "old"), note("a", "new")
         write(store, [old])

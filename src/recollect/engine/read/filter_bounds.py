@@ -76,6 +76,13 @@ _SCAN = 4
 _MAX_TIES = 10_000
 #: Fields that stores have an index on, and whose values usually match few records.
 _SELECTIVE_FIELDS = ("id", "user", "conversation", "entity")
+#: The columns that an order sorts by, all but the id.
+_COLUMNS_OF = {
+    "newest": ("micros", "position"),
+    "oldest": ("micros", "position"),
+    "importance": ("importance",),
+    "last": ("position", "micros"),
+}
 #: How many records are decoded to decide a condition, where a question can be answered without that.
 DECODED = 500
 #: The bounds of a condition that the index cannot evaluate.
@@ -154,28 +161,36 @@ def selective(where: Filter) -> bool:
     return isinstance(where, Is) and where.name in _SELECTIVE_FIELDS
 
 
-def most_important(limits: Bounds, view: WordView, count: int) -> Bounds:
-    """Narrow exact bounds to the `count` most important live documents, by importance, then by id.
+def leading(limits: Bounds, view: WordView, order: str, count: int) -> Bounds:
+    """Narrow exact bounds to the first `count` live documents in one of `operations.ORDERS`.
 
-    Bounds that are not exact, or that have too many ties, are returned unchanged.
+    Bounds are returned unchanged if they are not exact, if they have too many ties, or if the store finds the first
+    records in this order without reading many others.
 
     Cost:
         O(documents), and O(n log n) for the n documents that tie with the last one.
     """
-    if limits.upper is None or not limits.exact:
+    columns = _COLUMNS_OF.get(order)
+    if columns is None or limits.upper is None or not limits.exact:
         return limits
-    numbers = np.flatnonzero(live(limits, view))
-    if len(numbers) <= count:
+    table, numbers = view.table, np.flatnonzero(live(limits, view))
+    if len(numbers) <= count or (order in ("newest", "oldest") and len(numbers) > table.count // _SCAN):
         return limits
-    importance = view.table.importance[numbers]
-    least = np.partition(importance, -count)[-count]
-    above, ties = numbers[importance > least], numbers[importance == least].tolist()
-    if len(ties) > _MAX_TIES:
+    if order == "last" and (table.conversation[numbers] != table.conversation[numbers[0]]).any():
+        return limits  # the names of conversations come first, which are no numbers
+    out: Flags = np.zeros(table.count, dtype=np.bool_)
+    for name in columns:
+        column = getattr(table, name)[numbers]
+        ascending = column if order == "oldest" else -column if name == "importance" else ~column
+        edge = np.partition(ascending, count - 1)[count - 1]
+        first = ascending < edge
+        out[numbers[first]] = True
+        count -= int(np.count_nonzero(first))
+        numbers = numbers[ascending == edge]
+    if len(numbers) > max(count, _MAX_TIES):
         return limits
-    ties.sort(key=lambda number: view.table.id(number).encode("utf-8"))
-    out: Flags = np.zeros(view.table.count, dtype=np.bool_)
-    out[above] = True
-    out[ties[: count - len(above)]] = True
+    ties = sorted(numbers.tolist(), key=lambda number: view.table.id(number).encode("utf-8"))
+    out[ties[:count]] = True
     return _exactly(out)
 
 

@@ -93,13 +93,16 @@ class PastView:
         every = ((index, 0) for index in range(len(ordered)))  # there are no scores
         loaded = Records(self, branch, table).of(ordered, every, limit or _PAGE)
         matching = (record for _, _, record in loaded if where.matches(record))
-        if order == "position":  # by the text of the conversation first, which is no number
+        if order in ("position", "last"):  # by the text of the conversation first, which is no number
             yield from islice(in_order(matching, order, after), limit)
             return
         # The columns decide the order except among ties, which the ids do.
         ties = groupby(matching, key=lambda record: sort_key(record, order)[:-1] or record.id)
         found = (record for _, tied in ties for record in in_order(tied, order, after))
         yield from islice(found, limit)
+
+    def last_commits(self, branch: Branch, record_ids: Sequence[str]) -> dict[str, int]:
+        return self._view.last_commits(self._branch, record_ids, self._head.seq)
 
     def count(self, branch: Branch, where: Filter, *, now: int) -> int:
         words = self._at(now)
@@ -173,7 +176,7 @@ def _ordered(numbers: Ints, table: Table, order: str, after: SortKey | None) -> 
         ids = {number: table.id(number).encode("utf-8") for number in numbers.tolist()}
         first = b"" if after is None else str(after[0]).encode("utf-8")
         return np.array(sorted((each for each in ids if ids[each] > first), key=ids.__getitem__), dtype=np.int64)
-    if order == "position":
+    if order in ("position", "last"):
         return numbers
     columns: tuple[NDArray[Any], ...] = (table.importance,) if order == "importance" else (table.position, table.micros)
     keys = tuple(column[numbers] for column in columns)

@@ -22,8 +22,8 @@ from recollect.engine.read.filter_bounds import (
     bounds,
     exact_count,
     in_parts,
+    leading,
     live,
-    most_important,
     of_scope,
     searched,
 )
@@ -126,24 +126,31 @@ class Reading:
         if self.words is not None:
             index_view = self.words.at(now)
             limits = bounds(where, index_view, decode=None if limit is None else DECODED)
-            if count := importance_limit(operation):
-                limits = most_important(limits, index_view, count)
+            if count := small_limit(operation):
+                limits = leading(limits, index_view, order, count)
             parts = in_parts(where, limits, index_view)
         else:
             parts = [where]
         if scope.fixed and order == "id":  # order by the ids that the scope shows
             all_found = chain.from_iterable(view.select(branch, part, order="id", now=now) for part in parts)
-            keyed = found = in_order(map(scope.shown, all_found), "id", after)[:limit]
+            stored = {scope.shown_id(record.id): record for record in all_found}
+            keyed = found = in_order(map(scope.shown, stored.values()), "id", after)[:limit]
+            ids = [stored[record.id].id for record in found]
         elif len(parts) > 1:
             each = (view.select(branch, part, order=order, limit=limit, after=after, now=now) for part in parts)
             keyed = in_order(chain.from_iterable(each), order, None)[:limit]
-            found = list(map(scope.shown, keyed))
+            found, ids = list(map(scope.shown, keyed)), [record.id for record in keyed]
         else:
             keyed = list(view.select(branch, parts[0], order=order, limit=limit, after=after, now=now))
-            found = list(map(scope.shown, keyed))
+            found, ids = list(map(scope.shown, keyed)), [record.id for record in keyed]
         # Whether there are more is not looked up: to find the next one, a store may have to read all records.
         full = bool(keyed) and len(keyed) == limit
-        return RecordList(found, self.cursors.after(sort_key(keyed[-1], order), order, branch, scope) if full else None)
+        cursor = self.cursors.after(sort_key(keyed[-1], order), order, branch, scope) if full else None
+        if not operation.with_commit:
+            return RecordList(found, cursor)
+        micros = view.last_commits(branch, ids)
+        times = (None if each not in micros else datetime_of(micros[each]) for each in ids)
+        return RecordList(found, cursor, times)
 
     def count(self, operation: Count) -> int:
         """Return the number of records that match."""
@@ -329,8 +336,12 @@ def stored_record(
     return None
 
 
-def importance_limit(operation: Find | Count) -> int | None:
-    """Return the limit of a find by importance, if it is small enough to use the index; stores do not index it."""
-    if not isinstance(operation, Find) or operation.order != "importance" or operation.after is not None:
-        return None
-    return operation.limit if operation.limit is not None and operation.limit <= MAX_IDS else None
+def small_limit(operation: Find) -> int | None:
+    """Return the limit of a first page whose records can be read by their ids; None for another one."""
+    small = operation.limit is not None and operation.limit <= MAX_IDS and operation.after is None
+    return operation.limit if small else None
+
+
+def by_importance(operation: Find | Count) -> bool:
+    """Return whether an operation asks for the most important records; stores have no index of importance."""
+    return isinstance(operation, Find) and operation.order == "importance" and small_limit(operation) is not None

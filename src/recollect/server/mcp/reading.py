@@ -263,7 +263,7 @@ TOOLS = (
         inputs={
             "where": _WHERE,
             **OWNERS,
-            "order": string("Default: newest", enum=["newest", "oldest", "importance", "position", "id"]),
+            "order": string("Default: newest", enum=["newest", "oldest", "importance", "position", "last", "id"]),
             "limit": integer("Maximum number of records. Default: 20", minimum=1, maximum=1000),
             "max_tokens": budget(_LIST_TOKENS),
             "cursor": PAGE,

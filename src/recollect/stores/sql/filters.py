@@ -143,13 +143,34 @@ def _closed(part: Sql | bool) -> Sql:
     return Sql(f"({part.text})", part.parameters) if part.joined_by else part
 
 
-def rest(order: str, after: SortKey | None) -> list[Sql]:
+def of_one_conversation(where: Filter) -> bool:
+    """Return whether a filter admits only the records of one conversation, and says so with an outermost part."""
+    if isinstance(where, AllOf):
+        return any(map(of_one_conversation, where.parts))
+    return isinstance(where, Is) and where.name == "conversation" and len(where.values) == 1
+
+
+def rest(order: str, after: SortKey | None, where: Filter) -> list[Sql]:
     """Return conditions on `heads h`, under which the rows that follow `after` are found one condition after the other.
 
     Args:
         order: One of `operations.ORDERS`.
         after: The sort key (`stores.values.sort_key`); None: the whole order follows.
+        where: The filter of the rows.
     """
+    if order == "last":
+        following = TRUE
+        if after is not None:
+            # ~x is -1 - x, which descends as -x does, and is a 64-bit integer for each of these.
+            conversation, position, time, record_id = after
+            following = Sql(
+                f"(coalesce(h.conversation, ''), ~{_POSITION}, ~{_TIME}, h.id) > (?, ?, ?, ?)",
+                (conversation, ~int(position), ~int(time), record_id),
+            )
+        if not of_one_conversation(where):
+            return [following]
+        # In databases that sort NULL last, one statement of both could not use the index of conversations.
+        return [following._replace(text=f"h.position IS {has} AND {following.text}") for has in ("NOT NULL", "NULL")]
     if after is None:
         return [TRUE]
     if order == "newest":

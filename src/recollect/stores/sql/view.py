@@ -22,7 +22,7 @@ from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root, version_hash
 from recollect.ledger.parts import PartHead, decode_parts, stated_root
 from recollect.records.record import Record
 from recollect.stores.sql.columns import SETTING, decode_pages, decoded_parents, implicit_parents
-from recollect.stores.sql.filters import TRUE, Sql, bounds, rest
+from recollect.stores.sql.filters import TRUE, Sql, bounds, of_one_conversation, rest
 from recollect.stores.values import RemovedPayload, Resolved, SortKey, Tally, Trimmed, Untrimmed, Version, net, tally_of
 
 _ORDER_BY = {
@@ -30,6 +30,7 @@ _ORDER_BY = {
     "oldest": "h.time NULLS FIRST, h.position NULLS FIRST, h.id",
     "importance": "h.importance DESC NULLS LAST, h.id",
     "position": "coalesce(h.conversation, ''), coalesce(h.position, -1), h.time NULLS FIRST, h.id",
+    "last": "h.conversation NULLS FIRST, h.position DESC NULLS LAST, h.time DESC NULLS LAST, h.id",
     "id": "h.id",
 }
 #: A limit that nothing reaches.
@@ -257,7 +258,7 @@ class SqlView(ABC):
     ) -> Iterator[Record]:
         if limit == 0:
             return
-        statements = (self.select_sql(branch, where, order, now, part) for part in rest(order, after))
+        statements = (self.select_sql(branch, where, order, now, part) for part in rest(order, after, where))
         rows = chain.from_iterable(self._many(sql, parameters, limit) for sql, parameters in statements)
         exact = self._is_exact(where)
         yielded = 0
@@ -279,6 +280,8 @@ class SqlView(ABC):
         """Return the statement of `select` for one part of the order, and its parameters, also for EXPLAIN."""
         live, parameters = self._live(branch, where, now)
         order_by, after = _ORDER_BY[order], part.text
+        if order == "last" and of_one_conversation(where):  # `rest` selects those without a position apart
+            order_by = order_by.replace("h.position DESC NULLS LAST", "h.position DESC")
         if 'h."conversation"' in live or 'h."id"' in live:
             # The index of conversations is sorted by position, and that of ids by id. Without the plus, SQLite would
             # scan the whole namespace in order of time instead of sorting one conversation or a few records.
@@ -405,6 +408,18 @@ class SqlView(ABC):
             (self._branch(branch), since),
         )
         return {row[0]: row[1] for row in rows}
+
+    def last_commits(self, branch: Branch, record_ids: Sequence[str], upto: int = _ALL) -> dict[str, int]:
+        number, out = self._branch(branch), {}
+        for begin in range(0, len(record_ids), _IDS_PER_QUERY):
+            ids = tuple(record_ids[begin : begin + _IDS_PER_QUERY])
+            sql = (
+                "SELECT x.id, k.time FROM (SELECT id, max(seq) AS seq FROM changes "
+                f"WHERE branch = ? AND seq <= ? AND id IN ({','.join('?' * len(ids))}) GROUP BY id) x "
+                "JOIN commits k ON k.branch = ? AND k.seq = x.seq"
+            )
+            out.update(dict(self._sql(sql, (number, upto, *ids, number))))
+        return out
 
     def commits(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from itertools import count
 from typing import Any
@@ -21,6 +22,7 @@ from recollect.errors import ResultChangedError
 from recollect.filters.tree import Everything
 from recollect.ledger.commits import Branch, Commit
 from recollect.operations import At, Changes, Find, Operation, ReadHead
+from recollect.records.record import Record
 from recollect.wire import read_answer, read_result
 
 #: How often a result that changes while it is read is read again.
@@ -69,16 +71,18 @@ Read = Callable[[Any], tuple[Any, Any]]
 def _found(operation: Find, read: Read, state: Callable[[], object]) -> RecordList:
     for _ in range(_TRIES):
         before = state()
-        out: dict[str, Any] = {}
+        out: dict[str, Record] = {}
+        committed: dict[str, datetime | None] = {}
         after, left, more = operation.after, operation.limit, True
         while more:
             page, more = read(replace(operation, after=after, limit=left))
             out |= {each.id: each for each in page}
+            committed |= dict(zip((each.id for each in page), page.committed, strict=operation.with_commit))
             after = page.cursor
             left = None if left is None else left - len(page)
         if state() == before:
             break
-    return RecordList(out.values(), after)
+    return RecordList(out.values(), after, committed.values())
 
 
 def _changes(operation: Changes, first: list[Commit], read: Read) -> list[Commit]:
