@@ -314,6 +314,7 @@ does(
     lambda m, dry: m.consolidate(min_count=2, dry_run=dry).to_json()["groups"],
     dry=st.booleans(),
 )
+does("distinguish", lambda m, one, two: m.distinguish([one, two]), one=names, two=names)
 does("duplicates", lambda m: [each.to_json() for each in m.duplicates(turns=True)])
 does("contradictions", lambda m: [each.to_json() for each in m.contradictions()])
 does(

@@ -54,7 +54,7 @@ def test_the_public_names_are_these_and_each_is_there() -> None:
 
 def test_a_memory_has_few_public_members() -> None:
     """A call that is another one with an argument, or one operation, has no name of its own: see docs/decisions.md."""
-    assert len([name for name in dir(recollect.Memory) if not name.startswith("_")]) <= 79
+    assert len([name for name in dir(recollect.Memory) if not name.startswith("_")]) <= 80
 
 
 def test_every_public_call_is_documented() -> None:

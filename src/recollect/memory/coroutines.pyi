@@ -147,6 +147,8 @@ class MemoryCoroutines:
         """Return how many records `find` returns; without arguments, how many there are."""
     async def diff(self, old: Target, new: Target | None = None, *, parts: Collection[str] | None = None) -> Difference:
         """Return how two moments differ: the records that were added, changed and removed, and those of other parts."""
+    async def distinguish(self, records: Sequence[str | Record]) -> Record:
+        """State that records are not the same and do not disagree: no two of them are reported together again."""
     async def drop_snapshot(self, name: str) -> Snapshot:
         """Remove a named snapshot and return it. Its commit and all versions stay."""
     async def duplicates(
@@ -471,6 +473,8 @@ class BatchCoroutines:
         conversation: str | None = None,
     ) -> int:
         """Return how many records `find` returns; without arguments, how many there are."""
+    async def distinguish(self, records: Sequence[str | Record]) -> Record:
+        """State that records are not the same and do not disagree: no two of them are reported together again."""
     async def duplicates(
         self,
         where: Where | None = None,

@@ -13,11 +13,12 @@ from recollect.facets.outline.outline import Outline
 from recollect.facets.sdr.sdr import Sdr
 from recollect.memory.contexts import Contexts
 from recollect.memory.manager.contradictions import Contradictions
+from recollect.memory.manager.distinctions import Distinctions
 from recollect.memory.manager.duplicates import Duplicates, Merges
 from recollect.memory.recording import Recording
 
 
-class SharedCalls(Recording, Contexts, Merges, Duplicates, EntityCalls, Contradictions):
+class SharedCalls(Recording, Contexts, Merges, Duplicates, Distinctions, EntityCalls, Contradictions):
     """The calls that a memory and a batch share. Each module of calls is a base class."""
 
 

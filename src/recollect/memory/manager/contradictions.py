@@ -23,6 +23,7 @@ from recollect.errors import InvalidArgumentError
 from recollect.facets.entities.graph import entity_id
 from recollect.filters.text_form import Where, check_filter
 from recollect.filters.tree import Filter
+from recollect.memory.manager.distinctions import apart_in
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Record
 from recollect.text.attributes import Fact, same_value, stated
@@ -113,7 +114,7 @@ class Contradictions(Calls):
         attributes that have one value at a time, in English. What is uncertain, past, asked or abandoned (a turn with
         the tag `other-branch`) states nothing. Facts of
         different users or agents never disagree, nor do facts of which one supersedes the other, or that are not valid
-        any more.
+        any more, nor those of which `distinguish` stated it.
 
         Args:
             where: Only records that match this filter or text form of one.
@@ -142,9 +143,12 @@ class Contradictions(Calls):
         if record is not None:
             if not isinstance(record, Record):
                 raise InvalidArgumentError("record", record, "must be a record")
-            return self._contradicting(record, condition)
-        records = self.find(f.kind(*KINDS) & condition, order="id")
-        return disagreeing(each for record in checked(records) for each in statements(record))
+            found = self._contradicting(record, condition)
+        else:
+            records = self.find(f.kind(*KINDS) & condition, order="id")
+            found = disagreeing(each for record in checked(records) for each in statements(record))
+        apart = apart_in(self) if found else None
+        return [each for each in found if not (apart and apart(each.older, each.newer))]
 
     def resolve(self, found: Contradiction | Sequence[Contradiction]) -> Record:
         """Let the newer of two records supersede the older one, and return the newer one.

@@ -23,6 +23,7 @@ from recollect.common.reprs import ShownTable, line, shows_itself, table
 from recollect.engine.results import record_json
 from recollect.errors import InvalidArgumentError
 from recollect.filters.text_form import Where, check_filter
+from recollect.memory.manager.distinctions import Apart, apart_in
 from recollect.operations import Merge
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Fields, Record
@@ -129,18 +130,22 @@ class Duplicates(Calls):
         check_filter(condition)
         left_out = f.tag(OTHER_BRANCH) if turns else f.kind(_TURN)
         records = self.find(condition & ~left_out, order="oldest")
-        return found_in(records, likeness)
+        return found_in(records, likeness, apart_in(self))
 
 
-def found_in(records: Iterable[Record], likeness: Likeness = "restated") -> list[DuplicateGroup]:
+def found_in(
+    records: Iterable[Record], likeness: Likeness = "restated", apart: Apart | None = None
+) -> list[DuplicateGroup]:
     """Return the groups of duplicates among records.
 
     Args:
         records: The records, in the order of the result.
         likeness: How different they may be.
+        apart: Returns whether two records were stated not to be the same: these are never in one group.
     """
     said = [_said(record) for record in checked(records) if record.searchable and record.text]
     group_of: dict[int, int] = {}
+    members = {at: [each.record] for at, each in enumerate(said)}
     worst: dict[int, int] = defaultdict(int)
 
     def root(at: int) -> int:
@@ -151,13 +156,18 @@ def found_in(records: Iterable[Record], likeness: Likeness = "restated") -> list
     for rank, name in enumerate(LIKENESSES[: LIKENESSES.index(likeness) + 1]):
         for one, other in _PAIRS[name](said):
             first, second = sorted((root(one), root(other)))
-            if first != second:
+            if first != second and not (
+                apart and any(apart(each, another) for each in members[first] for another in members[second])
+            ):
                 group_of[second] = first
+                members[first] += members.pop(second)
                 worst[first] = max(rank, worst[first], worst[second])
-    members: dict[int, list[Record]] = defaultdict(list)
-    for at, each in enumerate(said):
-        members[root(at)].append(each.record)
-    return [DuplicateGroup(LIKENESSES[worst[at]], tuple(group)) for at, group in members.items() if len(group) > 1]
+    place = {each.record.id: at for at, each in enumerate(said)}
+    return [
+        DuplicateGroup(LIKENESSES[worst[at]], tuple(sorted(group, key=lambda record: place[record.id])))
+        for at, group in members.items()
+        if len(group) > 1
+    ]
 
 
 def _said(record: Record) -> _Said:

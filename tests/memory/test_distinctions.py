@@ -1,0 +1,93 @@
+"""Records that were stated not to be the same: `distinguish`."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect import Memory
+from recollect import filters as f
+from recollect.errors import InvalidArgumentError, UnknownRecordError
+
+
+def groups(memory: Memory) -> list[list[str]]:
+    return [[record.id for record in group.records] for group in memory.duplicates()]
+
+
+def test_a_pair_that_was_stated_not_to_be_the_same_is_not_reported_again(memory: Memory) -> None:
+    memory.remember("Ana prefers window seats", id="a")
+    memory.remember("ana prefers window seats!", id="b")
+    assert groups(memory) == [["a", "b"]]
+    stated = memory.distinguish(memory.duplicates()[0].records)
+    assert groups(memory) == []
+    assert memory.recall("window seats")[0].record.id in ("a", "b")
+    assert stated.id not in [hit.record.id for hit in memory.recall("distinct window seats", k=10)]
+    memory.forget(stated.id)
+    assert groups(memory) == [["a", "b"]]
+
+
+def test_others_that_say_the_same_join_one_of_them_only(memory: Memory) -> None:
+    for name, text in (("a", "the boiler is old"), ("b", "The boiler is old."), ("c", "The boiler is old!")):
+        memory.remember(text, id=name, time="2026-03-01")
+    memory.distinguish(["b", "a"])
+    assert groups(memory) == [["a", "c"]]
+
+
+def test_it_ends_when_one_of_the_texts_changes(memory: Memory) -> None:
+    memory.remember("the boiler is old", id="a")
+    memory.remember("The boiler is old.", id="b")
+    memory.distinguish(["a", "b"])
+    memory.update("b", tags=["x"])
+    assert groups(memory) == []
+    memory.update("b", content="THE BOILER IS OLD")
+    assert groups(memory) == [["a", "b"]]
+
+
+def test_facts_that_do_not_disagree_are_not_reported_as_a_contradiction(memory: Memory) -> None:
+    memory.record_user_fact("I live in Rome", user="ana")
+    memory.record_user_fact("I live in Oslo", user="ana")
+    (found,) = memory.contradictions()
+    memory.distinguish([found.older, found.newer])
+    assert memory.contradictions() == []
+    memory.record_user_fact("I live in Bergen", user="ana")
+    assert {each.newer.content for each in memory.contradictions()} == {"I live in Bergen"}
+
+
+def test_stating_it_twice_is_one_record_and_undone_by_revert(memory: Memory) -> None:
+    memory.remember("the boiler is old", id="a")
+    memory.remember("The boiler is old.", id="b")
+    first, second = memory.distinguish(["a", "b"]), memory.distinguish(["b", "a"])
+    assert first.id == second.id
+    assert memory.count(f.kind("distinct")) == 1
+    memory.revert(memory.seq)
+    assert groups(memory) == [["a", "b"]]
+
+
+def test_it_derives_from_its_records_and_is_erased_with_them(memory: Memory) -> None:
+    memory.remember("the boiler is old", id="a")
+    memory.remember("The boiler is old.", id="b")
+    stated = memory.distinguish(["a", "b"])
+    assert memory.erase("b", dry_run=True).derived == (stated.id,)
+    memory.erase("b", derived=True)
+    assert memory.get(stated.id) is None
+
+
+def test_it_belongs_to_the_scope_that_stated_it(memory: Memory) -> None:
+    for user in ("eva", "tom"):
+        scope = memory.scoped(user=user)
+        scope.remember("the boiler is old", id="a")
+        scope.remember("The boiler is old.", id="b")
+    memory.scoped(user="eva").distinguish(["a", "b"])
+    assert memory.scoped(user="eva").duplicates() == []
+    assert len(memory.scoped(user="tom").duplicates()) == 1
+    assert len(memory.duplicates()) == 1
+
+
+def test_what_is_no_list_of_two_live_records_is_refused(memory: Memory) -> None:
+    memory.remember("x", id="a")
+    before = memory.seq
+    for wrong in (["a"], ["a", "a"], "ab", [], 3):
+        with pytest.raises(InvalidArgumentError, match="records"):
+            memory.distinguish(wrong)  # type: ignore[arg-type]
+    with pytest.raises(UnknownRecordError, match="'b'"):
+        memory.distinguish(["a", "b"])
+    assert memory.seq == before
