@@ -1,1 +1,1 @@
-"""Layers with the names of other memory libraries, for moving code over. Each uses the public API only."""
+"""Adapters for agent frameworks, and the names of other memory libraries. Each uses the public API only."""

@@ -1,0 +1,110 @@
+"""Opening of a memory for the adapters of frameworks: once per process for each place, and closed by the last user."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+import recollect
+from recollect.errors import InvalidArgumentError
+
+#: What an adapter is made with: a memory, a path, or the address of a store or a server.
+Place: TypeAlias = recollect.Memory | str | os.PathLike[str]
+
+_SERVERS = ("http://", "https://", "unix:")
+_ALONE = ":memory:"
+
+
+@dataclass(slots=True)
+class _Shared:
+    memory: recollect.Memory
+    options: dict[str, Any]
+    users: int = 0
+
+
+_lock = threading.Lock()
+_shared: dict[str, _Shared] = {}
+
+
+@dataclass(slots=True)
+class Opened:
+    """A memory in use by an adapter.
+
+    Attributes:
+        memory: The memory.
+    """
+
+    memory: recollect.Memory
+    _key: str | None = None
+    _closed: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def closed(self) -> bool:
+        """True after `close`."""
+        return self._closed
+
+    def close(self) -> None:
+        """Close the memory if it was opened here and no other adapter uses it. Closing twice does nothing."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        if self._key is None:
+            return
+        with _lock:
+            entry = _shared[self._key]
+            entry.users -= 1
+            if not entry.users:
+                del _shared[self._key]
+                entry.memory.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def opened(place: Place, **options: Any) -> Opened:
+    """Open a memory for an adapter.
+
+    Two adapters with the same path or address share one memory, so that a process never opens a store twice. A memory
+    that is passed stays open; one in ":memory:" is never shared.
+
+    Args:
+        place: A memory, also of `recollect.connect`; a path or address that `recollect.open` takes; or the address of a
+            server, "http://...", "https://..." or "unix:///...".
+        **options: Arguments of `recollect.open`; only for a path.
+
+    Raises:
+        InvalidArgumentError: The place is none, or is open here with other options.
+        RecollectError: What `recollect.open` or `recollect.connect` raises.
+    """
+    if isinstance(place, recollect.Memory):
+        if options:
+            raise InvalidArgumentError("options", sorted(options), "need a path: the memory is open already")
+        return Opened(place)
+    if not isinstance(place, (str, os.PathLike)):
+        raise InvalidArgumentError("memory", place, "must be a memory, a path, or an address")
+    path = os.fspath(place)
+    key = path if "://" in path or path.startswith(_SERVERS) else str(Path(path).absolute().resolve())
+    with _lock:
+        entry = None if path == _ALONE else _shared.get(key)
+        if entry is None:
+            connects = path.startswith(_SERVERS)
+            entry = _Shared(recollect.connect(path) if connects else recollect.open(path, **options), options)
+            key = f"{_ALONE}{id(entry)}" if path == _ALONE else key
+            _shared[key] = entry
+        elif entry.options != options:
+            raise InvalidArgumentError(
+                "options", sorted(options), f"differ from those with which {path!r} is open here"
+            )
+        entry.users += 1
+        return Opened(entry.memory, key)
