@@ -1,0 +1,418 @@
+"""`RecollectStore`: a LangGraph `BaseStore` whose items are records of a memory.
+
+The reads of a batch see the state before it, and its writes are one commit. Where an item can expire, it is never
+returned afterwards, swept or not.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import logging
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    IndexConfig,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+    ensure_embeddings,
+    validate_op_namespace,
+)
+
+import recollect
+from recollect import RecollectError, Record
+from recollect import filters as f
+from recollect.compat.langgraph.conditions import bound, check, fits
+from recollect.compat.langgraph.embedding import ConfiguredEmbedder
+from recollect.compat.langgraph.items import (
+    CREATED,
+    KIND,
+    NAMESPACE,
+    TTL,
+    Stored,
+    clean,
+    id_of,
+    is_path,
+    item_of,
+    namespace_in,
+    put_at,
+    stored_form,
+    tag_of,
+    value_of,
+)
+from recollect.compat.opening import Opened, Place, opened
+from recollect.compat.threads import completed
+from recollect.filters import Filter
+from recollect.operations import Now, Remember
+
+_log = logging.getLogger("recollect.compat.langgraph")
+#: The actor of the commits.
+ACTOR = "langgraph"
+#: Records that are read at a time where a filter is decided by their values, and expired ones removed at a time.
+_PAGE, _SWEPT = 200, 1000
+#: A time to live is renewed when more than this share of it has passed.
+_RENEWED = 0.1
+_MINUTE_S = 60.0
+_SWEEP_MINUTES = 5.0
+
+
+class RecollectStore(BaseStore):
+    """A store of items for LangGraph.
+
+    Args:
+        memory: A memory, also of `recollect.connect`, which stays open; or a path or address, which is opened here and
+            closed by `close`.
+        index: The configuration of the index. Every store can search without one. "fields" (or "text_fields") are the
+            paths of the texts to index; default: all of the value. "embed" and "dims" are an embedding model, which
+            recall then uses besides the words; only for a path.
+        ttl: The configuration of times to live: "default_ttl", "refresh_on_read" and "sweep_interval_minutes".
+            Expired items are never returned ("omit_expired" is always on).
+
+    Raises:
+        ValueError: "embed" is configured and the memory is open already.
+        RecollectError: The memory cannot be opened.
+    """
+
+    supports_ttl = True
+
+    def __init__(self, memory: Place, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> None:
+        self.ttl_config = ttl
+        self.index_config = None if index is None else dict(index)
+        self.embeddings: Any = None
+        options: dict[str, Any] = {}
+        if index is not None and index.get("embed") is not None:
+            if isinstance(memory, recollect.Memory):
+                raise ValueError(
+                    "index['embed'] needs a path: open the memory with recollect.open(embedder=...) instead"
+                )
+            self.embeddings = ensure_embeddings(index["embed"])
+            options["embedder"] = ConfiguredEmbedder(self.embeddings, index.get("dims"))
+        fields = (index or {}).get("fields") or (index or {}).get("text_fields")
+        self._paths: list[str] = list(fields) if fields else ["$"]
+        self._opened: Opened = opened(memory, **options)
+        self._sweeper: threading.Thread | None = None
+        self._stopping = threading.Event()
+
+    @classmethod
+    @contextmanager
+    def from_conn_string(
+        cls, conn_string: str, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None
+    ) -> Iterator[Self]:
+        """Open a store at a path or address for a `with` block. An empty file becomes a store."""
+        with cls(usable(conn_string), index=index, ttl=ttl) as store:
+            yield store
+
+    @property
+    def memory(self) -> recollect.Memory:
+        """The memory with the items: its history, `context`, `erase` and all other calls."""
+        return self._opened.memory
+
+    def setup(self) -> None:
+        """Do nothing: the store was set up when it was opened."""
+
+    def close(self) -> None:
+        """Stop the sweeper, and close the memory if this store opened it and no other one uses it."""
+        RecollectStore.stop_ttl_sweeper(self)
+        self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # The two calls on which all others are built
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Execute operations: the reads on the state before the batch, then all writes in one commit.
+
+        Of several puts of one key the last is stored.
+
+        Raises:
+            InvalidNamespaceError: A label of a namespace is invalid; nothing was written.
+            ValueError: A filter, a limit or a time to live is invalid; nothing was written.
+            TypeError: A value is not JSON, or a key is no text; nothing was written.
+            RecollectError: The store failed; nothing was written.
+
+        Cost:
+            A get is a look-up. A put is a part of one durable commit. A search without a query reads the items that it
+            returns and those it skips; with a filter, those for which the index cannot decide it, too.
+        """
+        operations = list(ops)
+        puts: dict[tuple[tuple[str, ...], str], Stored | None] = {}
+        for op in operations:
+            self._check(op)
+            if isinstance(op, PutOp):
+                puts[tuple(op.namespace), op.key] = None if op.value is None else self._stored(op)
+        results = self._read(operations)
+        if puts:
+            self._write(puts)
+        return results
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Execute operations as `batch` does, in a thread. If this is cancelled, a batch that began is completed."""
+        return await completed(self.batch, list(ops))
+
+    # Expiry
+
+    def sweep_ttl(self) -> int:
+        """Remove expired records of the memory and return how many. They are not returned anyhow."""
+        return self.remove_expired()
+
+    def remove_expired(self) -> int:
+        """The same as `sweep_ttl`, for threads."""
+        swept, last = 0, _SWEPT
+        while last == _SWEPT:
+            last = self.memory.sweep(_SWEPT)
+            swept += last
+        return swept
+
+    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> concurrent.futures.Future[None]:
+        """Call `sweep_ttl` periodically in a thread, until `stop_ttl_sweeper` or `close`.
+
+        Args:
+            sweep_interval_minutes: The interval; default: that of the configuration, or else 5.
+
+        Returns:
+            A future that is done when the sweeper has stopped. Cancelling it stops the sweeper.
+        """
+        future: concurrent.futures.Future[None] = concurrent.futures.Future()
+        if not self.ttl_config:
+            future.set_result(None)
+            return future
+        future.add_done_callback(lambda done: self._stopping.set() if done.cancelled() else None)
+        if self._sweeper is not None and self._sweeper.is_alive():
+            return future
+        self._stopping.clear()
+        minutes = sweep_interval_minutes or self.ttl_config.get("sweep_interval_minutes") or _SWEEP_MINUTES
+        self._sweeper = threading.Thread(
+            target=self._sweep, args=(float(minutes) * _MINUTE_S, future), name="recollect-sweeper", daemon=True
+        )
+        self._sweeper.start()
+        return future
+
+    def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
+        """Stop the sweeper; return whether it has stopped within `timeout` seconds (None: wait for it)."""
+        sweeper = self._sweeper
+        if sweeper is None or not sweeper.is_alive():
+            return True
+        self._stopping.set()
+        sweeper.join(timeout)
+        return not sweeper.is_alive()
+
+    def _sweep(self, interval_s: float, future: concurrent.futures.Future[None]) -> None:
+        while not self._stopping.wait(interval_s):
+            try:
+                self.remove_expired()
+            except RecollectError:
+                _log.exception("expired items were not removed; the next attempt is in %s s", interval_s)
+        if not future.done():
+            future.set_result(None)
+
+    # Reading
+
+    def _read(self, operations: Sequence[Op]) -> list[Result]:
+        ids = [id_of(op.namespace, op.key) for op in operations if isinstance(op, GetOp)]
+        got = iter(self.memory.get_all(ids) if len(ids) > 1 else [self.memory.get(each) for each in ids])
+        results: list[Result] = []
+        read: list[Record] = []
+        for op in operations:
+            if isinstance(op, GetOp):
+                record = next(got)
+                results.append(None if record is None else item_of(record, Item))
+                if record is not None and op.refresh_ttl:
+                    read.append(record)
+            elif isinstance(op, SearchOp):
+                found = self._search(op)
+                results.append([item_of(record, SearchItem, score=score) for record, score in found])
+                if op.refresh_ttl:
+                    read += [record for record, _ in found]
+            elif isinstance(op, ListNamespacesOp):
+                results.append(self._namespaces(op))
+            else:
+                results.append(None)
+        self._renew(read)
+        return results
+
+    def _search(self, op: SearchOp) -> list[tuple[Record, float | None]]:
+        where, conditions = f.kind(KIND), op.filter or {}
+        if op.namespace_prefix:
+            where &= f.tag(tag_of(op.namespace_prefix))
+        if conditions:
+            where &= bound(conditions)
+        count = op.offset + op.limit
+        if not op.limit:
+            return []
+        if not op.query or not op.query.strip():
+            newest = self._newest(where, conditions, count)
+            return [(record, None) for record in newest[op.offset :]]
+        found: list[tuple[Record, float | None]] = list(self._recalled(op.query, where, conditions, count))
+        # A search returns as many items as there are, whatever fits: first those that could have been found.
+        for indexed in (True, False):
+            if len(found) < count:
+                known = {record.id for record, _ in found}
+                others = where & f.has("searchable") if indexed else where & ~f.has("searchable")
+                more = self._newest(others, conditions, count - len(found), known)
+                found += [(record, 0.0 if indexed else None) for record in more]
+        return found[op.offset :]
+
+    def _recalled(
+        self, query: str, where: Filter, conditions: Mapping[str, Any], count: int
+    ) -> list[tuple[Record, float]]:
+        """Return up to `count` hits whose values fit."""
+        asked = count
+        while True:
+            hits = self.memory.recall(clean(query), k=asked, where=where)
+            fitting = [(hit.record, hit.score) for hit in hits if fits(value_of(hit.record), conditions)]
+            if len(fitting) >= count or len(hits) < asked:
+                return fitting[:count]
+            asked *= 4
+
+    def _newest(
+        self, where: Filter, conditions: Mapping[str, Any], count: int, known: Iterable[str] = ()
+    ) -> list[Record]:
+        """Return up to `count` records whose values fit, without those with known ids: the newest put first."""
+        known, out, after = set(known), [], None
+        while True:
+            page = self.memory.find(where, limit=max(_PAGE, count) if conditions or known else count, after=after)
+            for record in page:
+                if record.id not in known and (not conditions or fits(value_of(record), conditions)):
+                    out.append(record)
+                    if len(out) == count:
+                        return out
+            if page.cursor is None:
+                return out
+            after = page.cursor
+
+    def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        """Return the namespaces that have an item, sorted."""
+        conditions = op.match_conditions or ()
+        first = next((_literal(each.path) for each in conditions if each.match_type == "prefix"), ())
+        where = f.kind(KIND) if not first else f.kind(KIND) & f.tag(tag_of(first))
+        every = set()
+        for each in self.memory.values("source", where=where):
+            source = str(each.value)
+            if is_path(source):
+                every.add(namespace_in(source))
+                continue
+            for record in self.memory.find(where & f.source(source), limit=1):
+                every.add(tuple(record.metadata[NAMESPACE]))
+        matching = {
+            namespace if op.max_depth is None else namespace[: op.max_depth]
+            for namespace in every
+            if all(_matches(condition, namespace) for condition in conditions)
+        }
+        return sorted(matching)[op.offset : op.offset + op.limit]
+
+    def _renew(self, records: Sequence[Record]) -> None:
+        """Let items that were read live on, if more than a tenth of their time has passed."""
+        expiring = [(record.id, record.expires, record.metadata[TTL]) for record in records if TTL in record.metadata]
+        if not expiring:
+            return
+        now = self._now()
+        due: dict[float, list[str]] = {}
+        for record_id, expires, minutes in expiring:
+            seconds = minutes * _MINUTE_S
+            if expires is not None and (expires - now).total_seconds() < seconds * (1 - _RENEWED):
+                due.setdefault(seconds, []).append(record_id)
+        for seconds, ids in due.items():
+            self.memory.touch(ids, ttl=seconds)
+
+    def _now(self) -> datetime:
+        """Return the time of the memory's clock, which decides what has expired."""
+        now: datetime = self.memory.execute(Now())
+        return now
+
+    # Writing
+
+    def _check(self, op: Op) -> None:
+        """Raise an error for an operation that cannot be executed, before any is."""
+        validate_op_namespace(op)
+        if isinstance(op, (GetOp, PutOp)):
+            if not isinstance(op.key, str):
+                raise TypeError(f"a key is a text, not {type(op.key).__name__}")
+        elif isinstance(op, (SearchOp, ListNamespacesOp)):
+            if op.limit < 0 or op.offset < 0:
+                raise ValueError(f"limit and offset must be 0 or more, got {op.limit} and {op.offset}")
+            if isinstance(op, SearchOp):
+                check(op.filter or {})
+            elif op.max_depth is not None and op.max_depth < 0:
+                raise ValueError(f"max_depth must be 0 or more, got {op.max_depth}")
+        else:
+            raise TypeError(f"unknown operation {type(op).__name__}")
+        if isinstance(op, PutOp) and op.ttl is not None and not op.ttl > 0:
+            raise ValueError(f"ttl must be more than 0 minutes, got {op.ttl}")
+
+    def _stored(self, op: PutOp) -> Stored:
+        paths = self._paths if op.index is None else None if op.index is False else op.index
+        assert op.value is not None
+        return stored_form(tuple(op.namespace), op.key, op.value, paths, op.ttl)
+
+    def _write(self, puts: Mapping[tuple[tuple[str, ...], str], Stored | None]) -> None:
+        gone = [id_of(*key) for key, stored in puts.items() if stored is None]
+        with self.memory.batch(actor=ACTOR) as batch:
+            now = batch.execute(Now())
+            kept = [stored for stored in puts.values() if stored is not None]
+            before = batch.get_all([stored.id for stored in kept]) if kept else []
+            if gone:
+                batch.forget_all(gone)
+            pairs = list(zip(kept, before, strict=True))
+            for stored, old in pairs:
+                if old is not None and old.expires is not None and stored.minutes is None:
+                    batch.update(old.id, expires=None)
+            if pairs:
+                batch.remember_all([_remembered(*pair, now) for pair in pairs], on_error="raise")
+
+
+def _remembered(stored: Stored, before: Record | None, now: datetime) -> Remember:
+    """Return the operation that stores an item in the place of what is under its id."""
+    created, updated = put_at(now, before)
+    fields = dict(stored.fields)
+    fields["metadata"] = {**fields["metadata"], CREATED: created.isoformat()}
+    fields["time"] = updated
+    content = fields.pop("content")
+    return Remember(
+        content=content,
+        id=stored.id,
+        fields=fields,
+        if_exists="update",
+        standing=False,
+        ttl=None if stored.minutes is None else stored.minutes * _MINUTE_S,
+    )
+
+
+def _literal(path: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels of a pattern before its first wildcard."""
+    return tuple(path[: list(path).index("*")]) if "*" in path else tuple(path)
+
+
+def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
+    """Return whether a namespace begins or ends with a path, in which "*" is any one label."""
+    path = condition.path
+    if len(namespace) < len(path):
+        return False
+    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
+    return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
+
+
+def usable(path: str) -> str:
+    """Remove an empty file, as `tempfile` makes it, so that a store is created there."""
+    if path != ":memory:" and "://" not in path and os.path.exists(path) and not os.path.getsize(path):
+        os.unlink(path)
+    return path
