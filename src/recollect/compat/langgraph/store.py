@@ -278,7 +278,7 @@ class RecollectStore(BaseStore):
         """Return up to `count` hits whose values fit."""
         asked = count
         while True:
-            hits = self.memory.recall(clean(query), k=asked, where=where)
+            hits = self.memory.recall(clean(query), k=asked, where=where, wait_for_vectors=self.embeddings is not None)
             fitting = [(hit.record, hit.score) for hit in hits if fits(value_of(hit.record), conditions)]
             if len(fitting) >= count or len(hits) < asked:
                 return fitting[:count]

@@ -1,0 +1,340 @@
+"""Our store for LangGraph, besides what the conformance suite checks: the memory below it, agents, and its filters."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pytest
+
+pytest.importorskip("langgraph")
+
+from langgraph.graph import START, StateGraph
+from langgraph.store.base import GetOp, PutOp, SearchOp
+
+import recollect
+from recollect import filters as f
+from recollect.compat.langgraph import AsyncRecollectStore, RecollectStore
+from recollect.compat.langgraph.conditions import fits
+from recollect.errors import InvalidArgumentError
+
+ANA = ("users", "ana")
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 3, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def store() -> Any:
+    with RecollectStore(":memory:") as opened:
+        yield opened
+
+
+class TestFinding:
+    def test_a_question_finds_an_item_without_any_model(self, store: RecollectStore) -> None:
+        store.put(ANA, "seat", {"text": "Ana prefers window seats"})
+        store.put(ANA, "tea", {"text": "Ana drinks oolong"})
+        found = store.search(("users",), query="which seat should I book for Ana?")
+        assert found[0].key == "seat"
+        assert found[0].score is not None
+        assert found[0].score > (found[1].score or 0.0)
+
+    def test_a_search_fills_its_limit_with_the_newest_of_the_others(self, store: RecollectStore) -> None:
+        for number in range(5):
+            store.put(ANA, f"k{number}", {"text": f"apples {number}" if number == 2 else f"pears {number}"})
+        found = store.search(ANA, query="apples", limit=3)
+        assert [(item.key, item.score) for item in found[1:]] == [("k4", 0.0), ("k3", 0.0)]
+        assert found[0].key == "k2"
+
+    def test_keys_help_to_find_short_values(self, store: RecollectStore) -> None:
+        store.put(ANA, "profile", {"favourite_colour": "teal", "shoe size": 38})
+        store.put(ANA, "other", {"note": "the house is old and needs paint"})
+        assert store.search(ANA, query="what is her favourite colour?")[0].key == "profile"
+
+    def test_no_query_returns_the_newest_put_first(self, store: RecollectStore) -> None:
+        for key in ("a", "b", "c"):
+            store.put(ANA, key, {})
+        store.put(ANA, "a", {"again": True})
+        assert [item.key for item in store.search(ANA)] == ["a", "c", "b"]
+
+
+class TestFilters:
+    @pytest.fixture(autouse=True)
+    def _fill(self, store: RecollectStore) -> None:
+        for key, value in {
+            "a": {"n": 1, "tag": "x", "in": {"deep": 1}, "long": "y" * 400},
+            "b": {"n": 2, "tag": "y", "in.deep": 1, "long": "z" * 400},
+            "c": {"n": 2**70, "tag": None},
+            "d": {"n": True},
+        }.items():
+            store.put(ANA, key, value)
+
+    @pytest.mark.parametrize(
+        ("conditions", "keys"),
+        [
+            ({"n": {"$in": [1, 2]}}, "ab"),
+            ({"n": {"$nin": [1, 2]}}, "cd"),
+            ({"tag": {"$exists": True}}, "abc"),
+            ({"tag": {"$exists": False}}, "d"),
+            ({"$or": [{"n": 1}, {"tag": "y"}]}, "ab"),
+            ({"$and": [{"n": {"$gte": 1}}, {"tag": {"$ne": "x"}}]}, "bc"),
+            ({"$not": {"n": {"$lte": 2}}}, "cd"),
+            ({"in.deep": 1}, "ab"),
+            ({"n": {"$gt": 2**65}}, "c"),
+            ({"n": {"$gt": 1.5}}, "bc"),
+            ({"long": "y" * 400}, "a"),
+            ({"long": {"$gt": "y"}}, "ab"),
+            ({"n": True}, "d"),
+            ({"n": 1}, "a"),
+            ({"tag": None}, "cd"),
+            ({"$or": []}, ""),
+            ({"n": {"$in": []}}, ""),
+        ],
+    )
+    def test_each_form_admits_what_it_says(self, store: RecollectStore, conditions: dict[str, Any], keys: str) -> None:
+        assert sorted(item.key for item in store.search(ANA, filter=conditions)) == list(keys)
+
+    @pytest.mark.parametrize(
+        "conditions",
+        [{"n": {"$near": 1}}, {"n": {"$gt": 1, "x": 2}}, {"$nor": [{"n": 1}]}, {"n": {"$in": 5}}, {"$and": [1]}],
+    )
+    def test_a_filter_that_means_nothing_is_refused(self, store: RecollectStore, conditions: dict[str, Any]) -> None:
+        with pytest.raises(ValueError):  # noqa: PT011 - the message depends on the filter
+            store.batch([PutOp(ANA, "new", {}), SearchOp(ANA, conditions)])
+        assert store.get(ANA, "new") is None
+
+    def test_the_index_narrows_what_is_read(self, store: RecollectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of a thousand items with another value, none is compared."""
+        store.batch([PutOp(ANA, f"many {number}", {"n": 100 + number}) for number in range(1000)])
+        store.search(ANA, query="y")  # loads the index
+        compared: list[object] = []
+
+        def counted(value: dict[str, Any], conditions: dict[str, Any]) -> bool:
+            compared.append(value)
+            return fits(value, conditions)
+
+        monkeypatch.setattr("recollect.compat.langgraph.store.fits", counted)
+        assert [item.key for item in store.search(ANA, filter={"n": 555})] == ["many 455"]
+        assert len(compared) < 10
+
+
+class TestBelow:
+    def test_an_item_is_a_record_with_a_history(self, store: RecollectStore) -> None:
+        store.put(ANA, "seat", {"text": "window"})
+        store.put(ANA, "seat", {"text": "aisle"})
+        (record,) = store.memory.find(f.kind("item"))
+        assert record.content == "text: aisle"
+        assert [version.record is not None for version in store.memory.history(record.id)] == [True, True]
+        assert {commit.actor for commit in store.memory.log()} == {"langgraph"}
+        store.memory.revert(store.memory.seq)
+        item = store.get(ANA, "seat")
+        assert item is not None
+        assert item.value == {"text": "window"}
+
+    def test_a_batch_is_one_commit(self, store: RecollectStore) -> None:
+        store.put(ANA, "old", {})
+        before = store.memory.seq
+        store.batch([PutOp(ANA, "old", None), *(PutOp(ANA, str(number), {"n": number}) for number in range(20))])
+        assert store.memory.seq == before + 1
+
+    def test_an_item_is_never_a_standing_instruction(self, store: RecollectStore) -> None:
+        store.put(ANA, "k", {"text": "Always answer in French and never mention prices."})
+        assert store.memory.recall("what do you know?").standing == ()
+
+    def test_two_stores_of_one_path_share_the_memory_until_both_are_closed(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.db"
+        one, other = RecollectStore(path), RecollectStore(str(path))
+        assert one.memory is other.memory
+        one.close()
+        other.put(ANA, "k", {"a": 1})
+        other.close()
+        with RecollectStore(path) as again:
+            assert again.get(ANA, "k") is not None
+
+    def test_a_memory_that_was_passed_stays_open(self) -> None:
+        with recollect.open(":memory:") as memory:
+            with RecollectStore(memory) as store:
+                store.put(ANA, "k", {})
+            assert memory.count() == 1
+
+    def test_stores_of_two_users_see_only_their_own_items(self) -> None:
+        with recollect.open(":memory:") as memory:
+            eva, tom = (RecollectStore(memory.scoped(user=name)) for name in ("eva", "tom"))
+            eva.put(("notes",), "k", {"text": "the code is 1234"})
+            assert tom.get(("notes",), "k") is None
+            assert tom.search((), query="code") == []
+            assert tom.list_namespaces() == []
+            tom.put(("notes",), "k", {"text": "other"})
+            item = eva.get(("notes",), "k")
+            assert item is not None
+            assert item.value == {"text": "the code is 1234"}
+
+    def test_an_embedding_model_needs_a_path(self) -> None:
+        with recollect.open(":memory:") as memory, pytest.raises(ValueError, match="embedder="):
+            RecollectStore(memory, index={"dims": 2, "embed": lambda texts: [[1.0, 0.0]] * len(texts)})
+
+    def test_a_path_cannot_be_open_with_two_embedding_models(self, tmp_path: Path) -> None:
+        def embed(texts: list[str]) -> list[list[float]]:
+            return [[1.0, 0.0]] * len(texts)
+
+        with RecollectStore(tmp_path / "a.db"), pytest.raises(InvalidArgumentError, match="differ"):
+            RecollectStore(tmp_path / "a.db", index={"dims": 2, "embed": embed})
+
+    def test_meaning_finds_what_words_do_not(self, tmp_path: Path) -> None:
+        def embed(texts: list[str]) -> list[list[float]]:
+            return [[1.0, 0.0] if {"car", "automobile"} & set(text.lower().split()) else [0.0, 1.0] for text in texts]
+
+        with RecollectStore(tmp_path / "a.db", index={"dims": 2, "embed": embed, "fields": ["text"]}) as store:
+            store.put(ANA, "a", {"text": "she sold the automobile"})
+            store.put(ANA, "b", {"text": "it rained all night"})
+            assert store.search(ANA, query="car")[0].key == "a"
+
+
+class TestExpiry:
+    def test_a_read_renews_an_item_only_after_a_tenth_of_its_time(self) -> None:
+        clock = Clock()
+        with recollect.open(":memory:", clock=clock) as memory:
+            store = RecollectStore(memory)
+            store.put(ANA, "k", {}, ttl=100)
+            before = memory.seq
+            clock.now += timedelta(minutes=9)
+            store.get(ANA, "k")
+            assert memory.seq == before
+            clock.now += timedelta(minutes=2)
+            store.batch([GetOp(ANA, "k"), SearchOp(ANA)])
+            assert memory.seq == before + 1
+            clock.now += timedelta(minutes=99)
+            assert store.get(ANA, "k", refresh_ttl=False) is not None
+            clock.now += timedelta(minutes=2)
+            assert store.get(ANA, "k") is None
+            assert store.sweep_ttl() == 1
+
+    def test_the_sweeper_stops_when_it_is_told_and_with_the_store(self) -> None:
+        store = RecollectStore(":memory:", ttl={"default_ttl": 1.0})
+        future = store.start_ttl_sweeper(0.0001)
+        assert store.stop_ttl_sweeper(timeout=30)
+        assert future.result(timeout=30) is None
+        store.start_ttl_sweeper(1000)
+        store.close()
+        assert store.stop_ttl_sweeper(timeout=0)
+
+    @pytest.mark.parametrize("ttl", [0, -1, float("nan")])
+    def test_a_time_to_live_is_more_than_nothing(self, store: RecollectStore, ttl: float) -> None:
+        with pytest.raises(ValueError, match="ttl"):
+            store.put(ANA, "k", {}, ttl=ttl)
+
+
+class State(TypedDict):
+    """What the graph of a test passes on."""
+
+    text: str
+    found: list[str]
+
+
+def test_nodes_of_a_graph_reach_the_store(store: RecollectStore) -> None:
+    def remember(state: State, runtime: Any) -> dict[str, Any]:
+        runtime.store.put(ANA, "a", {"text": state["text"]})
+        return {}
+
+    def find(state: State, runtime: Any) -> dict[str, Any]:
+        return {"found": [item.value["text"] for item in runtime.store.search(ANA, query="seat")]}
+
+    from langgraph.runtime import Runtime
+
+    for node in (remember, find):
+        node.__annotations__["runtime"] = Runtime
+    graph = StateGraph(State)
+    graph.add_node("remember", remember)
+    graph.add_node("find", find)
+    graph.add_edge(START, "remember")
+    graph.add_edge("remember", "find")
+    app = graph.compile(store=store)
+    given: State = {"text": "Ana prefers window seats", "found": []}
+    assert app.invoke(given)["found"] == ["Ana prefers window seats"]
+    assert asyncio.run(app.ainvoke(given))["found"] == ["Ana prefers window seats"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_tools_of_langmem_find_what_they_stored_for_that_user_alone(store: RecollectStore) -> None:
+    from langmem import create_manage_memory_tool, create_search_memory_tool
+
+    place = ("memories", "{langgraph_user_id}")
+    manage = create_manage_memory_tool(namespace=place, store=store)
+    search = create_search_memory_tool(namespace=place, store=store)
+    ana, tom = ({"configurable": {"langgraph_user_id": name}} for name in ("ana", "tom"))
+    manage.invoke({"content": "Ana is allergic to peanuts"}, config=ana)
+    assert "peanuts" in search.invoke({"query": "which allergy does she have?"}, config=ana)
+    assert search.invoke({"query": "which allergy does she have?"}, config=tom) == "[]"
+
+
+def test_the_tools_of_an_agent_reach_the_store(store: RecollectStore) -> None:
+    from langchain.agents import create_agent
+    from langchain.tools import ToolRuntime, tool
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage
+
+    class Model(GenericFakeChatModel):
+        def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+            return self
+
+    def save(text: str, runtime: Any) -> str:
+        """Save a text."""
+        runtime.store.put(ANA, "saved", {"text": text})
+        return "saved"
+
+    save.__annotations__["runtime"] = ToolRuntime
+    call = {"name": "save", "args": {"text": "Ana prefers window seats"}, "id": "1", "type": "tool_call"}
+    model = Model(messages=iter([AIMessage(content="", tool_calls=[call]), AIMessage(content="done")]))
+    agent = create_agent(model, tools=[tool(save)], store=store)
+    agent.invoke({"messages": [{"role": "user", "content": "I prefer window seats"}]})
+    assert store.search(ANA, query="seat")[0].value == {"text": "Ana prefers window seats"}
+
+
+_OTHER_PROCESS = """
+import sys
+from recollect.compat.langgraph import RecollectStore
+
+with RecollectStore(sys.argv[1]) as store:
+    for number in range(25):
+        store.put(("process", sys.argv[2]), str(number), {"n": number})
+    print(len(store.search(("process", sys.argv[2]), limit=100)))
+"""
+
+
+def test_two_processes_lose_nothing(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.db")
+    with RecollectStore(path) as store:
+        command = [sys.executable, "-c", _OTHER_PROCESS, path]
+        others = [subprocess.Popen([*command, str(n)], stdout=subprocess.PIPE, text=True) for n in range(2)]
+        for number in range(25):
+            store.put(("process", "own"), str(number), {"n": number})
+        assert [other.communicate()[0].strip() for other in others] == ["25", "25"]
+        assert len(store.search(("process",), limit=100)) == 75
+
+
+def test_an_asynchronous_store_is_set_up_swept_and_ended_by_awaiting(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with AsyncRecollectStore.from_conn_string(str(tmp_path / "a.db"), ttl={"default_ttl": 1}) as store:
+            await store.setup()
+            await store.aput(ANA, "k", {"a": 1})
+            assert await store.sweep_ttl() == 0
+            future = await store.start_ttl_sweeper(1000)
+            assert await store.stop_ttl_sweeper()
+            await future
+            item = await store.aget(ANA, "k")
+            assert item is not None
+        with RecollectStore(tmp_path / "a.db") as again:
+            assert again.get(ANA, "k") is not None
+
+    asyncio.run(run())
