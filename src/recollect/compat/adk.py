@@ -322,12 +322,18 @@ def _fields_of(
     Reasoning is not stored: it was not said, and ADK would put it into the prompt.
     """
     parts = [_without_data(part) for part in content.parts or () if not part.thought]
-    text = "\n".join(part.text for part in parts if part.text).encode("utf-8", "replace").decode("utf-8")
+    text = _valid("\n".join(part.text for part in parts if part.text))
     if not text.strip():
         return None
     kept = types.Content(role=content.role, parts=parts).model_dump(mode="json", exclude_none=True)
-    metadata = {"content": _storable(kept), "custom": dict(custom)}
+    stored = json.loads(_valid(json.dumps(kept, ensure_ascii=False)))
+    metadata = {"content": _storable(stored), "custom": dict(custom)}
     return {"content": text, "speaker": author or None, "metadata": metadata, **fields}
+
+
+def _valid(text: str) -> str:
+    """Return a text without lone surrogates, which records and models cannot have."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _without_data(part: types.Part) -> types.Part:

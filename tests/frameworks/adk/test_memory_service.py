@@ -6,8 +6,9 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ SAID = [
     ("user", TEA),
     ("host", FERRY),
 ]
-OWNER = {"app_name": "dinner", "user_id": "ana"}
+OWNER: dict[str, Any] = {"app_name": "dinner", "user_id": "ana"}
 
 
 def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -61,7 +62,7 @@ def content(*texts: str, role: str = "user") -> types.Content:
 
 def event(text: str, number: int = 0, author: str = "user", **fields: Any) -> Event:
     defaults: dict[str, Any] = {"id": f"e{number}", "timestamp": NOON + number}
-    return Event(author=author, content=content(text), **(defaults | fields))
+    return Event(author=author, **({"content": content(text)} | defaults | fields))
 
 
 def events(*texts: str) -> list[Event]:
@@ -97,14 +98,14 @@ def service(memory: recollect.Memory) -> RecollectMemoryService:
 @pytest.fixture(params=["in_memory", "sqlite", "ours", "ours over a socket"])
 def each(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, BaseMemoryService]]:
     """A service that was given one conversation three times while it grew."""
-    with served(tmp_path / "served.db") as address:
-        services = {
-            "in_memory": InMemoryMemoryService,
-            "sqlite": lambda: SqliteMemoryService(tmp_path / "theirs.db"),
-            "ours": lambda: RecollectMemoryService(tmp_path / "ours.db"),
-            "ours over a socket": lambda: RecollectMemoryService(address),
-        }
-        service = services[request.param]()
+    services: dict[str, Callable[[Any], BaseMemoryService]] = {
+        "in_memory": lambda _: InMemoryMemoryService(),
+        "sqlite": lambda _: SqliteMemoryService(tmp_path / "theirs.db"),
+        "ours": lambda _: RecollectMemoryService(tmp_path / "ours.db"),
+        "ours over a socket": RecollectMemoryService,
+    }
+    with served(tmp_path / "served.db") if "socket" in request.param else nullcontext() as address:
+        service = services[request.param](address)
         for length in (3, 5, len(CONVERSATION)):
             run(service.add_session_to_memory(session(CONVERSATION[:length])))
         yield request.param.partition(" ")[0], service
@@ -112,8 +113,8 @@ def each(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, 
             run(service.close())
 
 
-#: Query -> what each service finds first; None is nothing. Only ours is a requirement: a change of theirs is to be seen.
-ROWS = {
+#: Query -> what each service finds first; None is nothing. What theirs find is stated so that a change is seen.
+ROWS: dict[str, dict[str, str | None]] = {
     "which allergy does she have?": {"in_memory": None, "sqlite": None, "ours": PEANUTS},
     "alergic": {"in_memory": None, "sqlite": None, "ours": PEANUTS},
     "乌龙": {"in_memory": TEA, "sqlite": None, "ours": TEA},
@@ -122,7 +123,7 @@ ROWS = {
     "": {"in_memory": None, "sqlite": None, "ours": None},
     " \n": {"in_memory": None, "sqlite": None, "ours": None},
     "?!": {"in_memory": None, "sqlite": None, "ours": None},
-    "What is the capital of France?": {"in_memory": FERRY, "sqlite": FERRY, "ours": None},
+    "What is the capital of France?": {"in_memory": SAID[1][1], "sqlite": FERRY, "ours": None},
 }
 
 
@@ -161,9 +162,11 @@ def test_deleting_an_unknown_id_is_silent_where_it_is_supported(each: tuple[str,
 
 def test_a_deleted_event_stays_away_when_its_session_is_added_again(each: tuple[str, BaseMemoryService]) -> None:
     name, service = each
-    if name == "sqlite":
-        pytest.skip("it deletes nothing")
     entry = run(service.search_memory(**OWNER, query="peanuts")).memories[0]
+    if name == "sqlite":
+        with pytest.raises(NotImplementedError):
+            run(service.delete_memory(**OWNER, memory_id=entry.id))
+        return
     run(service.delete_memory(app_name="dinner", user_id="bob", memory_id=entry.id))
     assert found(service, "peanuts") == [PEANUTS]
     run(service.delete_memory(**OWNER, memory_id=entry.id))
@@ -222,7 +225,7 @@ def test_equal_events_are_returned_in_the_same_order_every_time(service: Recolle
 
 def test_a_long_query_is_a_query(service: RecollectMemoryService) -> None:
     run(service.add_session_to_memory(session(CONVERSATION)))
-    assert found(service, "ferry " + "x\ud800 " * 100_000)[:1] == [FERRY]
+    assert found(service, "ferry \ud800" + ". " * 100_000)[:1] == [FERRY]
 
 
 def test_a_dotted_capital_i_is_found_in_lower_case(service: RecollectMemoryService) -> None:
@@ -269,7 +272,7 @@ def test_events_with_equal_ids_in_two_sessions_are_two(service: RecollectMemoryS
     ]  # fmt: skip
 
 
-def test_events_without_ids_are_told_apart_by_what_they_are(service: RecollectMemoryService) -> None:
+def test_events_without_ids_differ_by_author_time_and_text(service: RecollectMemoryService) -> None:
     said = [event("ok", 1, id=""), event("ok", 2, id=""), event("ok", 2, id="", author="host")]
     for _ in range(2):
         run(service.add_events_to_memory(**OWNER, events=said, session_id="s1"))
@@ -365,7 +368,8 @@ def test_custom_metadata_comes_back_and_ttl_ends_the_events(tmp_path: Path) -> N
         seq = memory.seq
         run(service.add_events_to_memory(**OWNER, events=added, session_id="s1", custom_metadata={"ttl": 9}))
         assert memory.seq == seq  # an event that is added again does not live longer
-        for bad in ("soon", [], True and "1h", -1):
+        bad: Any
+        for bad in ("soon", [], "1h", -1):
             with pytest.raises(InvalidArgumentError):
                 run(service.add_events_to_memory(**OWNER, events=events("x"), custom_metadata={"ttl": bad}))
         with pytest.raises(InvalidRecordError):
@@ -509,7 +513,7 @@ def test_a_uri_may_escape_a_path_and_may_name_a_server(tmp_path: Path) -> None:
     assert (tmp_path / "my agent.db").exists()
     with served(tmp_path / "my agent.db") as address:
         service = RecollectMemoryService(uri=f"recollect://{address}")
-        assert found(service, "ferry") == [FERRY]
+        assert found(service, "ferry")[0] == FERRY
         run(service.close())
 
 
@@ -530,7 +534,7 @@ except MissingExtraError as error:
 # --- in ADK ---
 
 
-class Listening(BaseLlm):
+class Listening(BaseLlm):  # type: ignore[misc]  # Any, where ADK is not installed
     """A model that answers "Noted." and stores what it was sent."""
 
     model: str = "listening"
