@@ -74,7 +74,7 @@ class RecollectMemoryService(BaseMemoryService):
         *,
         uri: str | None = None,
         k: int = 5,
-        min_confidence: MinConfidence = 0.1,
+        min_confidence: MinConfidence = 0.05,
         agents_dir: str | None = None,
     ) -> None:
         """Open a memory service.
@@ -85,7 +85,8 @@ class RecollectMemoryService(BaseMemoryService):
                 "recollect://agent.db", "recollect:///var/lib/agent.db", "recollect://unix:///run/recollect.sock".
             k: Maximum number of results of a search.
             min_confidence: Leave out results with a lower confidence, 0 to 1, or "auto" (see `Memory.recall`). Lower
-                than "auto" by default, because in a large memory a right result for a misspelt word has about 0.2.
+                than "auto" by default, because in a large memory a right result has often less: one for a misspelt word
+                about 0.2. Most questions that the memory cannot answer have no result nevertheless.
             agents_dir: Ignored. ADK passes it to every service of a services.yaml.
 
         Raises:
