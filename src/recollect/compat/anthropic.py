@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from recollect.compat.files import Change, Entry, Files, PathError
+from recollect.compat.files import FileChanges, FileEntry, Files, PathError
 from recollect.compat.opening import Place, opened
 from recollect.compat.threads import completed
 from recollect.errors import ClosedError, InvalidRecordError, MissingExtraError, QuotaError, RejectedError
@@ -242,7 +242,7 @@ class RecollectMemoryTool(BetaAbstractMemoryTool):
             raise ToolError(str(error)) from None
 
     @contextmanager
-    def _change(self, command: str) -> Iterator[Change]:
+    def _change(self, command: str) -> Iterator[FileChanges]:
         """Change files in one commit. What a model can correct is raised as a ToolError, and undoes all of it."""
         try:
             with self._files.change(command) as change:
@@ -322,7 +322,7 @@ class AsyncRecollectMemoryTool(BetaAsyncAbstractMemoryTool):
         await self.close()
 
 
-def _text(change: Change, path: str, shown: str) -> str:
+def _text(change: FileChanges, path: str, shown: str) -> str:
     """Return the text of a file that is to be edited.
 
     Raises:
@@ -361,7 +361,7 @@ def _size(count: int) -> str:
     return f"{size:.0f}{_UNITS[unit]}" if size.is_integer() else f"{size:.1f}{_UNITS[unit]}"
 
 
-def _two_levels(folder: str, entries: list[Entry]) -> Iterator[tuple[str, int]]:
+def _two_levels(folder: str, entries: list[FileEntry]) -> Iterator[tuple[str, int]]:
     """Yield names below a folder, sorted within each folder, with sizes. The name of a folder ends with a slash."""
     sizes: dict[tuple[str, ...], int] = {}
     folders: set[tuple[str, ...]] = set()

@@ -19,7 +19,7 @@ from anthropic.lib.tools import ToolError, _beta_builtin_memory_tool
 
 import recollect
 from recollect.compat.anthropic import AsyncRecollectMemoryTool, RecollectMemoryTool
-from recollect.compat.files import Change
+from recollect.compat.files import FileChanges
 
 NOTE = "/memories/plan.md"
 EDITS = [("day: Monday", "day: Friday"), ("seat: aisle", "seat: window")]
@@ -60,16 +60,16 @@ def test_an_edit_between_the_read_and_the_write_of_another_is_kept(
     tool: RecollectMemoryTool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(tool, "day: Monday\nseat: aisle")
-    write = Change.write
+    write = FileChanges.write
     begun: list[threading.Thread] = []
 
-    def write_after_the_other_has_begun(self: Change, path: str, text: str) -> None:
+    def write_after_the_other_has_begun(self: FileChanges, path: str, text: str) -> None:
         if not begun:
             begun.append(threading.Thread(target=replace, args=(tool, *EDITS[1])))
             begun[0].start()  # it waits for the lock, or has it next
         write(self, path, text)
 
-    monkeypatch.setattr(Change, "write", write_after_the_other_has_begun)
+    monkeypatch.setattr(FileChanges, "write", write_after_the_other_has_begun)
     replace(tool, *EDITS[0])
     begun[0].join()
     assert lines(tool) == ["day: Friday", "seat: window"]
@@ -170,9 +170,9 @@ def test_an_edit_that_has_begun_is_completed_if_its_caller_is_cancelled(
     place: recollect.Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()
-    write = Change.write
+    write = FileChanges.write
 
-    def wait_and_write(self: Change, path: str, text: str) -> None:
+    def wait_and_write(self: FileChanges, path: str, text: str) -> None:
         begun.set()
         go_on.wait()
         write(self, path, text)
@@ -193,7 +193,7 @@ def test_an_edit_that_has_begun_is_completed_if_its_caller_is_cancelled(
 
     with RecollectMemoryTool(place, user="ana") as tool:
         create(tool, "day: Monday")
-        monkeypatch.setattr(Change, "write", wait_and_write)
+        monkeypatch.setattr(FileChanges, "write", wait_and_write)
         asyncio.run(cancelled())
         assert lines(tool) == ["day: Friday"]
 
@@ -201,12 +201,12 @@ def test_an_edit_that_has_begun_is_completed_if_its_caller_is_cancelled(
 def test_an_error_between_the_read_and_the_write_leaves_no_lock(
     tool: RecollectMemoryTool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(self: Change, path: str, text: str) -> None:
+    def fail(self: FileChanges, path: str, text: str) -> None:
         raise KeyboardInterrupt
 
     create(tool, "day: Monday")
     with monkeypatch.context() as patched:
-        patched.setattr(Change, "write", fail)
+        patched.setattr(FileChanges, "write", fail)
         with pytest.raises(KeyboardInterrupt):
             replace(tool, "Monday", "Friday")
     assert lines(tool) == ["day: Monday"]
