@@ -29,9 +29,9 @@ MAX_PATH_BYTES = 900
 MAX_ID_BYTES = 150
 #: A longer text is stored as bytes, which are not searched: the limit of a text in a memory with default `Limits`.
 MAX_TEXT_BYTES = 2**20
-#: Up to this number of files are listed from their records. For more, the index lists them without reading their texts,
-#: which is slower for few: a process that has not searched yet loads or builds the index first.
-FEW = 200
+#: Up to this number of files are listed from their records, which a server sends as one answer. For more, the index
+#: lists them without their texts. That is slower for few: a process that has not searched yet loads or builds it first.
+FEW = 1000
 #: What a name in a path may not contain: it could end a line of a listing, or is not valid Unicode.
 _NOT_IN_PATHS = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _OWNERS = ("user", "agent", "conversation")

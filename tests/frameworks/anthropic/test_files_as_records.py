@@ -192,6 +192,7 @@ def test_a_folder_of_more_files_than_one_answer_has_is_one_commit(place: recolle
 
 
 def test_a_listing_of_many_files_asks_for_no_texts(place: recollect.Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "FEW", 10)
     stored = Files(place, actor="test", root="/memories")
     with stored.change("many") as change:
         for n in range(files.FEW + 1):
