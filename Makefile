@@ -9,7 +9,7 @@ NATIVE := setup.py $(wildcard src/recollect/indexes/kernels/native/*.[ch])
 # Tests start hundreds of processes: let the first one leave its bytecode, so that the others need not compile.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-socket test-postgres test-postgres-all test-all test-checked test-models test-mcp test-nest wheel node-and-npm round-trip check docs fmt bench torture torture-short clean help
+.PHONY: demo test test-compat test-compat-newest langgraph-table test-socket test-postgres test-postgres-all test-all test-checked test-models test-mcp test-nest wheel node-and-npm round-trip check docs fmt bench torture torture-short clean help
 
 help:            ## show this
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -78,6 +78,16 @@ node-and-npm:
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' && npm --version >/dev/null \
 		|| { echo "make test-mcp needs node 20 or newer and npm (https://nodejs.org): nothing was tested" >&2; exit 1; }
 
+# The first time, environments are made (several minutes); they are kept until their versions change.
+test-compat:                        ## test the adapters for frameworks, with the tests of their owners (FRAMEWORK=NAME for one)
+	$(PYTHON) scripts/test_compat.py $(FRAMEWORK)
+
+test-compat-newest:                 ## the same with the newest version of each framework
+	$(PYTHON) scripts/test_compat.py --newest $(FRAMEWORK)
+
+langgraph-table:                    ## write the results of the suite for LangGraph stores into docs/langgraph-stores.md
+	$(PYTHON) -m scripts.langgraph_table
+
 round-trip: $(VENV)/.developing     ## write outlines of Debian packages back and list what differs (needs apt-get; fetches 15 MB)
 	$(BIN)/python scripts/round_trip.py
 
@@ -104,7 +114,7 @@ torture-short: $(VENV)/.developing  ## the same in less than three minutes
 	$(BIN)/python -m torture --short $(if $(SEED),--seed $(SEED))
 
 clean:                              ## remove what the other targets made
-	rm -rf $(VENV) .venv-models .venv-nest-* .venv-build .venv-wheel build dist src/recollect/indexes/kernels/native/*.so tests/peers/node_modules site .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-compat .venv-models .venv-nest-* .venv-build .venv-wheel build dist src/recollect/indexes/kernels/native/*.so tests/peers/node_modules site .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.docs.test_docs import run_python
+from tests.docs.pages import run_python
 from tests.models.model_server import model_server
 from tests.paths import ROOT
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.docs.pages import blocks, run_python
 from tests.models.model_server import model_server
 from tests.paths import ROOT
 from tests.stores.forked_command import forked_command
@@ -20,29 +21,12 @@ from tests.stores.forked_command import forked_command
 from recollect.testing.postgres import PostgresServer, binaries, create_store
 
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: What the README tells a new user to run; .ci/run runs it as it stands there.
 SET_UP = ["make demo", "make test"]
-
-#: A line that prints, with what it prints as a comment; "..." in it stands for any text.
-_PRINTS = re.compile(r"^ *print\(.*\)  # (.*)$")
-#: Comments after a print that are about it.
-REMARKS = (
-    "send it to any model, with the question",
-    "read why this was recalled",
-    "the score is exactly the sum of best.why.shares",
-    "the newest commit, and the hash of the memory after it",
-    "names the field, its value and the rule",
-    "names the current hash; nothing was changed",
-)
 
 #: The pages with configurations of clients, which test_mcp_docs.py starts, and with a client in another language, which
 #: tests/http/test_node.py runs.
 CONFIGURATION = {"mcp.md": ("json", "toml"), "moving.md": ("json",), "server.md": ("js",)}
-
-
-def blocks(page: Path) -> list[tuple[str, str]]:
-    return _BLOCK.findall(page.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -50,7 +34,11 @@ def test_every_block_says_what_it_is(page: Path) -> None:
     assert {language for language, _ in blocks(page)} <= {"python", "bash", "text", *CONFIGURATION.get(page.name, ())}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+#: The pages about frameworks, which tests/frameworks/*/test_page.py run where the framework is installed.
+OF_FRAMEWORKS = ("adk.md", "anthropic-memory-tool.md", "langgraph.md", "langgraph-stores.md", "openai-agents.md")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in OF_FRAMEWORKS], ids=lambda page: page.name)
 @pytest.mark.filterwarnings("ignore::recollect.RecollectWarning")
 def test_the_python_of_a_page_runs_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -66,6 +54,11 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(
         run_python(page)
 
 
+def test_every_page_about_a_framework_is_run_where_the_framework_is_installed() -> None:
+    run = "".join(file.read_text("utf-8") for file in (ROOT / "tests" / "frameworks").glob("*/test_page.py"))
+    assert [name for name in OF_FRAMEWORKS if f'"{name}"' not in run] == []
+
+
 @contextmanager
 def database(page: Path) -> Iterator[dict[str, str]]:
     """Start a server with a database for the page about PostgreSQL, and yield libpq's variables that lead to it."""
@@ -77,34 +70,6 @@ def database(page: Path) -> Iterator[dict[str, str]]:
         yield {"PGHOST": str(server.folder), "PGUSER": "postgres", "XDG_CACHE_HOME": str(server.folder / "cache")}
     finally:
         server.stop()
-
-
-def run_python(page: Path) -> None:
-    """Execute the Python of a page, and compare what it prints with the comments that say what it prints.
-
-    What the page needs is set up by the caller: a folder, a server of models.
-    """
-    text = page.read_text(encoding="utf-8")
-    lines = text.splitlines()
-    wrong: list[str] = []
-
-    def compared_print(*values: object) -> None:
-        line = sys._getframe(1).f_lineno
-        printed, said = " ".join(map(str, values)), _PRINTS.match(lines[line - 1])
-        if said and said[1] not in REMARKS and not is_output(printed, said[1]):
-            wrong.append(f"line {line} prints {printed!r}, not {said[1]!r}")
-
-    names: dict[str, object] = {"__name__": page.stem, "print": compared_print}
-    for block in _BLOCK.finditer(text):
-        if block[1] == "python":
-            before = "\n" * text.count("\n", 0, block.start(2))  # a traceback then names the line of the page
-            exec(compile(before + block[2], str(page), "exec"), names)
-    assert wrong == []
-
-
-def is_output(printed: str, comment: str) -> bool:
-    """Return whether a comment is what was printed, except for what it writes as "..."."""
-    return re.fullmatch(".*".join(map(re.escape, comment.split("..."))), printed, re.DOTALL) is not None
 
 
 def test_a_wrong_output_in_a_page_is_found(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import pytest
 from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from tests.docs.test_docs import blocks
+from tests.docs.pages import blocks
 from tests.paths import ROOT
 
 from recollect.cli.serving import mcp

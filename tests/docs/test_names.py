@@ -6,6 +6,7 @@ import ast
 import re
 from collections import Counter
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args, get_type_hints
@@ -49,7 +50,7 @@ def mentioned(text: str) -> list[str]:
 
 def has(owner: Any, names: list[str]) -> bool:
     """Return whether a module or a class has a name, and what that is the next name, and so on."""
-    for name in names:
+    for place, name in enumerate(names):
         hints = get_type_hints(owner) if isinstance(owner, type) else {}
         if name in hints:
             owner = next((each for each in get_args(hints[name]) if isinstance(each, type)), hints[name])
@@ -58,8 +59,9 @@ def has(owner: Any, names: list[str]) -> bool:
         elif isinstance(owner, ModuleType):
             try:
                 owner = import_module(f"{owner.__name__}.{name}")
-            except ImportError:
-                return False
+            except ImportError:  # it needs a framework that is not installed here, or does not exist
+                last = place == len(names) - 1 and hasattr(owner, "__path__")
+                return last and find_spec(f"{owner.__name__}.{name}") is not None
         else:
             return False
     return True

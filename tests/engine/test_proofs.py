@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.docs.test_docs import run_python
+from tests.docs.pages import run_python
 from tests.engine import independent_verifier as independent
 from tests.examples import FULL, some, spread
 from tests.paths import ROOT as REPOSITORY

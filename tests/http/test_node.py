@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.docs.test_docs import blocks
+from tests.docs.pages import blocks
 from tests.http.serving import served
 from tests.paths import ROOT
 

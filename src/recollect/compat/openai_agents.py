@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from recollect import Batch, Record
 from recollect import filters as f
 from recollect.compat.opening import Place, opened
-from recollect.errors import ClosedError, InvalidArgumentError, InvalidRecordError, MissingExtraError, RejectedError
+from recollect.compat.stored_json import loaded, stored
+from recollect.compat.threads import completed
+from recollect.errors import ClosedError, InvalidArgumentError, MissingExtraError, RejectedError
 from recollect.operations import Remember, RememberAll
-from recollect.policies import redact, redact_json
 
 try:
     from agents import SessionSettings
@@ -52,8 +53,8 @@ _MAX_NAME_BYTES = 1000
 _ROLES = {"developer": "system"}
 #: The owner that speaks in a role.
 _SPEAKERS = {"user": "user", "assistant": "agent"}
-#: The record of an item without text. It is bytes, because a policy for what is worth remembering judges every text.
-_UNSEARCHABLE = {"content": b"", "media_type": "application/json", "searchable": False}
+#: The record of an item without text.
+_UNSEARCHABLE = {"content": "", "searchable": False}
 
 
 class RecollectSession:
@@ -242,18 +243,7 @@ class RecollectSession:
             with self._opened.memory.batch(actor=_ACTOR) as batch:
                 return change(batch)
 
-        # A future and no task, since a loop that ends cancels its tasks.
-        future = asyncio.get_running_loop().run_in_executor(None, self._checked, committed)
-        cancelled: asyncio.CancelledError | None = None
-        while not future.done():
-            try:
-                await asyncio.wait({future})
-            except asyncio.CancelledError as error:
-                cancelled = cancelled or error
-        if cancelled is not None:
-            future.exception()  # reads it, or else the loop reports it as never retrieved
-            raise cancelled
-        return future.result()
+        return await completed(self._checked, committed)
 
     def _checked(self, call: Callable[[], T]) -> T:
         """Return the result of a call of the memory.
@@ -270,7 +260,7 @@ class RecollectSession:
 
     def _check_open(self) -> None:
         if self._opened.closed:
-            raise RuntimeError(f"RecollectSession is closed, session {self.session_id!r}: create it again")
+            raise RuntimeError(f"{type(self).__name__} is closed, session {self.session_id!r}: create it again")
 
 
 def _settings(settings: SessionSettings | dict[str, Any] | None) -> SessionSettings:
@@ -292,7 +282,7 @@ def _fields_of(item: TResponseInputItem, fields: Mapping[str, Any]) -> dict[str,
     Raises:
         TypeError: The item has no JSON form.
     """
-    own: dict[str, Any] = {**fields, "metadata": {_ITEM: _stored_form(item)}}
+    own: dict[str, Any] = {**fields, "metadata": {_ITEM: stored(item)}}
     role = item.get("role") if isinstance(item, Mapping) else None
     if not isinstance(role, str) or not role:
         return own | _UNSEARCHABLE
@@ -303,22 +293,6 @@ def _fields_of(item: TResponseInputItem, fields: Mapping[str, Any]) -> dict[str,
     # JSON has lone surrogates, and the content of a record has not.
     text = "\n".join(_texts(item)).encode("utf-8", "replace").decode("utf-8")
     return own | ({"content": text} if text.strip() else _UNSEARCHABLE)
-
-
-def _stored_form(item: TResponseInputItem) -> Any:
-    """Return what the metadata has of an item: its JSON text, or the value if a policy of the memory may change it.
-
-    A replacement inside of JSON text could break it, and an escaped text hides what is to be replaced.
-    """
-    text = json.dumps(item)
-    value = json.loads(text)
-    if not redact_json(value)[1] and not redact(text).found:
-        return text
-    try:
-        Record(id="any", content="any", metadata={_ITEM: value})
-    except InvalidRecordError:  # such as an integer of more than 64 bits, which only JSON has
-        return text
-    return value
 
 
 def _texts(message: Mapping[str, Any]) -> Iterator[str]:
@@ -332,8 +306,7 @@ def _texts(message: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _item(record: Record) -> Any:
-    stored = record.metadata[_ITEM]
-    return json.loads(stored if isinstance(stored, str) else json.dumps(stored))
+    return loaded(record.metadata[_ITEM])
 
 
 def _position(record: Record) -> int:

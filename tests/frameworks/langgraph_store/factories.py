@@ -15,6 +15,7 @@ from typing import Any
 
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import AsyncSqliteStore, SqliteStore
+from tests.frameworks.serving import served
 
 import recollect
 from recollect.compat.langgraph import AsyncRecollectStore, RecollectStore
@@ -114,20 +115,13 @@ def ours_async(path: str | None = None, index: Any = None, ttl: Any = None) -> A
 @contextmanager
 def ours_on_server(path: str | None = None, ttl: Any = None) -> Iterator[RecollectStore]:
     """Ours over `recollect.connect`: the server is a process of its own."""
-    with tempfile.TemporaryDirectory(prefix="rcl-") as folder:
-        place = Path(path or folder)
-        socket = Path(folder) / "s"
-        command = [sys.executable, "-m", "recollect", "serve", "--db", str(place / "store.db"), "--socket", str(socket)]
-        server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        try:
-            assert server.stderr is not None
-            while "listening" not in server.stderr.readline():
-                assert server.poll() is None, "the server has ended"
-            with recollect.connect(f"unix://{socket}") as memory, RecollectStore(memory, ttl=ttl) as store:
-                yield store
-        finally:
-            server.terminate()
-            server.wait()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served(Path(path or folder) / "store.db") as address,
+        recollect.connect(address) as memory,
+        RecollectStore(memory, ttl=ttl) as store,
+    ):
+        yield store
 
 
 @contextmanager

@@ -1,12 +1,11 @@
 """The form in which an item is stored: one record for each namespace and key.
 
-The value is JSON text in the metadata, so that it comes back as it was; its top-level values are there once more, for
-filters; and its words are the content, for recall. `time` is the time of the last put.
+The value is in the metadata (`compat.stored_json`), so that it comes back as it was; its top-level values are there
+once more, for filters; and its words are the content, for recall. `time` is the time of the last put.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +16,11 @@ from typing import Any, NamedTuple, TypeVar
 from langgraph.store.base import Item, get_text_at_path, tokenize_path
 
 from recollect import Record
+from recollect.compat.stored_json import loaded, stored
 
 #: The kind of the records.
 KIND = "item"
-#: The names in their metadata: the namespace, the key, the JSON text, the time of the first put, the minutes to live,
+#: The names in their metadata: the namespace, the key, the value, the time of the first put, the minutes to live,
 #: the values that filters compare, and whether there are others.
 NAMESPACE, KEY, VALUE, CREATED, TTL, FIELDS, MORE = "namespace", "key", "value", "created", "ttl", "fields", "more"
 
@@ -96,7 +96,7 @@ def id_of(namespace: Sequence[str], key: str) -> str:
     return f"lg#{sha256(text.encode('utf-8')).hexdigest()}"
 
 
-class Stored(NamedTuple):
+class StoredItem(NamedTuple):
     """What of a put is stored.
 
     Attributes:
@@ -116,7 +116,7 @@ def stored_form(
     value: Mapping[str, Any],
     paths: Sequence[str] | None,
     minutes: float | None,
-) -> Stored:
+) -> StoredItem:
     """Return what is stored of an item.
 
     Args:
@@ -129,10 +129,8 @@ def stored_form(
     Raises:
         TypeError: The value is not JSON.
     """
-    text = json.dumps(dict(value), ensure_ascii=False, separators=(",", ":"))
-    if not is_text(text):  # a record has none, and JSON can state them as escapes
-        text = json.dumps(dict(value), separators=(",", ":"))
-    same: dict[str, Any] = json.loads(text)
+    text = stored(dict(value))
+    same: dict[str, Any] = loaded(text)
     compared = {name: each for name, each in same.items() if is_text(name) and is_compared(each)}
     metadata: dict[str, Any] = {NAMESPACE: list(namespace), KEY: key, VALUE: text, FIELDS: compared}
     if any(not isinstance(each, (dict, list)) for name, each in same.items() if name not in compared):
@@ -148,7 +146,7 @@ def stored_form(
         "tags": [tag_of(namespace[:length]) for length in range(1, len(namespace) + 1)],
         "metadata": metadata,
     }
-    return Stored(id_of(namespace, key), fields, minutes)
+    return StoredItem(id_of(namespace, key), fields, minutes)
 
 
 def is_compared(value: object) -> bool:
@@ -192,7 +190,7 @@ def _leaves(name: str, value: object) -> Iterator[str]:
 
 def value_of(record: Record) -> dict[str, Any]:
     """Return the value of a record's item, a new object each time."""
-    value: dict[str, Any] = json.loads(record.metadata[VALUE])
+    value: dict[str, Any] = loaded(record.metadata[VALUE])
     return value
 
 

@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
@@ -43,7 +44,7 @@ from recollect.compat.langgraph.items import (
     KIND,
     NAMESPACE,
     TTL,
-    Stored,
+    StoredItem,
     clean,
     id_of,
     is_path,
@@ -56,8 +57,9 @@ from recollect.compat.langgraph.items import (
 )
 from recollect.compat.opening import Opened, Place, opened
 from recollect.compat.threads import completed
+from recollect.errors import RejectedError
 from recollect.filters import Filter
-from recollect.operations import Now, Remember
+from recollect.operations import Now, Remember, RememberAll
 
 _log = logging.getLogger("recollect.compat.langgraph")
 #: The actor of the commits.
@@ -155,7 +157,7 @@ class RecollectStore(BaseStore):
             returns and those it skips; with a filter, those for which the index cannot decide it, too.
         """
         operations = list(ops)
-        puts: dict[tuple[tuple[str, ...], str], Stored | None] = {}
+        puts: dict[tuple[tuple[str, ...], str], StoredItem | None] = {}
         for op in operations:
             self._check(op)
             if isinstance(op, PutOp):
@@ -359,12 +361,12 @@ class RecollectStore(BaseStore):
         if isinstance(op, PutOp) and op.ttl is not None and not op.ttl > 0:
             raise ValueError(f"ttl must be more than 0 minutes, got {op.ttl}")
 
-    def _stored(self, op: PutOp) -> Stored:
+    def _stored(self, op: PutOp) -> StoredItem:
         paths = self._paths if op.index is None else None if op.index is False else op.index
         assert op.value is not None
         return stored_form(tuple(op.namespace), op.key, op.value, paths, op.ttl)
 
-    def _write(self, puts: Mapping[tuple[tuple[str, ...], str], Stored | None]) -> None:
+    def _write(self, puts: Mapping[tuple[tuple[str, ...], str], StoredItem | None]) -> None:
         gone = [id_of(*key) for key, stored in puts.items() if stored is None]
         with self.memory.batch(actor=ACTOR) as batch:
             now = batch.execute(Now())
@@ -376,11 +378,19 @@ class RecollectStore(BaseStore):
             for stored, old in pairs:
                 if old is not None and old.expires is not None and stored.minutes is None:
                     batch.update(old.id, expires=None)
-            if pairs:
-                batch.remember_all([_remembered(*pair, now) for pair in pairs], on_error="raise")
+            operations = [_remembered(*pair, now) for pair in pairs]
+            unworthy = []
+            for failed in batch.execute(RememberAll(items=tuple(operations), on_error="report")).failed:
+                if not isinstance(failed.reason, RejectedError) or failed.reason.verdict.policy != "salience":
+                    raise failed.reason
+                # Recall need not find what is not worth remembering, but a store returns what was put.
+                rejected = operations[failed.index]
+                unworthy.append(replace(rejected, fields={**rejected.fields, "searchable": False}))
+            if unworthy:
+                batch.execute(RememberAll(items=tuple(unworthy), on_error="raise"))
 
 
-def _remembered(stored: Stored, before: Record | None, now: datetime) -> Remember:
+def _remembered(stored: StoredItem, before: Record | None, now: datetime) -> Remember:
     """Return the operation that stores an item in the place of what is under its id."""
     created, updated = put_at(now, before)
     fields = dict(stored.fields)

@@ -59,7 +59,7 @@ class Admission:
         """
         texts = {name: getattr(record, name) for name in ("content", "metadata")}
         texts = {name: text for name, text in texts.items() if before is None or getattr(before, name) != text}
-        if record.kind not in NAMES:
+        if record.kind not in NAMES and record.searchable:  # a question never returns the others
             self._judge(texts.get("content"))
         changed = self._texts(texts)
         return record.changed(**changed) if changed else record

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING
 from recollect.testing.langgraph_store.calls import Factory, Mode
 from recollect.testing.langgraph_store.case import Basis, Case
 from recollect.testing.langgraph_store.cases import CASES
-from recollect.testing.langgraph_store.report import Report, as_markdown, validate
+from recollect.testing.langgraph_store.report import SuiteReport, as_markdown, validate
 
 if TYPE_CHECKING:
     from recollect.testing.langgraph_store.conformance import StoreConformance
 
-__all__ = ["CASES", "Basis", "Case", "Factory", "Mode", "Report", "StoreConformance", "as_markdown", "validate"]
+__all__ = ["CASES", "Basis", "Case", "Factory", "Mode", "StoreConformance", "SuiteReport", "as_markdown", "validate"]
 
 
 def __getattr__(name: str) -> object:

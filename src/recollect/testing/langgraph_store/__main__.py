@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from recollect.testing.langgraph_store.calls import Factory, Mode
-from recollect.testing.langgraph_store.report import Report, as_markdown, validate
+from recollect.testing.langgraph_store.report import SuiteReport, as_markdown, validate
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if good else 1
 
 
-def _report(stated: str) -> Report:
+def _report(stated: str) -> SuiteReport:
     place, _, name = stated.partition("=")
     mode: Mode = "async" if place.endswith(":async") else "sync"
     module, _, attribute = place.removesuffix(":async").partition(":")

@@ -22,7 +22,7 @@ Mode: TypeAlias = Literal["sync", "async"]
 T = TypeVar("T")
 
 
-class Calls:
+class StoreCalls:
     """The calls of one store.
 
     Args:
@@ -115,7 +115,7 @@ class Stores:
         """Return a new folder, which is removed after the case."""
         return self._stack.enter_context(tempfile.TemporaryDirectory())
 
-    def one(self, **options: Any) -> Calls:
+    def one(self, **options: Any) -> StoreCalls:
         """Return a new store that lives until the case ends."""
         return self._stack.enter_context(self.opened(**options))
 
@@ -124,7 +124,7 @@ class Stores:
         return _Opened(self, options)
 
 
-class _Opened(AbstractContextManager[Calls]):
+class _Opened(AbstractContextManager[StoreCalls]):
     """A store, with whatever a factory returns: a store, or a context manager of either kind."""
 
     def __init__(self, stores: Stores, options: dict[str, Any]) -> None:
@@ -132,7 +132,7 @@ class _Opened(AbstractContextManager[Calls]):
         self._options = options
         self._stack = ExitStack()
 
-    def __enter__(self) -> Calls:
+    def __enter__(self) -> StoreCalls:
         stores = self._stores
         made = stores.factory(**self._options)
         if inspect.isawaitable(made):
@@ -145,7 +145,7 @@ class _Opened(AbstractContextManager[Calls]):
             self._stack.callback(lambda: stores.run(several.aclose()))
         else:
             store = self._stack.enter_context(made)
-        return Calls(store, stores.run if stores.mode == "async" else None)
+        return StoreCalls(store, stores.run if stores.mode == "async" else None)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

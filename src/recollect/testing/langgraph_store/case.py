@@ -40,7 +40,7 @@ class Case:
         return self.name.replace("_", " ")
 
 
-class Group:
+class CaseGroup:
     """The cases of one topic, in the order in which they are written.
 
     Args:

@@ -16,7 +16,7 @@ _BASES: tuple[Basis, ...] = ("documented", "reference", "recommended")
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SuiteReport:
     """The results of a store.
 
     Attributes:
@@ -57,7 +57,7 @@ class Report:
 
 def validate(
     factory: Factory, *, mode: Mode = "sync", name: str | None = None, cases: Iterable[Case] = CASES
-) -> Report:
+) -> SuiteReport:
     """Run cases on the stores of a factory.
 
     Args:
@@ -71,7 +71,7 @@ def validate(
     """
     offered = options_of(factory)
     results = {case.name: _result(case, factory, mode) if set(case.needs) <= offered else SKIPPED for case in cases}
-    return Report(name or str(getattr(factory, "__name__", "store")), mode, results)
+    return SuiteReport(name or str(getattr(factory, "__name__", "store")), mode, results)
 
 
 def options_of(factory: Factory) -> frozenset[str]:
@@ -93,7 +93,7 @@ def _result(case: Case, factory: Factory, mode: Mode) -> str:
     return PASSED
 
 
-def as_markdown(reports: Sequence[Report]) -> str:
+def as_markdown(reports: Sequence[SuiteReport]) -> str:
     """Return a table of the results of several stores, by topic, as Markdown."""
     heads = [f"{report.name}" + (" (async)" if report.mode == "async" else "") for report in reports]
     lines = [

@@ -10,10 +10,10 @@ from typing import Any
 from langgraph.store.base import GetOp, PutOp
 
 from recollect.testing.langgraph_store.calls import Stores
-from recollect.testing.langgraph_store.case import Group
+from recollect.testing.langgraph_store.case import CaseGroup
 from recollect.testing.langgraph_store.cases.checks import NAMESPACE, same
 
-GROUP = Group("concurrency")
+GROUP = CaseGroup("concurrency")
 _case = GROUP.case
 _MANY, _EACH = 4, 20
 

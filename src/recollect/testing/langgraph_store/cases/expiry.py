@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from recollect.testing.langgraph_store.calls import Stores
-from recollect.testing.langgraph_store.case import Group
+from recollect.testing.langgraph_store.case import CaseGroup
 from recollect.testing.langgraph_store.cases.checks import NAMESPACE, refused, same
 
-GROUP = Group("times to live")
+GROUP = CaseGroup("times to live")
 _case = GROUP.case
 #: A short life in minutes, its wait in seconds, and the same for stores whose clock has whole seconds.
 _BRIEF_MIN, _BRIEF_S = 0.01, 1.7

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.testing.langgraph_store.calls import Calls, Stores
-from recollect.testing.langgraph_store.case import Group
+from recollect.testing.langgraph_store.calls import StoreCalls, Stores
+from recollect.testing.langgraph_store.case import CaseGroup
 from recollect.testing.langgraph_store.cases.checks import NAMESPACE, refused, same
 
-GROUP = Group("filters")
+GROUP = CaseGroup("filters")
 _case = GROUP.case
 
 
-def _filled(stores: Stores) -> Calls:
+def _filled(stores: Stores) -> StoreCalls:
     store = stores.one()
     store.put(NAMESPACE, "five", {"n": 5, "c": "red", "d": {"p": 1, "q": 2}, "l": ["a", "b"], "t": True})
     store.put(NAMESPACE, "ten", {"n": 10, "c": "blue", "d": {"p": 2}, "l": ["a"], "t": 1})

@@ -9,11 +9,11 @@ from typing import Any
 
 from langgraph.store.base import PutOp
 
-from recollect.testing.langgraph_store.calls import Calls, Stores
-from recollect.testing.langgraph_store.case import Group
+from recollect.testing.langgraph_store.calls import StoreCalls, Stores
+from recollect.testing.langgraph_store.case import CaseGroup
 from recollect.testing.langgraph_store.cases.checks import NAMESPACE, same
 
-GROUP = Group("index")
+GROUP = CaseGroup("index")
 _case = GROUP.case
 _DIMENSION = 64
 #: From this score on, a text is as good as equal to a query.
@@ -33,16 +33,16 @@ def embed(texts: Sequence[str]) -> list[list[float]]:
     return out
 
 
-def _indexed(stores: Stores, fields: list[str] | None = None) -> Calls:
+def _indexed(stores: Stores, fields: list[str] | None = None) -> StoreCalls:
     return stores.one(index={"dims": _DIMENSION, "embed": embed, "fields": fields or ["$"]})
 
 
-def _score(store: Calls, query: str, key: str) -> float:
+def _score(store: StoreCalls, query: str, key: str) -> float:
     found: dict[str, Any] = {item.key: item.score for item in store.search(NAMESPACE, query=query)}
     return found.get(key) or 0.0
 
 
-def _gone(store: Calls, query: str) -> None:
+def _gone(store: StoreCalls, query: str) -> None:
     score = _score(store, query, "k")
     assert score < _EQUAL, f"the item is found by a text that it has no more, with the score {score:.2f}"
 

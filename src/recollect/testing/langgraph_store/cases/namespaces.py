@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from langgraph.store.base import InvalidNamespaceError
 
-from recollect.testing.langgraph_store.calls import Calls, Stores
-from recollect.testing.langgraph_store.case import Group
+from recollect.testing.langgraph_store.calls import StoreCalls, Stores
+from recollect.testing.langgraph_store.case import CaseGroup
 from recollect.testing.langgraph_store.cases.checks import NAMESPACE, refused, same
 
-GROUP = Group("namespaces")
+GROUP = CaseGroup("namespaces")
 _case = GROUP.case
 
 
-def _with(stores: Stores, *namespaces: tuple[str, ...]) -> Calls:
+def _with(stores: Stores, *namespaces: tuple[str, ...]) -> StoreCalls:
     store = stores.one()
     for number, namespace in enumerate(namespaces):
         store.put(namespace, f"k{number}", {})

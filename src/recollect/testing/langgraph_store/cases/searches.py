@@ -5,10 +5,10 @@ from __future__ import annotations
 from langgraph.store.base import SearchItem
 
 from recollect.testing.langgraph_store.calls import Stores
-from recollect.testing.langgraph_store.case import Group
+from recollect.testing.langgraph_store.case import CaseGroup
 from recollect.testing.langgraph_store.cases.checks import NAMESPACE, refused, same
 
-GROUP = Group("searches")
+GROUP = CaseGroup("searches")
 _case = GROUP.case
 
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from langgraph.store.base import Item, PutOp
 
 from recollect.testing.langgraph_store.calls import Stores
-from recollect.testing.langgraph_store.case import Group
+from recollect.testing.langgraph_store.case import CaseGroup
 from recollect.testing.langgraph_store.cases.checks import NAMESPACE, next_tick, refused, same
 
-GROUP = Group("values and keys")
+GROUP = CaseGroup("values and keys")
 _case = GROUP.case
 
 

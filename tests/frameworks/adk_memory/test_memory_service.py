@@ -534,7 +534,7 @@ except MissingExtraError as error:
 # --- in ADK ---
 
 
-class Listening(BaseLlm):  # type: ignore[misc]  # Any, where ADK is not installed
+class Listening(BaseLlm):  # Any, where ADK is not installed
     """A model that answers "Noted." and stores what it was sent."""
 
     model: str = "listening"

@@ -1,14 +1,6 @@
 """A pytest plugin that runs the tests of Anthropic's file system tool with ours in its place.
 
-Nothing of the tests is copied: they are in the sdist of the SDK. Fetch, copy and run them with
-
-    pip download --no-deps --no-binary :all: anthropic==2.14.0
-    tar xf anthropic-2.14.0.tar.gz && mkdir owner
-    cp anthropic-2.14.0/tests/lib/tools/memory_tools/test_filesystem.py owner
-    PYTHONPATH=tests/frameworks/anthropic python -m pytest -p owner_fixture --asyncio-mode=auto owner
-
-What a test reads and writes below `base_path` it reads and writes through the tool. `left_out.txt` lists the tests
-that cannot be run like this, with the reasons.
+What a test reads and writes below `base_path` it reads and writes through the tool.
 """
 
 from __future__ import annotations
@@ -20,7 +12,6 @@ import pytest
 
 from recollect.compat.anthropic import AsyncRecollectMemoryTool, RecollectMemoryTool
 
-LEFT_OUT = Path(__file__).with_name("left_out.txt")
 _tools: dict[str, RecollectMemoryTool] = {}
 
 
@@ -105,15 +96,3 @@ def _ours(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> An
     yield
     while _tools:
         _tools.popitem()[1].close()
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the listed tests. A listed test that does not exist is an error: the list is out of date."""
-    lines = LEFT_OUT.read_text("utf-8").splitlines()
-    listed = {line.partition("\t")[0] for line in lines if line}
-    names = {item.nodeid.partition("::")[2]: item for item in items}
-    if unknown := listed - names.keys():
-        raise pytest.UsageError(f"{LEFT_OUT.name} lists tests that do not exist: {', '.join(sorted(unknown))}")
-    left_out = [item for name, item in names.items() if name in listed]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for name, item in names.items() if name not in listed]
