@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import random
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -19,7 +21,8 @@ from langgraph.store.base import GetOp, PutOp, SearchOp
 import recollect
 from recollect import filters as f
 from recollect.compat.langgraph import AsyncRecollectStore, RecollectStore
-from recollect.compat.langgraph.conditions import fits
+from recollect.compat.langgraph.conditions import bound, fits
+from recollect.compat.langgraph.items import stored_form, value_of
 from recollect.errors import InvalidArgumentError
 
 ANA = ("users", "ana")
@@ -127,6 +130,58 @@ class TestFilters:
         monkeypatch.setattr("recollect.compat.langgraph.store.fits", counted)
         assert [item.key for item in store.search(ANA, filter={"n": 555})] == ["many 455"]
         assert len(compared) < 10
+
+
+def _any_scalar(pick: random.Random) -> Any:
+    numbers = [0, 1, -1, 1.0, 0.5, -0.0, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 2**63, 2**70, math.nan, math.inf]
+    return pick.choice([None, True, False, *numbers, "", "x", "y" * 300, "z\0", "true", "1", "é", "e\u0301", "\ud800"])
+
+
+_KEYS = ("a", "b", "a.b", "$x", "", "a'b", "é", "a.b.c", "\0", "\ud800")
+
+
+def _any_value(pick: random.Random, depth: int = 0) -> Any:
+    kind = pick.random() if depth < 3 else 1.0
+    if kind < 0.25:
+        return {pick.choice(_KEYS): _any_value(pick, depth + 1) for _ in range(pick.randint(0, 3))}
+    return [_any_value(pick, depth + 1) for _ in range(2)] if kind < 0.35 else _any_scalar(pick)
+
+
+def _any_filter(pick: random.Random, depth: int = 0) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for _ in range(pick.randint(1, 2)):
+        form, key = pick.random() if depth < 2 else pick.uniform(0.2, 1), pick.choice(_KEYS)
+        if form < 0.15:
+            out[pick.choice(["$and", "$or"])] = [_any_filter(pick, depth + 1) for _ in range(pick.randint(0, 2))]
+        elif form < 0.2:
+            out["$not"] = _any_filter(pick, depth + 1)
+        elif form < 0.6:
+            out[key] = {pick.choice(["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"]): _any_value(pick, 2)}
+        elif form < 0.75:
+            out[key] = {pick.choice(["$in", "$nin"]): [_any_scalar(pick) for _ in range(pick.randint(0, 3))]}
+        else:
+            out[key] = _any_scalar(pick)
+    return out
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_condition_for_the_index_admits_every_item_that_fits(seed: int) -> None:
+    """Values and filters at random: what the index excludes, the filter excludes."""
+    pick = random.Random(seed)
+    values = [{pick.choice(_KEYS): _any_value(pick) for _ in range(pick.randint(0, 4))} for _ in range(150)]
+    records = []
+    for number, value in enumerate(values):
+        stored = stored_form(ANA, str(number), value, ["$"], None)
+        records.append(recollect.Record(id=stored.id, **stored.fields))
+    narrowed = 0
+    for _ in range(200):
+        conditions = _any_filter(pick)
+        admitted = bound(conditions)
+        for record in records:
+            if fits(value_of(record), conditions):
+                assert admitted.matches(record), (value_of(record), conditions)
+            narrowed += not admitted.matches(record)
+    assert narrowed > 1000
 
 
 class TestBelow:

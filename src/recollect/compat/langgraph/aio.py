@@ -31,7 +31,8 @@ class AsyncRecollectStore(RecollectStore):
             yield store
 
     async def setup(self) -> None:  # type: ignore[override]
-        """Do nothing: the store was set up when it was opened."""
+        """Load the index of the memory, or build it where there is none, so that no search has to."""
+        await completed(super().setup)
 
     async def sweep_ttl(self) -> int:  # type: ignore[override]
         """Remove expired records of the memory and return how many. They are not returned anyhow."""

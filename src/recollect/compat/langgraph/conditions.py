@@ -126,7 +126,7 @@ def _bound_of(key: str, wanted: Any) -> Filter:
         if key == "$and":
             return reduce(operator.and_, map(bound, wanted), f.everything())
         return reduce(operator.or_, map(bound, wanted), f.nothing())
-    if key == _NOT or "." in key or not is_text(key):
+    if key == _NOT or not is_text(key):
         return f.everything()
     operators = wanted if _has_operators(wanted) else {"$eq": wanted}
     parts = [_bound_of_operator(key, name, operand) for name, operand in operators.items()]
@@ -134,14 +134,19 @@ def _bound_of(key: str, wanted: Any) -> Filter:
 
 
 def _bound_of_operator(key: str, name: str, operand: Any) -> Filter:
-    path = [FIELDS, key]
     if name == "$eq" and _is_compared(operand):
-        return f.meta(path, operand) | f.meta(MORE)
-    if name == "$in" and all(map(_is_compared, operand)):
-        return (f.meta(path, one_of=list(operand)) if operand else f.nothing()) | f.meta(MORE)
-    if name in _RANGES and _is_compared(operand) and not isinstance(operand, bool):
-        return f.meta(path, **{_RANGES[name]: operand}) | f.meta(MORE)
-    return f.everything()
+        tests: dict[str, Any] = {"equals": operand}
+    elif name == "$in" and all(map(_is_compared, operand)):
+        if not operand:
+            return f.nothing()
+        tests = {"one_of": list(operand)}
+    elif name in _RANGES and _is_compared(operand) and not isinstance(operand, bool):
+        tests = {_RANGES[name]: operand}
+    else:
+        return f.everything()
+    path = key.split(".")
+    places = [[FIELDS, key]] if len(path) == 1 else [[FIELDS, key], [FIELDS, *path]]
+    return reduce(operator.or_, [f.meta(place, **tests) for place in places]) | f.meta(MORE)
 
 
 def _is_compared(operand: object) -> bool:

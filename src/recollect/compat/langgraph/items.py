@@ -1,7 +1,7 @@
 """The form in which an item is stored: one record for each namespace and key.
 
-The value is in the metadata (`compat.stored_json`), so that it comes back as it was; its top-level values are there
-once more, for filters; and its words are the content, for recall. `time` is the time of the last put.
+The value is in the metadata (`compat.stored_json`), so that it comes back as it was; its texts, numbers
+and flags are there once more, for filters; and its words are the content, for recall. `time` is that of the last put.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ NAMESPACE, KEY, VALUE, CREATED, TTL, FIELDS, MORE = "namespace", "key", "value",
 _ID_BYTES, _NAME_BYTES, _COMPARED = 200, 900, 256
 #: A text of fewer words is indexed with its key, of which it may be the only explanation: "colour: blue".
 _FEW_WORDS = 4
+#: How many objects within each other are compared in the index.
+_DEPTH = 8
 _INT64 = range(-(2**63), 2**63)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 #: What separates labels, and what no name of a record may contain. A label in which it occurs is quoted.
@@ -131,9 +133,9 @@ def stored_form(
     """
     text = stored(dict(value))
     same: dict[str, Any] = loaded(text)
-    compared = {name: each for name, each in same.items() if is_text(name) and is_compared(each)}
+    compared, more = _compared(same)
     metadata: dict[str, Any] = {NAMESPACE: list(namespace), KEY: key, VALUE: text, FIELDS: compared}
-    if any(not isinstance(each, (dict, list)) for name, each in same.items() if name not in compared):
+    if more:
         metadata[MORE] = True
     if minutes is not None:
         metadata[TTL] = float(minutes)
@@ -147,6 +149,25 @@ def stored_form(
         "metadata": metadata,
     }
     return StoredItem(id_of(namespace, key), fields, minutes)
+
+
+def _compared(value: dict[str, Any], depth: int = _DEPTH) -> tuple[dict[str, Any], bool]:
+    """Return the scalars in a value and in its objects, as the index compares them, and whether there are others."""
+    out: dict[str, Any] = {}
+    more = False
+    for name, each in value.items():
+        if isinstance(each, list):  # filters compare lists by reading the item
+            continue
+        if not is_text(name) or (isinstance(each, dict) and not depth):
+            more = True
+        elif isinstance(each, dict):
+            out[name], below = _compared(each, depth - 1)
+            more = more or below
+        elif is_compared(each):
+            out[name] = each
+        else:
+            more = True
+    return out, more
 
 
 def is_compared(value: object) -> bool:

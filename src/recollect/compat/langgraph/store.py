@@ -124,7 +124,11 @@ class RecollectStore(BaseStore):
         return self._opened.memory
 
     def setup(self) -> None:
-        """Do nothing: the store was set up when it was opened."""
+        """Load the index of the memory, or build it where there is none, so that no search has to.
+
+        The first search with a query does the same. Without the index, other searches read the items.
+        """
+        self.memory.values("kind", limit=1)
 
     def close(self) -> None:
         """Stop the sweeper, and close the memory if this store opened it and no other one uses it."""

@@ -83,8 +83,9 @@ _COLUMNS_OF = {
     "importance": ("importance",),
     "last": ("position", "micros"),
 }
-#: How many records are decoded to decide a condition, where a question can be answered without that.
-DECODED = 500
+#: How many records are decoded to decide a condition where a question can be answered without that, and where else the
+#: records would be read from the store, which takes several times as long.
+DECODED, DECODED_TO_FIND = 500, 10_000
 #: The bounds of a condition that the index cannot evaluate.
 UNBOUNDED = Bounds(None, None)
 

@@ -15,7 +15,7 @@ from recollect.engine.cursors import Cursors
 from recollect.engine.index.vectors import QuestionVector
 from recollect.engine.read.distinct import counted
 from recollect.engine.read.filter_bounds import (
-    DECODED,
+    DECODED_TO_FIND,
     MAX_IDS,
     Below,
     as_ids,
@@ -125,7 +125,7 @@ class Reading:
         where = self._where(operation.where)
         if self.words is not None:
             index_view = self.words.at(now)
-            limits = bounds(where, index_view, decode=None if limit is None else DECODED)
+            limits = bounds(where, index_view, decode=None if limit is None else DECODED_TO_FIND)
             if count := small_limit(operation):
                 limits = leading(limits, index_view, order, count)
             parts = in_parts(where, limits, index_view)
