@@ -372,6 +372,7 @@ class TestEveryCallIsAnOperation:
             "consolidate": ["now", "find"],
             "context": ["zone", "recall", "find"],
             "diff": ["pin", "pin", "diff"],
+            "duplicates": ["find", "find"],
             "merge": ["get", "merge"],
             "extract_entities": ["find", "remember_all"],
             "rollback": ["pin", "rollback"],
@@ -442,8 +443,8 @@ class TestEveryCallIsAnOperation:
             spy.executed.clear()
             getattr(memory.keyed, name)(*of_keys.get(name, ("a",)))
             assert spy.executed, name
-        # resolve: two updates, tests/memory/test_contradictions.py
-        for name in sorted(public(Memory) - LOCAL - {"resolve", "glossary", "outline", "sdr", "keyed"}):
+        # resolve: two updates, tests/memory/test_contradictions.py; distinguish: tests/memory/test_distinctions.py
+        for name in sorted(public(Memory) - LOCAL - {"resolve", "distinguish", "glossary", "outline", "sdr", "keyed"}):
             spy.executed.clear()
             try:
                 called = getattr(memory, name)

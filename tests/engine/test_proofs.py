@@ -525,7 +525,7 @@ class TestDishonestRoots:
 class TestThePage:
     def test_its_vectors_are_those_of_both_verifiers(self, monkeypatch: pytest.MonkeyPatch) -> None:
         names: dict[str, Any] = {}
-        monkeypatch.setattr("tests.docs.test_docs.exec", lambda code, _: exec(code, names), raising=False)
+        monkeypatch.setattr("tests.docs.pages.exec", lambda code, _: exec(code, names), raising=False)
         run_python(REPOSITORY / "docs" / "proofs.md")
         for name in ("presence", "absence", "past"):
             assert both(names[name], names[name]["root"])

@@ -82,6 +82,15 @@ def test_it_belongs_to_the_scope_that_stated_it(memory: Memory) -> None:
     assert len(memory.duplicates()) == 1
 
 
+def test_it_belongs_to_the_user_of_all_of_its_records(memory: Memory) -> None:
+    memory.remember("the boiler is old", id="a", user="eva")
+    memory.remember("The boiler is old.", id="b", user="eva")
+    memory.distinguish(memory.find())
+    assert memory.scoped(user="eva").duplicates() == memory.duplicates(user="eva") == []
+    memory.forget_where(f.user("eva"))
+    assert memory.count() == 0
+
+
 def test_what_is_no_list_of_two_live_records_is_refused(memory: Memory) -> None:
     memory.remember("x", id="a")
     before = memory.seq

@@ -47,6 +47,15 @@ MAX_LINES = 999_999
 #: How many lines before and after a change are shown.
 CONTEXT_LINES = 2
 _UNITS = "BKMG"
+#: What a command must have, besides its name.
+_REQUIRED = {
+    "view": ("path",),
+    "create": ("path", "file_text"),
+    "str_replace": ("path", "old_str"),
+    "insert": ("path", "insert_line", "insert_text"),
+    "delete": ("path",),
+    "rename": ("old_path", "new_path"),
+}
 
 
 class RecollectMemoryTool(BetaAbstractMemoryTool):
@@ -107,6 +116,7 @@ class RecollectMemoryTool(BetaAbstractMemoryTool):
         Raises:
             ToolError: The path is invalid or does not exist, or the file has more than 999,999 lines.
         """
+        _check(command)
         path = self._path(command.path)
         text = self._files.text(path)
         if text is None:
@@ -126,6 +136,7 @@ class RecollectMemoryTool(BetaAbstractMemoryTool):
         Raises:
             ToolError: The path is invalid or exists, a folder above it is a file, or the text is refused.
         """
+        _check(command)
         path = self._path(command.path)
         with self._change("create") as change:
             try:
@@ -141,6 +152,7 @@ class RecollectMemoryTool(BetaAbstractMemoryTool):
             ToolError: There is no such file, the text does not occur or occurs more than once, or the new text is
                 refused.
         """
+        _check(command)
         path, old = self._path(command.path), command.old_str
         with self._change("str_replace") as change:
             text = _text(change, path, command.path)
@@ -155,7 +167,7 @@ class RecollectMemoryTool(BetaAbstractMemoryTool):
                     "Please ensure it is unique"
                 )
             before, _, after = text.partition(old)
-            text = f"{before}{command.new_str}{after}"
+            text = f"{before}{command.new_str or ''}{after}"
             change.write(path, text)
         line = before.count("\n") + 1
         around = _numbered(text.split("\n"), max(1, line - CONTEXT_LINES), line + CONTEXT_LINES)
@@ -169,6 +181,7 @@ class RecollectMemoryTool(BetaAbstractMemoryTool):
         Raises:
             ToolError: There is no such file or line, or the new text is refused.
         """
+        _check(command)
         path = self._path(command.path)
         with self._change("insert") as change:
             lines = _text(change, path, command.path).split("\n")
@@ -190,6 +203,7 @@ class RecollectMemoryTool(BetaAbstractMemoryTool):
         Raises:
             ToolError: The path is invalid, is /memories itself, or does not exist.
         """
+        _check(command)
         path = self._path(command.path)
         if path == ROOT:
             raise ToolError(f"Cannot delete the {ROOT} directory itself")
@@ -205,6 +219,7 @@ class RecollectMemoryTool(BetaAbstractMemoryTool):
             ToolError: A path is invalid, the old one is /memories itself or does not exist, the new one exists or lies
                 below the old one, or a folder above it is a file.
         """
+        _check(command)
         old, new = self._path(command.old_path), self._path(command.new_path)
         if old == ROOT:
             raise ToolError(f"Cannot rename the {ROOT} directory itself")
@@ -260,6 +275,15 @@ class RecollectMemoryTool(BetaAbstractMemoryTool):
         lines += [f"{_size(size)}\t{folder}/{name}" for name, size in _two_levels(folder, entries)]
         header = f"Here're the files and directories up to 2 levels deep in {shown}, excluding hidden items:"
         return "\n".join([header, *lines])
+
+
+def _check(command: Any) -> None:
+    """Raise ToolError for a command that lacks a parameter, or has one of another type than its definition says."""
+    for name in _REQUIRED[command.command]:
+        value, kind = getattr(command, name, None), int if name == "insert_line" else str
+        if not isinstance(value, kind) or isinstance(value, bool):
+            what = "an integer" if kind is int else "a text"
+            raise ToolError(f"The parameter `{name}` of {command.command} must be {what}, got {value!r}.")
 
 
 class AsyncRecollectMemoryTool(BetaAsyncAbstractMemoryTool):

@@ -6,8 +6,8 @@
     session = RecollectSession("chat-1", "agent.db", user="ana")
     await Runner.run(Agent(name="assistant"), "I am allergic to peanuts.", session=session)
 
-A session stores each item losslessly in the metadata of a record of the kind "session_item". The text of a message is
-the content of its record, so that another conversation can recall it: `memory.context(question, user="ana")`. Items
+A session stores each item losslessly in the metadata of a record. A message is a turn of the conversation, so that
+another conversation can recall it: `memory.context(question, user="ana")`. Items
 without text, such as calls of functions, their outputs and reasoning, are stored with `searchable=False`.
 
 This needs the extra `openai-agents`. Everything else about a memory is left to `recollect.Memory`.
@@ -37,12 +37,14 @@ except ImportError as error:
 if TYPE_CHECKING:
     from agents import TResponseInputItem
 
-__all__ = ["KIND", "RecollectSession"]
+__all__ = ["RecollectSession"]
 
 T = TypeVar("T")
 
-#: The kind of the records of a session.
-KIND = "session_item"
+#: The kinds of the records of a session: messages are turns, as everywhere in a memory, and other items are none.
+_TURN, _OTHER = "conversation", "session_item"
+#: The source of the records of sessions, which others of the same conversation do not have.
+_SOURCE = "openai-agents"
 _ACTOR = "openai-agents"
 #: The key of the metadata that has an item as JSON text.
 _ITEM = "item"
@@ -107,9 +109,9 @@ class RecollectSession:
             self._opened.close()
             raise
         conversation = _conversation(session_id)
-        self._fields = {"kind": KIND, "conversation": conversation} | owners
+        self._fields = {"kind": _OTHER, "source": _SOURCE, "conversation": conversation} | owners
         self._where = f.all_of(
-            f.kind(KIND),
+            f.source(_SOURCE),
             f.conversation(conversation),
             # Without an owner, a session may not read the items of those who have one.
             *(f.user(owners[name]) if name == "user" else f.agent(owners[name]) for name in owners),
@@ -178,7 +180,7 @@ class RecollectSession:
         # In the caller's thread, so that items that change afterwards are stored as they were.
         values = [_fields_of(item, self._fields) for item in items]
         if values:
-            await self._completed(lambda batch: self._append(batch, values))
+            await self._completed("add_items", lambda batch: self._append(batch, values))
 
     def _append(self, batch: Batch, values: list[dict[str, Any]]) -> None:
         # Inside the batch, which has the write lock of the store: no other process appends at the same position.
@@ -209,7 +211,7 @@ class RecollectSession:
             RuntimeError: The session is closed.
             StoreError: The store failed.
         """
-        return await self._completed(self._pop)
+        return await self._completed("pop_item", self._pop)
 
     def _pop(self, batch: Batch) -> TResponseInputItem | None:
         last = batch.find(self._where, limit=1, order="last")
@@ -227,7 +229,7 @@ class RecollectSession:
             RuntimeError: The session is closed.
             StoreError: The store failed.
         """
-        await self._completed(lambda batch: batch.forget_where(self._where, parts=("records",)))
+        await self._completed("clear_session", lambda batch: batch.forget_where(self._where, parts=("records",)))
 
     def close(self) -> None:
         """Close the session, and the memory if it was opened here and no other session uses it.
@@ -236,11 +238,11 @@ class RecollectSession:
         """
         self._opened.close()
 
-    async def _completed(self, change: Callable[[Batch], T]) -> T:
+    async def _completed(self, reason: str, change: Callable[[Batch], T]) -> T:
         """Return the result of a change that is one commit; if the caller is cancelled, await its end first."""
 
         def committed() -> T:
-            with self._opened.memory.batch(actor=_ACTOR) as batch:
+            with self._opened.memory.batch(actor=_ACTOR, reason=reason) as batch:
                 return change(batch)
 
         return await completed(self._checked, committed)
@@ -292,7 +294,7 @@ def _fields_of(item: TResponseInputItem, fields: Mapping[str, Any]) -> dict[str,
         own["speaker"] = speaker
     # JSON has lone surrogates, and the content of a record has not.
     text = "\n".join(_texts(item)).encode("utf-8", "replace").decode("utf-8")
-    return own | ({"content": text} if text.strip() else _UNSEARCHABLE)
+    return own | ({"content": text, "kind": _TURN} if text.strip() else _UNSEARCHABLE)
 
 
 def _texts(message: Mapping[str, Any]) -> Iterator[str]:

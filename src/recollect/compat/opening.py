@@ -103,8 +103,7 @@ def opened(place: Place, **options: Any) -> Opened:
             key = f"{_ALONE}{id(entry)}" if path == _ALONE else key
             _shared[key] = entry
         elif entry.options != options:
-            raise InvalidArgumentError(
-                "options", sorted(options), f"differ from those with which {path!r} is open here"
-            )
+            rule = f"differ from those with which {path!r} is open in this process: pass the same, or close it first"
+            raise InvalidArgumentError("options", sorted(options), rule)
         entry.users += 1
         return Opened(entry.memory, key)

@@ -49,6 +49,7 @@ class RecordingFields(TypedDict, total=False):
     language: str | None
     pinned: bool
     trust: float | None
+    searchable: bool
 
 
 @all_named
@@ -80,7 +81,7 @@ class Recording(Calls):
             entity_type: The type of the entity, such as "person". If the fact is stored with "unknown", it is updated.
             importance: Clamped to [0, 1]; None: none.
             **fields: Other fields of the record: user, agent, conversation, session, source, tags, metadata, time,
-                valid_from, valid_to, expires, language, pinned and trust.
+                valid_from, valid_to, expires, language, pinned, trust and searchable.
 
         Raises:
             InvalidArgumentError: An argument is not text, or is empty.
@@ -109,8 +110,9 @@ class Recording(Calls):
             fact: What is known of the user. The same text again changes nothing.
             importance: Clamped to [0, 1]; None: none.
             **fields: The user, and other fields of the record: agent, conversation, session, source, tags, metadata,
-                time, valid_from, valid_to, expires, language, pinned and trust. Without a user (and outside the scope
-                of one), the fact belongs to no user: `user_context` never returns it, `context` does for every user.
+                time, valid_from, valid_to, expires, language, pinned, trust and searchable. Without a user (and
+                outside the scope of one), the fact belongs to no user: `user_context` never returns it, `context` does
+                for every user.
 
         Raises:
             InvalidRecordError: A field is invalid.
@@ -149,7 +151,8 @@ class Recording(Calls):
             format: "text" or "markdown".
             importance: Clamped to [0, 1]; None: none.
             **fields: The source, such as a path or an address, and other fields of the records: user, agent,
-                conversation, session, tags, metadata, time, valid_from, valid_to, expires, language, pinned and trust.
+                conversation, session, tags, metadata, time, valid_from, valid_to, expires, language, pinned, trust and
+                searchable.
 
         Returns:
             One outcome per piece, in the order of the text.
@@ -221,7 +224,7 @@ class Recording(Calls):
                 is updated, and its history remains.
             importance: Clamped to [0, 1]; None: none.
             **fields: Other fields of the record: user, agent, conversation, session, source, tags, metadata, time,
-                valid_from, valid_to, expires, language, pinned and trust.
+                valid_from, valid_to, expires, language, pinned, trust and searchable.
 
         Raises:
             InvalidArgumentError: `description` or `outcome` is not text or is empty, or `success` is not a bool.

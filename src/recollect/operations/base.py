@@ -23,7 +23,7 @@ from recollect.filters.tree import from_json as filter_from_json
 from recollect.records.codec import RawField
 from recollect.records.frozen import MAX_DEPTH, altered
 from recollect.records.messages import Turn
-from recollect.records.record import fields_from_json, located, record_id, unlocated
+from recollect.records.record import Record, fields_from_json, located, record_id, unlocated
 
 #: What a client needs to be allowed, from the least to the greatest: each includes those before it. To administer is to
 #: change what everybody must obey, to remove for ever, or what concerns the server's machine.
@@ -177,7 +177,7 @@ def from_json(data: object, depth: int = 0) -> Operation:
 
 
 def listed_ids(ids: object) -> tuple[str, ...]:
-    """Return several ids.
+    """Return several ids; a record stands for its id.
 
     Raises:
         InvalidArgumentError: They are not several ids.
@@ -185,7 +185,7 @@ def listed_ids(ids: object) -> tuple[str, ...]:
     """
     if isinstance(ids, str) or not isinstance(ids, Iterable):
         raise InvalidArgumentError("ids", ids, "must be several ids")
-    return tuple(map(record_id, ids))
+    return tuple(each.id if isinstance(each, Record) else record_id(each) for each in ids)
 
 
 def checked_ids(ids: object) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import math
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypedDict
@@ -23,7 +24,7 @@ from recollect import filters as f
 from recollect.compat.langgraph import AsyncRecollectStore, RecollectStore
 from recollect.compat.langgraph.conditions import bound, fits
 from recollect.compat.langgraph.items import stored_form, value_of
-from recollect.errors import InvalidArgumentError
+from recollect.errors import InvalidArgumentError, ScopeError
 
 ANA = ("users", "ana")
 
@@ -235,6 +236,16 @@ class TestBelow:
             assert item is not None
             assert item.value == {"text": "the code is 1234"}
 
+    def test_a_store_without_a_scope_has_none_of_the_items_of_scopes(self) -> None:
+        """It could neither get nor delete them: an administrator's "search, then delete" would report success."""
+        with recollect.open(":memory:") as memory:
+            whole, ana = RecollectStore(memory), RecollectStore(memory.scoped(user="ana"))
+            ana.put(("notes",), "k", {"text": "Ana's locker is 12"})
+            assert whole.search(()) == whole.search((), query="locker") == whole.list_namespaces() == []
+            whole.put(("notes",), "k", {"text": "other"})
+            assert [item.value for item in whole.search(())] == [{"text": "other"}]
+            assert [item.value for item in ana.search(())] == [{"text": "Ana's locker is 12"}]
+
     def test_an_embedding_model_needs_a_path(self) -> None:
         with recollect.open(":memory:") as memory, pytest.raises(ValueError, match="embedder="):
             RecollectStore(memory, index={"dims": 2, "embed": lambda texts: [[1.0, 0.0]] * len(texts)})
@@ -255,8 +266,39 @@ class TestBelow:
             store.put(ANA, "b", {"text": "it rained all night"})
             assert store.search(ANA, query="car")[0].key == "a"
 
+    def test_an_asynchronous_model_is_awaited_also_where_a_loop_runs(self, tmp_path: Path) -> None:
+        async def embed(texts: list[str]) -> list[list[float]]:
+            return [[1.0, 0.0] if {"car", "automobile"} & set(text.lower().split()) else [0.0, 1.0] for text in texts]
+
+        async def run() -> str:
+            index: Any = {"dims": 2, "embed": embed, "fields": ["text"]}
+            with RecollectStore(tmp_path / "a.db", index=index) as store:
+                await store.aput(ANA, "a", {"text": "she sold the automobile"})
+                store.put(ANA, "b", {"text": "it rained all night"})
+                assert store.search(ANA, query="car")[0].key == "a"
+                return str((await store.asearch(ANA, query="car"))[0].key)
+
+        assert asyncio.run(run()) == "a"
+
+    def test_a_model_that_fails_is_named_in_a_warning_and_words_still_find(self, tmp_path: Path) -> None:
+        def embed(texts: list[str]) -> list[list[float]]:
+            raise RuntimeError("the model is away")
+
+        with RecollectStore(tmp_path / "a.db", index={"dims": 2, "embed": embed}) as store:
+            store.put(ANA, "a", {"text": "she sold the automobile"})
+            with pytest.warns(recollect.RecollectWarning, match="words only"):
+                assert store.search(ANA, query="automobile")[0].key == "a"
+
 
 class TestExpiry:
+    def test_a_scope_refuses_to_be_swept_when_it_is_asked(self) -> None:
+        with recollect.open(":memory:") as memory:
+            store = RecollectStore(memory.scoped(user="ana"), ttl={"default_ttl": 1.0})
+            for call in (store.sweep_ttl, store.start_ttl_sweeper):
+                with pytest.raises(ScopeError):
+                    call()
+            assert store.stop_ttl_sweeper(timeout=0)
+
     def test_a_read_renews_an_item_only_after_a_tenth_of_its_time(self) -> None:
         clock = Clock()
         with recollect.open(":memory:", clock=clock) as memory:
@@ -283,6 +325,19 @@ class TestExpiry:
         store.start_ttl_sweeper(1000)
         store.close()
         assert store.stop_ttl_sweeper(timeout=0)
+
+    def test_what_has_another_type_is_refused(self, store: RecollectStore) -> None:
+        wrong: Callable[[], object]
+        for wrong in (
+            lambda: store.put(ANA, "k", "text"),
+            lambda: store.put("users", "k", {}),
+            lambda: store.put(ANA, "k", {}, ttl="5"),
+            lambda: store.search(ANA, filter=[1]),
+            lambda: store.search(ANA, filter={1: 2}),
+        ):
+            with pytest.raises((TypeError, ValueError), match=r"is a|are texts"):
+                wrong()
+        assert store.search(()) == []
 
     @pytest.mark.parametrize("ttl", [0, -1, float("nan")])
     def test_a_time_to_live_is_more_than_nothing(self, store: RecollectStore, ttl: float) -> None:

@@ -22,7 +22,7 @@ from tests.frameworks.serving import Child, served
 import recollect
 from agents import Agent, Runner, Session, SessionSettings, function_tool
 from recollect import filters as f
-from recollect.compat.openai_agents import KIND, RecollectSession
+from recollect.compat.openai_agents import RecollectSession
 from recollect.errors import InvalidArgumentError, InvalidRecordError, RejectedError, ScopeError
 
 run = asyncio.run
@@ -216,7 +216,7 @@ def test_recall_finds_messages_of_earlier_sessions_and_no_calls(place: recollect
     run(session.add_items([{"role": "assistant", "content": said}]))
     hits = place.recall("What is Ana allergic to?", user="ana")
     assert hits[0].record.content == "I am allergic to peanuts."
-    assert (hits[0].record.role, hits[0].record.speaker, hits[0].record.kind) == ("user", "ana", KIND)
+    assert (hits[0].record.role, hits[0].record.speaker, hits[0].record.kind) == ("user", "ana", "conversation")
     answer = next(hit.record for hit in hits if hit.record.role == "assistant")
     assert (answer.content, answer.speaker) == ("Noted, no peanuts.\nNo nuts at all.", "travel")
     assert "allergic to peanuts" in str(place.context("What is Ana allergic to?", max_tokens=200, user="ana"))

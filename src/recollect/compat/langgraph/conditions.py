@@ -36,7 +36,11 @@ def check(conditions: Mapping[str, Any]) -> None:
     Raises:
         ValueError: It has an operator that there is not, or operators among keys.
     """
+    if not isinstance(conditions, Mapping):
+        raise ValueError(f"a filter is a dictionary, not {type(conditions).__name__}")
     for key, wanted in conditions.items():
+        if not isinstance(key, str):
+            raise ValueError(f"the keys of a filter are texts, not {key!r}")
         if key in _JOINED and isinstance(wanted, (list, tuple)):
             for each in wanted:
                 _check_part(key, each)
@@ -45,7 +49,8 @@ def check(conditions: Mapping[str, Any]) -> None:
         elif _has_operators(wanted):
             unknown = [name for name in wanted if name not in _OPERATORS]
             if unknown:
-                raise ValueError(f"unknown operator {unknown[0]!r} for {key!r}: there are {', '.join(_OPERATORS)}")
+                there = f"there are {', '.join(_OPERATORS)}, and {', '.join((*_JOINED, _NOT))} in place of a key"
+                raise ValueError(f"unknown operator {unknown[0]!r} for {key!r}: {there}")
             for name in _SEVERAL:
                 if name in wanted and not isinstance(wanted[name], (list, tuple, set, frozenset)):
                     raise ValueError(f"{name} for {key!r} takes a list")

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 
 class ConfiguredEmbedder:
-    """The embeddings of LangChain that a store was configured with.
+    """The model that a store was configured with.
 
     Args:
-        embeddings: The embeddings.
+        stated: What the configuration has: embeddings of LangChain, a function, or a provider's name.
+        embeddings: The same as embeddings of LangChain.
         dimension: Number of components of the vectors; None if it is not stated.
     """
 
-    def __init__(self, embeddings: Any, dimension: int | None) -> None:
+    def __init__(self, stated: Any, embeddings: Any, dimension: int | None) -> None:
         self._embeddings = embeddings
         self._dimension = dimension
+        call = getattr(stated, "__call__", None)  # noqa: B004 - whether that is a coroutine function
+        self._is_awaited = asyncio.iscoroutinefunction(stated) or asyncio.iscoroutinefunction(call)
 
     @property
     def name(self) -> str:
@@ -31,9 +36,10 @@ class ConfiguredEmbedder:
 
     def embed(self, texts: Sequence[str], *, asking: bool = False) -> Any:
         """Return a vector for each text."""
-        if asking:
-            return [self._embeddings.embed_query(text) for text in texts]
-        return self._embeddings.embed_documents(list(texts))
+        model = self._embeddings
+        if self._is_awaited:
+            return _awaited(model.aembed_documents(list(texts)))
+        return [model.embed_query(text) for text in texts] if asking else model.embed_documents(list(texts))
 
     def __eq__(self, other: object) -> bool:
         """Two stores of one path must have equal embedders."""
@@ -44,3 +50,9 @@ class ConfiguredEmbedder:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _awaited(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Return the result of a coroutine, also in a thread whose event loop runs."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()

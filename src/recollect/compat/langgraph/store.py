@@ -10,6 +10,7 @@ import concurrent.futures
 import logging
 import os
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -35,7 +36,7 @@ from langgraph.store.base import (
 )
 
 import recollect
-from recollect import RecollectError, Record
+from recollect import RecollectError, RecollectWarning, Record
 from recollect import filters as f
 from recollect.compat.langgraph.conditions import bound, check, fits
 from recollect.compat.langgraph.embedding import ConfiguredEmbedder
@@ -64,6 +65,7 @@ from recollect.operations import Now, Remember, RememberAll
 _log = logging.getLogger("recollect.compat.langgraph")
 #: The actor of the commits.
 ACTOR = "langgraph"
+_OWNERS = ("user", "agent", "conversation")
 #: Records that are read at a time where a filter is decided by their values, and expired ones removed at a time.
 _PAGE, _SWEPT = 200, 1000
 #: A time to live is renewed when more than this share of it has passed.
@@ -102,10 +104,13 @@ class RecollectStore(BaseStore):
                     "index['embed'] needs a path: open the memory with recollect.open(embedder=...) instead"
                 )
             self.embeddings = ensure_embeddings(index["embed"])
-            options["embedder"] = ConfiguredEmbedder(self.embeddings, index.get("dims"))
+            options["embedder"] = ConfiguredEmbedder(index["embed"], self.embeddings, index.get("dims"))
         fields = (index or {}).get("fields") or (index or {}).get("text_fields")
         self._paths: list[str] = list(fields) if fields else ["$"]
         self._opened: Opened = opened(memory, **options)
+        # Without a scope, it neither gets nor replaces the items of scopes: so its searches do not find them either.
+        others = (name for name in _OWNERS if name not in self._opened.memory.scope)
+        self._own = f.all_of(f.kind(KIND), *(~f.has(name) for name in others))
         self._sweeper: threading.Thread | None = None
         self._stopping = threading.Event()
 
@@ -178,7 +183,11 @@ class RecollectStore(BaseStore):
     # Expiry
 
     def sweep_ttl(self) -> int:
-        """Remove expired records of the memory and return how many. They are not returned anyhow."""
+        """Remove expired records of the memory and return how many. They are not returned anyhow.
+
+        Raises:
+            ScopeError: The memory is a scope, which cannot be swept by itself.
+        """
         return self.remove_expired()
 
     def remove_expired(self) -> int:
@@ -197,6 +206,9 @@ class RecollectStore(BaseStore):
 
         Returns:
             A future that is done when the sweeper has stopped. Cancelling it stops the sweeper.
+
+        Raises:
+            ScopeError: The memory is a scope, which cannot be swept by itself.
         """
         future: concurrent.futures.Future[None] = concurrent.futures.Future()
         if not self.ttl_config:
@@ -206,6 +218,7 @@ class RecollectStore(BaseStore):
         if self._sweeper is not None and self._sweeper.is_alive():
             return future
         self._stopping.clear()
+        self.remove_expired()  # what raises, raises here
         minutes = sweep_interval_minutes or self.ttl_config.get("sweep_interval_minutes") or _SWEEP_MINUTES
         self._sweeper = threading.Thread(
             target=self._sweep, args=(float(minutes) * _MINUTE_S, future), name="recollect-sweeper", daemon=True
@@ -257,7 +270,7 @@ class RecollectStore(BaseStore):
         return results
 
     def _search(self, op: SearchOp) -> list[tuple[Record, float | None]]:
-        where, conditions = f.kind(KIND), op.filter or {}
+        where, conditions = self._own, op.filter or {}
         if op.namespace_prefix:
             where &= f.tag(tag_of(op.namespace_prefix))
         if conditions:
@@ -285,6 +298,9 @@ class RecollectStore(BaseStore):
         asked = count
         while True:
             hits = self.memory.recall(clean(query), k=asked, where=where, wait_for_vectors=self.embeddings is not None)
+            if self.embeddings is not None and hits.plan.notes:
+                words_only = "; ".join(hits.plan.notes)
+                warnings.warn(f"the search used words only: {words_only}", RecollectWarning, stacklevel=2)
             fitting = [(hit.record, hit.score) for hit in hits if fits(value_of(hit.record), conditions)]
             if len(fitting) >= count or len(hits) < asked:
                 return fitting[:count]
@@ -310,7 +326,7 @@ class RecollectStore(BaseStore):
         """Return the namespaces that have an item, sorted."""
         conditions = op.match_conditions or ()
         first = next((_literal(each.path) for each in conditions if each.match_type == "prefix"), ())
-        where = f.kind(KIND) if not first else f.kind(KIND) & f.tag(tag_of(first))
+        where = self._own if not first else self._own & f.tag(tag_of(first))
         every = set()
         for each in self.memory.values("source", where=where):
             source = str(each.value)
@@ -350,9 +366,13 @@ class RecollectStore(BaseStore):
     def _check(self, op: Op) -> None:
         """Raise an error for an operation that cannot be executed, before any is."""
         validate_op_namespace(op)
+        if isinstance(getattr(op, "namespace", getattr(op, "namespace_prefix", ())), str):
+            raise TypeError("a namespace is a tuple of labels, not a text")
         if isinstance(op, (GetOp, PutOp)):
             if not isinstance(op.key, str):
                 raise TypeError(f"a key is a text, not {type(op.key).__name__}")
+            if isinstance(op, PutOp) and op.value is not None and not isinstance(op.value, Mapping):
+                raise TypeError(f"a value is a dictionary, not {type(op.value).__name__}")
         elif isinstance(op, (SearchOp, ListNamespacesOp)):
             if op.limit < 0 or op.offset < 0:
                 raise ValueError(f"limit and offset must be 0 or more, got {op.limit} and {op.offset}")
@@ -362,8 +382,11 @@ class RecollectStore(BaseStore):
                 raise ValueError(f"max_depth must be 0 or more, got {op.max_depth}")
         else:
             raise TypeError(f"unknown operation {type(op).__name__}")
-        if isinstance(op, PutOp) and op.ttl is not None and not op.ttl > 0:
-            raise ValueError(f"ttl must be more than 0 minutes, got {op.ttl}")
+        if isinstance(op, PutOp) and op.ttl is not None:
+            if not isinstance(op.ttl, (int, float)):
+                raise TypeError(f"ttl is a number of minutes, not {type(op.ttl).__name__}")
+            if not op.ttl > 0:
+                raise ValueError(f"ttl must be more than 0 minutes, got {op.ttl}")
 
     def _stored(self, op: PutOp) -> StoredItem:
         paths = self._paths if op.index is None else None if op.index is False else op.index
@@ -372,7 +395,7 @@ class RecollectStore(BaseStore):
 
     def _write(self, puts: Mapping[tuple[tuple[str, ...], str], StoredItem | None]) -> None:
         gone = [id_of(*key) for key, stored in puts.items() if stored is None]
-        with self.memory.batch(actor=ACTOR) as batch:
+        with self.memory.batch(actor=ACTOR, reason="put" if len(gone) < len(puts) else "delete") as batch:
             now = batch.execute(Now())
             kept = [stored for stored in puts.values() if stored is not None]
             before = batch.get_all([stored.id for stored in kept]) if kept else []

@@ -1,6 +1,6 @@
 """`distinguish`: a stored statement that records are not the same, so that they are not reported again.
 
-It is a record of the kind "distinct", which no search finds. Its `derived_from` has the ids, and its metadata has the
+It is a record of the kind "distinct", which recall does not find. Its `derived_from` has the ids, and its metadata the
 digests of the texts: it ends with the text of which it was stated.
 """
 
@@ -37,7 +37,9 @@ class Distinctions(Calls):
             memory.distinguish(group.records)
 
         `duplicates` and `contradictions` follow it as long as both texts stay as they are. It is a record of the kind
-        "distinct", so it is in the history, `revert` takes it back, and `forget` of it ends it.
+        "distinct", which recall does not find, and it belongs to the user and the agent to whom all of the records
+        belong. So it is in the history, `revert` takes it back, `forget` of it ends it, and what is forgotten or erased
+        of a user includes it.
 
         Args:
             records: Two or more records, or their ids.
@@ -62,7 +64,10 @@ class Distinctions(Calls):
         for each, record in zip(ids, found, strict=True):
             if record is None:
                 raise UnknownRecordError(each, str(self.stats()["namespace"]))
-        texts = [_digest(record) for record in found if record is not None]
+        known = [record for record in found if record is not None]
+        texts = [_digest(record) for record in known]
+        owners = {name: getattr(known[0], name) for name in ("user", "agent")}
+        owners = {name: owner for name, owner in owners.items() if all(getattr(each, name) == owner for each in known)}
         name = sha256("\n".join(ids).encode("utf-8")).hexdigest()[:32]
         return self.remember(
             "",
@@ -72,6 +77,7 @@ class Distinctions(Calls):
             metadata={_TEXTS: texts},
             searchable=False,
             if_exists="update",
+            **owners,
         )
 
 

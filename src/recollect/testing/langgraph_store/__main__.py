@@ -35,7 +35,10 @@ def _report(stated: str) -> SuiteReport:
     place, _, name = stated.partition("=")
     mode: Mode = "async" if place.endswith(":async") else "sync"
     module, _, attribute = place.removesuffix(":async").partition(":")
-    factory: Factory = getattr(importlib.import_module(module), attribute)
+    try:
+        factory: Factory = getattr(importlib.import_module(module), attribute)
+    except (ModuleNotFoundError, AttributeError, ValueError) as error:
+        raise SystemExit(f"{stated}: no such factory ({error}); it is stated as MODULE:FACTORY") from None
     return validate(factory, mode=mode, name=name or None)
 
 

@@ -68,7 +68,12 @@ def validate(
 
     Returns:
         The results. Nothing is raised, whatever a store does.
+
+    Raises:
+        ValueError: There is no such mode.
     """
+    if mode not in ("sync", "async"):
+        raise ValueError(f'mode is "sync" or "async", not {mode!r}')
     offered = options_of(factory)
     results = {case.name: _result(case, factory, mode) if set(case.needs) <= offered else SKIPPED for case in cases}
     return SuiteReport(name or str(getattr(factory, "__name__", "store")), mode, results)
