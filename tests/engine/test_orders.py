@@ -86,6 +86,16 @@ def test_each_record_comes_with_the_time_of_its_last_commit(memory: Memory) -> N
     assert memory.at(before).find(order="id", with_commit=True).committed == (times[1], times[2])
 
 
+def test_a_list_of_several_answers_has_all_times(memory: Memory) -> None:
+    """Over a server, 2,500 records are several answers."""
+    memory.remember_all([f"note {number}" for number in range(2500)])
+    found = memory.find(order="id", with_commit=True)
+    assert len(found) == len(found.committed) == 2500
+    times = {commit.time for commit in memory.log(limit=10)}
+    assert set(found.committed) <= times
+    assert len(memory.find(limit=1, with_commit=True).committed) == 1
+
+
 @EVERYWHERE
 def test_a_scope_has_the_times_of_its_own_records(memory: Memory) -> None:
     memory.scoped(user="eva").remember("hers", id="a")

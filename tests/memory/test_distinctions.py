@@ -32,13 +32,32 @@ def test_others_that_say_the_same_join_one_of_them_only(memory: Memory) -> None:
     assert groups(memory) == [["a", "c"]]
 
 
-def test_it_ends_when_one_of_the_texts_changes(memory: Memory) -> None:
+def test_it_ends_when_one_of_the_records_is_changed_and_can_be_stated_again(memory: Memory) -> None:
     memory.remember("the boiler is old", id="a")
     memory.remember("The boiler is old.", id="b")
     memory.distinguish(["a", "b"])
-    memory.update("b", tags=["x"])
+    memory.remember("something else")
     assert groups(memory) == []
     memory.update("b", content="THE BOILER IS OLD")
+    assert groups(memory) == [["a", "b"]]
+    memory.distinguish(["a", "b"])
+    assert groups(memory) == []
+
+
+def test_it_contains_nothing_of_the_texts(memory: Memory) -> None:
+    memory.remember("My PIN is 4711", id="a", time="2026-03-01")
+    memory.remember("my PIN is 4711", id="b", time="2026-03-01")
+    memory.remember("my pin is 4711!", id="c", time="2026-03-01")
+    one = memory.distinguish(["a", "b"]).to_json()
+    memory.update("a", content="My PIN is 1234")
+    assert memory.distinguish(["a", "b"]).to_json()["derived_from"] == one["derived_from"] == ["a", "b"]
+    assert set(one["metadata"]) == {"stated"}
+
+
+def test_a_record_of_that_kind_that_states_nothing_is_ignored(memory: Memory) -> None:
+    memory.remember("the boiler is old", id="a")
+    memory.remember("The boiler is old.", id="b")
+    memory.remember("x", kind="distinct", metadata={"stated": [{"a": 1}]}, derived_from=["a", "gone"])
     assert groups(memory) == [["a", "b"]]
 
 
@@ -52,13 +71,14 @@ def test_facts_that_do_not_disagree_are_not_reported_as_a_contradiction(memory: 
     assert {each.newer.content for each in memory.contradictions()} == {"I live in Bergen"}
 
 
-def test_stating_it_twice_is_one_record_and_undone_by_revert(memory: Memory) -> None:
+def test_stating_it_twice_is_one_record_and_a_rollback_takes_it_back(memory: Memory) -> None:
     memory.remember("the boiler is old", id="a")
     memory.remember("The boiler is old.", id="b")
-    first, second = memory.distinguish(["a", "b"]), memory.distinguish(["b", "a"])
-    assert first.id == second.id
+    first = memory.distinguish(["a", "b"])
+    stated = memory.seq
+    assert memory.distinguish(["b", "a"]).id == first.id
     assert memory.count(f.kind("distinct")) == 1
-    memory.revert(memory.seq)
+    memory.rollback(stated - 1)
     assert groups(memory) == [["a", "b"]]
 
 

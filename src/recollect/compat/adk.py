@@ -17,15 +17,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
-from recollect import Hit, Memory, Record
+from recollect import Batch, Hit, Memory, Record
 from recollect.compat.opening import Place, opened
+from recollect.compat.threads import completed
 from recollect.errors import ClosedError, InvalidArgumentError, InvalidRecordError, MissingExtraError, RejectedError
 from recollect.operations import MinConfidence, Recall, Remember, RememberAll
+from recollect.policies import redact_json
 
 try:
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -43,6 +45,10 @@ __all__ = ["RecollectMemoryService"]
 T = TypeVar("T")
 
 _ACTOR = "google-adk"
+#: What the ids of turns begin with.
+_TURNS = "event-"
+#: The kind of the records that say that a memory was deleted, and the name in the metadata of records of this adapter.
+_DELETED, _OURS = "adk_deleted", "adk"
 #: A hit that has no word of the query is an answer to a turn that has; it must have this part of the best confidence.
 _LENT_PART = 0.5
 #: A memory is no store of files: larger data in a part of an event is left out.
@@ -147,15 +153,23 @@ class RecollectMemoryService(BaseMemoryService):
 
     def _add_turns(self, app_name: str, user_id: str, turns: dict[str, dict[str, Any]], ttl: Any) -> None:
         scope = self._scope(app_name, user_id)
-        stored = dict(zip(turns, scope.get_all(turns), strict=True))
-        operations = []
-        for name, fields in turns.items():
-            record = stored[name]
-            if record is None and not scope.history(name):
-                operations.append(_remember(name, fields, ttl))
-            elif record is not None and record.metadata.get("content") != fields["metadata"]["content"]:
-                operations.append(_remember(name, fields))
-        _store(scope, operations)
+        # What was stored once and is not there any more stays away. A batch has no history, so that is read before it;
+        # a deletion that comes between has left a mark, which the batch sees.
+        gone = {
+            name
+            for name, record in zip(turns, scope.get_all(turns), strict=True)
+            if record is None and scope.history(name)
+        }
+        if not any(_differs(record, turns[name]) for name, record in _stored(scope, turns) if name not in gone):
+            return
+        with scope.batch(actor=_ACTOR) as batch:
+            marks = dict(zip(turns, batch.get_all(map(_mark, turns)), strict=True))
+            operations = [
+                _remember(name, turns[name], ttl if record is None else None)
+                for name, record in _stored(batch, turns)
+                if name not in gone and marks[name] is None and _differs(record, turns[name])
+            ]
+            _store(batch, operations)
 
     async def add_memory(
         self,
@@ -193,7 +207,12 @@ class RecollectMemoryService(BaseMemoryService):
                 fields["metadata"] |= {"id": entry.id, "timestamp": entry.timestamp}
                 operations.append(_remember(entry.id and _record_id(entry.id), fields, ttl))
         if operations:
-            await self._in_thread(lambda: _store(self._scope(app_name, user_id), operations))
+
+            def add() -> None:
+                with self._scope(app_name, user_id).batch(actor=_ACTOR) as batch:
+                    _store(batch, operations)
+
+            await self._in_thread(add)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Return what answers a query, best first; nothing for a blank one.
@@ -236,7 +255,8 @@ class RecollectMemoryService(BaseMemoryService):
 
             def forget() -> None:
                 with self._scope(app_name, user_id).batch(actor=_ACTOR) as batch:
-                    batch.forget(name, missing="ignore")
+                    if batch.forget(name, missing="ignore") and name.startswith(_TURNS):
+                        batch.remember("", id=_mark(name), kind=_DELETED, searchable=False, if_exists="update")
 
             await self._in_thread(forget)
 
@@ -255,7 +275,7 @@ class RecollectMemoryService(BaseMemoryService):
         """
         self._check_open()
         try:
-            return await asyncio.to_thread(call)
+            return await completed(call)
         except ClosedError:
             self._check_open()
             raise
@@ -282,14 +302,28 @@ def _remember(name: str | None, fields: Mapping[str, Any], ttl: Any = None) -> R
     return Remember(content=fields["content"], id=name, if_exists="update", ttl=ttl, fields=others)
 
 
-def _store(scope: Memory, operations: Sequence[Remember]) -> None:
-    """Store records in one commit, except those that a policy of the memory rejects."""
+def _store(batch: Batch, operations: Sequence[Remember]) -> None:
+    """Store records, except those that a policy of the memory rejects."""
     if not operations:
         return
-    with scope.batch(actor=_ACTOR) as batch:
-        for failed in batch.execute(RememberAll(items=tuple(operations), on_error="report")).failed:
-            if not isinstance(failed.reason, RejectedError):
-                raise failed.reason
+    for failed in batch.execute(RememberAll(items=tuple(operations), on_error="report")).failed:
+        if not isinstance(failed.reason, RejectedError):
+            raise failed.reason
+
+
+def _stored(calls: Memory | Batch, turns: Mapping[str, Any]) -> Iterator[tuple[str, Record | None]]:
+    """Yield the id of each turn with its record."""
+    return zip(turns, calls.get_all(turns), strict=True)
+
+
+def _differs(record: Record | None, fields: Mapping[str, Any]) -> bool:
+    """Return whether a turn is not stored, or with another content."""
+    return record is None or record.metadata.get("content") != fields["metadata"]["content"]
+
+
+def _mark(name: str) -> str:
+    """Return the id of the record that says that a memory was deleted. It has nothing of its text, and stays."""
+    return f"deleted-{_digest(name)}"
 
 
 def _turns(events: Sequence[Event], session_id: str | None, custom: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -311,7 +345,7 @@ def _turns(events: Sequence[Event], session_id: str | None, custom: Mapping[str,
         fields["role"] = "user" if event.author == "user" else "assistant"
         # Two sessions may have events with equal ids. An event gets its id when it is appended to a session.
         own = [event.id] if event.id else ["", event.author, event.timestamp, fields["content"]]
-        turns[f"event-{_digest(json.dumps([session_id or None, *own]))}"] = fields
+        turns[f"{_TURNS}{_digest(json.dumps([session_id or None, *own]))}"] = fields
     return turns
 
 
@@ -328,7 +362,7 @@ def _fields_of(
         return None
     kept = types.Content(role=content.role, parts=parts).model_dump(mode="json", exclude_none=True)
     stored = json.loads(_valid(json.dumps(kept, ensure_ascii=False)))
-    metadata = {"content": _storable(stored), "custom": dict(custom)}
+    metadata = {_OURS: True, "content": _storable(stored), "custom": dict(custom)}
     return {"content": text, "speaker": author or None, "metadata": metadata, **fields}
 
 
@@ -347,7 +381,7 @@ def _storable(value: dict[str, Any]) -> Any:
     try:
         Record(id="any", content="any", metadata=value)
     except InvalidRecordError:  # such as an integer of more than 64 bits
-        return json.dumps(value)
+        return json.dumps(redact_json(value)[0])  # a policy that redacts could break the text
     return value
 
 
@@ -359,7 +393,7 @@ def _matches(hit: Hit) -> bool:
 def _entry(hit: Hit) -> MemoryEntry:
     """Return a hit as ADK returns memories."""
     record = hit.record
-    metadata = dict(record.metadata)
+    metadata = dict(record.metadata) if record.metadata.get(_OURS) is True else {}
     content = metadata.get("content", {"parts": [{"text": record.text}]})
     custom = metadata.get("custom")
     source = {_SESSION: metadata.get("session"), _EVENT: metadata.get("event"), _CONFIDENCE: round(hit.confidence, 3)}

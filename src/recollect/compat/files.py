@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import recollect
 from recollect import filters as f
+from recollect.compat.stored_json import safe_name, unlettered
 
 KIND = "memory_file"
 #: A path is a source, and a folder is part of a tag; both have at most 1,000 bytes.
@@ -121,7 +122,7 @@ class Files:
         where = self._below(folder)
         found = self._memory.find(where, limit=FEW)
         if found.cursor is None:
-            return [_entry(str(record.metadata["entry"])) for record in found]
+            return [FileEntry(path=_path_of(record), size=len(_text(record).encode("utf-8"))) for record in found]
         return [_entry(str(value)) for value, _ in self._memory.values("meta.entry", where=where)]
 
     @contextmanager
@@ -178,7 +179,7 @@ class FileChanges:
             kind=KIND,
             source=path,  # also makes it a document: what it states is not a standing instruction of the user
             tags=_tags(path),
-            metadata={"path": path, "entry": f"{content.size} {path}"},
+            metadata={"path": safe_name(path), "entry": f"{content.size} {safe_name(path)}"},
             media_type=content.media_type,
             searchable=content.searchable,
             expect=recollect.ABSENT,
@@ -198,7 +199,7 @@ class FileChanges:
         self._batch.update(
             record.id,
             content=content.stored,
-            metadata={**record.metadata, "entry": f"{content.size} {path}"},
+            metadata={**record.metadata, "entry": f"{content.size} {safe_name(path)}"},
             media_type=content.media_type,
             searchable=content.searchable,
         )
@@ -234,7 +235,7 @@ class FileChanges:
         self._check_folders(new)
         if new.startswith(f"{old}/"):
             raise PathError(f"{old} cannot be moved to {new}, which lies below it")
-        moved = [_moved(record, self._files.path(new + record.metadata["path"][len(old) :])) for record in records]
+        moved = [_moved(record, self._files.path(new + _path_of(record)[len(old) :])) for record in records]
         report = self._batch.remember_all(moved, on_error="raise")
         stored = [outcome.record and outcome.record.id for outcome in report.results]
         if stored != [record.id for record in moved]:
@@ -275,6 +276,12 @@ def _file(record: recollect.Record | None) -> recollect.Record | None:
     return record if record is not None and record.kind == KIND else None
 
 
+def _path_of(record: recollect.Record) -> str:
+    """Return the path of a file: its source, which no policy changes."""
+    assert record.source is not None, "every file has one"
+    return record.source
+
+
 def _text(record: recollect.Record) -> str:
     return record.content if isinstance(record.content, str) else record.content.decode("utf-8")
 
@@ -300,15 +307,15 @@ def _tags(path: str) -> list[str]:
 def _entry(text: str) -> FileEntry:
     """Return the entry that the metadata has as one text, since `values` returns single values."""
     size, _, path = text.partition(" ")
-    return FileEntry(path=path, size=int(size))
+    return FileEntry(path=unlettered(path), size=int(size))
 
 
 def _moved(record: recollect.Record, path: str) -> recollect.Record:
-    size, _, old = record.metadata["entry"].partition(" ")
-    added = set(record.tags).difference(_tags(old))
+    size = record.metadata["entry"].partition(" ")[0]
+    added = set(record.tags).difference(_tags(_path_of(record)))
     return record.changed(
         id=file_id(path),
         source=path,
         tags=[*added, *_tags(path)],
-        metadata={**record.metadata, "path": path, "entry": f"{size} {path}"},
+        metadata={**record.metadata, "path": safe_name(path), "entry": f"{size} {safe_name(path)}"},
     )

@@ -27,7 +27,7 @@ from recollect.compat.opening import Place, opened
 from recollect.compat.stored_json import loaded, stored
 from recollect.compat.threads import completed
 from recollect.errors import ClosedError, InvalidArgumentError, MissingExtraError, RejectedError
-from recollect.operations import Remember, RememberAll
+from recollect.operations import GetPolicies, Remember, RememberAll
 
 try:
     from agents import SessionSettings
@@ -178,11 +178,13 @@ class RecollectSession:
         """
         self._check_open()
         # In the caller's thread, so that items that change afterwards are stored as they were.
-        values = [_fields_of(item, self._fields) for item in items]
-        if values:
-            await self._completed("add_items", lambda batch: self._append(batch, values))
+        texts = [json.dumps(item) for item in items]
+        if texts:
+            await self._completed("add_items", lambda batch: self._append(batch, texts))
 
-    def _append(self, batch: Batch, values: list[dict[str, Any]]) -> None:
+    def _append(self, batch: Batch, texts: list[str]) -> None:
+        policies = batch.execute(GetPolicies())
+        values = [_fields_of(json.loads(text), self._fields, policies) for text in texts]
         # Inside the batch, which has the write lock of the store: no other process appends at the same position.
         last = batch.find(self._where, limit=1, order="last")
         first = _position(last[0]) + 1 if last else 0
@@ -278,13 +280,9 @@ def _conversation(session_id: str) -> str:
     return f"{_DIGEST}{hashlib.sha256(encoded).hexdigest()}"
 
 
-def _fields_of(item: TResponseInputItem, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content and the fields of the record of an item.
-
-    Raises:
-        TypeError: The item has no JSON form.
-    """
-    own: dict[str, Any] = {**fields, "metadata": {_ITEM: stored(item)}}
+def _fields_of(item: Any, fields: Mapping[str, Any], policies: Any) -> dict[str, Any]:
+    """Return the content and the fields of the record of an item."""
+    own: dict[str, Any] = {**fields, "metadata": {_ITEM: stored(item, policies)}}
     role = item.get("role") if isinstance(item, Mapping) else None
     if not isinstance(role, str) or not role:
         return own | _UNSEARCHABLE

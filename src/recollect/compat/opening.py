@@ -57,7 +57,9 @@ class Opened:
         if self._key is None:
             return
         with _lock:
-            entry = _shared[self._key]
+            entry = _shared.get(self._key)
+            if entry is None or entry.memory is not self.memory:  # of the process from which this one was forked
+                return
             entry.users -= 1
             if not entry.users:
                 del _shared[self._key]
@@ -70,6 +72,17 @@ class Opened:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _after_fork() -> None:
+    """Forget the memories of the process that was forked: they cannot be used here, and their lock may be taken."""
+    global _lock
+    _lock = threading.Lock()
+    _shared.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def opened(place: Place, **options: Any) -> Opened:

@@ -507,8 +507,8 @@ class RecordList(list[Record]):
         cursor: What `find(after=)` takes for the records that follow. None if fewer records were found than the limit
             allows: then there are no others.
         committed: With `find(with_commit=True)`, when each record was last changed: the time of its last commit, in
-            UTC and to the microsecond; None for a record that a batch has written and not yet committed. Otherwise
-            empty.
+            UTC and to the microsecond; in a batch, that of the last commit before it; None for a record that has none
+            yet. Empty if it was not asked for.
     """
 
     def __init__(

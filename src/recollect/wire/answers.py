@@ -66,17 +66,20 @@ class Page(NamedTuple):
 
     Attributes:
         records: The JSON of each.
+        committed: The JSON of the times of their last commits, if they were asked for.
         cursor: Where the next page begins. None: there are no more.
         is_part: Whether it has fewer records than were asked for, and there may be more.
     """
 
     records: list[bytes]
+    committed: bytes | None
     cursor: str | None
     is_part: bool
 
     def encoded(self) -> bytes:
         """Return the JSON of a `RecordList`."""
-        return b'{"records":[%s],"cursor":%s}' % (b",".join(self.records), encode(self.cursor))
+        times = b"" if self.committed is None else b',"committed":' + self.committed
+        return b'{"records":[%s],"cursor":%s%s}' % (b",".join(self.records), encode(self.cursor), times)
 
 
 def page(find: Callable[[int], RecordList], limit: int | None) -> Page:
@@ -100,7 +103,8 @@ def page(find: Callable[[int], RecordList], limit: int | None) -> Page:
             continue
         larger = 0 if len(found) < count else min(most, ANSWER_BYTES * count // sum(map(len, encoded)))
         if larger <= count:
-            return Page(encoded, found.cursor, found.cursor is not None and len(found) != limit)
+            times = encode(found.to_json()["committed"]) if found.committed else None
+            return Page(encoded, times, found.cursor, found.cursor is not None and len(found) != limit)
         count = larger
 
 

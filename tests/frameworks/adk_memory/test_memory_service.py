@@ -33,6 +33,7 @@ from google.genai import types
 from tests.frameworks.serving import Child, served
 
 import recollect
+from recollect.compat import adk
 from recollect.compat.adk import RecollectMemoryService
 from recollect.errors import InvalidArgumentError, InvalidRecordError
 
@@ -577,3 +578,47 @@ def test_a_services_yaml_makes_the_service_from_its_uri(tmp_path: Path) -> None:
     service = get_service_registry().create_memory_service(f"recollect://{tmp_path}/a.db", agents_dir=str(tmp_path))
     assert isinstance(service, RecollectMemoryService)
     run(service.close())
+
+
+def test_an_event_that_was_deleted_and_erased_stays_away(service: RecollectMemoryService) -> None:
+    run(service.add_session_to_memory(session(CONVERSATION)))
+    entry = run(service.search_memory(**OWNER, query="peanuts")).memories[0]
+    run(service.delete_memory(**OWNER, memory_id=entry.id))
+    service.memory.scoped(user="ana", agent="dinner").erase(entry.id)
+    run(service.add_session_to_memory(session(CONVERSATION)))
+    assert PEANUTS not in found(service, "peanuts")
+
+
+def test_a_deletion_between_the_look_and_the_write_is_not_undone(
+    service: RecollectMemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = [event("I am allergic to peanuts, and to nuts.", 0)]
+    run(service.add_session_to_memory(session(events(PEANUTS))))
+    entry = run(service.search_memory(**OWNER, query="peanuts")).memories[0]
+    scope_of = service._scope
+
+    def deleting(app_name: str, user_id: str) -> Any:
+        scope = scope_of(app_name, user_id)
+        batch = scope.batch
+
+        def late(**options: Any) -> Any:
+            monkeypatch.undo()
+            run(service.delete_memory(**OWNER, memory_id=entry.id))
+            return batch(**options)
+
+        monkeypatch.setattr(scope, "batch", late, raising=False)
+        return scope
+
+    monkeypatch.setattr(service, "_scope", deleting)
+    service._add_turns("dinner", "ana", adk._turns(changed, "s1", {}), None)
+    assert found(service, "peanuts nuts allergic") == []
+
+
+def test_a_record_of_another_program_with_the_same_names_in_its_metadata_is_a_result(
+    service: RecollectMemoryService,
+) -> None:
+    scope = service.memory.scoped(user="ana", agent="dinner")
+    others: list[dict[str, Any]] = [{"content": "plain"}, {"content": {"foo": 1}}, {"id": 5, "timestamp": 7}]
+    for number, metadata in enumerate(others):
+        scope.remember(f"Ana prefers green tea number {number}", metadata=metadata)
+    assert len(found(service, "green tea")) >= 1

@@ -24,7 +24,7 @@ from recollect import filters as f
 from recollect.compat.langgraph import AsyncRecollectStore, RecollectStore
 from recollect.compat.langgraph.conditions import bound, fits
 from recollect.compat.langgraph.items import stored_form, value_of
-from recollect.errors import InvalidArgumentError, ScopeError
+from recollect.errors import InvalidArgumentError, RejectedError, ScopeError
 
 ANA = ("users", "ana")
 
@@ -172,7 +172,7 @@ def test_the_condition_for_the_index_admits_every_item_that_fits(seed: int) -> N
     values = [{pick.choice(_KEYS): _any_value(pick) for _ in range(pick.randint(0, 4))} for _ in range(150)]
     records = []
     for number, value in enumerate(values):
-        stored = stored_form(ANA, str(number), value, ["$"], None)
+        stored = stored_form(ANA, str(number), value, ["$"], None, recollect.Policies())
         records.append(recollect.Record(id=stored.id, **stored.fields))
     narrowed = 0
     for _ in range(200):
@@ -183,6 +183,51 @@ def test_the_condition_for_the_index_admits_every_item_that_fits(seed: int) -> N
                 assert admitted.matches(record), (value_of(record), conditions)
             narrowed += not admitted.matches(record)
     assert narrowed > 1000
+
+
+class TestPolicies:
+    """A secret may be anywhere in an item, and what is stored of it must stay what it is."""
+
+    SECRETS = ('password=hunter2\\secret"', "ana@example.com\n4111 1111 1111 1111", "\\nana@example.com")
+
+    @pytest.mark.parametrize("odd", [float("nan"), 2**70, "\ud800", 1])
+    @pytest.mark.parametrize("secret", SECRETS)
+    def test_what_is_redacted_is_still_an_item(self, store: RecollectStore, secret: str, odd: object) -> None:
+        store.memory.set_policies(redaction="redact")
+        store.put(ANA, "k", {"odd": odd, "text": secret, "list": [secret, {"b": secret}]})
+        (item,) = store.search(ANA)
+        assert item.value.keys() == {"odd", "text", "list"}
+        assert "***" in item.value["text"]
+        assert "ana@example.com" not in str(item.value) + store.memory.find()[0].content  # type: ignore[operator]
+
+    def test_keys_and_labels_stay_as_they_are(self, store: RecollectStore) -> None:
+        store.memory.set_policies(redaction="redact")
+        place, key = ("users", "4111 1111 1111 1111"), "ana@example.com"
+        store.put(place, key, {"a": 1})
+        (item,) = store.search(())
+        assert (item.namespace, item.key) == (place, key)
+        assert store.list_namespaces() == [place]
+        store.delete(item.namespace, item.key)
+        assert store.search(()) == []
+
+    @pytest.mark.parametrize("label", [":colon", "\ud800", ":abcd", "4111 1111 1111 1111"])
+    def test_any_label_and_key_comes_back(self, store: RecollectStore, label: str) -> None:
+        store.put((label,), label, {"a": 1})
+        assert [(item.namespace, item.key) for item in store.search((label,))] == [((label,), label)]
+        assert store.list_namespaces() == [(label,)]
+
+    def test_without_a_policy_a_value_with_a_secret_comes_back_as_it_was(self, store: RecollectStore) -> None:
+        value = {"z": -0.0, "k": "mail ana@example.com", "a": 2}
+        store.put(ANA, "k", value)
+        item = store.get(ANA, "k")
+        assert item is not None
+        assert (list(item.value), str(item.value["z"]), item.value) == (["z", "k", "a"], "-0.0", value)
+
+    def test_a_batch_with_a_secret_is_refused_as_a_whole(self, store: RecollectStore) -> None:
+        store.memory.set_policies(redaction="refuse")
+        with pytest.raises(RejectedError):
+            store.batch([PutOp(ANA, "a", {"x": 1}), PutOp(ANA, "b", {"deep": [{"password": "correct horse"}]})])
+        assert store.search(()) == []
 
 
 class TestBelow:
@@ -316,6 +361,36 @@ class TestExpiry:
             clock.now += timedelta(minutes=2)
             assert store.get(ANA, "k") is None
             assert store.sweep_ttl() == 1
+
+    def test_a_put_between_the_read_and_the_renewal_keeps_its_own_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        clock = Clock()
+        with recollect.open(":memory:", clock=clock) as memory:
+            store = RecollectStore(memory)
+            store.put(ANA, "k", {}, ttl=100)
+            clock.now += timedelta(minutes=50)
+            batch = memory.batch
+
+            def late(**options: Any) -> Any:
+                monkeypatch.undo()
+                store.put(ANA, "k", {"stays": True})
+                return batch(**options)
+
+            monkeypatch.setattr(memory, "batch", late)
+            store.get(ANA, "k")
+            clock.now += timedelta(days=1)
+            item = store.get(ANA, "k")
+            assert item is not None
+            assert item.value == {"stays": True}
+
+    def test_a_read_where_nothing_can_be_written_returns_the_item(self, tmp_path: Path) -> None:
+        clock = Clock()
+        with recollect.open(tmp_path / "a.db", clock=clock) as memory:
+            RecollectStore(memory).put(ANA, "k", {"a": 1}, ttl=100)
+        clock.now += timedelta(minutes=50)
+        with recollect.open(tmp_path / "a.db", clock=clock, read_only=True) as memory:
+            store = RecollectStore(memory)
+            assert store.get(ANA, "k") is not None
+            assert len(store.search(ANA)) == 1
 
     def test_the_sweeper_stops_when_it_is_told_and_with_the_store(self) -> None:
         store = RecollectStore(":memory:", ttl={"default_ttl": 1.0})

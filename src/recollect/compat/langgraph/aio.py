@@ -10,7 +10,7 @@ from typing import Self
 
 from langgraph.store.base import IndexConfig, TTLConfig
 
-from recollect.compat.langgraph.store import RecollectStore, usable
+from recollect.compat.langgraph.store import RecollectStore
 from recollect.compat.threads import completed
 
 
@@ -26,8 +26,8 @@ class AsyncRecollectStore(RecollectStore):
     async def from_conn_string(  # type: ignore[override]
         cls, conn_string: str, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None
     ) -> AsyncIterator[Self]:
-        """Open a store at a path or address for an `async with` block. An empty file becomes a store."""
-        async with await completed(lambda: cls(usable(conn_string), index=index, ttl=ttl)) as store:
+        """Open a store at a path or address for an `async with` block."""
+        async with await completed(lambda: cls(conn_string, index=index, ttl=ttl)) as store:
             yield store
 
     async def setup(self) -> None:  # type: ignore[override]

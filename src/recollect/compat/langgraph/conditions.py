@@ -13,7 +13,8 @@ from functools import reduce
 from typing import Any
 
 from recollect import filters as f
-from recollect.compat.langgraph.items import FIELDS, MORE, is_compared, is_text
+from recollect.compat.langgraph.items import FIELDS, MORE, is_compared
+from recollect.compat.stored_json import is_text
 from recollect.filters import Filter
 
 _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
@@ -41,11 +42,15 @@ def check(conditions: Mapping[str, Any]) -> None:
     for key, wanted in conditions.items():
         if not isinstance(key, str):
             raise ValueError(f"the keys of a filter are texts, not {key!r}")
-        if key in _JOINED and isinstance(wanted, (list, tuple)):
+        if key in _JOINED:
+            if not isinstance(wanted, (list, tuple)):
+                raise ValueError(f"{key} takes a list of filters")
             for each in wanted:
                 _check_part(key, each)
-        elif key == _NOT and isinstance(wanted, Mapping):
+        elif key == _NOT:
             _check_part(key, wanted)
+        elif key in _OPERATORS or (key.startswith("$") and isinstance(wanted, (list, tuple, Mapping))):
+            raise ValueError(f"{key!r} is no key: filters are joined by {', '.join((*_JOINED, _NOT))}")
         elif _has_operators(wanted):
             unknown = [name for name in wanted if name not in _OPERATORS]
             if unknown:
@@ -54,8 +59,6 @@ def check(conditions: Mapping[str, Any]) -> None:
             for name in _SEVERAL:
                 if name in wanted and not isinstance(wanted[name], (list, tuple, set, frozenset)):
                     raise ValueError(f"{name} for {key!r} takes a list")
-        elif key.startswith("$") and isinstance(wanted, (list, tuple)):
-            raise ValueError(f"unknown operator {key!r}: lists of filters are joined by {' and '.join(_JOINED)}")
 
 
 def _check_part(name: str, part: object) -> None:
@@ -74,9 +77,9 @@ def fits(value: Mapping[str, Any], conditions: Mapping[str, Any]) -> bool:
 
 
 def _fits_key(value: Mapping[str, Any], key: str, wanted: Any) -> bool:
-    if key in _JOINED and isinstance(wanted, (list, tuple)):
+    if key in _JOINED:
         return (all if key == "$and" else any)(fits(value, part) for part in wanted)
-    if key == _NOT and isinstance(wanted, Mapping):
+    if key == _NOT:
         return not fits(value, wanted)
     found = _at(value, key)
     if not _has_operators(wanted):
@@ -127,7 +130,7 @@ def bound(conditions: Mapping[str, Any]) -> Filter:
 
 
 def _bound_of(key: str, wanted: Any) -> Filter:
-    if key in _JOINED and isinstance(wanted, (list, tuple)):
+    if key in _JOINED:
         if key == "$and":
             return reduce(operator.and_, map(bound, wanted), f.everything())
         return reduce(operator.or_, map(bound, wanted), f.nothing())

@@ -20,14 +20,16 @@ class ConfiguredEmbedder:
     def __init__(self, stated: Any, embeddings: Any, dimension: int | None) -> None:
         self._embeddings = embeddings
         self._dimension = dimension
+        of = stated if hasattr(stated, "__qualname__") else type(embeddings)
+        self._place = stated if isinstance(stated, str) else f"{of.__module__}.{of.__qualname__}"
         call = getattr(stated, "__call__", None)  # noqa: B004 - whether that is a coroutine function
         self._is_awaited = asyncio.iscoroutinefunction(stated) or asyncio.iscoroutinefunction(call)
 
     @property
     def name(self) -> str:
-        """The name under which the vectors are stored: the class, the model if it has one, and the dimension."""
+        """The name under which the vectors are stored: the function or class, its model if any, and the dimension."""
         model = getattr(self._embeddings, "model", None) or getattr(self._embeddings, "model_name", None) or ""
-        return f"langchain/{type(self._embeddings).__name__}/{model}/{self._dimension or ''}"
+        return f"langchain/{self._place}/{model}/{self._dimension or ''}"
 
     @property
     def dimension(self) -> int | None:

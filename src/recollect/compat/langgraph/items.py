@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from langgraph.store.base import Item, get_text_at_path, tokenize_path
 
 from recollect import Record
-from recollect.compat.stored_json import loaded, stored
+from recollect.compat.stored_json import is_text, loaded, safe_name, stored, unlettered
 
 #: The kind of the records.
 KIND = "item"
@@ -118,6 +118,7 @@ def stored_form(
     value: Mapping[str, Any],
     paths: Sequence[str] | None,
     minutes: float | None,
+    policies: Any,
 ) -> StoredItem:
     """Return what is stored of an item.
 
@@ -127,14 +128,17 @@ def stored_form(
         value: Its value.
         paths: The paths of the texts to index; None: it is not indexed.
         minutes: The minutes that it lives; None if it does not expire.
-
-    Raises:
-        TypeError: The value is not JSON.
+        policies: The policies of the memory.
     """
-    text = stored(dict(value))
+    text = stored(value, policies)
     same: dict[str, Any] = loaded(text)
     compared, more = _compared(same)
-    metadata: dict[str, Any] = {NAMESPACE: list(namespace), KEY: key, VALUE: text, FIELDS: compared}
+    metadata: dict[str, Any] = {
+        NAMESPACE: list(map(safe_name, namespace)),
+        KEY: safe_name(key),
+        VALUE: text,
+        FIELDS: compared,
+    }
     if more:
         metadata[MORE] = True
     if minutes is not None:
@@ -179,11 +183,6 @@ def is_compared(value: object) -> bool:
     return value is None or (isinstance(value, int) and value in _INT64)
 
 
-def is_text(value: str) -> bool:
-    """Return whether a text is valid Unicode, as those of a record are."""
-    return not _SURROGATE.search(value)
-
-
 def clean(text: str) -> str:
     """Return a text with lone surrogates replaced, as recall takes it."""
     return _SURROGATE.sub("\ufffd", text)
@@ -220,13 +219,18 @@ def item_of(record: Record, kind: type[I], **more: Any) -> I:
     assert record.time is not None, "every put states it"
     item: I = kind(
         value=value_of(record),
-        key=record.metadata[KEY],
-        namespace=tuple(record.metadata[NAMESPACE]),
+        key=unlettered(record.metadata[KEY]),
+        namespace=namespace_in_metadata(record),
         created_at=datetime.fromisoformat(record.metadata[CREATED]),
         updated_at=record.time.astimezone(UTC),
         **more,
     )
     return item
+
+
+def namespace_in_metadata(record: Record) -> tuple[str, ...]:
+    """Return the namespace of a record's item."""
+    return tuple(map(unlettered, record.metadata[NAMESPACE]))
 
 
 def put_at(now: datetime, before: Record | None) -> tuple[datetime, datetime]:

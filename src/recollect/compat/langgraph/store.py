@@ -7,8 +7,8 @@ returned afterwards, swept or not.
 from __future__ import annotations
 
 import concurrent.futures
+import json
 import logging
-import os
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from langgraph.store.base import (
     BaseStore,
@@ -43,7 +43,6 @@ from recollect.compat.langgraph.embedding import ConfiguredEmbedder
 from recollect.compat.langgraph.items import (
     CREATED,
     KIND,
-    NAMESPACE,
     TTL,
     StoredItem,
     clean,
@@ -51,6 +50,7 @@ from recollect.compat.langgraph.items import (
     is_path,
     item_of,
     namespace_in,
+    namespace_in_metadata,
     put_at,
     stored_form,
     tag_of,
@@ -58,10 +58,12 @@ from recollect.compat.langgraph.items import (
 )
 from recollect.compat.opening import Opened, Place, opened
 from recollect.compat.threads import completed
-from recollect.errors import RejectedError
+from recollect.errors import AccessError, ReadOnlyStoreError, RejectedError, StoreBusyError
 from recollect.filters import Filter
-from recollect.operations import Now, Remember, RememberAll
+from recollect.operations import GetPolicies, Now, Remember, RememberAll
 
+#: The namespace and the key of an item.
+_Place: TypeAlias = tuple[tuple[str, ...], str]
 _log = logging.getLogger("recollect.compat.langgraph")
 #: The actor of the commits.
 ACTOR = "langgraph"
@@ -119,8 +121,8 @@ class RecollectStore(BaseStore):
     def from_conn_string(
         cls, conn_string: str, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None
     ) -> Iterator[Self]:
-        """Open a store at a path or address for a `with` block. An empty file becomes a store."""
-        with cls(usable(conn_string), index=index, ttl=ttl) as store:
+        """Open a store at a path or address for a `with` block."""
+        with cls(conn_string, index=index, ttl=ttl) as store:
             yield store
 
     @property
@@ -166,14 +168,16 @@ class RecollectStore(BaseStore):
             returns and those it skips; with a filter, those for which the index cannot decide it, too.
         """
         operations = list(ops)
-        puts: dict[tuple[tuple[str, ...], str], StoredItem | None] = {}
+        puts: dict[_Place, PutOp] = {}
         for op in operations:
             self._check(op)
             if isinstance(op, PutOp):
-                puts[tuple(op.namespace), op.key] = None if op.value is None else self._stored(op)
+                puts[tuple(op.namespace), op.key] = op
+        # As JSON now: what is none is refused before any write, and what the caller changes afterwards is not stored.
+        values = {key: None if op.value is None else json.dumps(dict(op.value)) for key, op in puts.items()}
         results = self._read(operations)
         if puts:
-            self._write(puts)
+            self._write(puts, values)
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -298,7 +302,7 @@ class RecollectStore(BaseStore):
         asked = count
         while True:
             hits = self.memory.recall(clean(query), k=asked, where=where, wait_for_vectors=self.embeddings is not None)
-            if self.embeddings is not None and hits.plan.notes:
+            if self.embeddings is not None and hits.plan.notes and self.memory.vector_stats()["failed"]:
                 words_only = "; ".join(hits.plan.notes)
                 warnings.warn(f"the search used words only: {words_only}", RecollectWarning, stacklevel=2)
             fitting = [(hit.record, hit.score) for hit in hits if fits(value_of(hit.record), conditions)]
@@ -334,7 +338,7 @@ class RecollectStore(BaseStore):
                 every.add(namespace_in(source))
                 continue
             for record in self.memory.find(where & f.source(source), limit=1):
-                every.add(tuple(record.metadata[NAMESPACE]))
+                every.add(namespace_in_metadata(record))
         matching = {
             namespace if op.max_depth is None else namespace[: op.max_depth]
             for namespace in every
@@ -343,23 +347,21 @@ class RecollectStore(BaseStore):
         return sorted(matching)[op.offset : op.offset + op.limit]
 
     def _renew(self, records: Sequence[Record]) -> None:
-        """Let items that were read live on, if more than a tenth of their time has passed."""
-        expiring = [(record.id, record.expires, record.metadata[TTL]) for record in records if TTL in record.metadata]
-        if not expiring:
-            return
-        now = self._now()
-        due: dict[float, list[str]] = {}
-        for record_id, expires, minutes in expiring:
-            seconds = minutes * _MINUTE_S
-            if expires is not None and (expires - now).total_seconds() < seconds * (1 - _RENEWED):
-                due.setdefault(seconds, []).append(record_id)
-        for seconds, ids in due.items():
-            self.memory.touch(ids, ttl=seconds)
+        """Let items that were read live on, if more than a tenth of their time has passed.
 
-    def _now(self) -> datetime:
-        """Return the time of the memory's clock, which decides what has expired."""
-        now: datetime = self.memory.execute(Now())
-        return now
+        Where nothing can be written, they expire as if they had not been read: a read does not fail for it.
+        """
+        expiring = [record for record in records if TTL in record.metadata]
+        if not expiring or not _due(expiring, self.memory.execute(Now())):
+            return
+        try:
+            with self.memory.batch(actor=ACTOR, reason="refresh_ttl") as batch:
+                # Read again: what was put meanwhile has a time to live of its own, or none.
+                current = [record for record in batch.get_all([each.id for each in expiring]) if record is not None]
+                for seconds, ids in _due(current, batch.execute(Now())).items():
+                    batch.touch(ids, ttl=seconds)
+        except (AccessError, ReadOnlyStoreError, StoreBusyError) as error:
+            _log.warning("times to live were not renewed: %s", error)
 
     # Writing
 
@@ -388,20 +390,24 @@ class RecollectStore(BaseStore):
             if not op.ttl > 0:
                 raise ValueError(f"ttl must be more than 0 minutes, got {op.ttl}")
 
-    def _stored(self, op: PutOp) -> StoredItem:
+    def _stored(self, op: PutOp, value: str, policies: Any) -> StoredItem:
         paths = self._paths if op.index is None else None if op.index is False else op.index
-        assert op.value is not None
-        return stored_form(tuple(op.namespace), op.key, op.value, paths, op.ttl)
+        return stored_form(tuple(op.namespace), op.key, json.loads(value), paths, op.ttl, policies)
 
-    def _write(self, puts: Mapping[tuple[tuple[str, ...], str], StoredItem | None]) -> None:
-        gone = [id_of(*key) for key, stored in puts.items() if stored is None]
+    def _write(
+        self,
+        puts: Mapping[tuple[tuple[str, ...], str], PutOp],
+        values: Mapping[tuple[tuple[str, ...], str], str | None],
+    ) -> None:
+        gone = [id_of(*key) for key, value in values.items() if value is None]
         with self.memory.batch(actor=ACTOR, reason="put" if len(gone) < len(puts) else "delete") as batch:
-            now = batch.execute(Now())
-            kept = [stored for stored in puts.values() if stored is not None]
-            before = batch.get_all([stored.id for stored in kept]) if kept else []
             if gone:
                 batch.forget_all(gone)
-            pairs = list(zip(kept, before, strict=True))
+            if len(gone) == len(puts):
+                return
+            now, policies = batch.execute(Now()), batch.execute(GetPolicies())
+            kept = [self._stored(puts[key], value, policies) for key, value in values.items() if value is not None]
+            pairs = list(zip(kept, batch.get_all([stored.id for stored in kept]), strict=True))
             for stored, old in pairs:
                 if old is not None and old.expires is not None and stored.minutes is None:
                     batch.update(old.id, expires=None)
@@ -415,6 +421,17 @@ class RecollectStore(BaseStore):
                 unworthy.append(replace(rejected, fields={**rejected.fields, "searchable": False}))
             if unworthy:
                 batch.execute(RememberAll(items=tuple(unworthy), on_error="raise"))
+
+
+def _due(records: Iterable[Record], now: datetime) -> dict[float, list[str]]:
+    """Return the ids of the records to renew, by the seconds that they live."""
+    due: dict[float, list[str]] = {}
+    for record in records:
+        if TTL in record.metadata and record.expires is not None:
+            seconds = record.metadata[TTL] * _MINUTE_S
+            if (record.expires - now).total_seconds() < seconds * (1 - _RENEWED):
+                due.setdefault(seconds, []).append(record.id)
+    return due
 
 
 def _remembered(stored: StoredItem, before: Record | None, now: datetime) -> Remember:
@@ -446,10 +463,3 @@ def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
         return False
     part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
     return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
-
-
-def usable(path: str) -> str:
-    """Remove an empty file, as `tempfile` makes it, so that a store is created there."""
-    if path != ":memory:" and "://" not in path and os.path.exists(path) and not os.path.getsize(path):
-        os.unlink(path)
-    return path

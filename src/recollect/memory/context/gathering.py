@@ -152,7 +152,7 @@ def gathered(
     standing = [_candidate(hit, "standing") for hit in _standing(calls, hits, question, owners, governing, time)]
     pinned = [
         _candidate(best[record.id], "pinned") if record.id in best else Candidate(record, "pinned", 0.0, {}, None)
-        for record in calls.find(all_of(has("pinned"), governing), limit=PINNED, order="importance")
+        for record in calls.find(all_of(has("pinned"), has("searchable"), governing), limit=PINNED, order="importance")
     ]
     found = [_candidate(hit, "hit") for hit in by_worth(ranked, max_tokens)]
     assert hits.reference is not None, "recall sets it"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from recollect.testing.langgraph_store.calls import Factory, Mode, Stores
 from recollect.testing.langgraph_store.case import Basis, Case
 from recollect.testing.langgraph_store.cases import CASES
+from recollect.testing.langgraph_store.cases.checks import NotApplicableError
 
 PASSED, SKIPPED = "ok", "not offered"
 _MOST_SHOWN = 160
@@ -91,6 +92,8 @@ def _result(case: Case, factory: Factory, mode: Mode) -> str:
     try:
         with Stores(factory, mode) as stores:
             case.run(stores)
+    except NotApplicableError:
+        return SKIPPED
     except Exception as error:  # noqa: BLE001 - whatever a store raises is its result
         text = " ".join(str(error).split()) or "see the case"
         shown = text if isinstance(error, AssertionError) else f"{type(error).__name__}: {text}"

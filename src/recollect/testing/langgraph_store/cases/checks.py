@@ -11,6 +11,10 @@ NAMESPACE = ("users", "ana")
 _TICK_S = 0.001
 
 
+class NotApplicableError(Exception):
+    """The case says nothing about this store, or not in this mode."""
+
+
 def same(found: Any, wanted: Any) -> None:
     """Raise an AssertionError unless two values are equal, and of one type where they are numbers or flags."""
     if found != wanted or not _same_types(found, wanted):
