@@ -77,8 +77,8 @@ class Files:
         self.root = root
         self._memory = memory
         self._actor = actor
-        missing = (name for name in _OWNERS if name not in memory.scope)
-        self._own = f.all_of(f.kind(KIND), *(~f.has(name) for name in missing))
+        self._missing = [owner for owner in _OWNERS if owner not in memory.scope]
+        self._own = f.all_of(f.kind(KIND), *(~f.has(owner) for owner in self._missing))
 
     def path(self, text: str) -> str:
         """Return a path in its canonical form: absolute, in NFC, without ".", ".." and empty names.
@@ -100,7 +100,7 @@ class Files:
 
     def text(self, path: str) -> str | None:
         """Return the text of a file, or None if there is no file with this path. Paths are canonical here and below."""
-        record = _file(self._memory.get(file_id(path)))
+        record = self.own(self._memory.get(file_id(path)))
         return None if record is None else _text(record)
 
     def is_folder(self, path: str) -> bool:
@@ -139,6 +139,11 @@ class Files:
         with self._memory.batch(actor=self._actor, reason=reason) as batch:
             yield FileChanges(self, batch)
 
+    def own(self, record: recollect.Record | None) -> recollect.Record | None:
+        """Return a record if it is a file of this scope: another kind, or another's, may have an id like a path."""
+        is_own = record is not None and record.kind == KIND and not any(getattr(record, each) for each in self._missing)
+        return record if is_own else None
+
     def _below(self, folder: str) -> f.Filter:
         return self._own & f.tag(_tag(folder))
 
@@ -152,7 +157,7 @@ class FileChanges:
 
     def text(self, path: str) -> str | None:
         """Return the text of a file, or None if there is no file with this path."""
-        record = _file(self._batch.get(file_id(path)))
+        record = self._files.own(self._batch.get(file_id(path)))
         return None if record is None else _text(record)
 
     def is_folder(self, path: str) -> bool:
@@ -192,7 +197,7 @@ class FileChanges:
             FileNotFoundError: There is no file with this path.
             InvalidRecordError: The text is not valid Unicode, or too long.
         """
-        record = _file(self._batch.get(file_id(path)))
+        record = self._files.own(self._batch.get(file_id(path)))
         if record is None:
             raise FileNotFoundError(path)
         content = _Content.of(text)
@@ -206,7 +211,7 @@ class FileChanges:
 
     def delete(self, path: str) -> int:
         """Delete a file, or all files of a folder, and return how many there were."""
-        record = _file(self._batch.get(file_id(path)))
+        record = self._files.own(self._batch.get(file_id(path)))
         if record is not None:
             return int(self._batch.forget(record.id))
         return int(self._batch.forget_where(self._files._below(path), parts=["records"]))
@@ -228,7 +233,7 @@ class FileChanges:
         """
         if self._batch.get(file_id(new)) is not None or self.is_folder(new):
             raise FileExistsError(new)
-        file = _file(self._batch.get(file_id(old)))
+        file = self._files.own(self._batch.get(file_id(old)))
         records = list(self._batch.find(self._files._below(old))) if file is None else [file]
         if not records:
             raise FileNotFoundError(old)
@@ -250,7 +255,7 @@ class FileChanges:
     def _check_folders(self, path: str) -> None:
         folders = _folders(path)
         for folder, record in zip(folders, self._batch.get_all(map(file_id, folders)), strict=True):
-            if _file(record) is not None:
+            if self._files.own(record) is not None:
                 raise NotADirectoryError(folder)
 
 
@@ -269,11 +274,6 @@ class _Content:
         if len(data) > MAX_TEXT_BYTES:
             return cls(data, len(data), "text/plain; charset=utf-8", True)
         return cls(text, len(data), None, bool(text.strip()))  # a record that is searched has a text that is not blank
-
-
-def _file(record: recollect.Record | None) -> recollect.Record | None:
-    """Return a record if it is a file: another kind may have an id that looks like a path."""
-    return record if record is not None and record.kind == KIND else None
 
 
 def _path_of(record: recollect.Record) -> str:

@@ -249,3 +249,9 @@ def test_a_wrong_argument_is_an_error_of_the_constructor(kind: Any, tmp_path: Pa
         kind(tmp_path / "agent.db", user="")
     with pytest.raises(StoreMissingError):
         kind(tmp_path / "missing.db", create=False)
+
+
+def test_a_record_of_another_user_with_the_id_of_a_path_is_no_file(place: recollect.Memory) -> None:
+    place.remember("Bob's note", id="/memories/bob.md", kind="memory_file", user="bob", source="/memories/bob.md")
+    with RecollectMemoryTool(place) as tool, pytest.raises(ToolError, match="does not exist"):
+        tool.call({"command": "view", "path": "/memories/bob.md"})
