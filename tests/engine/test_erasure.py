@@ -26,7 +26,14 @@ from recollect import Memory
 from recollect import filters as f
 from recollect.engine.erasing import AT_ONCE
 from recollect.engine.index.vectors import VectorKeeper
-from recollect.errors import DamagedStoreError, QuotaError, ReadOnlyStoreError, StoreFullError, UnknownRecordError
+from recollect.errors import (
+    DamagedStoreError,
+    QuotaError,
+    ReadOnlyStoreError,
+    StoreFullError,
+    StoreIOError,
+    UnknownRecordError,
+)
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import is_redacted, redacted_id
 from recollect.models.embedding.hashed import Hashed
@@ -613,6 +620,27 @@ class TestOtherProcesses:
                 memory.erase("b")
             assert core_of(memory).erasures.pending
         assert _note_of(folder / "a.db") is None  # closing finishes it, too
+
+    def test_a_disk_that_fails_after_the_commit_makes_it_pending_and_nothing_returns_the_contents(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with recollect.open(folder / "a.db", embedder="none") as memory:
+            memory.remember(f"{SECRET} text", id="a")
+            assert memory.recall(SECRET)
+            erasures = core_of(memory).erasures
+
+            def failing(branch: Branch) -> bool:
+                raise StoreIOError("a.db", "the disk is away")
+
+            monkeypatch.setattr(erasures, "_follow", failing)
+            erased = memory.erase("a")
+            assert (erased.ids, erased.pending, erasures.pending) == (("a",), True, True)
+            assert memory.get("a") is None
+            assert list(memory.recall(SECRET)) == []
+            monkeypatch.undo()
+            memory.remember("b", id="b")
+            assert not erasures.pending
+            assert found_in(folder, SECRET) == set()
 
     def test_while_it_is_pending_a_write_tries_only_the_step_that_is_left(self, folder: Path) -> None:
         with recollect.open(folder / "a.db", embedder=Hashed()) as memory:

@@ -214,7 +214,18 @@ class Erasures:
         transaction.set_setting(name, json.dumps(note))
 
     def erased(self, branch: Branch) -> bool:
-        """Do what follows an erasure that this process has committed. Return whether it is complete."""
+        """Do what follows an erasure that this process has committed. Return whether it is complete.
+
+        An error leaves the rest for the next time: the erasure itself is committed. What is cached is forgotten before
+        the next read, as after an erasure of another process.
+        """
+        try:
+            return self._follow(branch)
+        except RecollectError as error:
+            _log.warning("an erasure is not complete yet, and will be continued: %s", error)
+            return False
+
+    def _follow(self, branch: Branch) -> bool:
         with self._store.read() as view:
             head = view.head(branch)
         done = self.try_to_finish(wait=True)
