@@ -218,9 +218,14 @@ class Erasures:
 
         An error leaves the rest for the next time: the erasure itself is committed. What is cached is forgotten before
         the next read, as after an erasure of another process.
+
+        Raises:
+            DamagedStoreError: The store is corrupt.
         """
         try:
             return self._follow(branch)
+        except DamagedStoreError:
+            raise
         except RecollectError as error:
             _log.warning("an erasure is not complete yet, and will be continued: %s", error)
             return False
