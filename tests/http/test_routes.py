@@ -203,6 +203,7 @@ class TestStreams:
         assert resumed["data"]["seq"] == 4
         later = threading.Thread(target=lambda: memory.remember("fact 4"))
         (new,) = _events(server, 1, "?since=4", started=later.start)
+        later.join()  # the event may come before the answer, for which the server must still be there
         assert new["data"]["seq"] == 5
 
     def test_events_of_a_user_are_those_of_the_user(self, server: Server) -> None:
