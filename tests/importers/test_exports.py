@@ -203,6 +203,15 @@ def test_csv_columns_are_fields_and_metadata_and_bad_rows_are_reported(run: Run,
     assert (run("csv", path).unchanged, memory.count()) == (2, 2)
 
 
+def test_a_csv_row_that_is_not_searchable_may_be_blank(run: Run, write: Write, memory: Memory) -> None:
+    report = run("csv", write("x.csv", "id,content,searchable\na,,false\nb,,true\nc,kept,false\n"))
+    assert [damage.place for damage in report.damaged] == ["line 3"]
+    assert [(each.id, each.text, each.searchable) for each in memory.find(order="id")] == [
+        ("a", "", False),
+        ("c", "kept", False),
+    ]
+
+
 def test_a_csv_file_needs_a_header_with_content_and_no_column_twice(run: Run, write: Write) -> None:
     for text in ("a,b\n1,2\n", "", '"open', "content,content\n1,2\n"):
         with pytest.raises(ImportFormatError):

@@ -146,6 +146,8 @@ class RowImporter:
 
     def _fields(self, values: dict[str, Any]) -> dict[str, Any]:
         fields = {name: values[name] for name in FIELDS if values.get(name) is not None}
+        if fields.get("searchable") is False:  # only such a record can be blank
+            fields.setdefault("content", "")
         if not isinstance(fields.get("content"), str):
             raise UnreadableError("has no content" if "content" not in fields else "its content is not text")
         if self._conversation is not None:
