@@ -6,7 +6,7 @@ import pytest
 
 from recollect import Memory
 from recollect import filters as f
-from recollect.errors import InvalidArgumentError, UnknownRecordError
+from recollect.errors import ConflictError, InvalidArgumentError, InvalidRecordError, UnknownRecordError
 
 
 def groups(memory: Memory) -> list[list[str]]:
@@ -111,9 +111,31 @@ def test_it_belongs_to_the_user_of_all_of_its_records(memory: Memory) -> None:
     assert memory.count() == 0
 
 
+def test_a_record_that_was_changed_since_it_was_read_is_a_conflict(memory: Memory) -> None:
+    one = memory.remember("the boiler is old", id="a")
+    other = memory.remember("The boiler is old.", id="b")
+    memory.update("b", content="The boiler is new")
+    before = memory.seq
+    with pytest.raises(ConflictError, match="'b'"):
+        memory.distinguish([one, other])
+    assert memory.seq == before
+
+
+def test_it_is_part_of_the_commit_of_a_batch(memory: Memory) -> None:
+    with memory.batch() as batch:
+        batch.remember("the boiler is old", id="a")
+        batch.remember("The boiler is old.", id="b")
+        batch.distinguish(["a", "b"])
+    assert memory.seq == 1
+    assert groups(memory) == []
+
+
 def test_what_is_no_list_of_two_live_records_is_refused(memory: Memory) -> None:
     memory.remember("x", id="a")
     before = memory.seq
+    for number in ([1, 2], ["a", 2]):
+        with pytest.raises(InvalidRecordError, match="id must be text"):
+            memory.distinguish(number)  # type: ignore[arg-type]
     for wrong in (["a"], ["a", "a"], "ab", [], 3):
         with pytest.raises(InvalidArgumentError, match="records"):
             memory.distinguish(wrong)  # type: ignore[arg-type]

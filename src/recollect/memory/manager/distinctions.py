@@ -7,6 +7,7 @@ texts, which could be guessed after an erasure: it ends when one of the records 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from hashlib import sha256
 from typing import TypeAlias
@@ -15,12 +16,13 @@ from recollect import filters as f
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls
 from recollect.engine.scope import linked_id
-from recollect.errors import InvalidArgumentError, UnknownRecordError
+from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError
+from recollect.operations import GetAll
 from recollect.records.record import Record
 
 #: The kind of the records that state it.
 KIND = "distinct"
-#: How often it was stated, in the metadata.
+#: The name in the metadata that has how often it was stated.
 _STATED = "stated"
 #: Records that are read at a time.
 _PAGE = 200
@@ -52,6 +54,7 @@ class Distinctions(Calls):
 
         Raises:
             UnknownRecordError: There is no live record with one of the ids; nothing was changed.
+            ConflictError: A record was changed since it was read; nothing was changed.
             InvalidArgumentError: There are fewer than two records.
             StoreError: The store failed.
 
@@ -60,28 +63,40 @@ class Distinctions(Calls):
         """
         if isinstance(records, (str, Record)) or not isinstance(records, Sequence):
             raise InvalidArgumentError("records", records, "must be a list of records or ids")
-        ids = sorted({each.id if isinstance(each, Record) else each for each in records})
+        seen = {each.id: each for each in records if isinstance(each, Record)}
+        ids = sorted(set(GetAll(ids=records).ids))  # type: ignore[arg-type]
         if len(ids) < 2:
             raise InvalidArgumentError("records", records, "must have at least two different records")
-        found = self.get_all(ids)
-        for each, record in zip(ids, found, strict=True):
-            if record is None:
-                raise UnknownRecordError(each, str(self.stats()["namespace"]))
-        known = [record for record in found if record is not None]
-        owners = {name: getattr(known[0], name) for name in ("user", "agent")}
-        owners = {name: owner for name, owner in owners.items() if all(getattr(each, name) == owner for each in known)}
-        name = sha256("\n".join(ids).encode("utf-8")).hexdigest()[:32]
-        return self.remember(
-            "",
-            id=f"{KIND} {name}",
-            kind=KIND,
-            derived_from=ids,
-            # Stated again, it is another record with a commit of its own, from which on it holds.
-            metadata={_STATED: _next(self, f"{KIND} {name}")},
-            searchable=False,
-            if_exists="update",
-            **owners,
-        )
+        name = f"{KIND} {sha256(chr(10).join(ids).encode('utf-8')).hexdigest()[:32]}"
+        with self._one_commit() as calls:  # so that none is changed between the look and the statement
+            *found, before = calls.get_all([*ids, name])
+            known = []
+            for each, record in zip(ids, found, strict=True):
+                if record is None:
+                    raise UnknownRecordError(each, str(calls.stats()["namespace"]))
+                if each in seen and seen[each].hash != record.hash:
+                    raise ConflictError(f"record {each!r}", seen[each].hash, record.hash)
+                known.append(record)
+            owners = {owner: getattr(known[0], owner) for owner in ("user", "agent")}
+            owners = {
+                owner: value for owner, value in owners.items() if all(getattr(each, owner) == value for each in known)
+            }
+            number = 0 if before is None else before.metadata.get(_STATED)
+            return calls.remember(
+                "",
+                id=name,
+                kind=KIND,
+                derived_from=ids,
+                # Stated again, it is another version with a commit of its own, from which on it holds.
+                metadata={_STATED: number + 1 if isinstance(number, int) else 1},
+                searchable=False,
+                if_exists="update",
+                **owners,
+            )
+
+    def _one_commit(self) -> AbstractContextManager[Calls]:
+        """Return a block whose calls are one commit."""
+        raise NotImplementedError
 
 
 def apart_in(calls: Calls) -> Apart | None:
@@ -105,9 +120,3 @@ def apart_in(calls: Calls) -> Apart | None:
 def _is_before(changed: datetime | None, since: datetime | None) -> bool:
     """Return whether a record was last changed when or before something was stated of it."""
     return changed is not None and (since is None or changed <= since)
-
-
-def _next(calls: Calls, record_id: str) -> int:
-    record = calls.get(record_id)
-    number = 0 if record is None else record.metadata.get(_STATED)
-    return number + 1 if isinstance(number, int) else 1
