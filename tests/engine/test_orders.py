@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import recollect
 from recollect import Memory
 from recollect import filters as f
 from recollect.errors import InvalidArgumentError
 from recollect.operations import ORDERS, Find
 from recollect.records.record import Record
+from recollect.stores.sqlite.view import SqliteView
 from recollect.stores.values import in_order
 from recollect.testing import TickingClock
 
@@ -60,6 +65,34 @@ def test_a_first_page_is_the_beginning_of_the_whole_order(memory: Memory, order:
             if page.cursor and limit is not None and limit < 100:
                 following = memory.find(where, order=order, limit=limit, after=page.cursor)  # type: ignore[arg-type]
                 assert [record.id for record in following] == expected[limit : 2 * limit]
+
+
+@pytest.mark.in_process
+@pytest.mark.parametrize("order", ["newest", "oldest", "last"])
+def test_a_first_page_of_old_matches_reads_no_other_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    with recollect.open(tmp_path / "a.db") as memory:
+        memory.remember_all(
+            [
+                {"content": f"note {number}", "conversation": "c", "position": number, "tags": ["old"][: number < 300]}
+                for number in range(2000)
+            ]
+        )
+        memory.recall("note 7")  # loads the index
+        read: list[int] = []
+        select = SqliteView.select
+
+        def counted(self: SqliteView, *args: Any, **kwargs: Any) -> Iterator[Record]:
+            for record in select(self, *args, **kwargs):
+                read.append(1)
+                yield record
+
+        monkeypatch.setattr(SqliteView, "select", counted)
+        found = memory.find(f.tag("old"), limit=5, order=order)  # type: ignore[arg-type]
+        first = [0, 1, 2, 3, 4] if order == "oldest" else [299, 298, 297, 296, 295]
+        assert [record.position for record in found] == first
+        assert len(read) == 5
 
 
 @EVERYWHERE
