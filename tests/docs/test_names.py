@@ -60,11 +60,19 @@ def has(owner: Any, names: list[str]) -> bool:
             try:
                 owner = import_module(f"{owner.__name__}.{name}")
             except ImportError:  # it needs a framework that is not installed here, or does not exist
-                last = place == len(names) - 1 and hasattr(owner, "__path__")
-                return last and find_spec(f"{owner.__name__}.{name}") is not None
+                return hasattr(owner, "__path__") and _states(f"{owner.__name__}.{name}", names[place + 1 :])
         else:
             return False
     return True
+
+
+def _states(module: str, names: list[str]) -> bool:
+    """Return whether the source of a module that cannot be imported here has a name, as a class or an import."""
+    found = find_spec(module)
+    if found is None or found.origin is None:
+        return False
+    text = Path(found.origin).read_text("utf-8")
+    return all(re.search(rf"^(class|def|from .* import .*) ?\b{name}\b", text, re.MULTILINE) for name in names[:1])
 
 
 #: Endings of files, which are no attributes.
