@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from recollect.compat.files import FileChanges, FileEntry, Files, PathError
-from recollect.compat.opening import Place, opened
+from recollect.compat.opening import Closing, Place, opened
 from recollect.compat.threads import completed
 from recollect.errors import ClosedError, InvalidRecordError, MissingExtraError, QuotaError, RejectedError
 
@@ -58,7 +58,7 @@ _REQUIRED = {
 }
 
 
-class RecollectMemoryTool(BetaAbstractMemoryTool):
+class RecollectMemoryTool(Closing, BetaAbstractMemoryTool):
     """Files of Claude's memory tool, stored as records. Can be used from several threads.
 
     The commands raise ToolError, whose text the model gets, if a command cannot be executed or the memory refuses the
@@ -241,14 +241,6 @@ class RecollectMemoryTool(BetaAbstractMemoryTool):
     def close(self) -> None:
         """Close the memory if it was opened here and no other adapter uses it. Closing twice does nothing."""
         self._opened.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _path(self, text: str) -> str:
         try:

@@ -107,8 +107,7 @@ class Files:
         """Return whether a path is the root, or there is a file below it.
 
         Cost:
-            One record is read if the index is loaded, as it is once the memory was searched; otherwise up to all files,
-            about 20 µs each.
+            One record is read if the index is loaded, as it is once the memory was searched; otherwise up to all files.
         """
         return path == self.root or bool(self._memory.find(self._below(path), limit=1))
 

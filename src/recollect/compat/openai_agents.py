@@ -25,9 +25,10 @@ from recollect import Batch, Record
 from recollect import filters as f
 from recollect.compat.opening import Place, opened
 from recollect.compat.stored_json import loaded, stored
+from recollect.compat.storing import store_all
 from recollect.compat.threads import completed
-from recollect.errors import ClosedError, InvalidArgumentError, MissingExtraError, RejectedError
-from recollect.operations import GetPolicies, Remember, RememberAll
+from recollect.errors import ClosedError, InvalidArgumentError, MissingExtraError
+from recollect.operations import GetPolicies, Remember
 
 try:
     from agents import SessionSettings
@@ -194,15 +195,7 @@ class RecollectSession:
             content = fields.pop("content")
             return Remember(content=content, id=f"{self._ids}-{first + index}", expect="absent", fields=fields)
 
-        operations = tuple(operation(index, each) for index, each in enumerate(values))
-        unworthy = []
-        for failed in batch.execute(RememberAll(items=operations, on_error="report")).failed:
-            if not isinstance(failed.reason, RejectedError) or failed.reason.verdict.policy != "salience":
-                raise failed.reason
-            # Recall need not find what is not worth remembering, but a history without it would be another one.
-            unworthy.append(operation(failed.index, values[failed.index] | _UNSEARCHABLE))
-        if unworthy:
-            batch.execute(RememberAll(items=tuple(unworthy), on_error="raise"))
+        store_all(batch, [operation(index, each) for index, each in enumerate(values)])
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Remove the latest item and return it; None if there is none.

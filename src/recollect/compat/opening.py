@@ -19,6 +19,24 @@ _SERVERS = ("http://", "https://", "unix:")
 _ALONE = ":memory:"
 
 
+class Closing:
+    """A context manager that closes itself at its end."""
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        """Close it."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
 @dataclass(slots=True)
 class _Shared:
     memory: recollect.Memory
@@ -64,14 +82,6 @@ class Opened:
             if not entry.users:
                 del _shared[self._key]
                 entry.memory.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _after_fork() -> None:

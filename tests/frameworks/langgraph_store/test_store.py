@@ -18,6 +18,7 @@ pytest.importorskip("langgraph")
 
 from langgraph.graph import START, StateGraph
 from langgraph.store.base import GetOp, PutOp, SearchOp
+from tests.frameworks.serving import served
 
 import recollect
 from recollect import filters as f
@@ -484,6 +485,24 @@ def test_the_tools_of_an_agent_reach_the_store(store: RecollectStore) -> None:
     agent = create_agent(model, tools=[tool(save)], store=store)
     agent.invoke({"messages": [{"role": "user", "content": "I prefer window seats"}]})
     assert store.search(ANA, query="seat")[0].value == {"text": "Ana prefers window seats"}
+
+
+def test_items_that_are_too_large_for_one_answer_of_a_server_are_found(tmp_path: Path) -> None:
+    with (
+        served(tmp_path / "a.db") as address,
+        recollect.connect(address) as memory,
+        RecollectStore(memory) as store,
+        RecollectStore(":memory:") as own,
+    ):
+        for number in range(13):
+            value = {"text": f"word {number} " * 30_000}
+            store.put(ANA, f"k{number}", value)
+            own.put(ANA, f"k{number}", value)
+        found = store.search(ANA, query="word 7", limit=13)
+        assert [(item.key, item.score) for item in found] == [
+            (item.key, item.score) for item in own.search(ANA, query="word 7", limit=13)
+        ]
+        assert found[0].key == "k7"
 
 
 _OTHER_PROCESS = """

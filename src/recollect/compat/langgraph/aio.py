@@ -36,7 +36,7 @@ class AsyncRecollectStore(RecollectStore):
 
     async def sweep_ttl(self) -> int:  # type: ignore[override]
         """Remove expired records of the memory and return how many. They are not returned anyhow."""
-        return await completed(self.remove_expired)
+        return await completed(super().sweep_ttl)
 
     async def start_ttl_sweeper(  # type: ignore[override]
         self, sweep_interval_minutes: float | None = None

@@ -99,7 +99,7 @@ def id_of(namespace: Sequence[str], key: str) -> str:
 
 
 class StoredItem(NamedTuple):
-    """What of a put is stored.
+    """The record of an item that was put, without its times.
 
     Attributes:
         id: The id of the record.

@@ -9,13 +9,10 @@ from __future__ import annotations
 import concurrent.futures
 import json
 import logging
-import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
-from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 from langgraph.store.base import (
@@ -36,7 +33,7 @@ from langgraph.store.base import (
 )
 
 import recollect
-from recollect import RecollectError, RecollectWarning, Record
+from recollect import Hit, RecollectWarning, Record
 from recollect import filters as f
 from recollect.compat.langgraph.conditions import bound, check, fits
 from recollect.compat.langgraph.embedding import ConfiguredEmbedder
@@ -56,11 +53,13 @@ from recollect.compat.langgraph.items import (
     tag_of,
     value_of,
 )
-from recollect.compat.opening import Opened, Place, opened
+from recollect.compat.langgraph.sweeping import Sweeper, swept
+from recollect.compat.opening import Closing, Opened, Place, opened
+from recollect.compat.storing import store_all
 from recollect.compat.threads import completed
-from recollect.errors import AccessError, ReadOnlyStoreError, RejectedError, StoreBusyError
+from recollect.errors import AccessError, AnswerTooLargeError, ReadOnlyStoreError, StoreBusyError
 from recollect.filters import Filter
-from recollect.operations import GetPolicies, Now, Remember, RememberAll
+from recollect.operations import GetPolicies, Now, Remember
 
 #: The namespace and the key of an item.
 _Place: TypeAlias = tuple[tuple[str, ...], str]
@@ -68,15 +67,15 @@ _log = logging.getLogger("recollect.compat.langgraph")
 #: The actor of the commits.
 ACTOR = "langgraph"
 _OWNERS = ("user", "agent", "conversation")
-#: Records that are read at a time where a filter is decided by their values, and expired ones removed at a time.
-_PAGE, _SWEPT = 200, 1000
+#: Records that are read at a time where a filter is decided by their values.
+_PAGE = 200
 #: A time to live is renewed when more than this share of it has passed.
 _RENEWED = 0.1
 _MINUTE_S = 60.0
 _SWEEP_MINUTES = 5.0
 
 
-class RecollectStore(BaseStore):
+class RecollectStore(Closing, BaseStore):
     """A store of items for LangGraph.
 
     Args:
@@ -113,15 +112,14 @@ class RecollectStore(BaseStore):
         # Without a scope, it neither gets nor replaces the items of scopes: so its searches do not find them either.
         others = (name for name in _OWNERS if name not in self._opened.memory.scope)
         self._own = f.all_of(f.kind(KIND), *(~f.has(name) for name in others))
-        self._sweeper: threading.Thread | None = None
-        self._stopping = threading.Event()
+        self._sweeper = Sweeper(self._opened.memory)
 
     @classmethod
     @contextmanager
     def from_conn_string(
         cls, conn_string: str, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None
     ) -> Iterator[Self]:
-        """Open a store at a path or address for a `with` block."""
+        """Open a store at a path or address for a `with` block. The arguments and errors are those of the class."""
         with cls(conn_string, index=index, ttl=ttl) as store:
             yield store
 
@@ -134,21 +132,19 @@ class RecollectStore(BaseStore):
         """Load the index of the memory, or build it where there is none, so that no search has to.
 
         The first search with a query does the same. Without the index, other searches read the items.
+
+        Raises:
+            StoreError: The store failed.
+
+        Cost:
+            That of the first `recall`: to read a file, or in proportion to the texts of the memory.
         """
         self.memory.values("kind", limit=1)
 
     def close(self) -> None:
         """Stop the sweeper, and close the memory if this store opened it and no other one uses it."""
-        RecollectStore.stop_ttl_sweeper(self)
+        self._sweeper.stop()
         self._opened.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # The two calls on which all others are built
 
@@ -191,62 +187,36 @@ class RecollectStore(BaseStore):
 
         Raises:
             ScopeError: The memory is a scope, which cannot be swept by itself.
-        """
-        return self.remove_expired()
+            StoreError: The store failed.
 
-    def remove_expired(self) -> int:
-        """The same as `sweep_ttl`, for threads."""
-        swept, last = 0, _SWEPT
-        while last == _SWEPT:
-            last = self.memory.sweep(_SWEPT)
-            swept += last
-        return swept
+        Cost:
+            A durable commit for each 1,000 records.
+        """
+        return swept(self.memory)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> concurrent.futures.Future[None]:
-        """Call `sweep_ttl` periodically in a thread, until `stop_ttl_sweeper` or `close`.
+        """Call `sweep_ttl` now and then periodically in a thread, until `stop_ttl_sweeper` or `close`.
 
         Args:
             sweep_interval_minutes: The interval; default: that of the configuration, or else 5.
 
         Returns:
-            A future that is done when the sweeper has stopped. Cancelling it stops the sweeper.
+            A future that is done when the sweeper has stopped; at once if no times to live are configured. Cancelling
+            it stops the sweeper.
 
         Raises:
             ScopeError: The memory is a scope, which cannot be swept by itself.
         """
-        future: concurrent.futures.Future[None] = concurrent.futures.Future()
         if not self.ttl_config:
+            future: concurrent.futures.Future[None] = concurrent.futures.Future()
             future.set_result(None)
             return future
-        future.add_done_callback(lambda done: self._stopping.set() if done.cancelled() else None)
-        if self._sweeper is not None and self._sweeper.is_alive():
-            return future
-        self._stopping.clear()
-        self.remove_expired()  # what raises, raises here
         minutes = sweep_interval_minutes or self.ttl_config.get("sweep_interval_minutes") or _SWEEP_MINUTES
-        self._sweeper = threading.Thread(
-            target=self._sweep, args=(float(minutes) * _MINUTE_S, future), name="recollect-sweeper", daemon=True
-        )
-        self._sweeper.start()
-        return future
+        return self._sweeper.start(float(minutes) * _MINUTE_S)
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
         """Stop the sweeper; return whether it has stopped within `timeout` seconds (None: wait for it)."""
-        sweeper = self._sweeper
-        if sweeper is None or not sweeper.is_alive():
-            return True
-        self._stopping.set()
-        sweeper.join(timeout)
-        return not sweeper.is_alive()
-
-    def _sweep(self, interval_s: float, future: concurrent.futures.Future[None]) -> None:
-        while not self._stopping.wait(interval_s):
-            try:
-                self.remove_expired()
-            except RecollectError:
-                _log.exception("expired items were not removed; the next attempt is in %s s", interval_s)
-        if not future.done():
-            future.set_result(None)
+        return self._sweeper.stop(timeout)
 
     # Reading
 
@@ -301,14 +271,38 @@ class RecollectStore(BaseStore):
         """Return up to `count` hits whose values fit."""
         asked = count
         while True:
-            hits = self.memory.recall(clean(query), k=asked, where=where, wait_for_vectors=self.embeddings is not None)
-            if self.embeddings is not None and hits.plan.notes and self.memory.vector_stats()["failed"]:
-                words_only = "; ".join(hits.plan.notes)
-                warnings.warn(f"the search used words only: {words_only}", RecollectWarning, stacklevel=2)
+            hits = self._hits(query, where, asked)
             fitting = [(hit.record, hit.score) for hit in hits if fits(value_of(hit.record), conditions)]
             if len(fitting) >= count or len(hits) < asked:
                 return fitting[:count]
             asked *= 4
+
+    def _hits(self, query: str, where: Filter, count: int) -> list[Hit]:
+        """Return up to `count` hits, from a server in several answers if they are too large for one.
+
+        A filter never changes the scores, so those after the first are the best of the others.
+        """
+        out: list[Hit] = []
+        most = count
+        while len(out) < count:
+            asked = min(most, count - len(out))
+            others = where & ~f.id(*(hit.record.id for hit in out)) if out else where
+            try:
+                hits = self.memory.recall(
+                    clean(query), k=asked, where=others, wait_for_vectors=self.embeddings is not None
+                )
+            except AnswerTooLargeError:
+                if asked == 1:
+                    raise
+                most = asked // 2
+                continue
+            if self.embeddings is not None and hits.plan.notes and self.memory.vector_stats()["failed"]:
+                words_only = "; ".join(hits.plan.notes)
+                warnings.warn(f"the search used words only: {words_only}", RecollectWarning, stacklevel=2)
+            out += hits
+            if len(hits) < asked:
+                break
+        return out
 
     def _newest(
         self, where: Filter, conditions: Mapping[str, Any], count: int, known: Iterable[str] = ()
@@ -394,11 +388,7 @@ class RecollectStore(BaseStore):
         paths = self._paths if op.index is None else None if op.index is False else op.index
         return stored_form(tuple(op.namespace), op.key, json.loads(value), paths, op.ttl, policies)
 
-    def _write(
-        self,
-        puts: Mapping[tuple[tuple[str, ...], str], PutOp],
-        values: Mapping[tuple[tuple[str, ...], str], str | None],
-    ) -> None:
+    def _write(self, puts: Mapping[_Place, PutOp], values: Mapping[_Place, str | None]) -> None:
         gone = [id_of(*key) for key, value in values.items() if value is None]
         with self.memory.batch(actor=ACTOR, reason="put" if len(gone) < len(puts) else "delete") as batch:
             if gone:
@@ -411,16 +401,7 @@ class RecollectStore(BaseStore):
             for stored, old in pairs:
                 if old is not None and old.expires is not None and stored.minutes is None:
                     batch.update(old.id, expires=None)
-            operations = [_remembered(*pair, now) for pair in pairs]
-            unworthy = []
-            for failed in batch.execute(RememberAll(items=tuple(operations), on_error="report")).failed:
-                if not isinstance(failed.reason, RejectedError) or failed.reason.verdict.policy != "salience":
-                    raise failed.reason
-                # Recall need not find what is not worth remembering, but a store returns what was put.
-                rejected = operations[failed.index]
-                unworthy.append(replace(rejected, fields={**rejected.fields, "searchable": False}))
-            if unworthy:
-                batch.execute(RememberAll(items=tuple(unworthy), on_error="raise"))
+            store_all(batch, [_remembered(*pair, now) for pair in pairs])
 
 
 def _due(records: Iterable[Record], now: datetime) -> dict[float, list[str]]:
