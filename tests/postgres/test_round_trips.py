@@ -12,12 +12,15 @@ import psycopg
 import pytest
 
 import recollect
+from recollect import filters as f
 from recollect.engine.results import Outcome
+from recollect.filters.tree import Filter
 from recollect.ledger.commits import Branch
 from recollect.memory import Memory
 from recollect.operations import Remember
 from recollect.stores.postgres.dialect import rewritten
-from recollect.stores.postgres.view import RESOLVED, ROWS_OF
+from recollect.stores.postgres.view import RESOLVED, ROWS_OF, PostgresView
+from recollect.stores.sql.filters import rest
 from recollect.stores.sql.view import resolving
 from recollect.stores.write_queue import WriteQueue
 from recollect.testing.loopback import core_of
@@ -187,4 +190,33 @@ def test_ids_are_looked_up_in_an_index_also_where_nothing_was_analyzed(dsn: str,
         assert not scans(RESOLVED, (0, ids, 1, 1))
         assert not scans(ROWS_OF, (ids, 1))
         assert scans(resolving(len(ids)), (*ids, 0, 1, 1))  # control: the statement for SQLite
+    drop_store(dsn, schema)
+
+
+def test_the_last_turns_of_a_conversation_are_read_from_its_end(dsn: str, tmp_path: Path) -> None:
+    """By the index of conversations; only turns of one position would be sorted. Those of several conversations are."""
+    schema = "recollect_last"
+    drop_store(dsn, schema)
+    address = f"{create_store(dsn, schema)}&cache={tmp_path}"
+    with recollect.open(address, embedder="none") as memory:
+        memory.remember_all([{"content": f"turn {each}", "conversation": f"c{each % 3}"} for each in range(3000)])
+        found = memory.find(f.conversation("c1"), order="last", limit=3)
+        assert [record.text for record in found] == ["turn 2998", "turn 2995", "turn 2992"]
+        with core_of(memory).store.read() as view, psycopg.connect(dsn, autocommit=True) as server:
+            assert isinstance(view, PostgresView)
+            server.execute(f"ANALYZE {schema}.heads".encode())
+
+            def plan(where: Filter) -> str:
+                lines = []
+                for part in rest("last", None, where):
+                    sql, parameters = view.select_sql(Branch("default"), where, "last", 0, part)
+                    client = psycopg.RawCursor(server)
+                    client.execute(f"EXPLAIN {rewritten(sql, schema)} LIMIT 3".encode(), (1, *parameters[1:]))
+                    lines += [str(line) for (line,) in client.fetchall()]
+                return "\n".join(lines)
+
+            one, several = plan(f.conversation("c1")), plan(f.conversation("c1", "c2"))
+            assert "Index Scan Backward using heads_by_conversation" in one, one
+            assert 'Presorted Key: h."position"' in one, one
+            assert "Index Scan Backward using heads_by_conversation" not in several, several
     drop_store(dsn, schema)
