@@ -6,7 +6,6 @@ import ast
 import re
 from collections import Counter
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args, get_type_hints
@@ -60,7 +59,7 @@ def has(owner: Any, names: list[str]) -> bool:
             try:
                 owner = import_module(f"{owner.__name__}.{name}")
             except ImportError:  # it needs a framework that is not installed here, or does not exist
-                return hasattr(owner, "__path__") and _states(f"{owner.__name__}.{name}", names[place + 1 :])
+                return _states(owner.__name__, names[place:]) or _states(f"{owner.__name__}.{name}", names[place + 1 :])
         else:
             return False
     return True
@@ -68,11 +67,12 @@ def has(owner: Any, names: list[str]) -> bool:
 
 def _states(module: str, names: list[str]) -> bool:
     """Return whether the source of a module that cannot be imported here has a name, as a class or an import."""
-    found = find_spec(module)
-    if found is None or found.origin is None:
+    path = PACKAGE.joinpath(*module.split(".")[1:])
+    source = next((each for each in (path.with_suffix(".py"), path / "__init__.py") if each.is_file()), None)
+    if source is None or len(names) > 1:
         return False
-    text = Path(found.origin).read_text("utf-8")
-    return all(re.search(rf"^(class|def|from .* import .*) ?\b{name}\b", text, re.MULTILINE) for name in names[:1])
+    pattern = r"^(?:class|from [\w.]+ import (?:\w+, )*){}\b"
+    return all(re.search(pattern.format(rf" ?{name}"), source.read_text("utf-8"), re.MULTILINE) for name in names)
 
 
 #: Endings of files, which are no attributes.
@@ -110,6 +110,8 @@ def test_the_check_of_names_notices_what_is_nowhere() -> None:
         "engine/writing.py",
         "plugins/",
         "recollect.aio",
+        "recollect.compat.langgraph.Store",
+        "recollect.compat.langchain",
     ]
     there = [
         "indexes.scoring.signals",
@@ -117,6 +119,9 @@ def test_the_check_of_names_notices_what_is_nowhere() -> None:
         "memory.recall(question, k=10)",
         "engine/engine.py",
         "bench/",
+        "recollect.compat.langgraph.RecollectStore",
+        "recollect.compat.adk.RecollectMemoryService",
+        "recollect.testing.langgraph_store",
     ]
     assert missing(" ".join(f"`{name}`" for name in [*gone, *there])) == gone
     assert missing("::: recollect.memory.memory.Store\n") == ["recollect.memory.memory.Store"]
