@@ -26,7 +26,7 @@ from recollect.server.process import _NAMES, _facts
 from recollect.server.served_memory import ServedMemory
 from recollect.server.tokens import Tokens, add_entry, entry, new_token
 from recollect.server.waits import Waits
-from recollect.wire import Desk, Right
+from recollect.wire import Allowed, Desk
 
 _TIMEOUT_S = 30.0
 
@@ -108,7 +108,7 @@ class Server:
         finally:
             connection.close()
 
-    def token(self, name: str, right: Right = "write", namespaces: tuple[str, ...] = (), **scope: str) -> str:
+    def token(self, name: str, right: Allowed = "write", namespaces: tuple[str, ...] = (), **scope: str) -> str:
         """Add a token to the file of the server and return it."""
         made = new_token()
         add_entry(self._folder / "tokens.toml", entry(name, made, right, namespaces, scope))

@@ -8,6 +8,8 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import MISSING, fields
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from tests.mcp.test_hostile import LISTEN, META
 from tests.paths import ROOT
 
 import recollect
+from recollect import filters as f
 from recollect import operations as op
 from recollect.errors import AccessError, InvalidArgumentError, TokenError
 from recollect.operations import Probe
@@ -27,7 +30,31 @@ from recollect.server import limits
 from recollect.server.addresses import allowed_hosts
 from recollect.server.lines import ExportPages
 from recollect.server.tokens import Tokens, add_entry, entry, hash_of, new_token
-from recollect.wire import READ, RIGHTS, WRITE
+from recollect.wire import ALLOWED, OWN_OPERATIONS, READ, RIGHTS, WRITE
+
+_NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+#: What the fields of an operation can be that it must have. Nothing that is stored is meant.
+_VALUES: dict[str, Any] = {
+    "turns": (), "operations": (), "items": (), "ids": ("none",), "where": f.id("none"), "sources": {"none": None},
+    "changes": {"content": "x"}, "operation": op.Recall(question="x", reference=_NOON), "time": _NOON,
+    "seq": 1, "old": 1, "since": 0, "ttl": 1.0, "receipt": {}, "moment": "none", "hash": "0" * 64, "root": "0" * 64,
+}  # fmt: skip
+
+
+def examples() -> list[dict[str, Any]]:
+    """Return an example of each operation, as JSON."""
+    given: dict[str, Any] = {"erase": {"id": "none"}, "wait": {"timeout": 0}, "pin": {"time": _NOON}}
+    given |= {"diff": {"old": "none", "new": "none"}, "values": {"field": "tag"}, "read_tree": {}}
+    kinds: list[tuple[str, Any]] = sorted(REGISTRY.items())
+    out = []
+    for name, kind in kinds:
+        needed = [each.name for each in fields(kind) if each.default is each.default_factory is MISSING]
+        values = {each: _VALUES.get(each, "none") for each in needed}
+        out.append(kind(**{**values, **given.get(name, {})}).to_json())
+    return out
+
+
+EXAMPLES = examples()
 
 
 @pytest.fixture
@@ -37,7 +64,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def test_an_operation_needs_the_greatest_right_of_those_in_it() -> None:
-    assert limits.RIGHTS == RIGHTS  # which the command line has without the wire
+    assert limits.RIGHTS == ALLOWED  # which the command line has without the wire
     assert op.ExecuteBatch(operations=(op.Get(id="a"),)).needs == WRITE
     assert op.At(moment="m", operation=op.Count()).needs == READ
 
@@ -75,6 +102,45 @@ class TestTokens:
                 answer = server("POST", "/v1/default/execute", body, token=token)
                 allowed = RIGHTS.index(right) >= RIGHTS.index(needed)
                 assert (answer.json.get("code") != "access") is allowed, (name, right)
+
+    def test_an_owner_may_do_nothing_but_with_records_of_their_own(self, server: Server) -> None:
+        admin = server.memory("team", server.token("admin", "admin"))
+        admin.remember("Ana likes tea", id="hers", user="ana")
+        admin.remember("Bob likes tea", id="his", user="bob")
+        admin.remember("All like tea", id="shared")
+        own = server.token("ana herself", "own", ("team",), user="ana")
+        allowed = set()
+        for body in EXAMPLES:
+            answer = server("POST", "/v1/team/execute", body, token=own)
+            if answer.json.get("code") != "access":
+                allowed.add(body["op"])
+            at = {"op": "at", "moment": "0", "operation": body}
+            code = server("POST", "/v1/team/execute", at, token=own).json.get("code")
+            assert body["op"] in allowed or code in ("access", "invalid_operation", "read_only_memory"), body
+        assert allowed == OWN_OPERATIONS
+        hers = server.memory("team", own)
+        assert [each.id for each in hers.find()] == ["hers"] == [hit.record.id for hit in hers.recall("tea")]
+        assert hers.update("hers", content="Ana likes green tea").user == "ana"
+        for call in (
+            lambda: hers.remember("new"),
+            lambda: hers.update("hers", user="bob"),
+            lambda: hers.update("his", content="x"),
+            lambda: hers.forget("shared"),
+            lambda: hers.erase("his"),
+            lambda: hers.namespace("other").count(),
+            lambda: hers.changes(),
+            lambda: hers.batch().__enter__(),
+        ):
+            with pytest.raises((AccessError, recollect.errors.ScopeError, recollect.errors.UnknownRecordError)):
+                call()
+        for method, path in (("GET", "changes"), ("POST", "import"), ("POST", "batches"), ("POST", "remember")):
+            assert server(method, f"/v1/team/{path}", b"" if method == "POST" else None, token=own).status in (400, 403)
+        assert server("GET", "/v1/team/export", token=own).body.count(b"\n") == 2
+        server._folder.joinpath("older.db").write_bytes(server._folder.joinpath("served.db").read_bytes())
+        erased = hers.erase("hers")
+        assert erased.ids == ("hers",)
+        assert all(str(server._folder) not in copy for copy in erased.copies)
+        assert [each.id for each in admin.find(order="id")] == ["his", "shared"]
 
     def test_two_users_read_and_change_nothing_of_each_other(self, server: Server) -> None:
         ana, bob = (server.token(user, "write", ("team",), user=user) for user in ("ana", "bob"))

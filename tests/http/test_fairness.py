@@ -20,8 +20,7 @@ from recollect.errors import ClosedError, StoreBusyError
 from recollect.server.calls import ClientCalls
 from recollect.server.limits import BATCH_S, MOST_BATCH_S, TURN_S
 from recollect.server.threads import FairThreads, Waiting
-from recollect.wire import ClientBatch
-from recollect.wire.desk import Desk, Grant
+from recollect.wire import ClientBatch, Desk, Grant
 
 
 def test_a_batch_is_shorter_than_what_a_write_waits() -> None:

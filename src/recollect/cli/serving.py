@@ -21,14 +21,14 @@ from recollect.errors import InvalidArgumentError, MissingExtraError, Unsupporte
 from recollect.memory import Memory
 from recollect.policies import LEVELS
 from recollect.server.addresses import address_of, allowed_hosts, allowed_origins
-from recollect.server.limits import BATCH_S, BODY_BYTES, CALL_S, MOST_BATCH_S, MOST_CALL_S, MOST_RUNNING, RIGHTS
+from recollect.server.limits import BATCH_S, BODY_BYTES, CALL_S, MOST_BATCH_S, MOST_CALL_S, MOST_RUNNING, OWN, RIGHTS
 from recollect.server.mcp.guidance import GRAPH_VARIABLE, import_graph
 from recollect.server.mcp.tools import GRAPH_TOKENS, Access
 from recollect.server.mcp.toolsets import DEFAULT_SETS, TOOLSETS, tools_of
 from recollect.stores.files import open_regular
 
 if TYPE_CHECKING:
-    from recollect.wire import Right
+    from recollect.wire import Allowed
 
 #: A token is at least this long, so that it cannot be guessed.
 _LEAST_TOKEN, _MOST_TOKEN = 16, 4096
@@ -277,7 +277,13 @@ def _stated() -> frozenset[str]:
 @click.option(
     "--tokens", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The file; made if absent."
 )
-@click.option("--right", type=_RIGHTS, default="write", show_default=True, help="What its user may do.")
+@click.option(
+    "--right",
+    type=_RIGHTS,
+    default="write",
+    show_default=True,
+    help="What its user may do; own: find, read, correct, forget, erase and download records of --user.",
+)
 @click.option("--allow", "namespaces", multiple=True, metavar="NAMESPACE", help="Only this namespace. Default: all.")
 @click.option("--user", metavar="NAME", help="Only records of this user.")
 @click.option("--agent", metavar="NAME", help="Only records of this agent.")
@@ -287,7 +293,7 @@ def token(
     settings: Settings,
     name: str,
     tokens: Path,
-    right: Right,
+    right: Allowed,
     namespaces: tuple[str, ...],
     user: str | None,
     agent: str | None,
@@ -300,6 +306,8 @@ def token(
     """
     from recollect.server.tokens import add_entry, entry, new_token
 
+    if right == OWN and user is None:
+        raise InvalidArgumentError("right", right, "is that of a user on records of their own: add --user NAME")
     stated = {"NAME": name, "user": user, "agent": agent, "conversation": conversation}
     for option, value in (*stated.items(), *(("allow", each) for each in namespaces)):
         if value is not None and not value.strip():  # it would allow more than was meant, or be no token at all

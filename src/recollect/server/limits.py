@@ -23,5 +23,6 @@ MOST_BATCH_S = 9.0
 TURN_S = 10.0
 #: How long an export may stay open, in seconds.
 EXPORT_S = 900.0
-#: The rights of tokens, from the least to the greatest.
-RIGHTS = ("read", "write", "admin")
+#: The rights of tokens: that of a user on records of their own, and the others from the least to the greatest.
+RIGHTS = ("own", "read", "write", "admin")
+OWN = RIGHTS[0]

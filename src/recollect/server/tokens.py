@@ -3,7 +3,7 @@
     [[token]]
     name = "ana's agent"
     hash = "sha256:5e88..."
-    right = "write"                # read, write or admin
+    right = "write"                # read, write or admin; own: what a user may do with records of their own
     namespaces = ["team"]          # all of the store, if absent
     scope = { user = "ana" }       # the whole of each namespace, if absent
 
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.errors import InvalidArgumentError, RecollectError, TokenError
-from recollect.wire import RIGHTS, Grant, Right, scope_from_json
+from recollect.wire import ALLOWED, OWN, Allowed, Grant, scope_from_json
 
 _log = logging.getLogger("recollect.server")
 _KEYS = frozenset(("name", "hash", "right", "namespaces", "scope"))
@@ -96,7 +96,7 @@ class Tokens:
             ) from None
 
 
-def entry(name: str, token: str, right: Right, namespaces: tuple[str, ...], scope: Mapping[str, str]) -> str:
+def entry(name: str, token: str, right: Allowed, namespaces: tuple[str, ...], scope: Mapping[str, str]) -> str:
     """Return what the file has for a token."""
     lines = ["[[token]]", f"name = {_quoted(name)}", f'hash = "{hash_of(token)}"', f'right = "{right}"']
     if namespaces:
@@ -166,8 +166,8 @@ def _entry(path: Path, number: int, data: Any) -> tuple[str, Grant]:
         raise wrong(f"has other keys than {', '.join(sorted(_KEYS))}")
     if not isinstance(data.get("hash"), str) or not _HASH.fullmatch(data["hash"]):
         raise wrong('has no hash "sha256:" and 64 hex digits')
-    if data.get("right") not in RIGHTS:
-        raise wrong(f"has no right of {', '.join(RIGHTS)}")
+    if data.get("right") not in ALLOWED:
+        raise wrong(f"has no right of {', '.join(ALLOWED)}")
     namespaces = data.get("namespaces")
     if namespaces is not None and not (
         isinstance(namespaces, list) and namespaces and all(isinstance(name, str) and name for name in namespaces)
@@ -180,5 +180,7 @@ def _entry(path: Path, number: int, data: Any) -> tuple[str, Grant]:
         scope = scope_from_json(data.get("scope") or {})
     except RecollectError as error:
         raise wrong(f"has an invalid scope: {error}") from None
+    if data["right"] == OWN and "user" not in dict(scope.fixed):
+        raise wrong('has the right own and no user: add scope = { user = "..." }')
     allowed = None if namespaces is None else frozenset(namespaces)
     return data["hash"], Grant(right=data["right"], namespaces=allowed, scope=scope, actor=name, client=data["hash"])

@@ -8,8 +8,9 @@ from recollect.engine.results import record_from_json, record_json
 from recollect.engine.scope import Place
 from recollect.operations.base import ADMIN, READ, RIGHTS, WRITE, Right
 from recollect.wire.answers import ANSWER_BYTES, RECORDS, Page, check_size, commits, fitting, page
-from recollect.wire.desk import ClientBatch, Desk, Grant
+from recollect.wire.desk import ClientBatch, Desk
 from recollect.wire.encoding import decode, default_socket, encode
+from recollect.wire.grants import ALLOWED, OWN, OWN_OPERATIONS, Allowed, Grant
 from recollect.wire.messages import (
     PROTOCOL,
     Request,
@@ -27,12 +28,16 @@ from recollect.wire.messages import (
 
 __all__ = [
     "ADMIN",
+    "ALLOWED",
     "ANSWER_BYTES",
+    "OWN",
+    "OWN_OPERATIONS",
     "PROTOCOL",
     "READ",
     "RECORDS",
     "RIGHTS",
     "WRITE",
+    "Allowed",
     "ClientBatch",
     "Desk",
     "Grant",

@@ -9,99 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from recollect.engine.core import Core
 from recollect.engine.executor import BatchExecutor, Executor, WrappingExecutor
 from recollect.engine.follower import Use
 from recollect.engine.results import Export
-from recollect.engine.scope import Place, Scope
-from recollect.errors import AccessError, ClosedError, InvalidOperationError, ProtocolError, ScopeError
-from recollect.ledger.commits import Branch
+from recollect.engine.scope import Place
+from recollect.errors import ClosedError, InvalidOperationError, ProtocolError
 from recollect.memory.memory import Memory
-from recollect.operations import At, ExecuteBatch, OpenExport, Operation, Stats
-from recollect.operations import Namespaces as NamespacesOperation
-from recollect.operations.base import ADMIN, READ, RIGHTS, WRITE, Right
+from recollect.operations import ExecuteBatch, OpenExport, Operation
+from recollect.operations.base import READ, WRITE, Right
 from recollect.wire.answers import answer
+from recollect.wire.grants import Grant
 from recollect.wire.messages import Request
-
-#: What limits the clients of a server that is only read, and what to do about it.
-_READ_ONLY = ("this server, which was started with --read-only,", "use one that can be written")
-
-
-#: What of the hash of a token without a name a commit shows: "sha256:" and 12 digits.
-_SHOWN = 19
-_ENCODED = {letter: f"%{ord(letter):02X}" for letter in "%()"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
-    """The rights of a client: what it may reach and do.
-
-    Attributes:
-        right: "read", "write" or "admin".
-        namespaces: The namespaces; None: all of the store.
-        scope: The scope that the client cannot leave; empty: the whole of each namespace.
-        actor: The name of its token, which commits name as the actor.
-        by: What limits the client to this, and what to do about it, for messages; default: its token.
-        client: What distinguishes the client from others: the hash of its token; "" of one without.
-    """
-
-    right: Right = ADMIN
-    namespaces: frozenset[str] | None = None
-    scope: Scope = field(default_factory=Scope)
-    actor: str | None = None
-    by: tuple[str, str] | None = None
-    client: str = ""
-
-    def read_only(self) -> Grant:
-        """Return what this allows on a server that is only read."""
-        return self if self.right == READ else replace(self, right=READ, by=_READ_ONLY)
-
-    def check(self, right: Right, branch: Branch) -> None:
-        """Raise AccessError unless a right in a namespace is allowed."""
-        if RIGHTS.index(right) > RIGHTS.index(self.right):
-            what = f"what needs the right to {right}" if right != ADMIN else "what needs the right admin"
-            raise AccessError(what, *(self.by or ()))
-        if self.namespaces is not None and branch.owner.namespace not in self.namespaces:
-            raise AccessError(f"the namespace {branch.owner.namespace!r}")
-
-    def check_operation(self, operation: Operation, branch: Branch) -> None:
-        """Raise AccessError unless an operation in a namespace is allowed."""
-        self.check(operation.needs, branch)
-        if (self.namespaces is not None or self.scope.fixed) and operation.concerns_all:
-            raise AccessError("what concerns the whole store")
-
-    def signed(self, stated: str | None) -> str | None:
-        """Return the actor of a commit: what a client states, followed by the name of its token.
-
-        >>> Grant(actor="mobile", client="sha256:5e88").signed("root (token admin)")
-        'root (token admin) (token mobile)'
-
-        The last parenthesis is that of the server: in it, parentheses of the name are percent-encoded. A client without
-        a token is trusted with what it states; of one that states nothing, it is only the name.
-        """
-        if not self.client:
-            return stated or self.actor
-        name = self.actor or self.client[:_SHOWN]  # a token may have no name
-        if stated or "(token " in name:
-            name = "".join(_ENCODED.get(letter, letter) for letter in name)
-        return f"{stated} (token {name})" if stated else name if self.actor else None
-
-    def placed(self, place: Place) -> Place:
-        """Return a place with the scope and the actor of this access.
-
-        Raises:
-            AccessError: The place names another scope.
-        """
-        scope = place.scope
-        if self.scope.fixed:
-            try:
-                scope = self.scope.narrowed(**dict(place.scope.fixed))
-            except ScopeError:
-                raise AccessError(f"the scope {place.scope}, but only {self.scope}") from None
-        return place._replace(scope=scope, actor=self.signed(place.actor))
 
 
 class Desk:
@@ -115,12 +37,12 @@ class Desk:
         self._memory = memory
 
     def memory(self, place: Place, grant: Grant, right: Right) -> Memory:
-        """Return the memory of a place, for calls that are more than one operation.
+        """Return the memory of a place as a client may use it, for calls that are more than one operation.
 
         Raises:
             AccessError: The client may not use it so.
         """
-        grant.check(right, place.branch)
+        grant.check_use(right, place.branch)
         placed = grant.placed(place)
         executor: Any = _Placed(self._memory(right != READ)._executor, placed, grant)
         return Memory(executor, placed.branch, placed.scope)
@@ -137,7 +59,7 @@ class Desk:
         executor = self._memory(operation.needs != READ)._executor
         operation = _signed(operation, grant)
         result = executor.execute(operation, place)
-        return self._reduced(operation, result, grant)
+        return grant.reduced(operation, result)
 
     def answer(self, request: Request, grant: Grant) -> bytes:
         """Execute a request and return the answer to it as JSON, a part of it if it is large (`wire.answers`).
@@ -151,20 +73,6 @@ class Desk:
             return self.execute(request._replace(operation=operation), grant)
 
         return answer(request.operation, execute, request.rest)
-
-    @staticmethod
-    def _reduced(operation: Operation, result: Any, grant: Grant) -> Any:
-        """Return a result without what would reveal other namespaces, also in the results of its parts."""
-        if isinstance(operation, At):
-            return Desk._reduced(operation.operation, result, grant)
-        if isinstance(operation, ExecuteBatch):
-            parts = zip(operation.operations, result, strict=True)
-            return [Desk._reduced(part, each, grant) for part, each in parts]
-        if isinstance(operation, NamespacesOperation) and grant.namespaces is not None:
-            return [name for name in result if name in grant.namespaces]
-        if isinstance(operation, Stats) and (grant.right != ADMIN or grant.namespaces is not None):
-            return {name: value for name, value in result.items() if name != "store"}
-        return result
 
     def batch(self, place: Place, grant: Grant, expect_head: int | None) -> ClientBatch:
         """Prepare a batch, which `ClientBatch.begin` opens.
@@ -201,7 +109,7 @@ def _signed(operation: Operation, grant: Grant) -> Operation:
 
 
 class _Placed(WrappingExecutor):
-    """An `Executor` that adds the actor, the reason and the idempotency key of a place to what it executes."""
+    """An `Executor` of what a grant allows. It adds the actor, the reason and the idempotency key of a place."""
 
     def __init__(self, executor: Executor, place: Place, grant: Grant) -> None:
         super().__init__(executor)
@@ -210,11 +118,14 @@ class _Placed(WrappingExecutor):
 
     def execute(self, operation: Operation, place: Place) -> Any:
         """Execute an operation. See `Executor.execute`."""
+        self._grant.check_operation(operation, place.branch)
         key = place.key or (self._place.key if operation.can_have_key else None)
-        return self.executor.execute(_signed(operation, self._grant), self._signed(place)._replace(key=key))
+        result = self.executor.execute(_signed(operation, self._grant), self._signed(place)._replace(key=key))
+        return self._grant.reduced(operation, result)
 
     def batch(self, place: Place, expect_head: int | None) -> AbstractContextManager[BatchExecutor]:
         """Open a batch. See `Executor.batch`."""
+        self._grant.check(WRITE, place.branch)
         return self.executor.batch(self._signed(place), expect_head)
 
     def _signed(self, place: Place) -> Place:
@@ -308,7 +219,7 @@ class ClientBatch:
         self._grant.check_operation(operation, self._place.branch)
         if self._opened is None or self._ended:
             raise ClosedError("the batch")
-        return Desk._reduced(operation, self._opened.execute(operation), self._grant)
+        return self._grant.reduced(operation, self._opened.execute(operation))
 
     def answer(self, request: Request) -> bytes:
         """Execute an operation in the batch, and return the answer to it. See `Desk.answer`."""

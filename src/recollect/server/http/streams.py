@@ -19,7 +19,7 @@ from recollect import Memory, Record
 from recollect.arguments.checks import is_integer
 from recollect.errors import ProtocolError, RecollectError
 from recollect.importers.run import restoring
-from recollect.operations import SCOPED, Changes, checked_parts
+from recollect.operations import SCOPED, Changes, OpenExport, checked_parts
 from recollect.server.http.exchange import VERSION_HEADER, Exchange
 from recollect.server.http.guard import TooSlowError
 from recollect.server.lines import ExportPages, LineSplitter
@@ -116,7 +116,7 @@ async def export(exchange: Exchange) -> Response:
         parts = _parts(query.pop("parts", None))
         place = exchange.place({"scope": query})
     if exchange.request.method == "HEAD":
-        exchange.grant.check(READ, place.branch)
+        exchange.grant.check_operation(OpenExport(parts=parts), place.branch)
         return Response(None, 200, _HEADERS, _LINES)
     opened = await exchange.run("export", lambda: ExportPages(exchange.calls.desk.export(place, exchange.grant, parts)))
 

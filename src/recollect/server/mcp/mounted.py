@@ -18,7 +18,7 @@ from recollect.server.mcp.protocol import Protocol
 from recollect.server.mcp.tools import Access, McpTool, ToolError
 from recollect.server.mcp.toolsets import tools_of
 from recollect.server.served_memory import ServedMemory
-from recollect.wire import READ, Grant, read_place
+from recollect.wire import OWN, READ, Grant, read_place
 
 T = TypeVar("T")
 _MOST_BYTES = 4 * 2**20
@@ -104,6 +104,8 @@ class MountedMcp:
         Raises:
             AccessError: Its grant does not allow to read the namespace.
         """
+        if grant.right == OWN:
+            raise AccessError("MCP, whose tools write,")
         if grant not in self._apps:
             self._apps[grant] = asyncio.get_running_loop().create_future()
             task = asyncio.create_task(self._run(grant, self._apps[grant]))
