@@ -11,6 +11,7 @@
     python -m bench repeats --bytes 65536 --json
     python -m bench mcp --json
     python -m bench serve --json        calls over a socket and HTTP, compared with this process; 1, 8, 64 clients
+    python -m bench inspector --json    the search page of the inspector, compared with a recall; sizes of pages
     python -m bench past --records 100000 --json
     python -m bench history --records 1000000 --json
     python -m bench manager --json      what the manager adds to a write, and consolidation of 10,000 records
@@ -107,6 +108,7 @@ MEASURES = {
     "poison": ("poison.poison", "bytes"),
     "repeats": ("repeats.repeats", "bytes"),
     "mcp": ("mcp.mcp", "records questions"),
+    "inspector": ("inspector.inspector", "records questions"),
     "serve": ("serve.serve", "records questions"),
     "past": ("past.pasts", "records questions"),
     "history": ("history.histories", "records"),
@@ -209,6 +211,7 @@ def _parser() -> argparse.ArgumentParser:
     command(
         "serve", "calls of the server, compared with this process, and requests a second of its clients", 10_000, 400
     )
+    command("inspector", "the search page of the inspector, compared with its recall, and sizes of pages", 100_000, 200)
     command("past", "recall as of a past moment, compared with the present", 100_000, 100)
     command("manager", "what the manager adds to a write, and how long consolidation takes", 10_000)
     command("glossary", "recall and annotate of the terms of an agent, and how annotate grows", 10_000)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 import recollect
 from recollect.server.addresses import allowed_hosts
@@ -23,8 +23,9 @@ from recollect.server.mcp.mounted import MountedMcp
 from recollect.server.mcp.toolsets import DEFAULT_SETS
 from recollect.server.metrics import Metrics
 from recollect.server.process import _NAMES, _facts
-from recollect.server.served_memory import ServedMemory
+from recollect.server.served_memory import Opener, ServedMemory
 from recollect.server.tokens import Tokens, add_entry, entry, new_token
+from recollect.server.ui.app import Inspector, new_secret
 from recollect.server.waits import Waits
 from recollect.wire import Allowed, Desk
 
@@ -55,7 +56,9 @@ class Server:
         site: Site,
         mcp: MountedMcp | None,
         loop: asyncio.AbstractEventLoop,
+        ui: str = "",
     ) -> None:
+        self.ui = ui
         self.address = address
         self.loop = loop
         self.site = site
@@ -121,9 +124,23 @@ class Server:
 
 @contextmanager
 def served(
-    folder: Path, *, tokens: bool = False, mcp: bool = False, batch_s: float = 5.0, timeout: float = 10.0, **guard: Any
+    folder: Path,
+    *,
+    tokens: bool = False,
+    mcp: bool = False,
+    ui: bool = False,
+    alone: bool = False,
+    batch_s: float = 5.0,
+    timeout: float = 10.0,
+    opened: Opener | None = None,
+    **guard: Any,
 ) -> Iterator[Server]:
-    """Serve a store in a folder over HTTP."""
+    """Serve a store in a folder over HTTP.
+
+    Args:
+        ui: Whether the inspector is served, too; `alone`: and nothing else.
+        opened: What opens the memory instead.
+    """
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="served")
     thread.start()
@@ -133,7 +150,7 @@ def served(
             folder / "served.db", create=create, read_only=read_only, embedder="none", timeout=timeout
         )
 
-    memory = ServedMemory(opener)
+    memory = ServedMemory(opened or opener)
     desk = Desk(lambda writes: memory.writing() if writes else memory.reading())
     metrics = Metrics(_NAMES, lambda: _facts(memory), desk.indexes)
     calls = ClientCalls(desk, metrics.served, batch_s)
@@ -143,16 +160,19 @@ def served(
         guard["tokens"] = Tokens(folder / "tokens.toml")
     site = Site(calls, Waits(memory), Guard(**{"hosts": allowed_hosts("127.0.0.1", ()), **guard}))
     mounted = MountedMcp(memory, calls, "default", DEFAULT_SETS) if mcp else None
-    more = () if mounted is None else (Route("/mcp", McpClients(site, mounted)),)
-    door = HttpDoor(
-        site, application(site, metrics, more), "127.0.0.1", 0, end=None if mounted is None else mounted.close
-    )
+    more: tuple[BaseRoute, ...] = () if mounted is None else (Route("/mcp", McpClients(site, mounted)),)
+    path = ""
+    if ui:
+        inspector = Inspector(site, "default", None if tokens else new_secret())
+        more, path = (*more, *inspector.routes()), inspector.path
+    app = application(site, metrics, more, alone=alone)
+    door = HttpDoor(site, app, "127.0.0.1", 0, end=None if mounted is None else mounted.close)
 
     def run(work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, loop).result(_TIMEOUT_S)
 
     try:
-        yield Server(run(door.open()), folder, calls, metrics, site, mounted, loop)
+        yield Server(run(door.open()), folder, calls, metrics, site, mounted, loop, path)
     finally:
         calls.stopping = True
         run(door.stop())

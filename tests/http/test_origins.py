@@ -18,6 +18,8 @@ from recollect.server.addresses import SAFE_HEADERS, foreign_page
 from recollect.server.http import app
 from recollect.server.http.routes import ROUTES
 
+#: The beginning of the paths of the inspector.
+PAGES = "/secret/ui/"
 NAMED = "https://app.example"
 SITES = (None, "none", "same-origin", "same-site", "cross-site", "none, cross-site", "")
 MODES = (None, "navigate", "cors", "no-cors", "same-origin", "websocket")
@@ -49,20 +51,24 @@ def may(method: str, path: str, site: Any, mode: Any, dest: Any, origin: Any) ->
     """Return what docs/server.md says of a request: the rule, once more."""
     if origin == NAMED:
         return True
+    if path.startswith(PAGES) and (site, origin) == ("same-origin", "null"):
+        return True
     if origin not in (None, "own"):
         return False
     if site in (None, "none", "same-origin"):
         return True
-    link = (method, path, mode, dest, origin)
-    return link in {(each, "/", "navigate", "document", None) for each in ("GET", "HEAD")}
+    link = (method, mode, dest, origin)
+    is_link = link in {(each, "navigate", "document", None) for each in ("GET", "HEAD")}
+    return is_link and (path == "/" or path.startswith(PAGES))
 
 
 def test_the_rule_is_that_of_the_documents_for_all_that_a_browser_can_send() -> None:
     refused = answered = 0
-    for (method, path), *said in product({*routes()}, SITES, MODES, DESTS, ORIGINS):
+    pages = [("GET", PAGES), ("GET", f"{PAGES}search"), ("POST", f"{PAGES}do"), ("GET", "/secret/other")]
+    for (method, path), *said in product({*routes(), *pages}, SITES, MODES, DESTS, ORIGINS):
         headers = sent("http://own", *said)
         raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-        page = foreign_page(method, path, raw, "http://own", {NAMED})
+        page = foreign_page(method, path, raw, "http://own", {NAMED}, PAGES)
         assert (page is None) is may(method, path, *said), (method, path, headers)
         refused, answered = refused + (page is not None), answered + (page is None)
     assert min(refused, answered) > 10_000
@@ -103,7 +109,7 @@ def test_every_route_refuses_what_pages_of_other_origins_send(tmp_path: Path) ->
 def test_control_the_sweep_finds_a_server_that_looks_at_the_origin_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def origin_only(method: str, path: str, headers: Any, own: str, origins: Any) -> str | None:
+    def origin_only(method: str, path: str, headers: Any, own: str, origins: Any, linked: str) -> str | None:
         stated = [value.decode() for name, value in headers if name == b"origin"]
         return next((each for each in stated if each not in origins and each != own), None)
 

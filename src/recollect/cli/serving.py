@@ -17,6 +17,7 @@ import click
 from click.core import ParameterSource
 
 from recollect.cli.app import USER_VARIABLE, NumberRange, Settings, app, common, print_json
+from recollect.cli.browsing import open_browser, opening_file
 from recollect.errors import InvalidArgumentError, MissingExtraError, UnsupportedError
 from recollect.memory import Memory
 from recollect.policies import LEVELS
@@ -142,7 +143,7 @@ def _token(path: Path) -> str:
 
 _RIGHTS = click.Choice(RIGHTS)
 #: The options of `serve` that concern only one door.
-_FOR_HTTP = ("--tokens", "--allow-host", "--allow-origin", "--max-requests", "--mcp")
+_FOR_HTTP = ("--tokens", "--allow-host", "--allow-origin", "--max-requests", "--mcp", "--ui")
 _FOR_SOCKET = ("--salience",)
 
 
@@ -156,6 +157,7 @@ _FOR_SOCKET = ("--salience",)
 )
 @click.option("--http", metavar="HOST:PORT", help="Serve HTTP. Another host than this machine's needs --tokens.")
 @click.option("--mcp", "with_mcp", is_flag=True, help="With --http: serve MCP clients at /mcp, too.")
+@click.option("--ui", "with_ui", is_flag=True, help="With --http: serve the inspector, pages to look at the memory.")
 @click.option(
     "--tools",
     "sets",
@@ -260,6 +262,49 @@ def serve(settings: Settings, **options: Any) -> None:
             **options,
         ),
     )
+
+
+@app.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: any free one.")
+@click.option("--browser/--no-browser", default=True, help="Whether the browser is opened.")
+@click.option("--read-only", is_flag=True, help="Only look: nothing can be changed.")
+@common
+def inspect(settings: Settings, port: int, browser: bool, read_only: bool) -> None:
+    """Look at the memory in the browser: what it answers and why, its records and their history; correct and erase.
+
+    It listens on this machine only, at an address with a random part that others cannot guess: keep it to yourself.
+    Ctrl+C ends it.
+    """
+    try:
+        from recollect.server.process import Options, run
+        from recollect.server.ui.app import Inspector  # noqa: F401 - so that a library that is missing is named now
+    except ImportError as error:
+        raise MissingExtraError("recollect inspect", error.name or "server", "server") from None
+
+    def opener(*, create: bool, read_only: bool) -> Memory:
+        return settings.open(create=create, read_only=read_only)
+
+    with opening_file() as file:
+
+        def opened(address: str) -> None:
+            click.echo(address)
+            if browser:
+                open_browser(file, address)
+
+        run(
+            opener,
+            settings.namespace,
+            Options(
+                host="127.0.0.1",
+                port=port,
+                hosts=allowed_hosts("127.0.0.1", ()),
+                with_ui=True,
+                only_ui=True,
+                on_ui=opened,
+                read_only=read_only,
+                quiet=True,
+            ),
+        )
 
 
 def _stated() -> frozenset[str]:

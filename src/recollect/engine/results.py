@@ -31,6 +31,7 @@ from recollect.ledger.receipts import Receipt
 from recollect.operations import At, ExecuteBatch, Operation, Per, WhenFull, plain
 from recollect.operations import from_json as operation_from_json
 from recollect.records.record import Record
+from recollect.text.marks import marks
 
 #: The effect of a write on a record.
 Status: TypeAlias = Literal["created", "updated", "unchanged", "forgotten", "rejected", "echo"]
@@ -299,6 +300,15 @@ class Hit(JsonForm, what="a hit"):
     score: float
     confidence: float
     why: Why
+
+    @property
+    def marks(self) -> tuple[tuple[int, int], ...]:
+        """The places of the matched words in `record.text`: start and end of each, in characters.
+
+        They are for people: a word that is known in another form, or in another language, may not be marked.
+        """
+        words = [each.like or each.word for each in self.why.words if each.own or each.title]
+        return marks(self.record.text, words, self.record.language)
 
     def _table(self) -> ShownTable:
         score, confidence, *rest = self._cells()

@@ -84,12 +84,19 @@ SAFE_HEADERS = (
 )
 #: Where a request comes from if no page of another origin made it: the user, or a page of ours.
 _OWN_SITES = frozenset(("none", "same-origin"))
+#: The origin that a browser states for a form of a page whose policy is to send no referrer.
+_HIDDEN = "null"
 #: The paths of our pages, to which other pages may link.
 PAGES = frozenset(("/",))
 
 
 def foreign_page(
-    method: str, path: str, headers: Iterable[tuple[bytes, bytes]], own: str, origins: Collection[str]
+    method: str,
+    path: str,
+    headers: Iterable[tuple[bytes, bytes]],
+    own: str,
+    origins: Collection[str],
+    linked: str = "",
 ) -> str | None:
     """Return the page of another origin that made a request, for a message; None if it is allowed.
 
@@ -98,19 +105,22 @@ def foreign_page(
         headers: Its headers, with names in lower case.
         own: The origin of the server, as the request names it.
         origins: The origins whose pages may send requests.
+        linked: The beginning of the paths of further pages of ours.
     """
     found: dict[bytes, list[str]] = {}
     for name, value in headers:
         if name == b"origin" or name.startswith(b"sec-fetch-"):
             found.setdefault(name, []).append(value.decode("latin-1"))
-    stated = found.get(b"origin", [])
+    sites, stated = found.get(b"sec-fetch-site", []), found.get(b"origin", [])
+    is_ours = linked != "" and path.startswith(linked)
+    if is_ours and stated == [_HIDDEN] and sites == ["same-origin"]:
+        stated = [own]
     for origin in stated:
         if origin not in origins and origin != own:
             return f"{origin!r:.80}"
-    sites = found.get(b"sec-fetch-site", [])
     if _OWN_SITES.issuperset(sites) or any(origin in origins for origin in stated):
         return None
     follows_link = found.get(b"sec-fetch-mode") == ["navigate"] and found.get(b"sec-fetch-dest") == ["document"]
-    if follows_link and method in ("GET", "HEAD") and path in PAGES and not stated:
+    if follows_link and method in ("GET", "HEAD") and (path in PAGES or is_ours) and not stated:
         return None
     return f"another site (Sec-Fetch-Site: {', '.join(sites)!r:.80})"

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from recollect import RecollectWarning
 from recollect import __version__ as version
@@ -134,6 +134,9 @@ class Options:
         host: The host of HTTP; None: no HTTP.
         port: Its port; 0: any free one.
         with_mcp: Whether MCP is served, too.
+        with_ui: Whether the inspector is served, too.
+        only_ui: Whether nothing else is served.
+        on_ui: Called with the address of the inspector when it can be opened.
         tools: The sets of tools for MCP clients.
         tokens: The file of tokens.
         hosts: The names that the header Host may have; None: any.
@@ -146,6 +149,7 @@ class Options:
         max_requests: Number of requests of one token that run at the same time.
         index_bytes, vector_bytes: Memory limits.
         log_calls: Whether each call is logged.
+        quiet: Whether only what goes wrong is logged.
         for_http, for_socket: The options that were stated and that concern only one door, for messages.
     """
 
@@ -153,6 +157,9 @@ class Options:
     host: str | None = None
     port: int = 0
     with_mcp: bool = False
+    with_ui: bool = False
+    only_ui: bool = False
+    on_ui: Callable[[str], object] = print
     tools: tuple[str, ...] = ()
     tokens: Path | None = None
     hosts: frozenset[str] | None = None
@@ -166,6 +173,7 @@ class Options:
     index_bytes: int | None = None
     vector_bytes: int | None = None
     log_calls: bool = False
+    quiet: bool = False
     for_http: tuple[str, ...] = ()
     for_socket: tuple[str, ...] = ()
 
@@ -185,7 +193,7 @@ def run(opener: Opener, namespace: str, options: Options) -> None:
     _allow_descriptors()
     given = activated()
     _check_doors(options, given)
-    _log_to_stderr()
+    _log_to_stderr(logging.WARNING if options.quiet else logging.INFO)
     warnings.simplefilter("ignore", RecollectWarning)  # clients get it in their answers
     served = ServedMemory(opener, read_only=options.read_only)
     served.check()
@@ -264,6 +272,7 @@ async def _serve(served: ServedMemory, namespace: str, options: Options, given: 
         path = default_socket()
     if path is not None:
         doors.append(SocketDoor(shared, path))
+    inspector = None
     watched = {"socket": lambda: len(shared.connections)}
     if options.host is not None or inet:
         guard = Guard(
@@ -279,13 +288,25 @@ async def _serve(served: ServedMemory, namespace: str, options: Options, given: 
             from recollect.server.mcp.mounted import MountedMcp
 
             mcp = MountedMcp(served, calls, namespace, options.tools)
-        app = application(site, metrics, () if mcp is None else (Route("/mcp", McpClients(site, mcp)),))
+        more: tuple[BaseRoute, ...] = () if mcp is None else (Route("/mcp", McpClients(site, mcp)),)
+        if options.with_ui:
+            from recollect.server.ui.app import Inspector, new_secret
+
+            inspector = Inspector(site, namespace, None if options.tokens is not None else new_secret())
+            more += tuple(inspector.routes())
+        app = application(site, None, more, alone=True) if options.only_ui else application(site, metrics, more)
         end = None if mcp is None else mcp.close
         https = [HttpDoor(site, app, options.host or "", options.port, each, end) for each in inet or (None,)]
         doors += https
         watched["http"] = lambda: sum(door.connections for door in https)
     metrics.watch(lambda: calls.running, **watched)
-    await serve(doors, calls, ready=lambda address: _log.info("listening on %s", address))
+
+    def ready(address: str) -> None:
+        _log.info("listening on %s", address)
+        if inspector is not None and address.startswith("http:"):
+            options.on_ui(address + inspector.path)  # with its secret: it is never logged
+
+    await serve(doors, calls, ready=ready)
 
 
 def _facts(served: ServedMemory) -> dict[str, tuple[float, str]]:
@@ -313,12 +334,12 @@ class _Lines(logging.Formatter):
         return json.dumps(out, ensure_ascii=False)
 
 
-def _log_to_stderr() -> None:
+def _log_to_stderr(level: int) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Lines())
     log = logging.getLogger("recollect")
     log.handlers[:] = [handler]
-    log.setLevel(logging.INFO)
+    log.setLevel(level)
     log.propagate = False
     _log.info("starting recollect %s", version)
 

@@ -47,13 +47,16 @@ _KEPT_S = 75
 _LOOK_S = 1.0
 
 
-def application(site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...] = ()) -> Starlette:
+def application(
+    site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...] = (), *, alone: bool = False
+) -> Starlette:
     """Return the application.
 
     Args:
         site: What all requests share.
         metrics: What /metrics shows; None: there is no such path.
         more: Further routes, such as that of MCP.
+        alone: Whether there are only those.
     """
     page = resources.files(__package__).joinpath("page.html").read_bytes()
     described = description()
@@ -87,7 +90,9 @@ def application(site: Site, metrics: Metrics | None, more: tuple[BaseRoute, ...]
         Route("/readyz", _open_to_all(ready, site)),
         *more,
     ]
-    if metrics is not None:
+    if alone:
+        routes = [*more]
+    elif metrics is not None:
         routes.append(Route("/metrics", CheckedHandler(measured, site), methods=["GET"]))
     middleware = [Middleware(_Slashes)]
     if site.guard.origins:

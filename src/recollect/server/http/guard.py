@@ -42,6 +42,7 @@ class Guard:
         body_s: Seconds that a body may take to arrive.
         most_running: Number of requests of one token that run at the same time.
         read_only: Whether every client can only read.
+        linked: The beginning of the paths of further pages to which other pages may link; "": there are none.
     """
 
     tokens: Tokens | None = None
@@ -51,6 +52,7 @@ class Guard:
     body_s: float = BODY_S
     most_running: int = MOST_RUNNING
     read_only: bool = False
+    linked: str = ""
     _running: Counter[str] = field(default_factory=Counter)
 
     def refusal(self, request: Request) -> Response | None:
@@ -62,7 +64,12 @@ class Guard:
                 rule = f"the server is not called {name!r:.80}: name it with --allow-host"
                 return problem(ProtocolError(rule), HTTPStatus.MISDIRECTED_REQUEST)
         page = foreign_page(
-            request.method, request.scope["path"], request.scope["headers"], _own_origin(request), self.origins
+            request.method,
+            request.scope["path"],
+            request.scope["headers"],
+            _own_origin(request),
+            self.origins,
+            self.linked,
         )
         if page is not None:
             refused = AccessError(f"requests of web pages of {page}", "this server", "name it with --allow-origin")

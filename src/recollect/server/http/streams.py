@@ -23,7 +23,7 @@ from recollect.operations import SCOPED, Changes, OpenExport, checked_parts
 from recollect.server.http.exchange import VERSION_HEADER, Exchange
 from recollect.server.http.guard import TooSlowError
 from recollect.server.lines import ExportPages, LineSplitter
-from recollect.wire import PROTOCOL, READ, WRITE, commits, decode, encode, record_from_json
+from recollect.wire import PROTOCOL, READ, WRITE, Place, commits, decode, encode, record_from_json
 
 #: Seconds without a commit after which a comment shows that the stream is alive.
 _ALIVE_S = 15.0
@@ -118,6 +118,11 @@ async def export(exchange: Exchange) -> Response:
     if exchange.request.method == "HEAD":
         exchange.grant.check_operation(OpenExport(parts=parts), place.branch)
         return Response(None, 200, _HEADERS, _LINES)
+    return await exported(exchange, place, parts)
+
+
+async def exported(exchange: Exchange, place: Place, parts: tuple[str, ...] | None) -> Response:
+    """Return a stream of what a client may see of parts of a memory; None: of all."""
     opened = await exchange.run("export", lambda: ExportPages(exchange.calls.desk.export(place, exchange.grant, parts)))
 
     async def lines() -> AsyncIterator[bytes]:

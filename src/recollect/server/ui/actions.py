@@ -1,0 +1,275 @@
+"""What people change on the pages: each an ordinary operation, with what it expects, an actor and a reason.
+
+An action reads the fields of a form and returns the page to show next. The commit that it made is named there, with a
+button that takes it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from recollect import Memory
+from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError
+from recollect.operations import GetPolicies, GetQuota
+from recollect.operations.base import REGISTRY
+from recollect.server.ui.pages import PAGES
+from recollect.server.ui.pages.erase import options, phrase, selected
+from recollect.server.ui.pages.records import FACETS, condition
+from recollect.server.ui.visit import MADE, RECORDS, Visit
+
+#: The reason of a change for which people state none.
+_REASONS = {
+    "update": "corrected",
+    "forget": "forgotten",
+    "forget_where": "forgotten by a filter",
+    "supersede": "replaced",
+    "merge": "merged",
+    "resolve": "contradiction resolved",
+    "distinguish": "not the same",
+    "merge_entities": "the same entity",
+    "revert": "undone",
+    "rollback": "rolled back",
+    "erase": "erased",
+}
+#: Maximum number of ids that the page after an erasure names.
+_NAMED = 5
+
+
+class Done(NamedTuple):
+    """What an action did.
+
+    Attributes:
+        page: The page to show.
+        parameters: Its parameters.
+        has_commit: Whether a commit is looked for, which can be taken back.
+    """
+
+    page: str
+    parameters: Mapping[str, str]
+    has_commit: bool = True
+
+
+class Action(NamedTuple):
+    """Something that people can do.
+
+    Attributes:
+        operation: The operation that decides about the right to do it.
+        change: Makes the change.
+        of_owner: Whether users may do it who may change only what is theirs.
+    """
+
+    operation: str
+    change: Callable[[Visit, Memory], Done]
+    of_owner: bool = False
+
+
+def act(visit: Visit, name: str) -> str:
+    """Do what a form asks for, and return the address of the page that shows it, below that of all pages.
+
+    Raises:
+        InvalidArgumentError: There is no such action.
+        AccessError: The client may not do that.
+        RecollectError: What the operation raises. Nothing was changed.
+    """
+    action = ACTIONS.get(name)
+    if action is None:
+        raise InvalidArgumentError("action", name, f"must be one of {', '.join(ACTIONS)}")
+    reason = " ".join(visit.text("reason").split()) or _REASONS.get(name, name)
+    memory = visit.writing(REGISTRY[action.operation].right, reason)
+    since = visit.head() if name in _REASONS else None
+    done = action.change(visit, memory)
+    known = {*PAGES[done.page].takes.split(), *MADE}
+    parameters = {**visit.kept, **{key: value for key, value in done.parameters.items() if key in known}, "done": name}
+    seq = visit.committed(since, reason) if done.has_commit else None
+    if seq is not None:
+        parameters["seq"] = str(seq)
+    return f"{done.page}?{urlencode({key: value for key, value in parameters.items() if value})}"
+
+
+def _record_page(visit: Visit) -> Done:
+    page = "mine" if visit.text("page") == "mine" else "record"
+    return Done(page, visit.given("id", "part"))
+
+
+def _update(visit: Visit, memory: Memory) -> Done:
+    record_id = visit.text("id")
+    memory = visit.part(memory)
+    old = memory.get(record_id)
+    if old is None:
+        raise UnknownRecordError(record_id, visit.namespace)
+    changes: dict[str, Any] = {}
+    if "content" in visit.query:
+        changes["content"] = _as_before(visit.text("content"), old.content)
+    if "tags" in visit.query:
+        changes["tags"] = [each.strip() for each in visit.text("tags").split(",") if each.strip()] or None
+    if "importance" in visit.query:
+        changes["importance"] = _share(visit.text("importance"))
+    if "pinned" in visit.query:
+        changes["pinned"] = visit.flag("pinned") or None
+    for name in ("valid_from", "valid_to"):
+        if name in visit.query:
+            changes[name] = visit.text(name).strip() or None
+    memory.update(record_id, expect=visit.text("expect") or None, **changes)
+    return _record_page(visit)
+
+
+def _as_before(text: str, old: str | bytes) -> str:
+    """Return the text of a form with the ends of lines that the record has: those of a form are all the same."""
+    if isinstance(old, str):
+        if text == old.replace("\r\n", "\n").replace("\r", "\n"):
+            return old
+        if "\r\n" in old and "\n" not in old.replace("\r\n", ""):
+            return text.replace("\n", "\r\n")
+    return text
+
+
+def _share(stated: str) -> float | None:
+    if not stated.strip():
+        return None
+    try:
+        return float(stated.replace(",", "."))
+    except ValueError:
+        raise InvalidArgumentError("importance", stated, "must be a number from 0 to 1") from None
+
+
+def _forget(visit: Visit, memory: Memory) -> Done:
+    visit.part(memory).forget(visit.text("id"), expect=visit.text("expect") or None)
+    return Done("me", {}) if visit.text("page") == "mine" else _record_page(visit)
+
+
+def _forget_where(visit: Visit, memory: Memory) -> Done:
+    where = condition(visit)
+    count = visit.part(memory).count(where)
+    if str(count) != visit.text("count"):
+        raise ConflictError("the number of records that match", visit.text("count"), str(count))
+    memory.forget_where(where, parts=[visit.text("part") or RECORDS])
+    return Done("records", visit.given(*FACETS, "where", "contains", "part"))
+
+
+def _supersede(visit: Visit, memory: Memory) -> Done:
+    with memory.batch() as batch:
+        old = batch.get(visit.text("id"))
+        if old is None:
+            raise UnknownRecordError(visit.text("id"), visit.namespace)
+        if visit.text("expect") and old.hash != visit.text("expect"):
+            raise ConflictError(f"record {old.id!r}", visit.text("expect"), old.hash)
+        made = batch.supersede(old.id, _as_before(visit.text("content"), ""), at=visit.text("since").strip() or None)
+    return Done("record", {"id": made.id})
+
+
+def _merge(visit: Visit, memory: Memory) -> Done:
+    ids, hashes = visit.text("ids").split("\n"), visit.text("hashes").split("\n")
+    found = memory.get_all(ids)
+    for record_id, expected, record in zip(ids, hashes, found, strict=True):
+        if record is None:
+            raise UnknownRecordError(record_id, visit.namespace)
+        if record.hash != expected:
+            raise ConflictError(f"record {record_id!r}", expected, record.hash)
+    memory.merge([each for each in found if each is not None], visit.text("content"))
+    return Done("review", visit.given("n"))
+
+
+def _resolve(visit: Visit, memory: Memory) -> Done:
+    wanted = (visit.text("older"), visit.text("newer"), visit.text("hashes"))
+    for found in memory.contradictions():
+        if (found.older.id, found.newer.id, f"{found.older.hash}\n{found.newer.hash}") == wanted:
+            memory.resolve(found)
+            return Done("review", visit.given("n"))
+    raise ConflictError("the contradiction", "as it was shown", "changed meanwhile")
+
+
+def _distinguish(visit: Visit, memory: Memory) -> Done:
+    ids, hashes = visit.text("ids").split("\n"), visit.text("hashes").split("\n")
+    found = [each for each in memory.get_all(ids) if each is not None]
+    for record, expected in zip(found, hashes, strict=False):
+        if record.hash != expected:
+            raise ConflictError(f"record {record.id!r}", expected, record.hash)
+    memory.distinguish(found if len(found) == len(ids) else ids)
+    return Done("review", visit.given("n"))
+
+
+def _merge_entities(visit: Visit, memory: Memory) -> Done:
+    made = memory.merge_entities(visit.text("alias"), visit.text("into"))
+    return Done("entity", {"id": str(made.metadata["to"])})
+
+
+def _revert(visit: Visit, memory: Memory) -> Done:
+    restored = memory.revert(visit.number("seq", 0, 10**15))
+    conflicts = {"conflicts": str(len(restored.conflicts))} if restored.conflicts else {}
+    page = visit.text("page")
+    return Done(page if page in _BACK else "log", {**visit.given("id", "part", "n"), **conflicts})
+
+
+#: The pages to which taking something back returns.
+_BACK = ("record", "mine", "me", "records", "review", "entity", "log", "diff")
+
+
+def _rollback(visit: Visit, memory: Memory) -> Done:
+    head = visit.head()
+    if str(head) != visit.text("expect"):
+        raise ConflictError("the newest commit", visit.text("expect"), str(head))
+    memory.rollback(visit.number("to", 0, 10**15, least=0))
+    return Done("log", {})
+
+
+def _erase(visit: Visit, memory: Memory) -> Done:
+    what = selected(visit)
+    if what is None:
+        raise InvalidArgumentError("erase", "", "name an id, a user or a filter")
+    would = memory.erase(what, dry_run=True, **options(visit))
+    count = len(would.ids) + sum(would.parts.values())
+    if visit.text("confirm").strip() != phrase(visit, count):
+        raise InvalidArgumentError(
+            "confirm", visit.text("confirm"), f"must be {phrase(visit, count)!r}; nothing was erased"
+        )
+    erased = memory.erase(what, **options(visit))
+    shown = {
+        "id": "\n".join(erased.ids[:_NAMED]),
+        "versions": str(erased.versions),
+        "commit": ",".join(map(str, erased.commits)),
+        "copies": "\n".join(erased.copies),
+        "pending": "1" if erased.pending else "",
+    }
+    return Done("erased", shown, has_commit=False)
+
+
+def _set_quota(visit: Visit, memory: Memory) -> Done:
+    was = memory.execute(GetQuota())
+    limits: dict[str, Any] = {name: visit.number(name, 0, 10**15, least=0) or None for name in ("records", "bytes")}
+    full: Any = visit.text("when_full") or "refuse"
+    per: Any = visit.text("per") or None
+    if any(limits.values()):
+        memory.set_quota(**limits, when_full=full, per=per)
+    else:
+        memory.set_quota()
+    old = {} if was is None else {name: str(value) for name, value in was.to_json().items() if value is not None}
+    return Done("settings", {"was": urlencode(old) or "records="}, has_commit=False)
+
+
+def _set_policies(visit: Visit, memory: Memory) -> Done:
+    was = memory.execute(GetPolicies())
+    redaction: Any = visit.text("redaction") or "keep"
+    salience: Any = visit.text("salience") or "off"
+    categories = [each for each in visit.text("categories").split("\n") if each]
+    memory.set_policies(redaction=redaction, categories=categories or was.categories, salience=salience)
+    old = {"redaction": was.redaction, "salience": was.salience, "categories": "\n".join(was.categories)}
+    return Done("settings", {"was": urlencode(old)}, has_commit=False)
+
+
+ACTIONS: dict[str, Action] = {
+    "update": Action("update", _update, of_owner=True),
+    "forget": Action("forget", _forget, of_owner=True),
+    "forget_where": Action("forget_where", _forget_where),
+    "supersede": Action("supersede", _supersede),
+    "merge": Action("merge", _merge),
+    "resolve": Action("supersede", _resolve),
+    "distinguish": Action("remember", _distinguish),
+    "merge_entities": Action("remember", _merge_entities),
+    "revert": Action("revert", _revert),
+    "rollback": Action("rollback", _rollback),
+    "erase": Action("erase", _erase, of_owner=True),
+    "set_quota": Action("set_quota", _set_quota),
+    "set_policies": Action("set_policies", _set_policies),
+}

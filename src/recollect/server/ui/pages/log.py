@@ -1,0 +1,101 @@
+"""The log: commits, the time line by which any moment can be chosen, and how two moments differ."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from recollect import Commit, Memory
+from recollect.server.ui.visit import Visit
+
+_COMMITS = 30
+#: Number of parts of the time line.
+_PARTS = 24
+#: Maximum number of commits that are searched for those of an actor.
+_SEARCHED = 2000
+#: Maximum number of records that a difference lists of each kind.
+_LISTED = 50
+
+
+def log(visit: Visit) -> dict[str, Any]:
+    """Return a page of commits, newest first, and how many there were in each part of the time."""
+    memory, actor = visit.memory, visit.text("actor")
+    before = visit.text("before")
+    if before:
+        memory = visit.present().at(int(before) if before.isdigit() else before)
+    found = memory.log(_SEARCHED if actor else _COMMITS + 1, where=visit.text("where") or None)
+    kept = [each for each in found if actor in (each.actor or "")][:_COMMITS]
+    rest = kept[-1] if len(kept) == _COMMITS else found[-1] if actor and len(found) == _SEARCHED else None
+    if not actor and len(found) <= _COMMITS:
+        rest = None
+    older = None
+    if rest is not None:
+        older = str(rest.seq - 1) if visit.is_whole else rest.cursor
+    return {
+        "commits": [_commit(each) for each in kept],
+        "older": older if older != "0" else None,
+        "actor": actor,
+        "where": visit.text("where"),
+        "timeline": timeline(visit.present()) if visit.is_whole else None,
+    }
+
+
+def _commit(commit: Commit) -> dict[str, Any]:
+    """Return the JSON form of a commit with its cursor, and its changes in all parts of the memory in one list."""
+    changes = [
+        {"part": part.part, **each} for part in (commit, *commit.part_commits) for each in part.to_json()["changes"]
+    ]
+    return {**commit.to_json(), "cursor": commit.cursor, "all_changes": changes}
+
+
+def timeline(memory: Memory) -> dict[str, Any] | None:
+    """Return how many commits there were in each of some equal parts of the time from the first to the newest one."""
+    head = memory.seq
+    if not head:
+        return None
+    first, last = memory.changes(0, 1)[0].time, memory.log(1)[0].time
+    step = max((last - first) / _PARTS, timedelta(microseconds=1))
+    ends = [first + step * (number + 1) for number in range(_PARTS - 1)]
+    seqs = [*(_seq_at(memory, end) for end in ends), head]
+    starts = [0, *seqs[:-1]]
+    return {
+        "seq": head,
+        "first": first.isoformat(),
+        "last": last.isoformat(),
+        "parts": [
+            {"until": seq, "commits": seq - start, "time": (first + step * number).isoformat()}
+            for number, (start, seq) in enumerate(zip(starts, seqs, strict=True))
+        ],
+    }
+
+
+def _seq_at(memory: Memory, time: datetime) -> int:
+    return memory.at(time).seq
+
+
+def diff(visit: Visit) -> dict[str, Any]:
+    """Return how two moments differ in each part of the memory, and how much of it there is."""
+    a, b = visit.text("a"), visit.text("b")
+    if not a:
+        return {"a": "", "b": b}
+    found = visit.present().diff(_target(a), _target(b) if b else None)
+    parts = {}
+    for name, each in found.each():
+        whole = each.to_json()
+        lists = {kind: whole[kind][:_LISTED] for kind in ("added", "changed", "removed", "erased")}
+        parts[name] = {**lists, "counts": {kind: len(whole[kind]) for kind in lists}}
+    return {"a": a, "b": b, "parts": parts, "differs": bool(found), "snapshots": _snapshots(visit)}
+
+
+def _target(text: str) -> int | str | datetime:
+    if text.isascii() and text.isdigit():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return moment if moment.tzinfo is not None else text
+
+
+def _snapshots(visit: Visit) -> list[dict[str, Any]]:
+    return [each.to_json() for each in visit.present().snapshots()] if visit.is_whole else []

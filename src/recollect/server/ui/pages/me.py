@@ -1,0 +1,38 @@
+"""The page for one person: what is kept about them, which they can find, correct, forget, erase and download."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect.server.ui.pages.records import record
+from recollect.server.ui.visit import Visit
+
+_RECORDS = 20
+
+
+def me(visit: Visit) -> dict[str, Any]:
+    """Return a page of the records of one person: the newest, or those that a question finds."""
+    if visit.is_whole:
+        return {"person": "", "users": [each.value for each in visit.memory.values("user")]}
+    memory, question = visit.memory, visit.text("q").strip()
+    out: dict[str, Any] = {
+        "person": memory.scope.get("user", ""),
+        "stats": {name: value for name, value in memory.stats().items() if name != "namespace"},
+        "question": question,
+    }
+    if question:
+        found = memory.recall(question, _RECORDS)
+        hits = [*found, *found.standing]
+        records = [{**hit.record.to_json(), "hash": hit.record.hash, "marks": list(hit.marks)} for hit in hits]
+        return {**out, "records": records, "cursor": None}
+    return {**out, **memory.find(limit=_RECORDS, after=visit.text("after") or None).to_json()}
+
+
+def mine(visit: Visit) -> dict[str, Any]:
+    """Return one record of a person, for correcting it, with what it said before.
+
+    Raises:
+        UnknownRecordError: There is none with this id.
+    """
+    shown = record(visit)
+    return {name: shown[name] for name in ("id", "record", "versions", "last", "part")}

@@ -1,0 +1,27 @@
+"""The review: records that say the same, and records that disagree, one case at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect.server.ui.visit import Visit
+from recollect.wire import record_json
+
+
+def review(visit: Visit) -> dict[str, Any]:
+    """Return the number of cases, and the one that is looked at: contradictions first, then duplicates."""
+    cases = _cases(visit)
+    number = min(visit.number("n", 1, 10**6), max(len(cases), 1))
+    return {"count": len(cases), "n": number, "case": cases[number - 1] if cases else None}
+
+
+def _cases(visit: Visit) -> list[dict[str, Any]]:
+    memory = visit.memory
+    out: list[dict[str, Any]] = []
+    for found in memory.contradictions():
+        out.append(
+            {"kind": "contradiction", **found.to_json(), "records": [*map(record_json, (found.older, found.newer))]}
+        )
+    for group in memory.duplicates():
+        out.append({"kind": "duplicates", **group.to_json()})
+    return out

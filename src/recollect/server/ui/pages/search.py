@@ -1,0 +1,106 @@
+"""What a question finds, and what a model would be given for it: each with its reasons."""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from typing import Any
+
+from recollect import Hit
+from recollect.operations import AUTO_CONFIDENCE
+from recollect.server.ui.visit import Visit
+from recollect.wire import record_json
+
+_OWNERS = ("user", "agent", "conversation")
+_K, _MOST_K = 10, 50
+_TOKENS, _MOST_TOKENS = 1000, 100_000
+STYLES = ("markdown", "xml", "messages")
+PARTS = ("records", "glossary", "outline")
+
+
+def search(visit: Visit) -> dict[str, Any]:
+    """Return the hits of a question with the shares of their scores and the places of the matched words."""
+    question = visit.text("q").strip()
+    if not question:
+        return {"question": ""}
+    arguments = _arguments(visit)
+    k = visit.number("k", _K, _MOST_K)
+    hits = visit.memory.recall(question, k, **arguments)
+    stated = {"question": question, "k": k, **arguments}
+    return {
+        **hits.to_json(),
+        "hits": [_hit(each) for each in hits],
+        "standing": [_hit(each) for each in hits.standing],
+        "evidence": _evidence(list(hits)),
+        "python": f"memory.recall({', '.join(_python(stated))})",
+        "curl": _curl(visit, stated),
+    }
+
+
+def _arguments(visit: Visit) -> dict[str, Any]:
+    """Return the arguments that a search and a context have in common."""
+    out: dict[str, Any] = visit.given("where", "reference", *_OWNERS)
+    if visit.flag("concise"):
+        out["concise"] = True
+    if visit.flag("confident"):
+        out["min_confidence"] = AUTO_CONFIDENCE
+    return out
+
+
+def _hit(hit: Hit) -> dict[str, Any]:
+    return {**hit.to_json(), "marks": [list(each) for each in hit.marks]}
+
+
+def _evidence(hits: list[Hit]) -> dict[str, list[str]]:
+    """Return the ids of the hits of each conversation, so that all of them can be shown in it."""
+    out: dict[str, list[str]] = defaultdict(list)
+    for hit in hits:
+        if hit.record.conversation is not None:
+            out[hit.record.conversation].append(hit.record.id)
+    return dict(out)
+
+
+def _python(arguments: dict[str, Any]) -> list[str]:
+    question = repr(arguments.pop("question"))
+    return [question, *(f"{name}={value!r}" for name, value in arguments.items() if (name, value) != ("k", _K))]
+
+
+def _curl(visit: Visit, arguments: dict[str, Any]) -> str:
+    """Return the same search as a command, on a server that listens where `recollect serve` is asked to."""
+    stated = [f"--data-urlencode {shlex.quote(f'{name}={_plain(value)}')}" for name, value in arguments.items()]
+    return " ".join(["curl --get", *stated, shlex.quote(f"http://127.0.0.1:8327/v1/{visit.namespace}/recall")])
+
+
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def receipt(visit: Visit) -> dict[str, Any]:
+    """Return the receipt of a search, with which it can be asked again."""
+    hits = visit.memory.recall(visit.text("q"), visit.number("k", _K, _MOST_K), **_arguments(visit))
+    return dict(hits.receipt)
+
+
+def context(visit: Visit) -> dict[str, Any]:
+    """Return the text that a model would be given for a question, what it consists of, and what was left out."""
+    question = visit.text("q").strip()
+    tokens = visit.number("max_tokens", _TOKENS, _MOST_TOKENS)
+    if not question:
+        return {"question": "", "max_tokens": tokens}
+    include = [each for each in PARTS if visit.flag(each)] or [PARTS[0]]
+    style: Any = visit.text("style") or STYLES[0]
+    made = visit.memory.context(question, tokens, style=style, include=include, **_arguments(visit))  # type: ignore[arg-type]
+    used: dict[str, int] = defaultdict(int)
+    for each in made.items:
+        if each.included:
+            used[each.origin] += each.tokens
+    items = [
+        {**each.to_json(), "record": record_json(each.record), "passages": list(each.passages)} for each in made.items
+    ]
+    return {
+        **made.to_json(),
+        "question": question,
+        "items": items,
+        "used": dict(used),
+        "headings": max(made.tokens - sum(used.values()), 0),
+    }

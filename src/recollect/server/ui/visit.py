@@ -1,0 +1,223 @@
+"""`Visit`: one request to the inspector: its parameters, the memory at the moment that it looks at, and its rights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+from recollect import Commit, Memory
+from recollect.errors import AccessError, InvalidArgumentError, ScopeError, UnsupportedError
+from recollect.operations import Now, Zone
+from recollect.operations.base import REGISTRY
+from recollect.wire import OWN, READ, Desk, Grant, Place, Right, read_place
+
+T = TypeVar("T")
+#: Whom commits name as the actor, before the name of the token.
+ACTOR = "inspector"
+#: The parameters that links pass on: the namespace, the moment, and the person whose memory is shown.
+KEPT = ("namespace", "at", "person")
+#: The parameters that say what was changed just before.
+MADE = ("done", "seq", "conflicts", "was")
+#: The part of a memory that pages are about unless they name another one.
+RECORDS = "records"
+#: Maximum number of commits among which that of a change is searched.
+_LOOKED_AT = 100
+_MOST_DIGITS = 15
+
+
+@dataclass
+class Visit:
+    """One request.
+
+    Attributes:
+        desk: What makes calls for clients.
+        grant: What the client may do.
+        default: The namespace that is shown if the request names none.
+        query: The parameters of the address, or the fields of a form.
+    """
+
+    desk: Desk
+    grant: Grant
+    default: str
+    query: Mapping[str, str]
+    _memory: Memory | None = field(default=None, init=False)
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a parameter."""
+        return self.query.get(name, default)
+
+    def given(self, *names: str) -> dict[str, str]:
+        """Return those of some parameters that are not empty, as arguments of a call."""
+        return {name: self.query[name] for name in names if self.query.get(name)}
+
+    def number(self, name: str, default: int, most: int, least: int = 1) -> int:
+        """Return a parameter that is a number.
+
+        Raises:
+            InvalidArgumentError: It is no number, or out of its range.
+        """
+        stated = self.text(name)
+        if not stated:
+            return default
+        if not (stated.isascii() and stated.isdigit() and len(stated) <= _MOST_DIGITS and least <= int(stated) <= most):
+            raise InvalidArgumentError(name, stated, f"must be a number from {least} to {most}")
+        return int(stated)
+
+    def flag(self, name: str) -> bool:
+        """Return whether a parameter is set."""
+        return self.text(name) not in ("", "0", "no")
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that is shown: the one of the request, or else that of the token or of the server."""
+        allowed = self.grant.namespaces
+        only = next(iter(allowed)) if allowed is not None and len(allowed) == 1 else self.default
+        return self.text("namespace") or only
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """The parameters that links pass on."""
+        return self.given(*KEPT)
+
+    def link(self, page: str, changes: Mapping[str, Any]) -> str:
+        """Return the address of a page with the parameters of this one, some of them changed; "" leaves one out."""
+        return f"{page}?{self._query({**self._shown, **changes})}"
+
+    def query_at(self, moment: object) -> str:
+        """Return the query of an address that looks at a moment."""
+        return self._query({**self.kept, "at": moment})
+
+    def query_of(self, namespace: str) -> str:
+        """Return the query of an address that looks at another namespace."""
+        return self._query({"namespace": namespace})
+
+    @property
+    def now_query(self) -> str:
+        """The query of this page as of now."""
+        return self._query({**self._shown, "at": ""})
+
+    @property
+    def whole_query(self) -> str:
+        """The query of this page, without what a change added to it."""
+        return self._query(self._shown)
+
+    @property
+    def _shown(self) -> dict[str, str]:
+        return {name: value for name, value in self.query.items() if name not in MADE}
+
+    @staticmethod
+    def _query(parameters: Mapping[str, Any]) -> str:
+        pairs = [(name, each) for name, value in parameters.items() for each in str(value).split("\n") if each != ""]
+        return urlencode(pairs)
+
+    @property
+    def is_of_owner(self) -> bool:
+        """Whether the client is a user who may see only what is theirs."""
+        return self.grant.right == OWN
+
+    def may(self, name: str) -> bool:
+        """Return whether the client may execute an operation now. In the past, nothing can be changed."""
+        kind = REGISTRY[name]
+        if kind.right != READ and self.text("at"):
+            return False
+        return self.grant.allows(kind, self.place().branch)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the visit is not restricted to a user, an agent or a conversation."""
+        return not self.grant.scope.fixed and not self.text("person")
+
+    def present(self) -> Memory:
+        """Return the memory of now. Its calls that read may count as uses: pages read `memory`."""
+        return self.desk.memory(self.place(), self.grant, READ)
+
+    @property
+    def memory(self) -> Memory:
+        """The memory at the moment that the request names, by default now. Reading it counts as no use.
+
+        Raises:
+            UnknownTargetError: There is no such moment.
+        """
+        if self._memory is None:
+            if self.grant.scope.fixed:  # which knows no numbers of commits
+                present = self.present()
+                self._memory = present.at(present.execute(Now()) if self.moment is None else self.moment)
+            else:
+                whole = self._unscoped()
+                past = whole.at(whole.seq if self.moment is None else self.moment)
+                self._memory = past.scoped(user=self.text("person")) if self.text("person") else past
+        return self._memory
+
+    @property
+    def moment(self) -> int | str | datetime | None:
+        """The moment that the request names: the number of a commit, a time, or a cursor; None: now."""
+        stated = self.text("at")
+        if not stated:
+            return None
+        if stated.isascii() and stated.isdigit() and len(stated) <= _MOST_DIGITS:
+            return int(stated)
+        try:
+            moment = datetime.fromisoformat(stated)
+        except ValueError:
+            return stated
+        return moment if moment.tzinfo is not None else moment.replace(tzinfo=self.zone)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone of the store."""
+        return ZoneInfo(self.present().execute(Zone()))
+
+    def part(self, memory: Memory) -> Memory:
+        """Return the part of a memory that the request names, as a memory."""
+        return memory._part(self.text("part") or RECORDS)
+
+    def writing(self, right: Right, reason: str) -> Memory:
+        """Return the memory for a change, whose commits have the actor of the inspector and a reason.
+
+        Raises:
+            AccessError: The client may not change it.
+            InvalidArgumentError: The visit is one of the past.
+        """
+        if self.text("at"):
+            raise InvalidArgumentError("at", self.text("at"), "is a moment in the past, which cannot be changed")
+        return self.desk.memory(self.place(reason), self.grant, right)
+
+    def head(self) -> int | None:
+        """Return the number of the newest commit; None if the client may not see those of the whole namespace."""
+        return None if self.grant.scope.fixed else self._unscoped().seq
+
+    def committed(self, since: int | None, reason: str) -> int | None:
+        """Return the number of the commit that a change of this visit made after another one; None if there is none."""
+        if since is None:
+            return None
+        found: list[Commit] = self._unscoped().changes(since, limit=_LOOKED_AT)
+        actor = self.grant.signed(ACTOR)
+        return next((each.seq for each in found if (each.actor, each.reason) == (actor, reason)), None)
+
+    def _unscoped(self) -> Memory:
+        """Return the memory of now without the person that the request names."""
+        return self.desk.memory(read_place({"namespace": self.namespace}), self.grant, READ)
+
+    def place(self, reason: str | None = None) -> Place:
+        """Return the namespace and the scope of the request, for a change with its actor and a reason."""
+        scope = {"user": self.text("person")} if self.text("person") else None
+        stated: dict[str, Any] = {"namespace": self.namespace, "scope": scope}
+        if reason is not None:
+            stated |= {"actor": ACTOR, "reason": reason}
+        return read_place({name: value for name, value in stated.items() if value is not None})
+
+
+#: What is raised where a client, or a memory like this one, has no such call.
+_NOT_FOR_THIS = (AccessError, ScopeError, UnsupportedError)
+
+
+def optional(call: Callable[[], T]) -> T | None:
+    """Return what a call returns; None if the client may not make it, or there is no such call for this memory."""
+    try:
+        return call()
+    except _NOT_FOR_THIS:
+        return None
