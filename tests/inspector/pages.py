@@ -129,7 +129,7 @@ class Reader:
         sent = {"Accept-Language": self.language, **headers}
         return self.server(method, urljoin(self.server.ui, path), body, token=self.token, headers=sent)
 
-    def get(self, path: str, status: int = 200, **parameters: Any) -> Page:
+    def get(self, path: str, status: int = 200, /, **parameters: Any) -> Page:
         """Open a page."""
         path = f"{path}?{urlencode(parameters)}" if parameters else path
         answer = self.answer(path)

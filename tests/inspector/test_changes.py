@@ -102,7 +102,7 @@ def test_forgetting_one_record_and_all_that_match_can_be_undone(opened: tuple[Re
 def test_a_fact_is_replaced_and_the_old_one_stays(opened: tuple[Reader, recollect.Memory]) -> None:
     reader, memory = opened
     root = memory.root
-    rome = next(each for each in memory.find("kind=user_fact") if "Rome" in each.content)  # type: ignore[operator]
+    rome = next(each for each in memory.find("kind=user_fact") if "Rome" in each.content)
     form = reader.get("record", id=rome.id).form("supersede")
     done = reader.send(form, content="I live in Bergen", since="2027-01-01")
     new = memory.find("content~Bergen")[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.inspector.pages import Reader, filled, inspected
@@ -14,7 +15,7 @@ from recollect.server.ui.pages import PAGES
 from recollect.server.ui.rendering import static_files
 
 #: What each page looks at, where it needs something.
-LOOKS = {
+LOOKS: dict[str, dict[str, Any]] = {
     "search": {"q": "where does ana live"},
     "receipt": {"q": "where does ana live"},
     "context": {"q": "where does ana live", "glossary": "1", "outline": "1"},

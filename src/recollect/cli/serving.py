@@ -259,6 +259,7 @@ def serve(settings: Settings, **options: Any) -> None:
             origins=allowed_origins(options.pop("allow_origin")),
             for_http=tuple(name for name in _FOR_HTTP if name in stated),
             for_socket=tuple(name for name in _FOR_SOCKET if name in stated),
+            on_ui=click.echo,
             **options,
         ),
     )

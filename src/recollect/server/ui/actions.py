@@ -58,11 +58,13 @@ class Action(NamedTuple):
         operation: The operation that decides about the right to do it.
         change: Makes the change.
         of_owner: Whether users may do it who may change only what is theirs.
+        is_whole: Whether it is about the namespace, also on a page that is about one person.
     """
 
     operation: str
     change: Callable[[Visit, Memory], Done]
     of_owner: bool = False
+    is_whole: bool = False
 
 
 def act(visit: Visit, name: str) -> str:
@@ -77,7 +79,7 @@ def act(visit: Visit, name: str) -> str:
     if action is None:
         raise InvalidArgumentError("action", name, f"must be one of {', '.join(ACTIONS)}")
     reason = " ".join(visit.text("reason").split()) or _REASONS.get(name, name)
-    memory = visit.writing(REGISTRY[action.operation].right, reason)
+    memory = visit.writing(REGISTRY[action.operation].right, reason, whole=action.is_whole)
     since = visit.head() if name in _REASONS else None
     done = action.change(visit, memory)
     known = {*PAGES[done.page].takes.split(), *MADE}
@@ -267,7 +269,7 @@ ACTIONS: dict[str, Action] = {
     "resolve": Action("supersede", _resolve),
     "distinguish": Action("remember", _distinguish),
     "merge_entities": Action("remember", _merge_entities),
-    "revert": Action("revert", _revert),
+    "revert": Action("revert", _revert, is_whole=True),
     "rollback": Action("rollback", _rollback),
     "erase": Action("erase", _erase, of_owner=True),
     "set_quota": Action("set_quota", _set_quota),

@@ -175,8 +175,11 @@ class Visit:
         """Return the part of a memory that the request names, as a memory."""
         return memory._part(self.text("part") or RECORDS)
 
-    def writing(self, right: Right, reason: str) -> Memory:
+    def writing(self, right: Right, reason: str, *, whole: bool = False) -> Memory:
         """Return the memory for a change, whose commits have the actor of the inspector and a reason.
+
+        Args:
+            whole: Without the person that the request names.
 
         Raises:
             AccessError: The client may not change it.
@@ -184,7 +187,12 @@ class Visit:
         """
         if self.text("at"):
             raise InvalidArgumentError("at", self.text("at"), "is a moment in the past, which cannot be changed")
-        return self.desk.memory(self.place(reason), self.grant, right)
+        return self.desk.memory(self.place(reason, whole=whole), self.grant, right)
+
+    @property
+    def may_revert(self) -> bool:
+        """Whether the client may take a commit back."""
+        return self.may("revert") and not self.grant.scope.fixed
 
     def head(self) -> int | None:
         """Return the number of the newest commit; None if the client may not see those of the whole namespace."""
@@ -200,15 +208,16 @@ class Visit:
 
     def _unscoped(self) -> Memory:
         """Return the memory of now without the person that the request names."""
-        return self.desk.memory(read_place({"namespace": self.namespace}), self.grant, READ)
+        return self.desk.memory(self.place(whole=True), self.grant, READ)
 
-    def place(self, reason: str | None = None) -> Place:
+    def place(self, reason: str | None = None, *, whole: bool = False) -> Place:
         """Return the namespace and the scope of the request, for a change with its actor and a reason."""
-        scope = {"user": self.text("person")} if self.text("person") else None
-        stated: dict[str, Any] = {"namespace": self.namespace, "scope": scope}
+        stated: dict[str, Any] = {"namespace": self.namespace}
+        if self.text("person") and not whole:
+            stated["scope"] = {"user": self.text("person")}
         if reason is not None:
             stated |= {"actor": ACTOR, "reason": reason}
-        return read_place({name: value for name, value in stated.items() if value is not None})
+        return read_place(stated)
 
 
 #: What is raised where a client, or a memory like this one, has no such call.
