@@ -1,11 +1,10 @@
 // Search while typing, keys, copying, tokens. Without tokens, every page works without it.
-const html = globalThis.trustedTypes
-  ? trustedTypes.createPolicy("recollect", { createHTML: (text) => text })
-  : { createHTML: (text) => text };
+const rules = { createHTML: (text) => text };
+const html = globalThis.trustedTypes ? trustedTypes.createPolicy("recollect", rules) : rules;
 const store = { token: "recollect-token", keys: "recollect-keys" };
 const here = () => location.pathname + location.search;
 const token = () => (document.body.hasAttribute("data-token") ? sessionStorage.getItem(store.token) : null);
-let asked = 0;
+let asked = 0, shown = here();
 
 const ask = (address, options = {}) => {
   const headers = new Headers(options.headers);
@@ -15,7 +14,7 @@ const ask = (address, options = {}) => {
 const parsed = async (answer) =>
   new DOMParser().parseFromString(html.createHTML(await answer.text()), "text/html");
 
-// Show a page that was fetched in place of this one.
+// Show a fetched page.
 const show = async (answer, keepFocus) => {
   const page = await parsed(answer);
   if (keepFocus) {
@@ -38,11 +37,11 @@ const visit = async (address, options = {}) => {
   const answer = await ask(address, options.request);
   if (number !== asked) return; // a later one is under way
   if (answer.status === 401) return refused();
-  const type = answer.headers.get("content-type") || "";
-  if (!type.startsWith("text/html")) return;
+  if (!(answer.headers.get("content-type") || "").startsWith("text/html")) return;
   const hash = new URL(address, location.href).hash;
   if (options.remember === "replace") history.replaceState(null, "", answer.url + hash);
   else if (options.remember !== "none") history.pushState(null, "", answer.url + hash);
+  shown = here();
   await show(answer, options.keepFocus);
 };
 const refused = () => {
@@ -60,7 +59,7 @@ const load = async (link) => {
   URL.revokeObjectURL(blob);
 };
 
-// Prepare a page: show what needs a script.
+// Show what needs a script.
 const awaken = () => {
   for (const each of document.querySelectorAll("[data-copy], [data-copy-from]")) each.hidden = false;
   const keys = document.querySelector("[data-keys]");
@@ -95,17 +94,17 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   if (form.method === "get") return visit(addressOf(form));
   const body = new URLSearchParams(new FormData(form, event.submitter));
-  await visit(form.action, { request: { method: "POST", body } });
+  await visit(form.getAttribute("action"), { request: { method: "POST", body } });
 });
 const addressOf = (form) => {
   const fields = [...new FormData(form)].filter(([, value]) => value !== "");
-  return `${new URL(form.action).pathname}?${new URLSearchParams(fields)}`;
+  return `${form.getAttribute("action")}?${new URLSearchParams(fields)}`;
 };
 
 let pause = 0;
 document.addEventListener("input", (event) => {
-  const shown = event.target.dataset.shows;
-  if (shown) document.getElementById(shown).value = event.target.value;
+  const output = event.target.dataset.shows;
+  if (output) document.getElementById(output).value = event.target.value;
   const form = event.target.closest("form[data-live]");
   if (!form || event.isComposing) return;
   clearTimeout(pause);
@@ -117,14 +116,16 @@ document.addEventListener("change", (event) => {
 });
 document.addEventListener("keydown", (event) => {
   if (localStorage.getItem(store.keys) === "off" || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.closest("input, textarea, select")) return;
+  if (event.target.closest("input:not([type=checkbox]), textarea, select")) return;
   const target = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
   if (!target) return;
   event.preventDefault();
   if (target.matches("input")) target.focus();
   else target.click();
 });
-addEventListener("popstate", () => { if (token()) visit(location.href, { remember: "none" }); else location.reload(); });
+addEventListener("popstate", () => {
+  if (token() && here() !== shown) visit(location.href, { remember: "none" });
+});
 
 const given = new URLSearchParams(location.hash.slice(1)).get("token");
 if (given) {
