@@ -9,7 +9,7 @@ NATIVE := setup.py $(wildcard src/recollect/indexes/kernels/native/*.[ch])
 # Tests start hundreds of processes: let the first one leave its bytecode, so that the others need not compile.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-compat test-compat-newest langgraph-table test-socket test-postgres test-postgres-all test-all test-checked test-models test-mcp test-nest wheel node-and-npm round-trip check docs fmt bench torture torture-short clean help
+.PHONY: demo test test-ui test-ui-short screenshots test-compat test-compat-newest langgraph-table test-socket test-postgres test-postgres-all test-all test-checked test-models test-mcp test-nest wheel node-and-npm round-trip check docs fmt bench torture torture-short clean help
 
 help:            ## show this
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -71,6 +71,20 @@ test-mcp: node-and-npm $(VENV)/.developing  ## compare the MCP server with its p
 	npm ci --prefix tests/peers --ignore-scripts --no-audit --no-fund --loglevel error
 	$(BIN)/python -m pytest -m peers tests/peers
 
+# Skipped where there is no Chromium (Debian: apt-get install chromium) or no npm, from which only the checks of axe come.
+test-ui: $(VENV)/.browsing          ## test the pages of the inspector in Chromium (two minutes)
+	@$(call in-chromium,$(BIN)/python -m pytest -m ui tests/ui)
+
+test-ui-short: $(VENV)/.browsing    ## the same, five pages of them
+	@$(call in-chromium,$(BIN)/python -m pytest -m ui tests/ui/test_first.py)
+
+screenshots: $(VENV)/.browsing      ## draw the pictures of docs/inspector.md
+	@$(call in-chromium,$(BIN)/python -m scripts.screenshots)
+
+BROWSER := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+NPM     := $(shell command -v npm)
+in-chromium = $(if $(and $(BROWSER),$(NPM)),$1,echo "skipped: this needs chromium and npm (apt-get install chromium npm)")
+
 test-nest:                          ## run the plugins for NEST in NEST itself, on every Python from 3.12 that is on this machine
 	@scripts/test-nest
 
@@ -114,7 +128,7 @@ torture-short: $(VENV)/.developing  ## the same in less than three minutes
 	$(BIN)/python -m torture --short $(if $(SEED),--seed $(SEED))
 
 clean:                              ## remove what the other targets made
-	rm -rf $(VENV) .venv-compat .venv-models .venv-nest-* .venv-build .venv-wheel build dist src/recollect/indexes/kernels/native/*.so tests/peers/node_modules site .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-compat .venv-models .venv-nest-* .venv-build .venv-wheel build dist src/recollect/indexes/kernels/native/*.so tests/peers/node_modules tests/ui/node_modules site .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -126,3 +140,9 @@ $(VENV)/.installed: pyproject.toml requirements/lock.txt $(NATIVE) | $(BIN)/pyth
 $(VENV)/.developing: pyproject.toml requirements/lock.txt requirements/dev.txt $(NATIVE) | $(BIN)/python
 	$(PIP) --constraint requirements/lock.txt --requirement requirements/dev.txt --editable .
 	touch $@
+
+# Without a browser there is nothing to install.
+$(VENV)/.browsing: $(VENV)/.developing requirements/ui.txt tests/ui/package-lock.json
+	$(if $(and $(BROWSER),$(NPM)),$(PIP) --requirement requirements/ui.txt)
+	$(if $(and $(BROWSER),$(NPM)),npm ci --prefix tests/ui --ignore-scripts --no-audit --no-fund --loglevel error)
+	$(if $(and $(BROWSER),$(NPM)),touch $@)

@@ -13,6 +13,7 @@ from tests.docs.source import in_one_process, modules
 from tests.paths import ROOT
 
 from recollect.cli.app import app
+from recollect.server.ui.rendering import texts
 
 pytestmark = in_one_process
 #: (CONTRIBUTING quotes the words that we do not write.)
@@ -92,6 +93,10 @@ def test_every_module_says_what_it_is_in_the_words_of_the_field() -> None:
     docs = {name: ast.get_docstring(tree) or "" for name, tree in modules().items()}
     assert [name for name, text in docs.items() if not text] == []
     assert {name: found for name, text in docs.items() if (found := banned_in(text))} == {}
+
+
+def test_the_texts_of_the_inspector_have_the_words_of_the_field() -> None:
+    assert {key: found for key, text in texts("en").items() if (found := banned_in(text))} == {}
 
 
 def test_messages_have_the_words_of_the_field() -> None:

@@ -77,7 +77,12 @@ class Window:
         host = urlsplit(server.address).netloc
         page.on("console", lambda line: self.problems.append(f"console: {line.text}"))
         page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: (self.problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+
+        def asked(dialog: Any) -> None:
+            self.problems.append(f"dialog: {dialog.message}")
+            dialog.dismiss()
+
+        page.on("dialog", asked)
 
         def requested(request: Any) -> None:
             parts = urlsplit(request.url)

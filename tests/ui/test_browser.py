@@ -6,6 +6,7 @@ import http.server
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -31,7 +32,7 @@ ADDRESSES = [f"{name}?{urlencode(LOOKS.get(name, {}))}" for name, page in PAGES.
     "nowhere",
 ]
 LOOKED = pytest.mark.parametrize("address", ADDRESSES)
-FORMS = {
+FORMS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light"},
     "dark": {"color_scheme": "dark"},
     "forced colours": {"forced_colors": "active"},

@@ -131,10 +131,6 @@ class PageWriter:
         """Return a text that there may be, such as that of a kind; otherwise the default."""
         return self._texts.get(key, default)
 
-    def named(self, table: str, values: Mapping[str, float]) -> dict[str, float]:
-        """Return values with the texts of a table as their names."""
-        return {self.known(f"{table}.{name}", name): value for name, value in values.items()}
-
     def href(self, page: str, **parameters: Any) -> str:
         """Return the address of a page, relative to that of another one."""
         stated = {**self._kept, **{name: value for name, value in parameters.items() if value is not None}}
