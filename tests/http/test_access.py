@@ -137,6 +137,11 @@ class TestTokens:
             assert server(method, f"/v1/team/{path}", b"" if method == "POST" else None, token=own).status in (400, 403)
         assert server("GET", "/v1/team/export", token=own).body.count(b"\n") == 2
         server._folder.joinpath("older.db").write_bytes(server._folder.joinpath("served.db").read_bytes())
+        (server._folder / "mcp").mkdir()
+        with served(server._folder / "mcp", tokens=True, mcp=True) as other:
+            mine = other.token("ana", "own", user="ana")
+            listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+            assert other("POST", "/mcp", listing, token=mine).json["code"] == "access"
         erased = hers.erase("hers")
         assert erased.ids == ("hers",)
         assert all(str(server._folder) not in copy for copy in erased.copies)

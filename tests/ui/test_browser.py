@@ -12,11 +12,12 @@ from urllib.parse import urlencode
 import pytest
 from tests.http.serving import Server, served
 from tests.inspector.test_pages import LOOKS
-from tests.inspector.test_texts import hostile
+from tests.inspector.test_texts import hostile, unescaped
 from tests.ui.conftest import OpenWindow, Window, violations
 
 import recollect
 from recollect.cli.browsing import open_browser, opening_file
+from recollect.server.ui import rendering
 from recollect.server.ui.pages import PAGES
 
 pytestmark = pytest.mark.ui
@@ -201,7 +202,8 @@ def test_the_time_slider_shows_the_past(window: OpenWindow) -> None:
         assert page.locator("aside").count() == 0
 
 
-def test_500_hostile_contents_are_text_and_nothing_runs(window: OpenWindow, tmp_path: Path) -> None:
+def all_are_text(window: OpenWindow, tmp_path: Path) -> None:
+    """Store hostile contents and look at each: its text is what is stored, and nothing complains or runs."""
     texts = hostile()
     with served(tmp_path, ui=True) as server:
         with recollect.open(tmp_path / "served.db", embedder="none") as memory:
@@ -227,6 +229,18 @@ def test_500_hostile_contents_are_text_and_nothing_runs(window: OpenWindow, tmp_
                 )
             opened.open("record?id=h-long")
             opened.open("search?q=alert")
+
+
+def test_500_hostile_contents_are_text_and_nothing_runs(window: OpenWindow, tmp_path: Path) -> None:
+    all_are_text(window, tmp_path)
+
+
+def test_control_without_escaping_they_are_not(
+    window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendering, "environment", unescaped)
+    with pytest.raises(AssertionError):
+        all_are_text(window, tmp_path)
 
 
 def test_german_readers_read_german(window: OpenWindow) -> None:

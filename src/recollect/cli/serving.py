@@ -232,6 +232,8 @@ def serve(settings: Settings, **options: Any) -> None:
         if options["with_mcp"]:
             extra = "mcp"
             importlib.import_module("recollect.server.mcp.protocol")
+        if options["with_ui"]:
+            importlib.import_module("recollect.server.ui.app")
     except ImportError as error:
         raise MissingExtraError("recollect serve", error.name or extra, extra) from None
     options["tools"] = tuple(name.strip() for name in options.pop("sets").split(",") if name.strip())
