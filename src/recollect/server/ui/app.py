@@ -7,7 +7,6 @@ cookie: browsers send those to every server of a machine, whatever its port.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import Mapping
 from datetime import datetime
@@ -83,7 +82,7 @@ class Inspector:
         name, is_json = stated.removesuffix(".json"), stated.endswith(".json")
         name = "" if name == _FIRST else name
         visit = self._visit(exchange, _fields(exchange.request.query_params.multi_items()))
-        look = _Look(exchange.request, visit, name, self._site.guard.tokens is not None)
+        look = _Look(exchange, visit, name, self._site.guard.tokens is not None)
         if visit.is_of_owner and name == "" and not is_json:
             return Response(None, HTTPStatus.SEE_OTHER, {**HEADERS, "Location": "me"})
         try:
@@ -121,7 +120,7 @@ class Inspector:
                 raise AccessError(f"the action {name!r:.40}")
             address = await exchange.run(action.operation, lambda: act(visit, name))
         except RecollectError as error:
-            return await _Look(request, visit, "", self._site.guard.tokens is not None).failed(error, fields, name)
+            return await _Look(exchange, visit, "", self._site.guard.tokens is not None).failed(error, fields, name)
         return Response(None, HTTPStatus.SEE_OTHER, {**HEADERS, "Location": address})
 
     async def _download(self, exchange: Exchange) -> Response:
@@ -152,10 +151,11 @@ class _Look:
         with_token: Whether the script of the page sends a token.
     """
 
-    def __init__(self, request: HttpRequest, visit: Visit, name: str, with_token: bool) -> None:
+    def __init__(self, exchange: Exchange, visit: Visit, name: str, with_token: bool) -> None:
+        self._exchange = exchange
         self._visit = visit
         self._name = name
-        self._language = language_of(request.headers.get("accept-language", ""))
+        self._language = language_of(exchange.request.headers.get("accept-language", ""))
         self._with_token = with_token
 
     def page(self) -> bytes:
@@ -195,7 +195,10 @@ class _Look:
                 "error.jinja", error=shown, fields=dict(fields), action=action, stored=record, moment=None
             )
 
-        body = await asyncio.get_running_loop().run_in_executor(None, made)
+        try:
+            body = await self._exchange.run("get", made)
+        except RecollectError:  # the store cannot be read, or the server has too much to do
+            return problem(error)
         return Response(body, int(status_of(error)), HEADERS, _HTML)
 
 

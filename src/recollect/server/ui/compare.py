@@ -14,7 +14,7 @@ _UNSEEN = re.compile(
 )
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 #: Maximum number of words, blanks and signs of each text that are compared. Longer texts differ as wholes.
-_MOST = 3000
+_MOST = 2000
 
 
 def is_plain(text: str) -> bool:

@@ -154,10 +154,11 @@ class Visit:
 
     @property
     def moment(self) -> int | str | datetime | None:
-        """The moment that the request names: the number of a commit, a time, or a cursor; None: now."""
-        stated = self.text("at")
-        if not stated:
-            return None
+        """The moment that the request names; None: now."""
+        return self.target(self.text("at")) if self.text("at") else None
+
+    def target(self, stated: str) -> int | str | datetime:
+        """Return what names a moment: the number of a commit, a time, or a cursor or the name of a snapshot."""
         if stated.isascii() and stated.isdigit() and len(stated) <= _MOST_DIGITS:
             return int(stated)
         try:

@@ -22,7 +22,7 @@ def log(visit: Visit) -> dict[str, Any]:
     memory, actor = visit.memory, visit.text("actor")
     before = visit.text("before")
     if before:
-        memory = visit.present().at(int(before) if before.isdigit() else before)
+        memory = visit.present().at(visit.target(before))
     found = memory.log(_SEARCHED if actor else _COMMITS + 1, where=visit.text("where") or None)
     kept = [each for each in found if actor in (each.actor or "")][:_COMMITS]
     rest = kept[-1] if len(kept) == _COMMITS else found[-1] if actor and len(found) == _SEARCHED else None
@@ -78,23 +78,13 @@ def diff(visit: Visit) -> dict[str, Any]:
     a, b = visit.text("a"), visit.text("b")
     if not a:
         return {"a": "", "b": b}
-    found = visit.present().diff(_target(a), _target(b) if b else None)
+    found = visit.present().diff(visit.target(a), visit.target(b) if b else None)
     parts = {}
     for name, each in found.each():
         whole = each.to_json()
         lists = {kind: whole[kind][:_LISTED] for kind in ("added", "changed", "removed", "erased")}
         parts[name] = {**lists, "counts": {kind: len(whole[kind]) for kind in lists}}
     return {"a": a, "b": b, "parts": parts, "differs": bool(found), "snapshots": _snapshots(visit)}
-
-
-def _target(text: str) -> int | str | datetime:
-    if text.isascii() and text.isdigit():
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return text
-    return moment if moment.tzinfo is not None else text
 
 
 def _snapshots(visit: Visit) -> list[dict[str, Any]]:
