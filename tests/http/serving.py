@@ -163,7 +163,7 @@ def served(
     more: tuple[BaseRoute, ...] = () if mounted is None else (Route("/mcp", McpClients(site, mounted)),)
     path = ""
     if ui:
-        inspector = Inspector(site, "default", None if tokens else new_secret())
+        inspector = Inspector(site, "default", None if tokens else new_secret(), api=not alone)
         more, path = (*more, *inspector.routes()), inspector.path
     app = application(site, metrics, more, alone=alone)
     door = HttpDoor(site, app, "127.0.0.1", 0, end=None if mounted is None else mounted.close)

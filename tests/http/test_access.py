@@ -124,6 +124,8 @@ class TestTokens:
         for call in (
             lambda: hers.remember("new"),
             lambda: hers.update("hers", user="bob"),
+            lambda: hers.update("hers", derived_from=["his"]),
+            lambda: hers.update("hers", pinned=True),
             lambda: hers.update("his", content="x"),
             lambda: hers.forget("shared"),
             lambda: hers.erase("his"),
@@ -146,6 +148,19 @@ class TestTokens:
         assert erased.ids == ("hers",)
         assert all(str(server._folder) not in copy for copy in erased.copies)
         assert [each.id for each in admin.find(order="id")] == ["his", "shared"]
+
+    def test_an_owner_is_one_on_a_server_that_is_only_read_too(self, tmp_path: Path) -> None:
+        with served(tmp_path, tokens=True) as written:
+            written.memory(token=written.token("filler", "admin")).remember("Ana likes tea", id="hers", user="ana")
+        with served(tmp_path, tokens=True, mcp=True, read_only=True) as server:
+            own = server.token("ana", "own", user="ana")
+            for body in EXAMPLES:
+                code = server("POST", "/v1/default/execute", body, token=own).json.get("code")
+                operation = REGISTRY[body["op"]]
+                allowed = body["op"] in OWN_OPERATIONS and (operation.right == READ or body["op"] == "at")
+                assert (code != "access") is allowed, body
+            for method, path in (("GET", "/v1/default/changes"), ("POST", "/mcp")):
+                assert server(method, path, b"{}" if method == "POST" else None, token=own).status == 403
 
     def test_two_users_read_and_change_nothing_of_each_other(self, server: Server) -> None:
         ana, bob = (server.token(user, "write", ("team",), user=user) for user in ("ana", "bob"))

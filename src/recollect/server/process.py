@@ -292,7 +292,8 @@ async def _serve(served: ServedMemory, namespace: str, options: Options, given: 
         if options.with_ui:
             from recollect.server.ui.app import Inspector, new_secret
 
-            inspector = Inspector(site, namespace, None if options.tokens is not None else new_secret())
+            secret = None if options.tokens is not None else new_secret()
+            inspector = Inspector(site, namespace, secret, api=not options.only_ui)
             more += tuple(inspector.routes())
         app = application(site, None, more, alone=True) if options.only_ui else application(site, metrics, more)
         end = None if mcp is None else mcp.close

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from recollect.engine.scope import Place, Scope
 from recollect.errors import AccessError, ScopeError
 from recollect.ledger.commits import Branch
-from recollect.operations import At, Erase, ExecuteBatch, Operation, Stats
+from recollect.operations import At, Erase, ExecuteBatch, Operation, Stats, Update
 from recollect.operations import Namespaces as NamespacesOperation
 from recollect.operations.base import ADMIN, READ, RIGHTS, Right
 
@@ -22,6 +22,8 @@ OWN_OPERATIONS = frozenset(
     "at count erase export find forget forget_all forget_where get get_all grep history now pin recall stats update"
     " valid_until values zone".split()
 )
+#: What a person can change of a record of their own.
+_OWN_FIELDS = frozenset(("content", "importance", "tags", "valid_from", "valid_to"))
 #: What limits the clients of a server that is only read, and what to do about it.
 _READ_ONLY = ("this server, which was started with --read-only,", "use one that can be written")
 
@@ -42,6 +44,7 @@ class Grant:
         actor: The name of its token, which commits name as the actor.
         by: What limits the client to this, and what to do about it, for messages; default: its token.
         client: What distinguishes the client from others: the hash of its token; "" of one without.
+        only_reads: Whether a client with the right "own" can only read, as on a server that is only read.
     """
 
     right: Allowed = ADMIN
@@ -50,9 +53,12 @@ class Grant:
     actor: str | None = None
     by: tuple[str, str] | None = None
     client: str = ""
+    only_reads: bool = False
 
     def read_only(self) -> Grant:
         """Return what this allows on a server that is only read."""
+        if self.right == OWN:
+            return replace(self, only_reads=True, by=_READ_ONLY)
         return self if self.right == READ else replace(self, right=READ, by=_READ_ONLY)
 
     def check(self, right: Right, branch: Branch) -> None:
@@ -78,7 +84,8 @@ class Grant:
         try:
             if self.right == OWN:
                 self._check_namespace(branch)
-                return operation.name in OWN_OPERATIONS
+                self._check_own(operation)
+                return True
             self.check(operation.right, branch)
         except AccessError:
             return False
@@ -90,12 +97,19 @@ class Grant:
             self._check_namespace(branch)
             inner = operation.operation if isinstance(operation, At) else operation
             for each in (operation, inner):
-                if each.name not in OWN_OPERATIONS:
-                    raise AccessError(f"{each.name}, which is more than a user may do with records of their own,")
+                self._check_own(type(each))
+            if isinstance(inner, Update) and (callable(inner.changes) or inner.changes.keys() - _OWN_FIELDS):
+                raise AccessError(f"changing other fields than {', '.join(sorted(_OWN_FIELDS))}")
             return
         self.check(operation.needs, branch)
         if (self.namespaces is not None or self.scope.fixed) and operation.concerns_all:
             raise AccessError("what concerns the whole store")
+
+    def _check_own(self, operation: type[Operation]) -> None:
+        if operation.name not in OWN_OPERATIONS:
+            raise AccessError(f"the operation {operation.name!r}")
+        if self.only_reads and operation.right != READ and operation is not At:
+            raise AccessError(f"the operation {operation.name!r}", *(self.by or ()))
 
     def signed(self, stated: str | None) -> str | None:
         """Return the actor of a commit: what a client states, followed by the name of its token.

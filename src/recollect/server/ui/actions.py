@@ -33,8 +33,8 @@ _REASONS = {
     "rollback": "rolled back",
     "erase": "erased",
 }
-#: Maximum number of ids that the page after an erasure names.
-_NAMED = 5
+#: Maximum number of ids that the page after an erasure names, where no commit does.
+_NAMED = 50
 
 
 class Done(NamedTuple):
@@ -43,12 +43,16 @@ class Done(NamedTuple):
     Attributes:
         page: The page to show.
         parameters: Its parameters.
+        of: The id of a record that it is about, for the message.
         has_commit: Whether a commit is looked for, which can be taken back.
+        what: The name of the message; default: that of the action.
     """
 
     page: str
     parameters: Mapping[str, str]
+    of: str = ""
     has_commit: bool = True
+    what: str = ""
 
 
 class Action(NamedTuple):
@@ -58,12 +62,14 @@ class Action(NamedTuple):
         operation: The operation that decides about the right to do it.
         change: Makes the change.
         of_owner: Whether users may do it who may change only what is theirs.
+        page: The page of its form.
         is_whole: Whether it is about the namespace, also on a page that is about one person.
     """
 
     operation: str
     change: Callable[[Visit, Memory], Done]
     of_owner: bool = False
+    page: str = "record"
     is_whole: bool = False
 
 
@@ -83,7 +89,8 @@ def act(visit: Visit, name: str) -> str:
     since = visit.head() if name in _REASONS else None
     done = action.change(visit, memory)
     known = {*PAGES[done.page].takes.split(), *MADE}
-    parameters = {**visit.kept, **{key: value for key, value in done.parameters.items() if key in known}, "done": name}
+    parameters = {**visit.kept, **{key: value for key, value in done.parameters.items() if key in known}}
+    parameters |= {"done": done.what or name, "of": done.of}
     seq = visit.committed(since, reason) if done.has_commit else None
     if seq is not None:
         parameters["seq"] = str(seq)
@@ -114,7 +121,7 @@ def _update(visit: Visit, memory: Memory) -> Done:
         if name in visit.query:
             changes[name] = visit.text(name).strip() or None
     memory.update(record_id, expect=visit.text("expect") or None, **changes)
-    return _record_page(visit)
+    return _record_page(visit)._replace(what="revert" if visit.flag("undo") else "")
 
 
 def _as_before(text: str, old: str | bytes) -> str:
@@ -138,7 +145,9 @@ def _share(stated: str) -> float | None:
 
 def _forget(visit: Visit, memory: Memory) -> Done:
     visit.part(memory).forget(visit.text("id"), expect=visit.text("expect") or None)
-    return Done("me", {}) if visit.text("page") == "mine" else _record_page(visit)
+    if visit.text("page") == "mine":
+        return Done("me", {})
+    return Done("review", visit.given("n"), visit.text("id")) if visit.text("page") == "review" else _record_page(visit)
 
 
 def _forget_where(visit: Visit, memory: Memory) -> Done:
@@ -169,8 +178,8 @@ def _merge(visit: Visit, memory: Memory) -> Done:
             raise UnknownRecordError(record_id, visit.namespace)
         if record.hash != expected:
             raise ConflictError(f"record {record_id!r}", expected, record.hash)
-    memory.merge([each for each in found if each is not None], visit.text("content"))
-    return Done("review", visit.given("n"))
+    made = memory.merge([each for each in found if each is not None], visit.text("content"))
+    return Done("review", visit.given("n"), made.id)
 
 
 def _resolve(visit: Visit, memory: Memory) -> Done:
@@ -178,7 +187,7 @@ def _resolve(visit: Visit, memory: Memory) -> Done:
     for found in memory.contradictions():
         if (found.older.id, found.newer.id, f"{found.older.hash}\n{found.newer.hash}") == wanted:
             memory.resolve(found)
-            return Done("review", visit.given("n"))
+            return Done("review", visit.given("n"), found.newer.id)
     raise ConflictError("the contradiction", "as it was shown", "changed meanwhile")
 
 
@@ -189,7 +198,7 @@ def _distinguish(visit: Visit, memory: Memory) -> Done:
         if record.hash != expected:
             raise ConflictError(f"record {record.id!r}", expected, record.hash)
     memory.distinguish(found if len(found) == len(ids) else ids)
-    return Done("review", visit.given("n"))
+    return Done("review", visit.given("n"), ids[0])
 
 
 def _merge_entities(visit: Visit, memory: Memory) -> Done:
@@ -199,9 +208,14 @@ def _merge_entities(visit: Visit, memory: Memory) -> Done:
 
 def _revert(visit: Visit, memory: Memory) -> Done:
     restored = memory.revert(visit.number("seq", 0, 10**15))
+    changed = restored.changed + sum(each.changed for each in restored.parts.values())
     conflicts = {"conflicts": str(len(restored.conflicts))} if restored.conflicts else {}
     page = visit.text("page")
-    return Done(page if page in _BACK else "log", {**visit.given("id", "part", "n"), **conflicts})
+    return Done(
+        page if page in _BACK else "log",
+        {**visit.given("id", "part", "n"), **conflicts},
+        what="" if changed else "nothing",
+    )
 
 
 #: The pages to which taking something back returns.
@@ -227,10 +241,11 @@ def _erase(visit: Visit, memory: Memory) -> Done:
             "confirm", visit.text("confirm"), f"must be {phrase(visit, count)!r}; nothing was erased"
         )
     erased = memory.erase(what, **options(visit))
+    commits = ",".join(map(str, erased.commits))
     shown = {
-        "id": "\n".join(erased.ids[:_NAMED]),
+        "id": "" if commits and not visit.flag("redact") else "\n".join(erased.ids[:_NAMED]),
         "versions": str(erased.versions),
-        "commit": ",".join(map(str, erased.commits)),
+        "commit": commits if visit.is_whole else "",
         "copies": "\n".join(erased.copies),
         "pending": "1" if erased.pending else "",
     }
@@ -263,15 +278,15 @@ def _set_policies(visit: Visit, memory: Memory) -> Done:
 ACTIONS: dict[str, Action] = {
     "update": Action("update", _update, of_owner=True),
     "forget": Action("forget", _forget, of_owner=True),
-    "forget_where": Action("forget_where", _forget_where),
+    "forget_where": Action("forget_where", _forget_where, page="forget"),
     "supersede": Action("supersede", _supersede),
-    "merge": Action("merge", _merge),
-    "resolve": Action("supersede", _resolve),
-    "distinguish": Action("remember", _distinguish),
-    "merge_entities": Action("remember", _merge_entities),
-    "revert": Action("revert", _revert, is_whole=True),
-    "rollback": Action("rollback", _rollback),
-    "erase": Action("erase", _erase, of_owner=True),
-    "set_quota": Action("set_quota", _set_quota),
-    "set_policies": Action("set_policies", _set_policies),
+    "merge": Action("merge", _merge, page="review"),
+    "resolve": Action("supersede", _resolve, page="review"),
+    "distinguish": Action("remember", _distinguish, page="review"),
+    "merge_entities": Action("remember", _merge_entities, page="entities"),
+    "revert": Action("revert", _revert, page="log", is_whole=True),
+    "rollback": Action("rollback", _rollback, page="log"),
+    "erase": Action("erase", _erase, of_owner=True, page="erase"),
+    "set_quota": Action("set_quota", _set_quota, page="settings"),
+    "set_policies": Action("set_policies", _set_policies, page="settings"),
 }

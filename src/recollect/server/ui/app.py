@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
@@ -51,15 +51,17 @@ class Inspector:
         site: What all requests share.
         namespace: The namespace that is shown if a request names none.
         secret: The first part of all paths; None: there is none, and the server needs tokens.
+        api: Whether the server has the API, too.
 
     Attributes:
         path: The path of the first page.
     """
 
-    def __init__(self, site: Site, namespace: str, secret: str | None) -> None:
+    def __init__(self, site: Site, namespace: str, secret: str | None, *, api: bool = True) -> None:
         assert secret is not None or site.guard.tokens is not None
         self._site = site
         self._namespace = namespace
+        self._api = api
         self._base = "/ui" if secret is None else f"/{secret}/ui"
         self.path = f"{self._base}/"
         site.guard.linked = self.path
@@ -75,7 +77,8 @@ class Inspector:
         ]
 
     def _visit(self, exchange: Exchange, fields: Mapping[str, str]) -> Visit:
-        return Visit(exchange.calls.desk, exchange.grant, self._namespace, fields)
+        api = str(exchange.request.base_url).rstrip("/") if self._api else ""
+        return Visit(exchange.calls.desk, exchange.grant, self._namespace, fields, api)
 
     async def _page(self, exchange: Exchange) -> Response:
         stated = exchange.parameter("page")
@@ -120,7 +123,8 @@ class Inspector:
                 raise AccessError(f"the action {name!r:.40}")
             address = await exchange.run(action.operation, lambda: act(visit, name))
         except RecollectError as error:
-            return await _Look(exchange, visit, "", self._site.guard.tokens is not None).failed(error, fields, name)
+            look = _Look(exchange, visit, "", self._site.guard.tokens is not None)
+            return await look.failed(error, fields, name)
         return Response(None, HTTPStatus.SEE_OTHER, {**HEADERS, "Location": address})
 
     async def _download(self, exchange: Exchange) -> Response:
@@ -161,11 +165,15 @@ class _Look:
     def page(self) -> bytes:
         """Return the page as HTML. Called in a thread."""
         data = PAGES[self._name].show(self._visit)
-        return self._render(f"{self._name or _FIRST}.jinja", data=data, moment=self._moment())
+        of = optional(lambda: self._visit.memory.get(self._visit.text("of"))) if self._visit.text("of") else None
+        shown = None if of is None else of.to_json()
+        return self._render(f"{self._name or _FIRST}.jinja", data=data, moment=self._moment(), of=shown)
 
     def _moment(self) -> str | None:
         """Return the time of the commit that the page shows; None for now."""
         visit = self._visit
+        if visit.moment is None:
+            return None
         if isinstance(visit.moment, datetime):
             return visit.moment.isoformat()
         found = optional(lambda: visit.memory.log(1))
@@ -184,22 +192,31 @@ class _Look:
 
     async def failed(self, error: RecollectError, fields: Mapping[str, str] = {}, action: str = "") -> Response:
         """Return a page that says what went wrong, with the fields of the form that was sent."""
-        shown = {"code": error.code, "message": str(error), "args": [str(each) for each in error.args]}
+        shown = {"code": error.code, "message": str(error)}
 
         def made() -> bytes:
             stored = None
             if action in ("update", "supersede", "forget") and fields.get("id"):
                 stored = optional(lambda: self._visit.part(self._visit.memory).get(fields["id"]))
             record = None if stored is None else {**stored.to_json(), "hash": stored.hash}
-            return self._render(
-                "error.jinja", error=shown, fields=dict(fields), action=action, stored=record, moment=None
-            )
+            values = {"fields": dict(fields), "action": action, "back": _back(fields, action)}
+            return self._render("error.jinja", error=shown, stored=record, moment=None, of=None, **values)
 
         try:
             body = await self._exchange.run("get", made)
         except RecollectError:  # the store cannot be read, or the server has too much to do
             return problem(error)
         return Response(body, int(status_of(error)), HEADERS, _HTML)
+
+
+def _back(fields: Mapping[str, str], action: str) -> str:
+    """Return the address of the page that had a form; "" if there is none."""
+    if action not in ACTIONS:
+        return ""
+    stated = fields.get("page", "")
+    page = stated if stated in ("mine", "review") else ACTIONS[action].page
+    known = {*PAGES[page].takes.split(), *KEPT}
+    return f"{page}?{urlencode({name: value for name, value in fields.items() if name in known and value})}"
 
 
 class _WithToken(CheckedHandler):

@@ -134,7 +134,7 @@ class PageWriter:
     def href(self, page: str, **parameters: Any) -> str:
         """Return the address of a page, relative to that of another one."""
         stated = {**self._kept, **{name: value for name, value in parameters.items() if value is not None}}
-        query = urlencode({name: value for name, value in stated.items() if value != ""})
+        query = urlencode({name: value for name, value in stated.items() if value != ""}, doseq=True)
         return (page or "./") + (f"?{query}" if query else "")
 
     def number(self, value: float) -> str:

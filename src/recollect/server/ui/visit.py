@@ -20,8 +20,8 @@ T = TypeVar("T")
 ACTOR = "inspector"
 #: The parameters that links pass on: the namespace, the moment, and the person whose memory is shown.
 KEPT = ("namespace", "at", "person")
-#: The parameters that say what was changed just before.
-MADE = ("done", "seq", "conflicts", "was")
+#: The parameters that say what was changed just before, and of which record.
+MADE = ("done", "seq", "of", "conflicts", "was")
 #: The part of a memory that pages are about unless they name another one.
 RECORDS = "records"
 #: Maximum number of commits among which that of a change is searched.
@@ -38,12 +38,14 @@ class Visit:
         grant: What the client may do.
         default: The namespace that is shown if the request names none.
         query: The parameters of the address, or the fields of a form.
+        api: The address of the server, if it also has the API; else "".
     """
 
     desk: Desk
     grant: Grant
     default: str
     query: Mapping[str, str]
+    api: str = ""
     _memory: Memory | None = field(default=None, init=False)
 
     def text(self, name: str, default: str = "") -> str:
@@ -204,8 +206,9 @@ class Visit:
         if since is None:
             return None
         found: list[Commit] = self._unscoped().changes(since, limit=_LOOKED_AT)
-        actor = self.grant.signed(ACTOR)
-        return next((each.seq for each in found if (each.actor, each.reason) == (actor, reason)), None)
+        actor = self.grant.signed(ACTOR) or ""  # a server that this one asks adds its token
+        ours = (each.seq for each in found if (each.actor or "").startswith(actor) and each.reason == reason)
+        return next(ours, None)
 
     def _unscoped(self) -> Memory:
         """Return the memory of now without the person that the request names."""

@@ -47,7 +47,7 @@ PAGES: dict[str, InspectorPage] = {
     "record": InspectorPage(record, "history", "id part v"),
     "forget": InspectorPage(forget, "count", _MATCHED),
     "conversations": InspectorPage(conversations, "values", "after prefix"),
-    "conversation": InspectorPage(conversation, "find", "name page hit"),
+    "conversation": InspectorPage(conversation, "find", "name page hit q"),
     "entities": InspectorPage(entities, "entities", "type limit"),
     "entity": InspectorPage(entity, "entity", "id"),
     "review": InspectorPage(review, "find", "n"),

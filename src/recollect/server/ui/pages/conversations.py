@@ -9,6 +9,8 @@ from recollect.server.ui.visit import Visit
 from recollect.wire import record_json
 
 _NAMES, _TURNS = 100, 40
+#: Number of hits whose words are marked.
+_HITS = 50
 
 
 def conversations(visit: Visit) -> dict[str, Any]:
@@ -23,18 +25,26 @@ def conversations(visit: Visit) -> dict[str, Any]:
 
 
 def conversation(visit: Visit) -> dict[str, Any]:
-    """Return a page of the turns of a conversation: by default the first one that has evidence."""
-    name = visit.text("name")
+    """Return a page of the turns of a conversation: by default the one with the first hit that is asked for.
+
+    With the question of a search, the words that it matched are marked.
+    """
+    name, question = visit.text("name"), visit.text("q").strip()
     turns = visit.memory.find(f.conversation(name), order="position") if name else []
     evidence = [each for each in visit.text("hit").split("\n") if each]
-    marked = next((at for at, each in enumerate(turns) if each.id in evidence), 0)
+    wanted = evidence[0] if evidence else ""
+    found = next((at for at, each in enumerate(turns) if each.id == wanted), 0)
     pages = max(-(-len(turns) // _TURNS), 1)
-    page = visit.number("page", marked // _TURNS + 1, pages)
+    page = visit.number("page", found // _TURNS + 1, pages)
+    hits = visit.memory.recall(question, _HITS) if question else ()
+    marks = {hit.record.id: [list(each) for each in hit.marks] for hit in hits}
+    shown = turns[(page - 1) * _TURNS : page * _TURNS]
     return {
         "name": name,
-        "turns": [record_json(each) for each in turns[(page - 1) * _TURNS : page * _TURNS]],
+        "turns": [{**record_json(each), "marks": marks.get(each.id, [])} for each in shown],
         "count": len(turns),
         "page": page,
         "pages": pages,
         "hit": evidence,
+        "question": question,
     }

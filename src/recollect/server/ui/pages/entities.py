@@ -53,9 +53,11 @@ def _drawn(graph: dict[str, Any], centre: str) -> dict[str, Any]:
         x, y = _WIDTH / 2 + _ACROSS * math.cos(turn), _HEIGHT / 2 + _DOWN * math.sin(turn)
         places[each["id"]] = (round(x), round(y))
     nodes = [{**each, "x": places[each["id"]][0], "y": places[each["id"]][1]} for each in graph["nodes"]]
-    edges = [
-        {**each, "from": places[each["source"]], "to": places[each["target"]]}
-        for each in graph["edges"]
-        if centre in (each["source"], each["target"])
-    ]
+    names = {each["id"]: each["name"] for each in nodes}
+    edges = []
+    for each in graph["edges"]:
+        ends = (each["source"], each["target"])
+        if centre in ends:
+            start, end = (places[end] for end in ends)
+            edges.append({**each, "names": [names[end] for end in ends], "from": start, "to": end})
     return {"width": _WIDTH, "height": _HEIGHT, "nodes": nodes, "edges": edges}

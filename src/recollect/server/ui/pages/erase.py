@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -9,10 +10,13 @@ from recollect import filters as f
 from recollect import verify
 from recollect.errors import InvalidArgumentError
 from recollect.filters import Filter
-from recollect.server.ui.visit import Visit, optional
+from recollect.server.ui.visit import RECORDS, Visit, optional
+from recollect.wire import record_json
 
-#: Maximum number of ids that are listed, and that are proved to be absent.
-_LISTED, _PROVED = 50, 5
+#: Maximum number of records that are listed, of users that are named, and of commits whose erasures are proved.
+_LISTED, _USERS, _COMMITS = 20, 200, 100
+#: The cause of a change that erased a record.
+_ERASED = "erased"
 
 
 def selected(visit: Visit) -> str | Filter | None:
@@ -47,36 +51,53 @@ def phrase(visit: Visit, count: int) -> str:
 
 
 def erase(visit: Visit) -> dict[str, Any]:
-    """Return what would be erased. Nothing is changed."""
+    """Return what would be erased, and some of it as it is now. Nothing is changed."""
     what = selected(visit)
     stated = visit.given("id", "user", "where", "part", "all")
     if what is None:
-        return {"stated": stated, "would": None}
-    would = visit.present().erase(what, dry_run=True, **options(visit)).to_json()
+        return {"stated": stated, "would": None, "users": _users(visit)}
+    present = visit.present()
+    would = present.erase(what, dry_run=True, **options(visit)).to_json()
     count = len(would["ids"]) + sum(would["parts"].values())
+    live = visit.part(visit.memory).get_all(would["ids"][:_LISTED])
     return {
         "stated": stated,
         "would": {**would, "ids": would["ids"][:_LISTED]},
+        "records": [record_json(each) for each in live if each is not None],
         "count": count,
         "derived": visit.flag("derived"),
         "redact": visit.flag("redact"),
         "phrase": phrase(visit, count),
+        "users": [] if count else _users(visit),
     }
 
 
+def _users(visit: Visit) -> list[str]:
+    """Return the users that there are, for a form; none within a scope."""
+    return [each.value for each in visit.memory.values("user", limit=_USERS)] if visit.is_whole else []
+
+
 def erased(visit: Visit) -> dict[str, Any]:
-    """Return what proves that records are gone: a proof of absence for each of the first ones, verified here."""
+    """Return what proves that records are gone: for each a proof of absence, verified here.
+
+    They are the ids of a request, or those that some commits erased. The first ones are shown as HTML, all as JSON.
+    """
     present = visit.present()
-    ids = [each for each in visit.text("id").split("\n") if each][:_PROVED]
+    ids = [(RECORDS, each) for each in visit.text("id").split("\n") if each]
+    for seq in () if ids else filter(str.isdigit, visit.text("commit").split(",")[:_COMMITS]):
+        for commit in present.changes(int(seq) - 1, limit=1):
+            for each in (commit, *commit.part_commits):
+                ids += [(each.part, change.id) for change in each.changes if change.cause == _ERASED]
     head = optional(present.head)
     proofs = []
-    for each in ids:
-        proof = optional(partial(present.prove, each))
-        is_valid = None if proof is None or head is None else _is_proved(proof, head.root)
-        versions = [version.to_json() for version in present.history(each)]
-        proofs.append({"id": each, "proof": proof, "valid": is_valid, "versions": versions})
+    for part, record_id in dict.fromkeys(ids):
+        proof = optional(partial(present.prove, record_id, part=part))
+        is_valid = None if proof is None or head is None else _is_absent(proof, head.root)
+        left = len(present._part(part).history(record_id))
+        proofs.append({"id": record_id, "part": part, "proof": proof, "valid": is_valid, "left": left})
     return {
         "proofs": proofs,
+        "proved": all(each["valid"] for each in proofs),
         "head": None if head is None else head._asdict(),
         "commit": visit.text("commit"),
         "versions": visit.text("versions"),
@@ -85,5 +106,6 @@ def erased(visit: Visit) -> dict[str, Any]:
     }
 
 
-def _is_proved(proof: Any, root: str) -> bool:
-    return bool(optional(lambda: verify(proof, root)))
+def _is_absent(proof: Mapping[str, Any], root: str) -> bool:
+    """Return whether a proof proves that there is no such record. (One of presence can be valid, too.)"""
+    return proof["proof"].startswith("recollect/absence/") and bool(verify(proof, root))

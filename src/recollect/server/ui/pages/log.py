@@ -9,6 +9,8 @@ from recollect import Commit, Memory
 from recollect.server.ui.visit import Visit
 
 _COMMITS = 30
+#: Number of changes of a commit that are shown with their texts, and of characters of each.
+_SHOWN, _TEXT = 8, 90
 #: Number of parts of the time line.
 _PARTS = 24
 #: Maximum number of commits that are searched for those of an actor.
@@ -31,8 +33,11 @@ def log(visit: Visit) -> dict[str, Any]:
     older = None
     if rest is not None:
         older = str(rest.seq - 1) if visit.is_whole else rest.cursor
+    changed = [each.id for commit in kept for each in commit.changes[:_SHOWN]]
+    found_now = memory.get_all(dict.fromkeys(changed)) if changed else []
     return {
         "commits": [_commit(each) for each in kept],
+        "texts": {each.id: each.text[:_TEXT] for each in found_now if each is not None},
         "older": older if older != "0" else None,
         "actor": actor,
         "where": visit.text("where"),

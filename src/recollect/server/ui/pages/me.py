@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from recollect import filters as f
 from recollect.server.ui.pages.records import record
 from recollect.server.ui.visit import Visit
 
 _RECORDS = 20
+#: What the memory keeps about records, and a person has not said.
+_NO_STATEMENTS = f.kind("distinct")
 
 
 def me(visit: Visit) -> dict[str, Any]:
@@ -17,15 +20,16 @@ def me(visit: Visit) -> dict[str, Any]:
     memory, question = visit.memory, visit.text("q").strip()
     out: dict[str, Any] = {
         "person": memory.scope.get("user", ""),
-        "stats": {name: value for name, value in memory.stats().items() if name != "namespace"},
+        "count": memory.count(~_NO_STATEMENTS),
+        "oldest": memory.stats()["oldest"],
         "question": question,
     }
     if question:
-        found = memory.recall(question, _RECORDS)
-        hits = [*found, *found.standing]
+        found = memory.recall(question, _RECORDS, ~_NO_STATEMENTS)
+        hits = list({hit.record.id: hit for hit in (*found, *found.standing)}.values())
         records = [{**hit.record.to_json(), "hash": hit.record.hash, "marks": list(hit.marks)} for hit in hits]
         return {**out, "records": records, "cursor": None}
-    return {**out, **memory.find(limit=_RECORDS, after=visit.text("after") or None).to_json()}
+    return {**out, **memory.find(~_NO_STATEMENTS, _RECORDS, after=visit.text("after") or None).to_json()}
 
 
 def mine(visit: Visit) -> dict[str, Any]:

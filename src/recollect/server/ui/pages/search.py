@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from typing import Any
+from urllib.parse import quote
 
 from recollect import Hit
 from recollect.operations import AUTO_CONFIDENCE
@@ -26,14 +27,14 @@ def search(visit: Visit) -> dict[str, Any]:
     arguments = _arguments(visit)
     k = visit.number("k", _K, _MOST_K)
     hits = visit.memory.recall(question, k, **arguments)
-    stated = {"question": question, "k": k, **arguments}
+    matched = {word.word for hit in hits for word in hit.why.words}
     return {
         **hits.to_json(),
         "hits": [_hit(each) for each in hits],
         "standing": [_hit(each) for each in hits.standing],
         "evidence": _evidence(list(hits)),
-        "python": f"memory.recall({', '.join(_python(stated))})",
-        "curl": _curl(visit, stated),
+        "unmatched": list(dict.fromkeys(term.word for term in hits.plan.terms if term.word not in matched)),
+        "calls": _calls(visit, {"question": question, "k": k, **arguments}),
     }
 
 
@@ -60,19 +61,28 @@ def _evidence(hits: list[Hit]) -> dict[str, list[str]]:
     return dict(out)
 
 
-def _python(arguments: dict[str, Any]) -> list[str]:
-    question = repr(arguments.pop("question"))
-    return [question, *(f"{name}={value!r}" for name, value in arguments.items() if (name, value) != ("k", _K))]
+#: The arguments that are flags of the command.
+_FLAGS = ("concise",)
 
 
-def _curl(visit: Visit, arguments: dict[str, Any]) -> str:
-    """Return the same search as a command, on a server that listens where `recollect serve` is asked to."""
-    stated = [f"--data-urlencode {shlex.quote(f'{name}={_plain(value)}')}" for name, value in arguments.items()]
-    return " ".join(["curl --get", *stated, shlex.quote(f"http://127.0.0.1:8327/v1/{visit.namespace}/recall")])
-
-
-def _plain(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _calls(visit: Visit, arguments: dict[str, Any]) -> dict[str, str]:
+    """Return the same search in Python, as a command, and, where the server has an API, as a request."""
+    question, k = arguments["question"], arguments["k"]
+    rest = {name: value for name, value in arguments.items() if name not in ("question", "k")}
+    stated = [repr(question), *([] if k == _K else [f"k={k}"]), *(f"{name}={value!r}" for name, value in rest.items())]
+    moment = visit.moment
+    memory = "memory" if moment is None else f"memory.at({moment!r})"
+    command = ["recollect", "recall", question, *([] if k == _K else ["-k", str(k)])]
+    for name, value in rest.items():
+        command += [f"--{name.replace('_', '-')}", *([] if name in _FLAGS else [str(value)])]
+    command += [] if moment is None else ["--at", visit.text("at")]
+    command += ["--namespace", visit.namespace]
+    out = {"python": f"{memory}.recall({', '.join(stated)})", "command": shlex.join(command)}
+    if visit.api and moment is None:
+        fields = [f"{name}={str(value).lower() if value is True else value}" for name, value in arguments.items()]
+        pairs = [part for each in fields for part in ("--data-urlencode", each)]
+        out["curl"] = shlex.join(["curl", "--get", *pairs, f"{visit.api}/v1/{quote(visit.namespace, safe='')}/recall"])
+    return out
 
 
 def receipt(visit: Visit) -> dict[str, Any]:

@@ -1,9 +1,8 @@
-// Search while typing, keys, copying, tokens. Without tokens, every page works without it.
+// Search while typing, keys, copying, tokens. Without tokens, pages work without it.
 const rules = { createHTML: (text) => text };
 const html = globalThis.trustedTypes ? trustedTypes.createPolicy("recollect", rules) : rules;
-const store = { token: "recollect-token", keys: "recollect-keys" };
 const here = () => location.pathname + location.search;
-const token = () => (document.body.hasAttribute("data-token") ? sessionStorage.getItem(store.token) : null);
+const token = () => (document.body.hasAttribute("data-token") ? sessionStorage.getItem("token") : null);
 let asked = 0, shown = here();
 
 const ask = (address, options = {}) => {
@@ -11,41 +10,40 @@ const ask = (address, options = {}) => {
   if (token()) headers.set("Authorization", `Bearer ${token()}`);
   return fetch(address, { ...options, headers, cache: "no-store", referrerPolicy: "no-referrer" });
 };
-const parsed = async (answer) =>
-  new DOMParser().parseFromString(html.createHTML(await answer.text()), "text/html");
 
-// Show a fetched page.
-const show = async (answer, keepFocus) => {
-  const page = await parsed(answer);
-  if (keepFocus) {
-    document.getElementById("results").replaceWith(page.getElementById("results"));
+// Show a fetched page, or only what it found.
+const show = async (answer, found) => {
+  const page = new DOMParser().parseFromString(html.createHTML(await answer.text()), "text/html");
+  const part = page.getElementById("results");
+  if (found) {
+    if (!part) return;
+    document.getElementById("results").replaceWith(part);
     document.querySelector("footer").replaceWith(page.querySelector("footer"));
-  } else {
-    document.title = page.title;
-    document.body.replaceChildren(...page.body.childNodes);
+    return awaken();
   }
+  document.title = page.title;
+  document.body.replaceChildren(...page.body.childNodes);
   awaken();
-  if (keepFocus) return;
   const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (target) target.scrollIntoView();
   else scrollTo(0, 0);
-  const heading = document.querySelector("h1");
-  if (heading) { heading.tabIndex = -1; heading.focus({ preventScroll: true }); }
+  const heading = document.querySelector(".done, h1");
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: true });
 };
 const visit = async (address, options = {}) => {
   const number = ++asked;
   const answer = await ask(address, options.request);
-  if (number !== asked) return; // a later one is under way
+  if (number !== asked) return;
   if (answer.status === 401) return refused();
   if (!(answer.headers.get("content-type") || "").startsWith("text/html")) return;
-  const hash = new URL(address, location.href).hash;
-  if (options.remember === "replace") history.replaceState(null, "", answer.url + hash);
-  else if (options.remember !== "none") history.pushState(null, "", answer.url + hash);
+  const remember = options.remember || "pushState";
+  if (remember !== "none") history[remember](null, "", answer.url + new URL(address, location.href).hash);
   shown = here();
-  await show(answer, options.keepFocus);
+  await show(answer, options.found);
 };
 const refused = () => {
-  sessionStorage.removeItem(store.token);
+  sessionStorage.removeItem("token");
   const line = document.querySelector("[data-refused]");
   if (line) line.hidden = false;
   else location.reload();
@@ -54,7 +52,8 @@ const load = async (link) => {
   const answer = await ask(link.href);
   if (answer.status === 401) return refused();
   const blob = URL.createObjectURL(await answer.blob());
-  const made = Object.assign(document.createElement("a"), { href: blob, download: link.pathname.split("/").pop() });
+  const named = /filename="(.+?)"/.exec(answer.headers.get("content-disposition"));
+  const made = Object.assign(document.createElement("a"), { href: blob, download: named ? named[1] : link.download });
   made.click();
   URL.revokeObjectURL(blob);
 };
@@ -65,11 +64,12 @@ const awaken = () => {
   const keys = document.querySelector("[data-keys]");
   if (keys) {
     keys.hidden = false;
-    keys.querySelector("[data-keys-switch]").checked = localStorage.getItem(store.keys) !== "off";
+    keys.querySelector("[data-keys-switch]").checked = localStorage.getItem("keys") !== "off";
   }
 };
 
 document.addEventListener("click", async (event) => {
+  if (event.target.closest("[data-sign-out]")) return refused();
   const button = event.target.closest("[data-copy], [data-copy-from]");
   if (button) {
     const from = button.dataset.copyFrom;
@@ -87,8 +87,8 @@ document.addEventListener("submit", async (event) => {
   const form = event.target;
   if (form.hasAttribute("data-sign-in")) {
     event.preventDefault();
-    sessionStorage.setItem(store.token, form.querySelector("input").value.trim());
-    return visit(location.href, { remember: "replace" });
+    sessionStorage.setItem("token", form.querySelector("input").value.trim());
+    return visit(location.href, { remember: "replaceState" });
   }
   if (!token()) return;
   event.preventDefault();
@@ -108,17 +108,18 @@ document.addEventListener("input", (event) => {
   const form = event.target.closest("form[data-live]");
   if (!form || event.isComposing) return;
   clearTimeout(pause);
-  pause = setTimeout(() => visit(addressOf(form), { remember: "replace", keepFocus: true }), 200);
+  pause = setTimeout(() => visit(addressOf(form), { remember: "replaceState", found: true }), 200);
 });
 document.addEventListener("change", (event) => {
   if (event.target.hasAttribute("data-keys-switch"))
-    localStorage.setItem(store.keys, event.target.checked ? "on" : "off");
+    localStorage.setItem("keys", event.target.checked ? "on" : "off");
 });
 document.addEventListener("keydown", (event) => {
-  if (localStorage.getItem(store.keys) === "off" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (localStorage.getItem("keys") === "off" || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("input:not([type=checkbox]), textarea, select")) return;
-  const target = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
-  if (!target) return;
+  const key = `[data-key="${CSS.escape(event.key)}"]`;
+  const target = document.querySelector(`main ${key}`) || document.querySelector(key);
+  if (!target || event.repeat) return;
   event.preventDefault();
   if (target.matches("input")) target.focus();
   else target.click();
@@ -129,8 +130,8 @@ addEventListener("popstate", () => {
 
 const given = new URLSearchParams(location.hash.slice(1)).get("token");
 if (given) {
-  if (document.body.hasAttribute("data-token")) sessionStorage.setItem(store.token, given);
+  if (document.body.hasAttribute("data-token")) sessionStorage.setItem("token", given);
   history.replaceState(null, "", here());
 }
 awaken();
-if (document.body.hasAttribute("data-shell") && token()) visit(location.href, { remember: "replace" });
+if (document.body.hasAttribute("data-shell") && token()) visit(location.href, { remember: "replaceState" });
