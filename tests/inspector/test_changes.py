@@ -252,5 +252,6 @@ def test_every_action_is_on_some_page(opened: tuple[Reader, recollect.Memory]) -
         reader.get("forget", user="bob"), reader.get("entity", id="bea"), reader.get("diff", a="1"),
         reader.get("diff", a="1", b="2"), reader.get("erase", user="bob"),
         reader.get("record", id=reader.json("records", kind="user_fact")["records"][0]["id"]),
+        reader.get("record", id="seat", v="1"),
     ]  # fmt: skip
     assert {form.fields.get("action") for page in looked for form in page.forms} - {None} == set(ACTIONS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import os
 import tempfile
+import threading
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,4 +35,5 @@ def open_browser(file: Path, address: str) -> None:
     """Open an address in the browser, by way of a file."""
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as opened:
         opened.write(_PAGE.format(html.escape(address)))
-    webbrowser.open(file.as_uri())
+    # In a thread: some browsers return when they end, and the caller serves the pages meanwhile.
+    threading.Thread(target=webbrowser.open, args=(file.as_uri(),), daemon=True).start()

@@ -10,18 +10,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from recollect import Memory
+from recollect import Memory, Record
 from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError
 from recollect.operations import GetPolicies, GetQuota
 from recollect.operations.base import REGISTRY
 from recollect.server.ui.pages import PAGES
-from recollect.server.ui.pages.erase import options, phrase, selected
-from recollect.server.ui.pages.records import FACETS, condition
-from recollect.server.ui.visit import MADE, RECORDS, Visit
+from recollect.server.ui.pages.erase import options, phrase, preview, selected
+from recollect.server.ui.pages.records import FACETS, condition, digest
+from recollect.server.ui.visit import MADE, SIGNATURE, Visit
 
 #: The reason of a change for which people state none.
 _REASONS = {
     "update": "corrected",
+    "restore": "restored",
     "forget": "forgotten",
     "forget_where": "forgotten by a filter",
     "supersede": "replaced",
@@ -33,6 +34,8 @@ _REASONS = {
     "rollback": "rolled back",
     "erase": "erased",
 }
+#: Number of the ids of a change by which its commit is found.
+_LOOKED_AT = 100
 #: Maximum number of ids that the page after an erasure names, where no commit does.
 _NAMED = 50
 
@@ -44,6 +47,8 @@ class Done(NamedTuple):
         page: The page to show.
         parameters: Its parameters.
         of: The id of a record that it is about, for the message.
+        ids: Ids of records that it changed.
+        seq: The number of its commit, if that is known.
         has_commit: Whether a commit is looked for, which can be taken back.
         what: The name of the message; default: that of the action.
     """
@@ -51,6 +56,8 @@ class Done(NamedTuple):
     page: str
     parameters: Mapping[str, str]
     of: str = ""
+    ids: tuple[str, ...] = ()
+    seq: int | None = None
     has_commit: bool = True
     what: str = ""
 
@@ -88,50 +95,81 @@ def act(visit: Visit, name: str) -> str:
     memory = visit.writing(REGISTRY[action.operation].right, reason, whole=action.is_whole)
     since = visit.head() if name in _REASONS else None
     done = action.change(visit, memory)
-    known = {*PAGES[done.page].takes.split(), *MADE}
-    parameters = {**visit.kept, **{key: value for key, value in done.parameters.items() if key in known}}
-    parameters |= {"done": done.what or name, "of": done.of}
-    seq = visit.committed(since, reason) if done.has_commit else None
-    if seq is not None:
-        parameters["seq"] = str(seq)
+    seq = done.seq
+    if seq is None and done.has_commit:
+        seq = visit.committed(since, reason, done.ids)
+    is_unchanged = done.has_commit and seq is None and since is not None
+    said = {
+        "done": "unchanged" if is_unchanged else done.what or name,
+        "of": done.of,
+        "seq": "" if seq is None else str(seq),
+    }
+    said |= {key: value for key, value in done.parameters.items() if key in MADE}
+    known = PAGES[done.page].takes.split()
+    parameters = {**visit.kept, **{key: value for key, value in done.parameters.items() if key in known}, **said}
+    parameters[SIGNATURE] = visit.signature(said)
     return f"{done.page}?{urlencode({key: value for key, value in parameters.items() if value})}"
 
 
 def _record_page(visit: Visit) -> Done:
     page = "mine" if visit.text("page") == "mine" else "record"
-    return Done(page, visit.given("id", "part"))
+    return Done(page, visit.given("id", "part"), ids=(visit.text("id"),))
 
 
 def _update(visit: Visit, memory: Memory) -> Done:
-    record_id = visit.text("id")
     memory = visit.part(memory)
-    old = memory.get(record_id)
-    if old is None:
-        raise UnknownRecordError(record_id, visit.namespace)
+    old = _read(visit, memory)
     changes: dict[str, Any] = {}
-    if "content" in visit.query:
+    if "content" in visit.query and isinstance(old.content, str):
         changes["content"] = _as_before(visit.text("content"), old.content)
     if "tags" in visit.query:
-        changes["tags"] = [each.strip() for each in visit.text("tags").split(",") if each.strip()] or None
+        changes["tags"] = [each for each in map(str.strip, visit.text("tags").split("\n")) if each] or None
     if "importance" in visit.query:
         changes["importance"] = _share(visit.text("importance"))
     if "pinned" in visit.query:
         changes["pinned"] = visit.flag("pinned") or None
-    for name in ("valid_from", "valid_to"):
-        if name in visit.query:
-            changes[name] = visit.text(name).strip() or None
-    memory.update(record_id, expect=visit.text("expect") or None, **changes)
-    return _record_page(visit)._replace(what="revert" if visit.flag("undo") else "")
+    memory.update(old.id, expect=visit.text("expect") or None, **changes)
+    return _record_page(visit)
 
 
-def _as_before(text: str, old: str | bytes) -> str:
-    """Return the text of a form with the ends of lines that the record has: those of a form are all the same."""
-    if isinstance(old, str):
-        if text == old.replace("\r\n", "\n").replace("\r", "\n"):
-            return old
-        if "\r\n" in old and "\n" not in old.replace("\r\n", ""):
-            return text.replace("\n", "\r\n")
+def _read(visit: Visit, memory: Memory) -> Record:
+    """Return the record that a form is about.
+
+    Raises:
+        UnknownRecordError: There is none.
+    """
+    found = memory.get(visit.text("id"))
+    if found is None:
+        raise UnknownRecordError(visit.text("id"), visit.namespace)
+    return found
+
+
+def _restore(visit: Visit, memory: Memory) -> Done:
+    """Give a record the text of one of its versions, as it was: no form could have every text."""
+    memory = visit.part(memory)
+    versions = memory.history(visit.text("id"))
+    version = versions[visit.number("v", 1, max(len(versions), 1)) - 1].record if versions else None
+    if version is None:
+        raise UnknownRecordError(visit.text("id"), visit.namespace)
+    memory.update(version.id, expect=visit.text("expect") or None, content=version.content)
+    return _record_page(visit)._replace(what="revert")
+
+
+def _as_before(text: str, old: str) -> str:
+    """Return the text of a form, or the text of the record if that is what the form had shown.
+
+    Browsers read every end of a line as a line feed, and show no NUL.
+    """
+    if text == _in_form(old):
+        return old
+    if "\r\n" in old and "\n" not in old.replace("\r\n", ""):
+        return text.replace("\n", "\r\n")
     return text
+
+
+def _in_form(text: str) -> str:
+    """Return a text as a browser sends it back from a form."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
 
 
 def _share(stated: str) -> float | None:
@@ -145,18 +183,22 @@ def _share(stated: str) -> float | None:
 
 def _forget(visit: Visit, memory: Memory) -> Done:
     visit.part(memory).forget(visit.text("id"), expect=visit.text("expect") or None)
+    ids = (visit.text("id"),)
     if visit.text("page") == "mine":
-        return Done("me", {})
-    return Done("review", visit.given("n"), visit.text("id")) if visit.text("page") == "review" else _record_page(visit)
+        return Done("me", {}, ids=ids)
+    if visit.text("page") == "review":
+        return Done("review", visit.given("n"), visit.text("id"), ids)
+    return _record_page(visit)
 
 
 def _forget_where(visit: Visit, memory: Memory) -> Done:
-    where = condition(visit)
-    count = visit.part(memory).count(where)
-    if str(count) != visit.text("count"):
-        raise ConflictError("the number of records that match", visit.text("count"), str(count))
-    memory.forget_where(where, parts=[visit.text("part") or RECORDS])
-    return Done("records", visit.given(*FACETS, "where", "contains", "part"))
+    memory = visit.part(memory)
+    found = memory.find(condition(visit), order="id")
+    if digest(found) != visit.text("expect"):
+        raise ConflictError("what matches", "as it was shown", "changed meanwhile")
+    ids = tuple(each.id for each in found)
+    memory.forget_all(ids)
+    return Done("records", visit.given(*FACETS, "where", "contains", "part"), ids=ids[:_LOOKED_AT])
 
 
 def _supersede(visit: Visit, memory: Memory) -> Done:
@@ -166,8 +208,8 @@ def _supersede(visit: Visit, memory: Memory) -> Done:
             raise UnknownRecordError(visit.text("id"), visit.namespace)
         if visit.text("expect") and old.hash != visit.text("expect"):
             raise ConflictError(f"record {old.id!r}", visit.text("expect"), old.hash)
-        made = batch.supersede(old.id, _as_before(visit.text("content"), ""), at=visit.text("since").strip() or None)
-    return Done("record", {"id": made.id})
+        made = batch.supersede(old.id, visit.text("content"), at=visit.text("since").strip() or None)
+    return Done("record", {"id": made.id}, ids=(made.id, old.id))
 
 
 def _merge(visit: Visit, memory: Memory) -> Done:
@@ -179,7 +221,7 @@ def _merge(visit: Visit, memory: Memory) -> Done:
         if record.hash != expected:
             raise ConflictError(f"record {record_id!r}", expected, record.hash)
     made = memory.merge([each for each in found if each is not None], visit.text("content"))
-    return Done("review", visit.given("n"), made.id)
+    return Done("review", visit.given("n"), made.id, (made.id,))
 
 
 def _resolve(visit: Visit, memory: Memory) -> Done:
@@ -187,7 +229,7 @@ def _resolve(visit: Visit, memory: Memory) -> Done:
     for found in memory.contradictions():
         if (found.older.id, found.newer.id, f"{found.older.hash}\n{found.newer.hash}") == wanted:
             memory.resolve(found)
-            return Done("review", visit.given("n"), found.newer.id)
+            return Done("review", visit.given("n"), found.newer.id, (found.older.id, found.newer.id))
     raise ConflictError("the contradiction", "as it was shown", "changed meanwhile")
 
 
@@ -197,13 +239,13 @@ def _distinguish(visit: Visit, memory: Memory) -> Done:
     for record, expected in zip(found, hashes, strict=False):
         if record.hash != expected:
             raise ConflictError(f"record {record.id!r}", expected, record.hash)
-    memory.distinguish(found if len(found) == len(ids) else ids)
-    return Done("review", visit.given("n"), ids[0])
+    stated = memory.distinguish(found if len(found) == len(ids) else ids)
+    return Done("review", visit.given("n"), ids[0], (stated.id,))
 
 
 def _merge_entities(visit: Visit, memory: Memory) -> Done:
     made = memory.merge_entities(visit.text("alias"), visit.text("into"))
-    return Done("entity", {"id": str(made.metadata["to"])})
+    return Done("entity", {"id": str(made.metadata["to"])}, ids=(made.id,))
 
 
 def _revert(visit: Visit, memory: Memory) -> Done:
@@ -214,6 +256,8 @@ def _revert(visit: Visit, memory: Memory) -> Done:
     return Done(
         page if page in _BACK else "log",
         {**visit.given("id", "part", "n"), **conflicts},
+        seq=restored.seq if changed else None,
+        has_commit=False,
         what="" if changed else "nothing",
     )
 
@@ -226,8 +270,8 @@ def _rollback(visit: Visit, memory: Memory) -> Done:
     head = visit.head()
     if str(head) != visit.text("expect"):
         raise ConflictError("the newest commit", visit.text("expect"), str(head))
-    memory.rollback(visit.number("to", 0, 10**15, least=0))
-    return Done("log", {})
+    restored = memory.rollback(visit.number("to", 0, 10**15, least=0))
+    return Done("log", {}, seq=restored.seq, has_commit=False)
 
 
 def _erase(visit: Visit, memory: Memory) -> Done:
@@ -235,11 +279,11 @@ def _erase(visit: Visit, memory: Memory) -> Done:
     if what is None:
         raise InvalidArgumentError("erase", "", "name an id, a user or a filter")
     would = memory.erase(what, dry_run=True, **options(visit))
-    count = len(would.ids) + sum(would.parts.values())
-    if visit.text("confirm").strip() != phrase(visit, count):
-        raise InvalidArgumentError(
-            "confirm", visit.text("confirm"), f"must be {phrase(visit, count)!r}; nothing was erased"
-        )
+    if preview(would) != visit.text("expect"):
+        raise ConflictError("what would be erased", "as it was shown", "changed meanwhile")
+    wanted = phrase(visit, len(would.ids) + sum(would.parts.values()))
+    if visit.text("confirm") != wanted:
+        raise InvalidArgumentError("confirm", visit.text("confirm"), f"must be {wanted!r}; nothing was erased")
     erased = memory.erase(what, **options(visit))
     commits = ",".join(map(str, erased.commits))
     shown = {
@@ -277,6 +321,7 @@ def _set_policies(visit: Visit, memory: Memory) -> Done:
 
 ACTIONS: dict[str, Action] = {
     "update": Action("update", _update, of_owner=True),
+    "restore": Action("update", _restore, of_owner=True),
     "forget": Action("forget", _forget, of_owner=True),
     "forget_where": Action("forget_where", _forget_where, page="forget"),
     "supersede": Action("supersede", _supersede),

@@ -27,12 +27,14 @@ from recollect.server.ui.actions import ACTIONS, act
 from recollect.server.ui.pages import PAGES, InspectorPage
 from recollect.server.ui.pages.records import content
 from recollect.server.ui.rendering import HEADERS, PageWriter, language_of, render, static_files
-from recollect.server.ui.visit import KEPT, MADE, Visit, optional
+from recollect.server.ui.visit import KEPT, MADE, SIGNATURE, Visit, optional
 from recollect.wire import encode
 
 #: Bytes of the secret path: 128 bits.
 _SECRET_BYTES = 16
 _HTML, _JSON, _FORM = "text/html; charset=utf-8", "application/json", "application/x-www-form-urlencoded"
+#: Maximum size of a form, in bytes, and the size up to which one is read in the event loop.
+_FORM_BYTES, _SHORT_FORM = 4 * 2**20, 16 * 2**10
 #: Maximum number of fields of a form, and of parameters of an address.
 _MOST_FIELDS = 200
 #: The name of the first page where a path needs one.
@@ -62,6 +64,7 @@ class Inspector:
         self._site = site
         self._namespace = namespace
         self._api = api
+        self._key = secrets.token_bytes(32)
         self._base = "/ui" if secret is None else f"/{secret}/ui"
         self.path = f"{self._base}/"
         site.guard.linked = self.path
@@ -73,21 +76,23 @@ class Inspector:
             Route(f"{self._base}/do", _WithToken(self._do, self._site), methods=["POST"]),
             Route(f"{self._base}/download", CheckedHandler(self._download, self._site), methods=["GET"]),
             Route(f"{self._base}/content", CheckedHandler(self._content, self._site), methods=["GET"]),
-            Route(f"{self._base}/{{page:path}}", _WithToken(self._page, self._site), methods=["GET"]),
+            Route(f"{self._base}/", _WithToken(self._page, self._site), methods=["GET"]),
+            Route(f"{self._base}/{{page}}", _WithToken(self._page, self._site), methods=["GET"]),
         ]
 
     def _visit(self, exchange: Exchange, fields: Mapping[str, str]) -> Visit:
         api = str(exchange.request.base_url).rstrip("/") if self._api else ""
-        return Visit(exchange.calls.desk, exchange.grant, self._namespace, fields, api)
+        return Visit(exchange.calls.desk, exchange.grant, self._namespace, fields, api, self._key)
 
     async def _page(self, exchange: Exchange) -> Response:
-        stated = exchange.parameter("page")
+        stated = str(exchange.request.path_params.get("page", ""))
         name, is_json = stated.removesuffix(".json"), stated.endswith(".json")
         name = "" if name == _FIRST else name
         visit = self._visit(exchange, _fields(exchange.request.query_params.multi_items()))
         look = _Look(exchange, visit, name, self._site.guard.tokens is not None)
         if visit.is_of_owner and name == "" and not is_json:
-            return Response(None, HTTPStatus.SEE_OTHER, {**HEADERS, "Location": "me"})
+            first = f"me?{urlencode(visit.kept)}".rstrip("?")
+            return Response(None, HTTPStatus.SEE_OTHER, {**HEADERS, "Location": first})
         try:
             page = PAGES.get(name)
             if page is None:
@@ -110,11 +115,9 @@ class Inspector:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
             raise ProtocolError("a change is a form")
         raw = await self._site.guard.body(request)
-        try:
-            text = raw.decode("utf-8").replace("%0D%0A", "%0A")  # browsers end lines so, whatever the text had
-            fields = _fields(parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict"))
-        except ValueError as error:
-            raise ProtocolError(f"the form cannot be read: {error}") from None
+        if len(raw) > _FORM_BYTES:
+            raise ProtocolError(f"the form has {len(raw)} bytes, and may have {_FORM_BYTES}")
+        fields = await exchange.run("parse", lambda: _form(raw)) if len(raw) > _SHORT_FORM else _form(raw)
         name = fields.pop("action", "")
         action = ACTIONS.get(name)
         visit = self._visit(exchange, fields)
@@ -128,13 +131,15 @@ class Inspector:
         return Response(None, HTTPStatus.SEE_OTHER, {**HEADERS, "Location": address})
 
     async def _download(self, exchange: Exchange) -> Response:
-        visit = self._visit(exchange, _fields(exchange.request.query_params.multi_items()))
+        exchange.check_query("namespace", "person")
+        visit = self._visit(exchange, dict(exchange.request.query_params))
         out = await exported(exchange, visit.place(), None)
         out.headers.update({**HEADERS, "Content-Disposition": 'attachment; filename="memory.ndjson"'})
         return out
 
     async def _content(self, exchange: Exchange) -> Response:
-        visit = self._visit(exchange, _fields(exchange.request.query_params.multi_items()))
+        exchange.check_query("id", "part", *KEPT)
+        visit = self._visit(exchange, dict(exchange.request.query_params))
         if visit.is_of_owner:
             raise AccessError("the content of a record by itself")
         body = await exchange.run("get", lambda: content(visit))
@@ -165,7 +170,8 @@ class _Look:
     def page(self) -> bytes:
         """Return the page as HTML. Called in a thread."""
         data = PAGES[self._name].show(self._visit)
-        of = optional(lambda: self._visit.memory.get(self._visit.text("of"))) if self._visit.text("of") else None
+        named = self._visit.said.get("of")
+        of = optional(lambda: self._visit.memory.get(named)) if named else None
         shown = None if of is None else of.to_json()
         return self._render(f"{self._name or _FIRST}.jinja", data=data, moment=self._moment(), of=shown)
 
@@ -186,21 +192,26 @@ class _Look:
         except RecollectError:  # the page says what is wrong
             zone = None
         writer = PageWriter(self._language, visit.kept, zone)
-        values["was"] = dict(parse_qsl(visit.text("was"), keep_blank_values=True))
+        values = {"moment": None, "of": None, **values, "said": visit.said}
+        values["was"] = dict(parse_qsl(visit.said.get("was", ""), keep_blank_values=True))
         values["with_token"] = self._with_token
         return render(template, writer, visit=visit, page=self._name, may=visit.may, **values)
 
     async def failed(self, error: RecollectError, fields: Mapping[str, str] = {}, action: str = "") -> Response:
-        """Return a page that says what went wrong, with the fields of the form that was sent."""
+        """Return a page that says what went wrong, with the fields of the form that was sent, so that none is lost."""
         shown = {"code": error.code, "message": str(error)}
+        again = {name: value for name, value in fields.items() if name not in ("namespace", "person")}
 
         def made() -> bytes:
             stored = None
-            if action in ("update", "supersede", "forget") and fields.get("id"):
+            if error.code == "conflict" and "content" in fields and fields.get("id"):
                 stored = optional(lambda: self._visit.part(self._visit.memory).get(fields["id"]))
-            record = None if stored is None else {**stored.to_json(), "hash": stored.hash}
-            values = {"fields": dict(fields), "action": action, "back": _back(fields, action)}
-            return self._render("error.jinja", error=shown, stored=record, moment=None, of=None, **values)
+            if stored is not None:
+                again["expect"] = stored.hash
+            record = None if stored is None else stored.to_json()
+            # A changed selection has to be looked at again.
+            values = {"fields": again if stored is not None or error.code != "conflict" else {}, "action": action}
+            return self._render("error.jinja", error=shown, stored=record, back=_back(fields, action), **values)
 
         try:
             body = await self._exchange.run("get", made)
@@ -215,7 +226,7 @@ def _back(fields: Mapping[str, str], action: str) -> str:
         return ""
     stated = fields.get("page", "")
     page = stated if stated in ("mine", "review") else ACTIONS[action].page
-    known = {*PAGES[page].takes.split(), *KEPT}
+    known = {*PAGES[page].takes.split(), "namespace", "person"}
     return f"{page}?{urlencode({name: value for name, value in fields.items() if name in known and value})}"
 
 
@@ -256,6 +267,19 @@ def _fields(pairs: list[tuple[str, str]]) -> dict[str, str]:
     return out
 
 
+def _form(raw: bytes) -> dict[str, str]:
+    """Return the fields of a form. Browsers end all of its lines with CR LF, whatever the text had.
+
+    Raises:
+        ProtocolError: It cannot be read.
+    """
+    try:
+        pairs = parse_qsl(raw.decode("utf-8"), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
+    except ValueError as error:
+        raise ProtocolError(f"the form cannot be read: {error}") from None
+    return _fields([(name, value.replace("\r\n", "\n")) for name, value in pairs])
+
+
 def _check(visit: Visit, page: InspectorPage, name: str) -> None:
     """Check a request for a page.
 
@@ -265,7 +289,11 @@ def _check(visit: Visit, page: InspectorPage, name: str) -> None:
     """
     if visit.is_of_owner and not page.of_owner:
         raise AccessError(f"the page {name!r}")
-    known = {*KEPT, *MADE, *page.takes.split()}
+    if page.is_present and visit.text("at"):
+        raise InvalidArgumentError(
+            "at", visit.text("at"), "is a moment in the past, and this page shows only what is now"
+        )
+    known = {*KEPT, *MADE, SIGNATURE, *page.takes.split()}
     if unknown := sorted(visit.query.keys() - known):
         raise InvalidArgumentError(
             "query", unknown[0], f"is no parameter of this page, which takes {page.takes or 'none'}"

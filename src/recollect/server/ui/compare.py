@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
@@ -12,9 +13,13 @@ _UNSEEN = re.compile(
     "([\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f])"
 )
-_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
-#: Maximum number of words, blanks and signs of each text that are compared. Longer texts differ as wholes.
-_MOST = 2000
+#: A word or a sign, with the blanks after it.
+_WORDS = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
+#: Maximum number of words of each text that are compared, and of pairs of equal ones: the comparison may take that much
+#: time several times over. Texts that have more differ as wholes.
+_MOST, _MOST_PAIRS = 3000, 20_000
+#: How much of what is the same is shown before and after a change, in characters.
+_AROUND = 90
 
 
 def is_plain(text: str) -> bool:
@@ -54,23 +59,51 @@ class WordChange(NamedTuple):
     text: str
 
 
-def changes(old: str, new: str) -> list[WordChange]:
+def changes(old: str, new: str, *, whole: bool = True) -> list[WordChange]:
     """Return how one text becomes another one, word by word.
 
-    >>> [(change.kind, change.text) for change in changes("I live in Rome", "I live in Oslo")]
-    [('same', 'I live in '), ('gone', 'Rome'), ('new', 'Oslo')]
+    Args:
+        whole: Whether all is returned that is the same; otherwise what is near a change, with "…" for the rest.
+
+    >>> [(change.kind, change.text) for change in changes("I live in Rome.", "I live in Oslo.")]
+    [('same', 'I live in '), ('gone', 'Rome'), ('new', 'Oslo'), ('same', '.')]
     """
     before, after = _WORDS.findall(old), _WORDS.findall(new)
-    if len(before) > _MOST or len(after) > _MOST:
-        whole = [WordChange("gone", old), WordChange("new", new)] if old != new else [WordChange("same", old)]
-        return [each for each in whole if each.text]
-    out = []
-    for kind, begin, end, new_begin, new_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if kind == "equal":
-            out.append(WordChange("same", "".join(before[begin:end])))
-            continue
-        if end > begin:
-            out.append(WordChange("gone", "".join(before[begin:end])))
-        if new_end > new_begin:
-            out.append(WordChange("new", "".join(after[new_begin:new_end])))
-    return out
+    start = _common(before, after)
+    end = _common(before[start:][::-1], after[start:][::-1])
+    ended = "".join(before[len(before) - end :])
+    before, after = before[start : len(before) - end], after[start : len(after) - end]
+    out = [WordChange("same", old[: len(old) - len(ended) - sum(map(len, before))])]
+    if max(len(before), len(after)) > _MOST or _pairs(before, after) > _MOST_PAIRS:
+        out += [WordChange("gone", "".join(before)), WordChange("new", "".join(after))]
+    else:
+        for kind, begin, stop, new_begin, new_stop in SequenceMatcher(None, before, after, False).get_opcodes():
+            if kind == "equal":
+                out.append(WordChange("same", "".join(before[begin:stop])))
+            else:
+                out.append(WordChange("gone", "".join(before[begin:stop])))
+                out.append(WordChange("new", "".join(after[new_begin:new_stop])))
+    out.append(WordChange("same", ended))
+    found = [each for each in out if each.text]
+    return found if whole else [_shortened(each, at, len(found)) for at, each in enumerate(found)]
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many items two sequences have in common at their beginning."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _pairs(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many pairs of equal items two sequences have."""
+    counts = Counter(other)
+    return sum(counts[each] for each in one)
+
+
+def _shortened(change: WordChange, at: int, count: int) -> WordChange:
+    """Return a change without most of a long text that is the same."""
+    text = change.text
+    if change.kind != "same" or len(text) <= 2 * _AROUND:
+        return change
+    begin = text[:_AROUND] if at > 0 else ""
+    end = text[-_AROUND:] if at < count - 1 else ""
+    return change._replace(text=f"{begin}…{end}")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+import hmac
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
-from recollect import Commit, Memory
-from recollect.errors import AccessError, InvalidArgumentError, ScopeError, UnsupportedError
-from recollect.operations import Now, Zone
+from recollect import Memory
+from recollect.errors import AccessError, InvalidArgumentError, RecollectError, ScopeError, UnsupportedError
+from recollect.operations import Zone
 from recollect.operations.base import REGISTRY
 from recollect.wire import OWN, READ, Desk, Grant, Place, Right, read_place
 
@@ -22,6 +24,10 @@ ACTOR = "inspector"
 KEPT = ("namespace", "at", "person")
 #: The parameters that say what was changed just before, and of which record.
 MADE = ("done", "seq", "of", "conflicts", "was")
+#: The parameter that signs them.
+SIGNATURE = "sign"
+#: A moment that is always the present one, whatever the times of commits. The clock decides what has expired then.
+_NOW = datetime(9998, 1, 1, tzinfo=UTC)
 #: The part of a memory that pages are about unless they name another one.
 RECORDS = "records"
 #: Maximum number of commits among which that of a change is searched.
@@ -39,6 +45,7 @@ class Visit:
         default: The namespace that is shown if the request names none.
         query: The parameters of the address, or the fields of a form.
         api: The address of the server, if it also has the API; else "".
+        key: Signs what pages say about a change that was made (`said`), so that no link of others can say it.
     """
 
     desk: Desk
@@ -46,7 +53,7 @@ class Visit:
     default: str
     query: Mapping[str, str]
     api: str = ""
-    _memory: Memory | None = field(default=None, init=False)
+    key: bytes = b""
 
     def text(self, name: str, default: str = "") -> str:
         """Return a parameter."""
@@ -75,10 +82,17 @@ class Visit:
 
     @property
     def namespace(self) -> str:
-        """The namespace that is shown: the one of the request, or else that of the token or of the server."""
+        """The namespace that is shown: the one of the request, or else that of the server, or one of the token."""
         allowed = self.grant.namespaces
-        only = next(iter(allowed)) if allowed is not None and len(allowed) == 1 else self.default
-        return self.text("namespace") or only
+        first = self.default if allowed is None or self.default in allowed else min(allowed)
+        return self.text("namespace") or first
+
+    @property
+    def namespaces(self) -> list[str]:
+        """The namespaces that the client may look at."""
+        if self.grant.namespaces is not None:
+            return sorted(self.grant.namespaces)
+        return optional(self.present().namespaces) or []
 
     @property
     def kept(self) -> dict[str, str]:
@@ -109,7 +123,7 @@ class Visit:
 
     @property
     def _shown(self) -> dict[str, str]:
-        return {name: value for name, value in self.query.items() if name not in MADE}
+        return {name: value for name, value in self.query.items() if name not in (*MADE, SIGNATURE)}
 
     @staticmethod
     def _query(parameters: Mapping[str, Any]) -> str:
@@ -126,33 +140,33 @@ class Visit:
         kind = REGISTRY[name]
         if kind.right != READ and self.text("at"):
             return False
-        return self.grant.allows(kind, self.place().branch)
+        try:
+            return self.grant.allows(kind, self.place().branch)
+        except RecollectError:  # the request names no namespace that there can be
+            return False
 
-    @property
+    @cached_property
     def is_whole(self) -> bool:
-        """Whether the visit is not restricted to a user, an agent or a conversation."""
-        return not self.grant.scope.fixed and not self.text("person")
+        """Whether the visit is not restricted to a user, an agent or a conversation, so that commits have numbers."""
+        if self.grant.scope.fixed or self.text("person"):
+            return False
+        return self.head() is not None
 
     def present(self) -> Memory:
         """Return the memory of now. Its calls that read may count as uses: pages read `memory`."""
         return self.desk.memory(self.place(), self.grant, READ)
 
-    @property
+    @cached_property
     def memory(self) -> Memory:
         """The memory at the moment that the request names, by default now. Reading it counts as no use.
 
         Raises:
             UnknownTargetError: There is no such moment.
         """
-        if self._memory is None:
-            if self.grant.scope.fixed:  # which knows no numbers of commits
-                present = self.present()
-                self._memory = present.at(present.execute(Now()) if self.moment is None else self.moment)
-            else:
-                whole = self._unscoped()
-                past = whole.at(whole.seq if self.moment is None else self.moment)
-                self._memory = past.scoped(user=self.text("person")) if self.text("person") else past
-        return self._memory
+        target = _NOW if self.moment is None else self.moment
+        if isinstance(target, datetime) or self.grant.scope.fixed or not self.text("person"):
+            return self.present().at(target)
+        return self._unscoped().at(target).scoped(user=self.text("person"))  # a person has no numbers of commits
 
     @property
     def moment(self) -> int | str | datetime | None:
@@ -160,14 +174,21 @@ class Visit:
         return self.target(self.text("at")) if self.text("at") else None
 
     def target(self, stated: str) -> int | str | datetime:
-        """Return what names a moment: the number of a commit, a time, or a cursor or the name of a snapshot."""
+        """Return what names a moment: the number of a commit, a time, or a cursor or the name of a snapshot.
+
+        Raises:
+            InvalidArgumentError: It is a time that is out of range.
+        """
         if stated.isascii() and stated.isdigit() and len(stated) <= _MOST_DIGITS:
             return int(stated)
         try:
             moment = datetime.fromisoformat(stated)
         except ValueError:
             return stated
-        return moment if moment.tzinfo is not None else moment.replace(tzinfo=self.zone)
+        try:
+            return (moment if moment.tzinfo is not None else moment.replace(tzinfo=self.zone)).astimezone(UTC)
+        except OverflowError:
+            raise InvalidArgumentError("at", stated, "is out of the range of times") from None
 
     @property
     def zone(self) -> ZoneInfo:
@@ -199,16 +220,34 @@ class Visit:
 
     def head(self) -> int | None:
         """Return the number of the newest commit; None if the client may not see those of the whole namespace."""
-        return None if self.grant.scope.fixed else self._unscoped().seq
+        return None if self.grant.scope.fixed else optional(lambda: self._unscoped().seq)
 
-    def committed(self, since: int | None, reason: str) -> int | None:
-        """Return the number of the commit that a change of this visit made after another one; None if there is none."""
+    def committed(self, since: int | None, reason: str, ids: Collection[str]) -> int | None:
+        """Return the number of the commit that a change of this visit made after another one; None if there is none.
+
+        Args:
+            ids: Ids of records that it changed, by which it is told from one that another visit made meanwhile.
+        """
         if since is None:
             return None
-        found: list[Commit] = self._unscoped().changes(since, limit=_LOOKED_AT)
         actor = self.grant.signed(ACTOR) or ""  # a server that this one asks adds its token
-        ours = (each.seq for each in found if (each.actor or "").startswith(actor) and each.reason == reason)
-        return next(ours, None)
+        for each in self._unscoped().changes(since, limit=_LOOKED_AT):
+            changed = {change.id for part in (each, *each.part_commits) for change in part.changes}
+            if (each.actor or "").startswith(actor) and each.reason == reason and changed.issuperset(ids):
+                return each.seq
+        return None
+
+    @cached_property
+    def said(self) -> dict[str, str]:
+        """What the address says about a change that was made just before: `MADE`, by name. Empty if it was not us."""
+        stated = {name: self.query[name] for name in MADE if name in self.query}
+        is_ours = hmac.compare_digest(self.text(SIGNATURE).encode(), self.signature(stated).encode())
+        return stated if is_ours else {}
+
+    def signature(self, said: Mapping[str, str]) -> str:
+        """Return the signature of what a page shall say about a change."""
+        text = urlencode(sorted((name, said[name]) for name in MADE if said.get(name)))
+        return hmac.new(self.key, text.encode(), "sha256").hexdigest()[:32]
 
     def _unscoped(self) -> Memory:
         """Return the memory of now without the person that the request names."""

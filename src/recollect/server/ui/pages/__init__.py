@@ -27,6 +27,7 @@ class InspectorPage(NamedTuple):
         takes: The parameters of its address, besides those that all pages have.
         of_owner: Whether users see it who may see only what is theirs.
         has_template: Whether it is also HTML.
+        is_present: Whether it shows only what is now.
     """
 
     show: Callable[[Visit], dict[str, Any]]
@@ -34,6 +35,7 @@ class InspectorPage(NamedTuple):
     takes: str = ""
     of_owner: bool = False
     has_template: bool = True
+    is_present: bool = False
 
 
 _ASKED = "q where user agent conversation reference concise confident"
@@ -53,11 +55,11 @@ PAGES: dict[str, InspectorPage] = {
     "review": InspectorPage(review, "find", "n"),
     "log": InspectorPage(log, "changes", "before where actor"),
     "diff": InspectorPage(diff, "diff", "a b"),
-    "erase": InspectorPage(erase, "history", "id user where all part redact derived", of_owner=True),
-    "erased": InspectorPage(erased, "prove", "id versions commit copies pending", of_owner=True),
-    "settings": InspectorPage(settings, "get_quota"),
-    "health": InspectorPage(health, "stats", "vectors"),
-    "check": InspectorPage(check, "check"),
+    "erase": InspectorPage(erase, "history", "id user where all part redact derived", of_owner=True, is_present=True),
+    "erased": InspectorPage(erased, "prove", "id versions commit copies pending", of_owner=True, is_present=True),
+    "settings": InspectorPage(settings, "get_quota", is_present=True),
+    "health": InspectorPage(health, "stats", "vectors", is_present=True),
+    "check": InspectorPage(check, "check", is_present=True),
     "me": InspectorPage(me, "find", "q after", of_owner=True),
     "mine": InspectorPage(mine, "history", "id part", of_owner=True),
 }

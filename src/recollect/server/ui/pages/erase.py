@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from recollect import Erased, verify
 from recollect import filters as f
-from recollect import verify
 from recollect.errors import InvalidArgumentError
 from recollect.filters import Filter
 from recollect.server.ui.visit import RECORDS, Visit, optional
@@ -25,16 +27,16 @@ def selected(visit: Visit) -> str | Filter | None:
     Raises:
         InvalidArgumentError: It names both.
     """
-    stated = visit.given("id", "user", "where")
+    stated = {name: visit.query[name] for name in ("id", "user", "where") if visit.query.get(name)}
+    if visit.flag("all") and not visit.is_whole:  # all of one person
+        stated["all"] = ""
     if len(stated) > 1:
         raise InvalidArgumentError("erase", ", ".join(stated), "names several things: an id, a user or a filter")
     if "user" in stated:
         return f.user(stated["user"])
     if "where" in stated:
         return f.parse(stated["where"])
-    if visit.flag("all") and not visit.is_whole:  # all of one person
-        return f.everything()
-    return stated.get("id")
+    return f.everything() if "all" in stated else stated.get("id")
 
 
 def options(visit: Visit) -> dict[str, Any]:
@@ -46,8 +48,15 @@ def options(visit: Visit) -> dict[str, Any]:
 
 
 def phrase(visit: Visit, count: int) -> str:
-    """Return what a person must type to confirm: the id or the user, or the number of records."""
-    return visit.text("id") or visit.text("user") or visit.present().scope.get("user") or str(count)
+    """Return what a person must type to confirm: the id or the user, or the number of records if that is no word."""
+    named = visit.text("id") or visit.text("user") or visit.present().scope.get("user", "")
+    return named if named.isprintable() and named == named.strip() and named else str(count)
+
+
+def preview(would: Erased) -> str:
+    """Return a hash of what an erasure would remove, so that it removes only what was shown."""
+    stated = [sorted(would.ids), would.versions, sorted(would.derived), sorted(would.parts.items())]
+    return hashlib.sha256(json.dumps(stated).encode()).hexdigest()
 
 
 def erase(visit: Visit) -> dict[str, Any]:
@@ -57,9 +66,10 @@ def erase(visit: Visit) -> dict[str, Any]:
     if what is None:
         return {"stated": stated, "would": None, "users": _users(visit)}
     present = visit.present()
-    would = present.erase(what, dry_run=True, **options(visit)).to_json()
+    found = present.erase(what, dry_run=True, **options(visit))
+    would = found.to_json()
     count = len(would["ids"]) + sum(would["parts"].values())
-    live = visit.part(visit.memory).get_all(would["ids"][:_LISTED])
+    live = visit.part(visit.memory).get_all(would["ids"][:_LISTED]) if would["ids"] else []
     return {
         "stated": stated,
         "would": {**would, "ids": would["ids"][:_LISTED]},
@@ -68,6 +78,7 @@ def erase(visit: Visit) -> dict[str, Any]:
         "derived": visit.flag("derived"),
         "redact": visit.flag("redact"),
         "phrase": phrase(visit, count),
+        "expect": preview(found),
         "users": [] if count else _users(visit),
     }
 

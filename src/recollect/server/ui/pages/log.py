@@ -26,6 +26,8 @@ def log(visit: Visit) -> dict[str, Any]:
     if before:
         memory = visit.present().at(visit.target(before))
     found = memory.log(_SEARCHED if actor else _COMMITS + 1, where=visit.text("where") or None)
+    if before and not visit.is_whole:
+        found = found[1:]  # a cursor is that of the commit itself
     kept = [each for each in found if actor in (each.actor or "")][:_COMMITS]
     rest = kept[-1] if len(kept) == _COMMITS else found[-1] if actor and len(found) == _SEARCHED else None
     if not actor and len(found) <= _COMMITS:
@@ -42,6 +44,7 @@ def log(visit: Visit) -> dict[str, Any]:
         "actor": actor,
         "where": visit.text("where"),
         "timeline": timeline(visit.present()) if visit.is_whole else None,
+        "at": visit.memory.seq if visit.is_whole else None,
     }
 
 
@@ -83,14 +86,11 @@ def diff(visit: Visit) -> dict[str, Any]:
     a, b = visit.text("a"), visit.text("b")
     if not a:
         return {"a": "", "b": b}
+    head = visit.head()  # before what is shown, so that a later change is noticed
     found = visit.present().diff(visit.target(a), visit.target(b) if b else None)
     parts = {}
     for name, each in found.each():
         whole = each.to_json()
         lists = {kind: whole[kind][:_LISTED] for kind in ("added", "changed", "removed", "erased")}
         parts[name] = {**lists, "counts": {kind: len(whole[kind]) for kind in lists}}
-    return {"a": a, "b": b, "parts": parts, "differs": bool(found), "snapshots": _snapshots(visit)}
-
-
-def _snapshots(visit: Visit) -> list[dict[str, Any]]:
-    return [each.to_json() for each in visit.present().snapshots()] if visit.is_whole else []
+    return {"a": a, "b": b, "parts": parts, "differs": bool(found), "head": head}

@@ -19,7 +19,7 @@ def me(visit: Visit) -> dict[str, Any]:
         return {"person": "", "users": [each.value for each in visit.memory.values("user")]}
     memory, question = visit.memory, visit.text("q").strip()
     out: dict[str, Any] = {
-        "person": memory.scope.get("user", ""),
+        "person": ", ".join(memory.scope.values()),
         "count": memory.count(~_NO_STATEMENTS),
         "oldest": memory.stats()["oldest"],
         "question": question,

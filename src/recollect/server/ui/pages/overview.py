@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.server.ui.visit import Visit, optional
+from recollect.server.ui.visit import Visit
 
 #: Number of commits, and of values of a field.
 _COMMITS, _VALUES = 10, 8
@@ -17,7 +17,7 @@ def overview(visit: Visit) -> dict[str, Any]:
     return {
         "stats": stats,
         "namespace": visit.namespace,
-        "namespaces": optional(memory.namespaces) or [],
+        "namespaces": visit.namespaces,
         "kinds": _largest(stats["kinds"]),
         "users": values_of(visit, "user"),
         "conversations": values_of(visit, "conversation"),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from recollect import Memory, Record
+from recollect import Memory, Record, RecordVersion
 from recollect import filters as f
 from recollect.errors import UnknownRecordError
 from recollect.filters import Filter
 from recollect.server.ui.pages.overview import values_of
-from recollect.server.ui.visit import RECORDS, Visit, optional
+from recollect.server.ui.visit import RECORDS, Visit
 from recollect.wire import record_json
 
 #: The fields by whose values records can be narrowed down, and the filters that do it.
@@ -57,7 +58,7 @@ def records(visit: Visit) -> dict[str, Any]:
 
 
 def record(visit: Visit) -> dict[str, Any]:
-    """Return one record, what it is connected with, its versions, and how two of them differ.
+    """Return one record, what it is connected with, its versions up to the moment, and how two of them differ.
 
     Raises:
         UnknownRecordError: There has never been a record with this id.
@@ -65,12 +66,11 @@ def record(visit: Visit) -> dict[str, Any]:
     record_id = visit.text("id")
     memory = visit.part(visit.memory)
     found = memory.get(record_id)
-    versions = [each.to_json() for each in visit.part(visit.present()).history(record_id)]
+    versions = [each.to_json() for each in _versions(visit, record_id)]
     if found is None and not versions:
         raise UnknownRecordError(record_id, visit.namespace)
     live = [each for each in versions if each["record"] is not None]
     number = visit.number("v", len(versions), max(len(versions), 1)) if versions else 0
-    chosen = versions[number - 1] if versions else None
     earlier = [each["record"] for each in versions[: max(number - 1, 0)] if each["record"] is not None]
     return {
         "id": record_id,
@@ -78,12 +78,21 @@ def record(visit: Visit) -> dict[str, Any]:
         "record": None if found is None else record_json(found),
         "versions": versions,
         "v": number,
-        "chosen": chosen,
+        "chosen": versions[number - 1] if versions else None,
         "before": earlier[-1] if earlier else None,
         "last": live[-1]["record"] if live else None,
         "around": [record_json(each) for each in turns_around(memory, found)],
         "links": _links(memory, record_id, found),
     }
+
+
+def _versions(visit: Visit, record_id: str) -> list[RecordVersion]:
+    """Return the versions that a record had until the moment that is looked at."""
+    versions = visit.part(visit.present()).history(record_id)
+    if visit.moment is None:
+        return versions
+    last = visit.memory.log(1)
+    return [each for each in versions if last and each.commit.time <= last[0].time]
 
 
 def turns_around(memory: Memory, record: Record | None) -> list[Record]:
@@ -107,17 +116,13 @@ def _links(memory: Memory, record_id: str, record: Record | None) -> dict[str, l
 
 
 def content(visit: Visit) -> bytes:
-    """Return the content of a record, or of a version of it, as bytes.
+    """Return the content of a record as bytes.
 
     Raises:
-        UnknownRecordError: There is no such record or version.
+        UnknownRecordError: There is no such record.
     """
     record_id = visit.text("id")
     found = visit.part(visit.memory).get(record_id)
-    if visit.text("v"):
-        versions = visit.part(visit.present()).history(record_id)
-        number = visit.number("v", 1, max(len(versions), 1))
-        found = versions[number - 1].record if versions else None
     if found is None:
         raise UnknownRecordError(record_id, visit.namespace)
     return found.content if isinstance(found.content, bytes) else found.content.encode("utf-8")
@@ -133,5 +138,10 @@ def forget(visit: Visit) -> dict[str, Any]:
         "count": memory.count(where),
         "part": visit.text("part") or RECORDS,
         "chosen": visit.given(*FACETS, "where", "contains"),
-        "seq": optional(lambda: visit.present().seq),
+        "expect": digest(memory.find(where, order="id")),
     }
+
+
+def digest(found: Iterable[Record]) -> str:
+    """Return a hash of records, so that only those are forgotten that were shown."""
+    return hashlib.sha256("\n".join(f"{each.id} {each.hash}" for each in found).encode()).hexdigest()

@@ -7,12 +7,18 @@ from typing import Any
 from recollect.server.ui.visit import Visit
 from recollect.wire import record_json
 
+#: Maximum number of records of a case that are shown.
+_SHOWN = 8
+
 
 def review(visit: Visit) -> dict[str, Any]:
     """Return the number of cases, and the one that is looked at: contradictions first, then duplicates."""
     cases = _cases(visit)
     number = min(visit.number("n", 1, 10**6), max(len(cases), 1))
-    return {"count": len(cases), "n": number, "case": cases[number - 1] if cases else None}
+    case = cases[number - 1] if cases else None
+    if case is not None:  # what is decided concerns the records that are shown
+        case = {**case, "all": len(case["records"]), "records": case["records"][:_SHOWN]}
+    return {"count": len(cases), "n": number, "case": case}
 
 
 def _cases(visit: Visit) -> list[dict[str, Any]]:

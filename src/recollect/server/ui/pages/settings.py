@@ -20,7 +20,6 @@ def settings(visit: Visit) -> dict[str, Any]:
     quota, policies = optional(lambda: memory.execute(GetQuota())), optional(lambda: memory.execute(GetPolicies()))
     return {
         "namespace": visit.namespace,
-        "namespaces": optional(memory.namespaces) or [],
         "quota": None if quota is None else quota.to_json(),
         "policies": None if policies is None else policies.to_json(),
         "snapshots": [each.to_json() for each in optional(memory.snapshots) or []],
