@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.http.serving import Server, served
@@ -181,6 +182,24 @@ class TestTokens:
         again = reader.get("erase", id="nuts")
         reader.send(again.form("erase"), confirm="nuts")
         assert reader.json("overview")["stats"]["records"] == 0
+
+    def test_one_of_an_agent_or_a_conversation_sees_its_own(self, server: Server) -> None:
+        for field, value in (("agent", "bot"), ("conversation", "moving")):
+            scope: dict[str, Any] = {field: value}
+            reader = Reader(server, server.token("scoped", "write", **scope))
+            for name, page in PAGES.items():
+                if page.has_template and page.operation != "check":
+                    answer = reader.answer(name or "./")
+                    assert answer.status in (200, 400, 403, 404), (name, answer.body)
+            assert value in reader.get("me").words
+
+    def test_one_of_some_namespaces_begins_with_one_of_them(self, server: Server) -> None:
+        server.memory("team", server.token("team", "admin")).remember("a note")
+        reader = Reader(server, server.token("of two", "read", ("team", "zoo")))
+        assert reader.json("overview")["namespace"] == "team"
+        assert reader.json("overview")["namespaces"] == ["team", "zoo"]
+        own = Reader(server, server.token("own", "own", ("team", "zoo"), user="ana"))
+        assert own.answer("./?namespace=zoo").headers["location"] == "me?namespace=zoo"
 
     def test_one_of_a_namespace_sees_no_other(self, server: Server) -> None:
         server.memory("other", server.token("other", "admin")).remember("a secret", id="secret")

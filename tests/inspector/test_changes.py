@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,6 +12,7 @@ from tests.inspector.pages import FORM, Form, Page, Reader, filled, inspected
 
 import recollect
 from recollect.server.ui.actions import ACTIONS
+from recollect.server.ui.visit import Visit
 
 
 @pytest.fixture
@@ -255,3 +257,151 @@ def test_every_action_is_on_some_page(opened: tuple[Reader, recollect.Memory]) -
         reader.get("record", id="seat", v="1"),
     ]  # fmt: skip
     assert {form.fields.get("action") for page in looked for form in page.forms} - {None} == set(ACTIONS)
+
+
+def test_a_link_of_others_says_nothing_of_a_change_and_offers_no_undo(
+    opened: tuple[Reader, recollect.Memory],
+) -> None:
+    reader, memory = opened
+    for query in (
+        {"done": "set_quota", "was": "records=1&when_full=oldest"},
+        {"done": "update", "seq": "3"},
+        {"done": "erase", "of": "seat"},
+    ):
+        for sign in ({}, {"sign": "0" * 32}):
+            page = reader.get("./", **query, **sign)
+            assert [form for form in page.forms if form.method == "post"] == []
+            assert "seats" not in page.texts
+    done = reader.send(reader.get("record", id="seat").form("update"), content="changed")
+    assert done.has_form("revert")
+    other = done.path.replace(f"seq={memory.seq}", f"seq={memory.seq - 1}")
+    assert other != done.path
+    assert not reader.get(other).has_form("revert")
+    quota = reader.send(reader.get("settings").form("set_quota"), records="1000")
+    assert not reader.get(quota.path.replace("records%3D", "records%3D1")).has_form("revert")
+
+
+def test_an_undo_is_of_the_change_that_was_made_here(
+    opened: tuple[Reader, recollect.Memory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, memory = opened
+    head = Visit.head
+
+    def meanwhile(visit: Visit) -> int | None:
+        found = head(visit)
+        monkeypatch.setattr(Visit, "head", head)
+        changed = recollect.operations.Update(id="nuts", changes={"content": "changed by another visit"})
+        memory.execute(changed, actor="inspector", reason="corrected")
+        return found
+
+    page = reader.get("record", id="seat")
+    monkeypatch.setattr(Visit, "head", meanwhile)
+    done = reader.send(page.form("update"), content="changed here")
+    reader.send(done.form("revert"))
+    assert memory.get("nuts").content == "changed by another visit"  # type: ignore[union-attr]
+    assert memory.get("seat").content == "Ana prefers aisle seats"  # type: ignore[union-attr]
+
+
+def test_only_what_was_shown_is_erased_or_forgotten(opened: tuple[Reader, recollect.Memory]) -> None:
+    reader, memory = opened
+    memory.remember("the first", id="e1", user="carl")
+    erasing, forgetting = reader.get("erase", where="user=carl"), reader.get("forget", user="carl")
+    everything = reader.get("erase", user="ana")
+    memory.forget("e1")
+    memory.remember("the second", id="e2", user="carl")
+    memory.remember("another one", id="late", user="ana")
+    assert "changed meanwhile" in reader.send(erasing.form("erase"), 409, confirm="1").words
+    assert "changed meanwhile" in reader.send(forgetting.form("forget_where"), 409).words
+    assert "changed meanwhile" in reader.send(everything.form("erase"), 409, confirm="ana").words
+    assert memory.get("e2") is not None
+    assert memory.get("late") is not None
+    for name in (" eve ", "a\u200bb"):
+        memory.remember("a text", id="odd", user=name)
+        form = reader.get("erase", user=name).form("erase")
+        reader.send(form, confirm="1")
+        assert memory.get("odd") is None
+    refused = reader.get("erase", 400, person="ana", all="1", id="seat")
+    assert "several things" in refused.words
+
+
+def test_what_the_form_did_not_change_stays(tmp_path: Path) -> None:
+    with inspected(tmp_path) as (reader, memory):
+        memory.remember("a\0b\rc", id="a", tags=["Oslo, Norway", "x"], importance=0.25)
+        form = reader.get("record", id="a").form("update")
+        form.fields["content"] = "a\ufffdb\nc"  # as a browser sends it back
+        reader.send(form, importance="0.5")
+        found = memory.get("a")
+        assert found is not None
+        assert (found.content, set(found.tags), found.importance) == ("a\0b\rc", {"Oslo, Norway", "x"}, 0.5)
+        memory.update("a", content="one\r\ntwo\rthree")
+        memory.update("a", content="short")
+        reader.send(reader.get("record", id="a", v="3").form("restore"))
+        assert memory.get("a").content == "one\r\ntwo\rthree"  # type: ignore[union-attr]
+
+
+def test_a_decision_concerns_the_records_that_are_shown(tmp_path: Path) -> None:
+    with inspected(tmp_path) as (reader, memory):
+        for number in range(12):
+            memory.remember(f"The office opens at nine o'clock{'!' * number}", id=f"o{number}", role="user")
+        page = reader.get("review")
+        assert "8 of 12 are shown" in page.words
+        reader.send(page.form("merge"))
+        assert memory.count() == 5
+
+
+def test_what_was_typed_is_not_lost_by_an_error(opened: tuple[Reader, recollect.Memory]) -> None:
+    reader, memory = opened
+    form = reader.get("record", id="seat").form("update")
+    wrong = reader.send(form, 400, content="a long correction", importance="2", tags="one\ntwo", reason="why")
+    again = wrong.form("update")
+    typed = {"content": "a long correction", "importance": "2", "tags": "one\ntwo", "reason": "why", "id": "seat"}
+    assert typed.items() <= again.fields.items()
+    reader.send(again, importance="0.2")
+    assert memory.get("seat").content == "a long correction"  # type: ignore[union-attr]
+    fact = memory.find("kind=user_fact")[0]
+    form = reader.get("record", id=fact.id).form("supersede")
+    memory.update(fact.id, importance=0.1)
+    conflict = reader.send(form, 409, content="I live in Bergen", since="2030-01-01")
+    reader.send(conflict.form("supersede"))
+    assert memory.find("content~Bergen")[0].valid_from == datetime(2030, 1, 1, tzinfo=UTC)
+    erase = reader.get("erase", id="seat")
+    refused = reader.send(erase.form("erase"), 400, confirm="seats")
+    reader.send(refused.form("erase"), confirm="seat")
+    assert memory.get("seat") is None
+
+
+def test_what_changes_nothing_says_so(opened: tuple[Reader, recollect.Memory]) -> None:
+    reader, memory = opened
+    seq = memory.seq
+    done = reader.send(reader.get("record", id="seat").form("update"))
+    assert "Nothing was changed" in done.words
+    assert not done.has_form("revert") or "Undo" not in done.words
+    assert memory.seq == seq
+    reader.send(reader.get("erase", id="seat").form("erase"), confirm="seat")
+    shown = reader.get("diff", a=str(memory.seq - 1), b=str(memory.seq))
+    assert not shown.has_form("revert")
+    assert any(link.startswith("erased?") for link in shown.links)
+    assert any(link.startswith("erased?") for link in reader.get("record", id="seat").links)
+    nothing = reader.send(Form("do", "post", {"action": "revert", "seq": str(memory.seq)}))
+    assert "Nothing was changed" in nothing.words
+
+
+def test_a_record_that_is_there_again_is_not_proved_to_be_gone(opened: tuple[Reader, recollect.Memory]) -> None:
+    reader, memory = opened
+    done = reader.send(reader.get("erase", user="ana").form("erase"), confirm="ana")
+    count = len(reader.json(done.path.partition("?")[0], commit=str(memory.seq))["proofs"])
+    assert count > 5
+    assert f"none of these {count} records" in done.words
+    memory.remember("it is back", id="seat")
+    assert "Not proved" in reader.get("erased", id="seat").words
+    assert "Not proved" in reader.get("erased", id="nuts").words
+    assert "Proved" in reader.get("erased", id="never").words
+
+
+def test_a_form_that_is_too_large_is_refused(opened: tuple[Reader, recollect.Memory]) -> None:
+    reader, memory = opened
+    answer = reader.answer("do", "POST", b"action=update&id=seat&content=" + b"x" * 5 * 2**20, {"Content-Type": FORM})
+    assert answer.status == 400
+    big = reader.send(reader.get("record", id="seat").form("update"), content="long " * 20_000)
+    assert big.answer.status == 200
+    assert len(memory.get("seat").content) == 100_000  # type: ignore[union-attr]

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
+from click.testing import CliRunner
 from tests.inspector.pages import Reader, filled, inspected
 
 import recollect
+from recollect.cli.app import app
 from recollect.server.ui.pages import PAGES
 from recollect.server.ui.rendering import static_files
 
@@ -178,7 +184,7 @@ def test_a_parameter_that_a_page_does_not_take_is_refused(opened: tuple[Reader, 
 def test_pages_and_files_are_small(tmp_path: Path) -> None:
     with inspected(tmp_path) as (reader, memory):
         filled(memory)
-        for number in range(300):
+        for number in range(80):
             memory.remember(
                 f"record {number} " + "a long text about harbours and trains " * 300,
                 id=f"large-{number}",
@@ -209,3 +215,41 @@ def test_files_are_named_by_their_bytes_and_cached_for_ever(opened: tuple[Reader
         assert hashlib.sha256(answer.body).hexdigest()[:12] in path
     assert reader.answer("static/app.js").status == 404
     assert page.answer.headers["cache-control"] == "no-store"
+
+
+def test_the_calls_of_a_search_ask_the_same(tmp_path: Path) -> None:
+    with inspected(tmp_path) as (reader, memory):
+        filled(memory)
+        several = {"where": "not tag=old", "user": "ana", "k": "3", "concise": "1", "confident": "1"}
+        for options in ({}, {"at": "1"}, several):
+            shown = reader.json("search", q="where does ana's sister live?", **options)
+            wanted = [each["record"]["id"] for each in shown["hits"]]
+            assert [hit.record.id for hit in eval(shown["calls"]["python"], {"memory": memory})] == wanted
+            command = [*shlex.split(shown["calls"]["command"])[1:], "--json", "--db", str(tmp_path / "served.db")]
+            result = CliRunner().invoke(app, command)
+            assert [each["record"]["id"] for each in json.loads(result.output)["hits"]] == wanted, result.output
+            if "at" in options:
+                assert "curl" not in shown["calls"]
+                continue
+            answer = subprocess.run(shlex.split(shown["calls"]["curl"]), capture_output=True, check=True).stdout
+            assert [each["record"]["id"] for each in json.loads(answer)["hits"]] == wanted
+    with inspected(tmp_path, alone=True) as (reader, _):
+        assert "curl" not in reader.json("search", q="where?")["calls"]
+
+
+def test_words_that_no_hit_has_are_named(opened: tuple[Reader, recollect.Memory]) -> None:
+    reader, _ = opened
+    assert reader.json("search", q="which seat for the zeppelin?")["unmatched"] == ["zeppelin"]
+
+
+def test_pages_do_not_break_on_odd_requests(opened: tuple[Reader, recollect.Memory]) -> None:
+    reader, memory = opened
+    memory.remember("odd", id="a/b c?d#e%f\"'<>&", kind="strange", metadata={"deep": {"er": [1, {"x": None}]}})
+    odd = ["", "x" * 3000, "\u202e\n", "%00", "-1", "1" * 30, "a/b c?d#e%f\"'<>&"]
+    for name, page in PAGES.items():
+        for parameter in [*page.takes.split(), "namespace", "at", "person", "done", "seq", "of", "sign"]:
+            for number, value in enumerate(odd):
+                look = {**LOOKS.get(name, {}), parameter: value}
+                path = f"{name or './'}?" if number % 2 else f"{name or 'overview'}.json?"
+                status = reader.answer(path + urlencode(look)).status
+                assert status in (200, 400, 403, 404), (name, parameter, value[:20], status)

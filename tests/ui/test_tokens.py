@@ -97,7 +97,8 @@ def test_what_is_downloaded_is_asked_for_with_the_token(window: OpenWindow, guar
         assert "What is remembered about one person" in page.inner_text("h1")
         assert page.locator("nav").count() == 0
         with page.expect_download() as loading:
-            page.get_by_role("link", name="Download everything").click()
+            page.get_by_role("link", name="Download all records").click()
+        assert loading.value.suggested_filename == "memory.ndjson"
         lines = loading.value.path().read_bytes().splitlines()
         assert len(lines) > 4
         assert all(b'"bob"' not in line for line in lines)
@@ -118,3 +119,38 @@ def test_a_token_that_is_revoked_is_asked_for_again(window: OpenWindow, guarded:
 def test_without_script_the_page_says_why_it_needs_it(window: OpenWindow, guarded: Server) -> None:
     with window(guarded, java_script_enabled=False) as opened:
         assert "need JavaScript" in opened.open().inner_text("main")
+
+
+def test_what_fails_is_said_and_what_was_typed_stays(window: OpenWindow, guarded: Server) -> None:
+    with window(guarded, checked=False) as opened:
+        signed_in(opened, guarded.token("writes", "write"), "record?id=seat")
+        page = opened.page
+        page.get_by_label("Text", exact=True).fill("a long correction")
+        page.get_by_label("Importance").fill("2")
+        page.get_by_role("button", name="Store").click()
+        page.wait_for_selector("#problem")
+        assert page.url.endswith("record?id=seat")
+        assert page.get_by_label("Text", exact=True).input_value() == "a long correction"
+        page.route("**/do", lambda route: route.fulfill(status=429, json={"detail": "too many requests run"}))
+        page.get_by_label("Importance").fill("0.2")
+        page.get_by_role("button", name="Try again").click()
+        page.wait_for_selector("text=too many requests run")
+        assert page.get_by_label("Text", exact=True).input_value() == "a long correction"
+        page.unroute("**/do")
+        page.route("**/do", lambda route: route.abort())
+        page.get_by_role("button", name="Try again").click()
+        page.wait_for_selector("text=Failed to fetch")
+        page.unroute("**/do")
+        page.route("**/download**", lambda route: route.fulfill(status=429, json={"detail": "later"}))
+        page.goto(f"{guarded.address}{guarded.ui}settings")
+        page.wait_for_selector("header")
+        page.get_by_role("link", name="Download everything").click()
+        page.wait_for_selector("text=later")
+
+
+def test_one_signs_out(window: OpenWindow, guarded: Server) -> None:
+    with window(guarded) as opened:
+        signed_in(opened, guarded.token("leaves", "read"))
+        opened.page.get_by_role("button", name="Sign out").click()
+        opened.page.wait_for_selector("[data-sign-in]")
+        assert opened.page.evaluate("sessionStorage.length") == 0

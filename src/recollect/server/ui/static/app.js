@@ -43,7 +43,7 @@ const visit = async (address, { request, remember = "pushState", live } = {}) =>
   const text = await answer.text();
   if (!answer.headers.get("content-type").startsWith("text/html")) return say(JSON.parse(text).detail);
   const page = new DOMParser().parseFromString(html.createHTML(text), "text/html");
-  const { hash } = new URL(address, location.href);
+  const { hash } = new URL(address, location);
   if (answer.ok && remember) history[remember](null, "", answer.url + hash);
   shown = here();
   if (live) update(page, answer.ok);
@@ -99,7 +99,7 @@ on("submit", (event) => {
   event.preventDefault();
   if (isNew) {
     sessionStorage.token = form.querySelector("input").value.trim();
-    return visit(location.href, { remember: "replaceState" });
+    return visit(location, { remember: "replaceState" });
   }
   if (form.method === "get") return visit(addressOf(form));
   const body = new URLSearchParams(new FormData(form, event.submitter));
@@ -120,13 +120,13 @@ on("keydown", (event) => {
   if (event.target.closest("input:not([type=checkbox]), textarea, select")) return;
   const key = `[data-key="${CSS.escape(event.key)}"]`;
   const target = find(`main ${key}`) || find(key);
-  // Not one that stays down, or was meant for the page before.
-  if (!target || event.repeat || performance.now() - since < 300) return;
+  if (!target || event.repeat) return;
+  if (target.matches("button") && performance.now() - since < 300) return; // meant for the page before
   event.preventDefault();
   if (target.matches("input")) target.focus();
   else target.click();
 });
-addEventListener("popstate", () => token() && here() !== shown && visit(location.href, { remember: "" }));
+addEventListener("popstate", () => token() && here() !== shown && visit(location, { remember: "" }));
 
 const given = new URLSearchParams(location.hash.slice(1)).get("token");
 if (given) {
@@ -134,4 +134,4 @@ if (given) {
   history.replaceState(null, "", here());
 }
 awaken();
-if (find("[data-shell]") && token()) visit(location.href, { remember: "replaceState" });
+if (find("[data-shell]") && token()) visit(location, { remember: "replaceState" });
