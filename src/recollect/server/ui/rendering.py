@@ -13,7 +13,7 @@ from datetime import datetime, tzinfo
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import quote_plus
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -131,10 +131,26 @@ class PageWriter:
         """Return a text that there may be, such as that of a kind; otherwise the default."""
         return self._texts.get(key, default)
 
+    def word(self, word: Mapping[str, Any]) -> str:
+        """Return what a word of a question adds to a score, and where that comes from."""
+        like = f" {self.t('search.like')} {word['like']}" if word["like"] else ""
+        out = f"{word['word']}{like}: {self.number(word['score'])}"
+        for name, key in (("own", "search.own"), ("title", "search.in_title")):
+            if word[name]:
+                out += f", {self.t(key)} {self.number(word[name])}"
+        if word["lent_by"]:
+            out += f", {self.t('search.lent', n=len(word['lent_by']))}"
+        return out
+
     def href(self, page: str, **parameters: Any) -> str:
-        """Return the address of a page, relative to that of another one."""
+        """Return the address of a page, relative to that of another one. A list has each of its items."""
         stated = {**self._kept, **{name: value for name, value in parameters.items() if value is not None}}
-        query = urlencode({name: value for name, value in stated.items() if value != ""}, doseq=True)
+        query = "&".join(
+            f"{name}={quote_plus(str(each))}"
+            for name, value in stated.items()
+            for each in (value if isinstance(value, list) else (value,))
+            if each != ""
+        )
         return (page or "./") + (f"?{query}" if query else "")
 
     def number(self, value: float) -> str:

@@ -190,7 +190,7 @@ class Visit:
         except OverflowError:
             raise InvalidArgumentError("at", stated, "is out of the range of times") from None
 
-    @property
+    @cached_property
     def zone(self) -> ZoneInfo:
         """The time zone of the store."""
         return ZoneInfo(self.present().execute(Zone()))

@@ -10,7 +10,7 @@ from recollect.server.ui.visit import Visit
 
 _COMMITS = 30
 #: Number of changes of a commit that are shown with their texts, and of characters of each.
-_SHOWN, _TEXT = 8, 90
+_SHOWN, _TEXT = 5, 80
 #: Number of parts of the time line.
 _PARTS = 24
 #: Maximum number of commits that are searched for those of an actor.
