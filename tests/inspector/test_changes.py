@@ -267,11 +267,13 @@ def test_a_link_of_others_says_nothing_of_a_change_and_offers_no_undo(
         {"done": "set_quota", "was": "records=1&when_full=oldest"},
         {"done": "update", "seq": "3"},
         {"done": "erase", "of": "seat"},
+        {"done": "erase", "versions": "77", "copies": "delete this file", "pending": "1"},
     ):
         for sign in ({}, {"sign": "0" * 32}):
             page = reader.get("./", **query, **sign)
             assert [form for form in page.forms if form.method == "post"] == []
             assert "seats" not in page.texts
+            assert "delete this file" not in reader.get("erased", commit="1,²,x", **query, **sign).words
     done = reader.send(reader.get("record", id="seat").form("update"), content="changed")
     assert done.has_form("revert")
     other = done.path.replace(f"seq={memory.seq}", f"seq={memory.seq - 1}")

@@ -111,9 +111,9 @@ def test_a_moment_that_is_no_moment_is_refused(clock: Clock, tmp_path: Path) -> 
 def test_older_commits_of_a_user_come_once(clock: Clock, tmp_path: Path) -> None:
     with on(clock, tmp_path, tokens=True) as server:
         with recollect.open(tmp_path / "served.db", clock=clock, embedder="none") as memory:
-            for number in range(70):
+            for number in range(170):
                 memory.remember(f"text {number}", id=f"n{number}", user="ana" if number % 2 else "bob")
-        for reader, count in ((reading(server, "read", user="ana"), 35), (reading(server, "write"), 70)):
+        for reader, count in ((reading(server, "read", user="ana"), 85), (reading(server, "write"), 170)):
             seen: list[str] = []
             before: Any = ""
             while before is not None:

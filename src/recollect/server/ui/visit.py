@@ -23,7 +23,7 @@ ACTOR = "inspector"
 #: The parameters that links pass on: the namespace, the moment, and the person whose memory is shown.
 KEPT = ("namespace", "at", "person")
 #: The parameters that say what was changed just before, and of which record.
-MADE = ("done", "seq", "of", "conflicts", "was")
+MADE = ("done", "seq", "of", "conflicts", "was", "versions", "copies", "pending")
 #: The parameter that signs them.
 SIGNATURE = "sign"
 #: A moment that is always the present one, whatever the times of commits. The clock decides what has expired then.

@@ -95,8 +95,9 @@ def erased(visit: Visit) -> dict[str, Any]:
     """
     present = visit.present()
     ids = [(RECORDS, each) for each in visit.text("id").split("\n") if each]
-    for seq in () if ids else filter(str.isdigit, visit.text("commit").split(",")[:_COMMITS]):
-        for commit in present.changes(int(seq) - 1, limit=1):
+    commits = [each for each in visit.text("commit").split(",")[:_COMMITS] if each.isascii() and each.isdigit()]
+    for seq in () if ids else map(int, commits):
+        for commit in present.changes(seq - 1, limit=1):
             for each in (commit, *commit.part_commits):
                 ids += [(each.part, change.id) for change in each.changes if change.cause == _ERASED]
     head = optional(present.head)
@@ -110,10 +111,10 @@ def erased(visit: Visit) -> dict[str, Any]:
         "proofs": proofs,
         "proved": all(each["valid"] for each in proofs),
         "head": None if head is None else head._asdict(),
-        "commit": visit.text("commit"),
-        "versions": visit.text("versions"),
-        "copies": [each for each in visit.text("copies").split("\n") if each],
-        "pending": visit.flag("pending"),
+        "commit": commits,
+        "versions": visit.said.get("versions"),
+        "copies": [each for each in visit.said.get("copies", "").split("\n") if each],
+        "pending": "pending" in visit.said,
     }
 
 

@@ -25,22 +25,20 @@ def log(visit: Visit) -> dict[str, Any]:
     before = visit.text("before")
     if before:
         memory = visit.present().at(visit.target(before))
-    found = memory.log(_SEARCHED if actor else _COMMITS + 1, where=visit.text("where") or None)
-    if before and not visit.is_whole:
-        found = found[1:]  # a cursor is that of the commit itself
-    kept = [each for each in found if actor in (each.actor or "")][:_COMMITS]
-    rest = kept[-1] if len(kept) == _COMMITS else found[-1] if actor and len(found) == _SEARCHED else None
-    if not actor and len(found) <= _COMMITS:
-        rest = None
+    seen = 1 if before and not visit.is_whole else 0  # a cursor is that of the last commit that was shown
+    limit = (_SEARCHED if actor else _COMMITS) + 1
+    found = memory.log(limit + seen, where=visit.text("where") or None)[seen:]
+    kept = [each for each in found[: limit - 1] if actor in (each.actor or "")][:_COMMITS]
+    last = kept[-1] if len(kept) == _COMMITS else found[-2] if len(found) == limit else None
     older = None
-    if rest is not None:
-        older = str(rest.seq - 1) if visit.is_whole else rest.cursor
+    if last is not None and last is not found[-1]:
+        older = str(last.seq - 1) if visit.is_whole else last.cursor
     changed = [each.id for commit in kept for each in commit.changes[:_SHOWN]]
     found_now = memory.get_all(dict.fromkeys(changed)) if changed else []
     return {
         "commits": [_commit(each) for each in kept],
         "texts": {each.id: each.text[:_TEXT] for each in found_now if each is not None},
-        "older": older if older != "0" else None,
+        "older": older,
         "actor": actor,
         "where": visit.text("where"),
         "timeline": timeline(visit.present()) if visit.is_whole else None,
