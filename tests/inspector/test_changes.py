@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from click.testing import CliRunner
 from tests.inspector.pages import FORM, Form, Page, Reader, filled, inspected
 
 import recollect
+from recollect.cli.app import app
 from recollect.server.ui.actions import ACTIONS
 from recollect.server.ui.visit import Visit
 
@@ -388,12 +391,24 @@ def test_what_changes_nothing_says_so(opened: tuple[Reader, recollect.Memory]) -
     assert "Nothing was changed" in nothing.words
 
 
-def test_a_record_that_is_there_again_is_not_proved_to_be_gone(opened: tuple[Reader, recollect.Memory]) -> None:
+def test_a_record_that_is_there_again_is_not_proved_to_be_gone(
+    opened: tuple[Reader, recollect.Memory], tmp_path: Path
+) -> None:
     reader, memory = opened
     done = reader.send(reader.get("erase", user="ana").form("erase"), confirm="ana")
     count = len(reader.json(done.path.partition("?")[0], commit=str(memory.seq))["proofs"])
     assert count > 5
     assert f"none of these {count} records" in done.words
+    command = re.search(r"recollect (verify) proofs.json (--root) (\w+)", done.words)
+    assert command is not None
+    file = tmp_path / "proofs.json"
+    file.write_bytes(reader.answer(f"erased.json?commit={memory.seq}").body)
+    result = CliRunner().invoke(app, ["verify", str(file), *command.groups()[1:]])
+    assert (result.exit_code, result.output.count("proved: there is no")) == (0, count)
+    file.write_text(file.read_text("utf-8").replace('"siblings"', '"other"', 1), "utf-8")
+    assert CliRunner().invoke(app, ["verify", str(file), *command.groups()[1:]]).exit_code == 1
+    file.write_text('{"proofs": []}', "utf-8")
+    assert CliRunner().invoke(app, ["verify", str(file), *command.groups()[1:]]).exit_code == 1
     memory.remember("it is back", id="seat")
     assert "Not proved" in reader.get("erased", id="seat").words
     assert "Not proved" in reader.get("erased", id="nuts").words

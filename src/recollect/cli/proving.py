@@ -55,18 +55,30 @@ def prove(settings: Settings, id: str | None, old: int | None, at: str | None) -
 def verify(settings: Settings, proof: BinaryIO, roots: tuple[str, ...]) -> None:
     """Verify the proof in the file PROOF (- for stdin) without a store.
 
-    The exit code is 0 if it is proved, and 1 if it is not.
+    The file can have several proofs, such as those of an erasure from the inspector: then each must be proved. The exit
+    code is 0 if it is proved, and 1 if it is not.
     """
-    value = _read("proof", proof)
-    proved = verify_proof(value, roots if len(roots) > 1 else roots[0])
+    proofs = _proofs(_read("proof", proof))
+    trusted = roots if len(roots) > 1 else roots[0]
+    found = [verify_proof(each, trusted) for each in proofs]
+    proved = bool(found) and all(found)
     if settings.as_json:
         print_json({"proved": proved})
-    elif proved:
-        click.echo(f"proved: {_stated(value)}")
     else:
-        click.echo("not proved", err=True)
+        for each, is_proved in zip(proofs, found, strict=True):
+            click.echo(f"proved: {_stated(each)}" if is_proved else "not proved", err=not is_proved)
+        if not proofs:
+            click.echo("not proved: the file has no proof", err=True)
     if not proved:
         sys.exit(1)
+
+
+def _proofs(value: Any) -> list[Any]:
+    """Return the proofs of a file: one, or those of the JSON of the inspector's page about an erasure."""
+    match value:
+        case {"proofs": list(items)}:
+            return [each.get("proof") if isinstance(each, dict) else each for each in items]
+    return [value]
 
 
 def _stated(proof: dict[str, Any]) -> str:

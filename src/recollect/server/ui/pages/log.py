@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from recollect import Commit, Memory
-from recollect.server.ui.visit import Visit
+from recollect.server.ui.visit import RECORDS, Visit
 
 _COMMITS = 30
 #: Number of changes of a commit that are shown with their texts, and of characters of each.
@@ -33,11 +33,11 @@ def log(visit: Visit) -> dict[str, Any]:
     older = None
     if last is not None and last is not found[-1]:
         older = str(last.seq - 1) if visit.is_whole else last.cursor
-    changed = [each.id for commit in kept for each in commit.changes[:_SHOWN]]
-    found_now = memory.get_all(dict.fromkeys(changed)) if changed else []
+    commits = [_commit(each) for each in kept]
+    if not actor and not visit.text("where"):
+        _add_texts(memory, commits)
     return {
-        "commits": [_commit(each) for each in kept],
-        "texts": {each.id: each.text[:_TEXT] for each in found_now if each is not None},
+        "commits": commits,
         "older": older,
         "actor": actor,
         "where": visit.text("where"),
@@ -52,6 +52,19 @@ def _commit(commit: Commit) -> dict[str, Any]:
         {"part": part.part, **each} for part in (commit, *commit.part_commits) for each in part.to_json()["changes"]
     ]
     return {**commit.to_json(), "cursor": commit.cursor, "all_changes": changes}
+
+
+def _add_texts(memory: Memory, commits: list[dict[str, Any]]) -> None:
+    """Add their texts to the records that commits have changed last. (Texts of earlier commits are others.)"""
+    newest: dict[str, dict[str, Any]] = {}
+    for commit in commits:
+        for number, change in enumerate(commit["all_changes"]):
+            if change["part"] == RECORDS and change["id"] not in newest:
+                newest[change["id"]] = change if number < _SHOWN else {}
+    shown = [record_id for record_id, change in newest.items() if change]
+    for record_id, record in zip(shown, memory.get_all(shown) if shown else [], strict=True):
+        if record is not None:
+            newest[record_id]["text"] = record.text[:_TEXT]
 
 
 def timeline(memory: Memory) -> dict[str, Any] | None:
