@@ -223,6 +223,9 @@ class TestOwners:
         link = next(link for link in found.links if link.startswith("mine?id=seat"))
         done = reader.send(reader.get(link).form("update"), content="Ana prefers the floor")
         assert "corrected" in done.words
+        same = reader.send(done.form("update"))
+        assert "Nothing was changed" in same.words
+        assert not same.has_form("restore")
         back = reader.send(done.form("restore"))
         assert "Ana prefers aisle seats" in back.texts
         reader.send(back.form("forget"))

@@ -282,6 +282,12 @@ def test_a_link_of_others_says_nothing_of_a_change_and_offers_no_undo(
     other = done.path.replace(f"seq={memory.seq}", f"seq={memory.seq - 1}")
     assert other != done.path
     assert not reader.get(other).has_form("revert")
+    memory.namespace("other").remember("a note", id="seat")
+    moves = (("sign=", "namespace=other&sign="), ("id=seat", "id=nuts"), ("record?", "records?"))
+    for moved in (done.path.replace(old, new) for old, new in moves):
+        page = reader.get(moved, 200 if "records?" not in moved else 400)
+        assert not [form for form in page.forms if form.fields.get("action") == "revert"]
+    assert not reader.get(f"{done.path}&conflicts=").has_form("x")
     quota = reader.send(reader.get("settings").form("set_quota"), records="1000")
     assert not reader.get(quota.path.replace("records%3D", "records%3D1")).has_form("revert")
 
@@ -422,3 +428,49 @@ def test_a_form_that_is_too_large_is_refused(opened: tuple[Reader, recollect.Mem
     big = reader.send(reader.get("record", id="seat").form("update"), content="long " * 20_000)
     assert big.answer.status == 200
     assert len(memory.get("seat").content) == 100_000  # type: ignore[union-attr]
+
+
+def test_a_conflict_leaves_what_else_was_changed_and_shows_no_text_in_an_address(
+    opened: tuple[Reader, recollect.Memory],
+) -> None:
+    reader, memory = opened
+    form = reader.get("record", id="seat").form("update")
+    memory.update("seat", tags=["important"], importance=0.9)
+    conflict = reader.send(form, 409, content="a new secret text")
+    assert not [link for link in conflict.links if "secret" in link]
+    reader.send(conflict.form("update"))
+    found = memory.get("seat")
+    assert found is not None
+    assert (found.content, found.tags, found.importance) == ("a new secret text", ("important",), 0.9)
+
+
+def test_what_is_erased_of_another_part_is_proved_there(opened: tuple[Reader, recollect.Memory]) -> None:
+    reader, memory = opened
+    memory.glossary.memorize("SLO", "Service Level Objective", "term", agent_id="bot")
+    memory.keyed.write("farewell", b"bye")
+    for part in ("terms", "keys"):
+        record = memory._part(part).find()[0]
+        done = reader.send(reader.get("erase", part=part, id=record.id).form("erase"), confirm=record.id)
+        proofs = reader.json("erased", part=part, id=record.id)["proofs"]
+        assert [(each["part"], each["valid"]) for each in proofs] == [(part, True)]
+        assert "Proved" in done.words
+    assert reader.json("erased", commit="9" * 5000)["proved"] is False
+
+
+def test_a_commit_is_found_among_many_others(
+    opened: tuple[Reader, recollect.Memory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, memory = opened
+    head = Visit.head
+
+    def meanwhile(visit: Visit) -> int | None:
+        found = head(visit)
+        monkeypatch.setattr(Visit, "head", head)
+        for number in range(130):
+            memory.remember(f"another text {number}")
+        return found
+
+    form = reader.get("record", id="seat").form("update")
+    monkeypatch.setattr(Visit, "head", meanwhile)
+    done = reader.send(form, content="changed here")
+    assert parse_qs(urlsplit(done.path).query)["seq"] == [str(memory.seq)]

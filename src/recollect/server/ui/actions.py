@@ -98,17 +98,12 @@ def act(visit: Visit, name: str) -> str:
     seq = done.seq
     if seq is None and done.has_commit:
         seq = visit.committed(since, reason, done.ids)
-    is_unchanged = done.has_commit and seq is None and since is not None
-    said = {
-        "done": "unchanged" if is_unchanged else done.what or name,
-        "of": done.of,
-        "seq": "" if seq is None else str(seq),
-    }
+    said = {"done": done.what or name, "of": done.of, "seq": "" if seq is None else str(seq)}
     said |= {key: value for key, value in done.parameters.items() if key in MADE}
     known = PAGES[done.page].takes.split()
-    parameters = {**visit.kept, **{key: value for key, value in done.parameters.items() if key in known}, **said}
-    parameters[SIGNATURE] = visit.signature(said)
-    return f"{done.page}?{urlencode({key: value for key, value in parameters.items() if value})}"
+    parameters = {**visit.kept, **{key: value for key, value in done.parameters.items() if key in known}}
+    signed = {**parameters, **said, SIGNATURE: visit.signature(done.page, parameters, said)}
+    return f"{done.page}?{urlencode({key: value for key, value in signed.items() if value})}"
 
 
 def _record_page(visit: Visit) -> Done:
@@ -128,8 +123,16 @@ def _update(visit: Visit, memory: Memory) -> Done:
         changes["importance"] = _share(visit.text("importance"))
     if "pinned" in visit.query:
         changes["pinned"] = visit.flag("pinned") or None
-    memory.update(old.id, expect=visit.text("expect") or None, **changes)
-    return _record_page(visit)
+    new = memory.update(old.id, expect=visit.text("expect") or None, **changes)
+    return _changed(visit, old, new)
+
+
+def _changed(visit: Visit, old: Record, new: Record, what: str = "") -> Done:
+    """Return what a change of one record did: perhaps nothing."""
+    done = _record_page(visit)
+    if old.hash == new.hash:
+        return done._replace(has_commit=False, what="unchanged")
+    return done._replace(parameters={**done.parameters, "hash": new.hash}, what=what)
 
 
 def _read(visit: Visit, memory: Memory) -> Record:
@@ -151,8 +154,9 @@ def _restore(visit: Visit, memory: Memory) -> Done:
     version = versions[visit.number("v", 1, max(len(versions), 1)) - 1].record if versions else None
     if version is None:
         raise UnknownRecordError(visit.text("id"), visit.namespace)
-    memory.update(version.id, expect=visit.text("expect") or None, content=version.content)
-    return _record_page(visit)._replace(what="revert")
+    old = _read(visit, memory)
+    new = memory.update(version.id, expect=visit.text("expect") or None, content=version.content)
+    return _changed(visit, old, new, "restore")
 
 
 def _as_before(text: str, old: str) -> str:
@@ -182,8 +186,8 @@ def _share(stated: str) -> float | None:
 
 
 def _forget(visit: Visit, memory: Memory) -> Done:
-    visit.part(memory).forget(visit.text("id"), expect=visit.text("expect") or None)
-    ids = (visit.text("id"),)
+    is_new = visit.part(memory).forget(visit.text("id"), expect=visit.text("expect") or None)
+    ids = (visit.text("id"),) if is_new else ()
     if visit.text("page") == "mine":
         return Done("me", {}, ids=ids)
     if visit.text("page") == "review":
@@ -198,7 +202,8 @@ def _forget_where(visit: Visit, memory: Memory) -> Done:
         raise ConflictError("what matches", "as it was shown", "changed meanwhile")
     ids = tuple(each.id for each in found)
     memory.forget_all(ids)
-    return Done("records", visit.given(*FACETS, "where", "contains", "part"), ids=ids[:_LOOKED_AT])
+    what = "" if ids else "unchanged"
+    return Done("records", visit.given(*FACETS, "where", "contains", "part"), ids=ids[:_LOOKED_AT], what=what)
 
 
 def _supersede(visit: Visit, memory: Memory) -> Done:
@@ -286,10 +291,12 @@ def _erase(visit: Visit, memory: Memory) -> Done:
         raise InvalidArgumentError("confirm", visit.text("confirm"), f"must be {wanted!r}; nothing was erased")
     erased = memory.erase(what, **options(visit))
     commits = ",".join(map(str, erased.commits))
+    by_commit = bool(commits) and visit.is_whole and not visit.flag("redact") and not visit.text("part")
     shown = {
-        "id": "" if commits and not visit.flag("redact") else "\n".join(erased.ids[:_NAMED]),
+        "part": visit.text("part"),
+        "id": "" if by_commit else "\n".join(erased.ids[:_NAMED]),
         "versions": str(erased.versions),
-        "commit": commits if visit.is_whole else "",
+        "commit": commits if by_commit else "",
         "copies": "\n".join(erased.copies),
         "pending": "1" if erased.pending else "",
     }
@@ -314,7 +321,7 @@ def _set_policies(visit: Visit, memory: Memory) -> Done:
     redaction: Any = visit.text("redaction") or "keep"
     salience: Any = visit.text("salience") or "off"
     categories = [each for each in visit.text("categories").split("\n") if each]
-    memory.set_policies(redaction=redaction, categories=categories or was.categories, salience=salience)
+    memory.set_policies(redaction=redaction, categories=categories, salience=salience)
     old = {"redaction": was.redaction, "salience": was.salience, "categories": "\n".join(was.categories)}
     return Done("settings", {"was": urlencode(old)}, has_commit=False)
 

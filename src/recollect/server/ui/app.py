@@ -80,15 +80,15 @@ class Inspector:
             Route(f"{self._base}/{{page}}", _WithToken(self._page, self._site), methods=["GET"]),
         ]
 
-    def _visit(self, exchange: Exchange, fields: Mapping[str, str]) -> Visit:
+    def _visit(self, exchange: Exchange, fields: Mapping[str, str], page: str = "") -> Visit:
         api = str(exchange.request.base_url).rstrip("/") if self._api else ""
-        return Visit(exchange.calls.desk, exchange.grant, self._namespace, fields, api, self._key)
+        return Visit(exchange.calls.desk, exchange.grant, self._namespace, fields, api, self._key, page)
 
     async def _page(self, exchange: Exchange) -> Response:
         stated = str(exchange.request.path_params.get("page", ""))
         name, is_json = stated.removesuffix(".json"), stated.endswith(".json")
         name = "" if name == _FIRST else name
-        visit = self._visit(exchange, _fields(exchange.request.query_params.multi_items()))
+        visit = self._visit(exchange, _fields(exchange.request.query_params.multi_items()), name)
         look = _Look(exchange, visit, name, self._site.guard.tokens is not None)
         if visit.is_of_owner and name == "" and not is_json:
             first = f"me?{urlencode(visit.kept)}".rstrip("?")
@@ -208,6 +208,9 @@ class _Look:
                 stored = optional(lambda: self._visit.part(self._visit.memory).get(fields["id"]))
             if stored is not None:
                 again["expect"] = stored.hash
+                # Only the text is decided again: what else was changed meanwhile stays.
+                others = {"tags": "\n".join(stored.tags), "importance": str(stored.importance or "")}
+                again.update({name: value for name, value in others.items() if name in again})
             record = None if stored is None else stored.to_json()
             # A changed selection has to be looked at again.
             values = {"fields": again if stored is not None or error.code != "conflict" else {}, "action": action}

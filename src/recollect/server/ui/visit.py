@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,7 +24,9 @@ ACTOR = "inspector"
 #: The parameters that links pass on: the namespace, the moment, and the person whose memory is shown.
 KEPT = ("namespace", "at", "person")
 #: The parameters that say what was changed just before, and of which record.
-MADE = ("done", "seq", "of", "conflicts", "was", "versions", "copies", "pending")
+MADE = ("done", "seq", "of", "hash", "conflicts", "was", "versions", "copies", "pending")
+#: The parameters that say what a page is about, for which alone it may be said.
+_BOUND = ("person", "id", "part", "commit", "name")
 #: The parameter that signs them.
 SIGNATURE = "sign"
 #: A moment that is always the present one, whatever the times of commits. The clock decides what has expired then.
@@ -46,6 +49,7 @@ class Visit:
         query: The parameters of the address, or the fields of a form.
         api: The address of the server, if it also has the API; else "".
         key: Signs what pages say about a change that was made (`said`), so that no link of others can say it.
+        page: The name of the page.
     """
 
     desk: Desk
@@ -54,6 +58,7 @@ class Visit:
     query: Mapping[str, str]
     api: str = ""
     key: bytes = b""
+    page: str = ""
 
     def text(self, name: str, default: str = "") -> str:
         """Return a parameter."""
@@ -228,25 +233,29 @@ class Visit:
         Args:
             ids: Ids of records that it changed, by which it is told from one that another visit made meanwhile.
         """
-        if since is None:
+        if since is None or not ids:
             return None
         actor = self.grant.signed(ACTOR) or ""  # a server that this one asks adds its token
-        for each in self._unscoped().changes(since, limit=_LOOKED_AT):
-            changed = {change.id for part in (each, *each.part_commits) for change in part.changes}
-            if (each.actor or "").startswith(actor) and each.reason == reason and changed.issuperset(ids):
-                return each.seq
+        memory = self._unscoped()
+        while found := memory.changes(since, limit=_LOOKED_AT):
+            for each in found:
+                changed = {change.id for part in (each, *each.part_commits) for change in part.changes}
+                if (each.actor or "").startswith(actor) and each.reason == reason and changed.issuperset(ids):
+                    return each.seq
+            since = found[-1].seq
         return None
 
     @cached_property
     def said(self) -> dict[str, str]:
         """What the address says about a change that was made just before: `MADE`, by name. Empty if it was not us."""
-        stated = {name: self.query[name] for name in MADE if name in self.query}
-        is_ours = hmac.compare_digest(self.text(SIGNATURE).encode(), self.signature(stated).encode())
-        return stated if is_ours else {}
+        stated = {name: self.query[name] for name in MADE if self.query.get(name)}
+        sign = self.signature(self.page, self.query, stated)
+        return stated if hmac.compare_digest(self.text(SIGNATURE).encode(), sign.encode()) else {}
 
-    def signature(self, said: Mapping[str, str]) -> str:
-        """Return the signature of what a page shall say about a change."""
-        text = urlencode(sorted((name, said[name]) for name in MADE if said.get(name)))
+    def signature(self, page: str, parameters: Mapping[str, str], said: Mapping[str, str]) -> str:
+        """Return the signature of what a page shall say about a change: it holds for what that page looks at alone."""
+        bound = [page, self.namespace, *(parameters.get(name, "") for name in _BOUND)]
+        text = json.dumps([bound, [[name, said[name]] for name in MADE if said.get(name)]])
         return hmac.new(self.key, text.encode(), "sha256").hexdigest()[:32]
 
     def _unscoped(self) -> Memory:

@@ -56,7 +56,7 @@ PAGES: dict[str, InspectorPage] = {
     "log": InspectorPage(log, "changes", "before where actor"),
     "diff": InspectorPage(diff, "diff", "a b"),
     "erase": InspectorPage(erase, "history", "id user where all part redact derived", of_owner=True, is_present=True),
-    "erased": InspectorPage(erased, "prove", "id commit", of_owner=True, is_present=True),
+    "erased": InspectorPage(erased, "prove", "id part commit", of_owner=True, is_present=True),
     "settings": InspectorPage(settings, "get_quota", is_present=True),
     "health": InspectorPage(health, "stats", "vectors", is_present=True),
     "check": InspectorPage(check, "check", is_present=True),

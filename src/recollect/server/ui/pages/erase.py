@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from recollect import Erased, verify
+from recollect import Erased, Memory, verify
 from recollect import filters as f
 from recollect.errors import InvalidArgumentError
 from recollect.filters import Filter
@@ -17,6 +17,8 @@ from recollect.wire import record_json
 
 #: Maximum number of records that are listed, of users that are named, and of commits whose erasures are proved.
 _LISTED, _USERS, _COMMITS = 20, 200, 100
+#: Maximum number of digits of the number of a commit.
+_MOST_DIGITS = 15
 #: The cause of a change that erased a record.
 _ERASED = "erased"
 
@@ -94,8 +96,9 @@ def erased(visit: Visit) -> dict[str, Any]:
     They are the ids of a request, or those that some commits erased. The first ones are shown as HTML, all as JSON.
     """
     present = visit.present()
-    ids = [(RECORDS, each) for each in visit.text("id").split("\n") if each]
-    commits = [each for each in visit.text("commit").split(",")[:_COMMITS] if each.isascii() and each.isdigit()]
+    ids = [(visit.text("part") or RECORDS, each) for each in visit.text("id").split("\n") if each]
+    stated = visit.text("commit").split(",")[:_COMMITS]
+    commits = [each for each in stated if each.isascii() and each.isdigit() and len(each) <= _MOST_DIGITS]
     for seq in () if ids else map(int, commits):
         for commit in present.changes(seq - 1, limit=1):
             for each in (commit, *commit.part_commits):
@@ -103,19 +106,26 @@ def erased(visit: Visit) -> dict[str, Any]:
     head = optional(present.head)
     proofs = []
     for part, record_id in dict.fromkeys(ids):
-        proof = optional(partial(present.prove, record_id, part=part))
+        proof = _proof(present, part, record_id)
         is_valid = None if proof is None or head is None else _is_absent(proof, head.root)
         left = len(present._part(part).history(record_id))
         proofs.append({"id": record_id, "part": part, "proof": proof, "valid": is_valid, "left": left})
     return {
         "proofs": proofs,
-        "proved": all(each["valid"] for each in proofs),
+        "proved": bool(proofs) and all(each["valid"] for each in proofs),
         "head": None if head is None else head._asdict(),
         "commit": commits,
         "versions": visit.said.get("versions"),
         "copies": [each for each in visit.said.get("copies", "").split("\n") if each],
         "pending": "pending" in visit.said,
     }
+
+
+def _proof(memory: Memory, part: str, record_id: str) -> Mapping[str, Any] | None:
+    """Return a proof that a record is absent; None if the client may have none, or nothing is left of the part."""
+    if part != RECORDS and part not in memory.stats()["parts"]:
+        return None
+    return optional(partial(memory.prove, record_id, part=part))
 
 
 def _is_absent(proof: Mapping[str, Any], root: str) -> bool:

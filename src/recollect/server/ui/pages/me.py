@@ -39,4 +39,6 @@ def mine(visit: Visit) -> dict[str, Any]:
         UnknownRecordError: There is none with this id.
     """
     shown = record(visit)
-    return {name: shown[name] for name in ("id", "record", "versions", "last", "part")}
+    texts = [number for number, each in enumerate(shown["versions"], 1) if each["record"] is not None]
+    kept = {name: shown[name] for name in ("id", "record", "versions", "last", "part")}
+    return {**kept, "former": texts[-2] if len(texts) > 1 else None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any
 
 from recollect import Memory, Record, RecordVersion
@@ -91,6 +92,8 @@ def _versions(visit: Visit, record_id: str) -> list[RecordVersion]:
     versions = visit.part(visit.present()).history(record_id)
     if visit.moment is None:
         return versions
+    if isinstance(visit.moment, datetime):
+        return [each for each in versions if each.commit.time <= visit.moment]
     last = visit.memory.log(1)
     return [each for each in versions if last and each.commit.time <= last[0].time]
 

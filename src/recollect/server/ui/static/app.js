@@ -30,7 +30,7 @@ const show = (page, hash) => {
   (target || document.body).scrollIntoView();
 };
 const update = (page, isGood) => {
-  find("#found").textContent = page.querySelector(isGood ? "#found" : "#problem").textContent;
+  find("#found").textContent = page.querySelector(isGood ? "#found" : "#problem")?.textContent;
   if (!isGood) return;
   for (const part of ["#results", "footer"]) find(part).replaceWith(page.querySelector(part));
   awaken();
