@@ -8,7 +8,7 @@ import pytest
 from tests.http.serving import Server, served
 from tests.inspector.pages import filled
 from tests.inspector.test_pages import LOOKS
-from tests.ui.conftest import OpenWindow, Window
+from tests.ui.conftest import OpenWindow, Window, violations
 
 from recollect.server.ui.pages import PAGES
 
@@ -154,3 +154,14 @@ def test_one_signs_out(window: OpenWindow, guarded: Server) -> None:
         opened.page.get_by_role("button", name="Sign out").click()
         opened.page.wait_for_selector("[data-sign-in]")
         assert opened.page.evaluate("sessionStorage.length") == 0
+
+
+def test_axe_finds_nothing_where_one_signs_in_and_on_the_page_of_a_person(window: OpenWindow, guarded: Server) -> None:
+    for scheme in ("light", "dark"):
+        with window(guarded, bypass_csp=True, checked=False, color_scheme=scheme) as opened:
+            assert violations(opened.open()) == []
+            signed_in(opened, guarded.token("ana herself", "own", user="ana"))
+            for path in ("me", "mine?id=seat", "erase?all=1"):
+                page = opened.open(path)
+                page.wait_for_selector("header")
+                assert violations(page) == []

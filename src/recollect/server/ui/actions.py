@@ -35,13 +35,13 @@ _REASONS = {
     "erase": "erased",
 }
 #: Number of the ids of a change by which its commit is found.
-_LOOKED_AT = 100
+_IDS = 100
 #: Maximum number of ids that the page after an erasure names, where no commit does.
 _NAMED = 50
 
 
 class Done(NamedTuple):
-    """What an action did.
+    """The result of an action: the page to show next, and the commit to look for.
 
     Attributes:
         page: The page to show.
@@ -120,7 +120,7 @@ def _update(visit: Visit, memory: Memory) -> Done:
     if "tags" in visit.query:
         changes["tags"] = [each for each in map(str.strip, visit.text("tags").split("\n")) if each] or None
     if "importance" in visit.query:
-        changes["importance"] = _share(visit.text("importance"))
+        changes["importance"] = _share(visit, "importance")
     if "pinned" in visit.query:
         changes["pinned"] = visit.flag("pinned") or None
     new = memory.update(old.id, expect=visit.text("expect") or None, **changes)
@@ -176,13 +176,13 @@ def _in_form(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
 
 
-def _share(stated: str) -> float | None:
-    if not stated.strip():
-        return None
+def _share(visit: Visit, name: str) -> float | None:
+    """Return a field that is a share, 0 to 1; None if it is empty. German readers write a comma."""
+    stated = visit.text(name).strip()
     try:
-        return float(stated.replace(",", "."))
+        return float(stated.replace(",", ".")) if stated else None
     except ValueError:
-        raise InvalidArgumentError("importance", stated, "must be a number from 0 to 1") from None
+        raise InvalidArgumentError(name, stated, "must be a number from 0 to 1") from None
 
 
 def _forget(visit: Visit, memory: Memory) -> Done:
@@ -203,7 +203,7 @@ def _forget_where(visit: Visit, memory: Memory) -> Done:
     ids = tuple(each.id for each in found)
     memory.forget_all(ids)
     what = "" if ids else "unchanged"
-    return Done("records", visit.given(*FACETS, "where", "contains", "part"), ids=ids[:_LOOKED_AT], what=what)
+    return Done("records", visit.given(*FACETS, "where", "contains", "part"), ids=ids[:_IDS], what=what)
 
 
 def _supersede(visit: Visit, memory: Memory) -> Done:
@@ -217,15 +217,26 @@ def _supersede(visit: Visit, memory: Memory) -> Done:
     return Done("record", {"id": made.id}, ids=(made.id, old.id))
 
 
-def _merge(visit: Visit, memory: Memory) -> Done:
+def _as_shown(visit: Visit, memory: Memory) -> list[Record]:
+    """Return the records that a case of the review had shown.
+
+    Raises:
+        UnknownRecordError: One of them is not there any more.
+        ConflictError: One of them was changed.
+    """
     ids, hashes = visit.text("ids").split("\n"), visit.text("hashes").split("\n")
-    found = memory.get_all(ids)
-    for record_id, expected, record in zip(ids, hashes, found, strict=True):
+    found = []
+    for record_id, expected, record in zip(ids, hashes, memory.get_all(ids), strict=True):
         if record is None:
             raise UnknownRecordError(record_id, visit.namespace)
         if record.hash != expected:
             raise ConflictError(f"record {record_id!r}", expected, record.hash)
-    made = memory.merge([each for each in found if each is not None], visit.text("content"))
+        found.append(record)
+    return found
+
+
+def _merge(visit: Visit, memory: Memory) -> Done:
+    made = memory.merge(_as_shown(visit, memory), visit.text("content"))
     return Done("review", visit.given("n"), made.id, (made.id,))
 
 
@@ -239,13 +250,9 @@ def _resolve(visit: Visit, memory: Memory) -> Done:
 
 
 def _distinguish(visit: Visit, memory: Memory) -> Done:
-    ids, hashes = visit.text("ids").split("\n"), visit.text("hashes").split("\n")
-    found = [each for each in memory.get_all(ids) if each is not None]
-    for record, expected in zip(found, hashes, strict=False):
-        if record.hash != expected:
-            raise ConflictError(f"record {record.id!r}", expected, record.hash)
-    stated = memory.distinguish(found if len(found) == len(ids) else ids)
-    return Done("review", visit.given("n"), ids[0], (stated.id,))
+    shown = _as_shown(visit, memory)
+    stated = memory.distinguish(shown)
+    return Done("review", visit.given("n"), shown[0].id, (stated.id,))
 
 
 def _merge_entities(visit: Visit, memory: Memory) -> Done:
@@ -309,7 +316,7 @@ def _set_quota(visit: Visit, memory: Memory) -> Done:
     full: Any = visit.text("when_full") or "refuse"
     per: Any = visit.text("per") or None
     if any(limits.values()):
-        memory.set_quota(**limits, when_full=full, per=per)
+        memory.set_quota(**limits, when_full=full, per=per, low_water=_share(visit, "low_water") or 1.0)
     else:
         memory.set_quota()
     old = {} if was is None else {name: str(value) for name, value in was.to_json().items() if value is not None}

@@ -231,7 +231,7 @@ class Visit:
         """Return the number of the commit that a change of this visit made after another one; None if there is none.
 
         Args:
-            ids: Ids of records that it changed, by which it is told from one that another visit made meanwhile.
+            ids: Ids of records that it changed. Another visit may have made a commit with the same reason meanwhile.
         """
         if since is None or not ids:
             return None
