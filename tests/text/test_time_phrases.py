@@ -23,6 +23,18 @@ def rows() -> list[tuple[str, str, str]]:
     return [(language, question, meant) for language, question, meant in (line.split("\t") for line in lines)]
 
 
+def test_the_tables_have_800_phrases_and_200_questions_without_a_date() -> None:
+    lines = [
+        line.split("\t")
+        for table in sorted(LABELS.glob("time_phrases*.tsv"))
+        for line in table.read_text(encoding="utf-8").splitlines()
+        if not line.startswith("#")
+    ]
+    assert len({question for _, question, _ in lines}) == len(lines) >= 800
+    without = [line for line in (LABELS / "no_dates.tsv").read_text("utf-8").splitlines() if not line.startswith("#")]
+    assert len(set(without)) == len(without) >= 200
+
+
 def read(dates: NamedDates) -> set[date]:
     """The days that were read: those of the spans, or else all that fit."""
     if dates.spans:
