@@ -33,8 +33,9 @@ from torture.repeats import TOKENS, distinct, repeated
 #: constructors of named tuples, which only refer to it.
 _BY_POSITION = frozenset(
     [
-        ("date_matching", "_bound"),
         ("<string>", "<lambda>"),
+        *(("lexicon", name) for name in "_longest_entry _longest_at _is_name".split()),
+        *(("naming", name) for name in "_accepted _is_meant".split()),
         *(("extraction", name) for name in "_begins _run _trimmed _type _is_called".split()),
     ]
 )

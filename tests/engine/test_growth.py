@@ -12,6 +12,7 @@ from torture.growth import FORMS, MOST_GROWTH, SURFACES, growth_of
 from torture.repeats import TOKENS
 
 from recollect.text import dates
+from recollect.text.dates import naming
 from recollect.text.words import language_of
 
 #: One worker runs them: what is compiled first takes longer than all of them.
@@ -41,14 +42,14 @@ def test_twice_the_tokens_cost_about_twice_as_much(surface: str, kind: str) -> N
 
 def test_control_work_on_the_whole_question_for_each_date_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop as it was: it detected the language of the question for each date in it."""
-    complete = dates._complete
+    accepted = naming._accepted
 
-    def with_language(found: Any, tag: str) -> set[date]:
-        language_of(found.string)
-        return complete(found, tag)
+    def with_language(words: Any, text: str, *rest: Any) -> Any:
+        language_of(text)
+        return accepted(words, text, *rest)
 
-    monkeypatch.setattr(dates, "_complete", with_language)
-    monkeypatch.setattr(dates, "MOST_DATES", 10**6)
+    monkeypatch.setattr(naming, "_accepted", with_language)
+    monkeypatch.setattr(naming, "MOST_DATES", 10**6)
     assert growth_of("recall", "ISO date", "alike", SIZE).growth > MOST_GROWTH
 
 

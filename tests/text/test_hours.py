@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from recollect.text.dates import NO_DATES, in_recent_days, named
-from recollect.text.hours import Window, windows_in
+from recollect.text.dates.hours import Window, windows_in
 
 MONDAY = datetime(2026, 11, 23, 9, tzinfo=UTC)
 

@@ -31,8 +31,8 @@ from recollect.text.answers import ASKS, INSTRUCTION, Kind
 from recollect.text.answers import wanted as asks_for
 from recollect.text.asking import is_about_questions
 from recollect.text.change import Holds, asks_what_holds, words_beside
-from recollect.text.date_spans import Span
 from recollect.text.dates import NO_DATES, NamedDates, in_recent_days, named
+from recollect.text.dates.spans import Span
 from recollect.text.events import NamedEvent, events
 from recollect.text.frames import Frame, frame_of, frame_words
 from recollect.text.languages import CODES, known
@@ -98,10 +98,14 @@ def read(text: str, view: WordView, now: date, tag: str | None = None) -> Questi
         dates = in_recent_days(dates, now) if tells else dates._replace(windows=())
     holds = asks_what_holds(text)
     table = view.table
-    if (dates.spans or dates.moments) and within(dates, table).any():
-        # If there are documents of that time, "yesterday" is a date and not a word to search for.
-        for phrase in dict.fromkeys(dates.relative):
-            framed = framed.replace(phrase, " ")
+    if dates.spans or dates.moments:
+        if within(dates, table).any():
+            # If there are documents of that time, "yesterday" is a date and not a word to search for.
+            for phrase in dict.fromkeys(dates.relative):
+                framed = framed.replace(phrase, " ")
+        elif dates.nearby:
+            days = tuple(span for span in dates.nearby if span[0] == span[1])
+            dates = dates._replace(around=dates.nearby, main=(*dates.main, *days), nearby=())
     view.check()
     speaker, misspelt = named_speaker(text, view)
     language = _language(text, view, tag)

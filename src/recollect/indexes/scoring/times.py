@@ -13,8 +13,8 @@ from recollect.indexes.documents.columns import NO_TIME, Flags, Ints, Numbers, c
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.parameters import DATE_SHARE
-from recollect.text.date_spans import Span
 from recollect.text.dates import NamedDates
+from recollect.text.dates.spans import Span
 
 #: The share of a document of a month, year or span that the question names.
 _SHARE = (DATE_SHARE << SHARE_BITS) // 100
@@ -37,7 +37,8 @@ def exact(dates: NamedDates, table: Table) -> Ints:
 def date_shares(dates: NamedDates, table: Table, numbers: Ints | Numbers) -> Ints:
     """Return one date share for a month, year or span that the question names, and two for an exact day or time.
 
-    A day of which the question names a part is not exact.
+    A day of which the question names a part is not exact. The time near a named one gets three quarters: what happened
+    in the first week of a month may be told of later in it.
     """
     civil = table.civil[numbers]
     out = _span_shares(dates, civil)
@@ -59,7 +60,8 @@ def span_bounds(dates: NamedDates, first: Numbers, last: Numbers) -> tuple[Ints,
 
 def _span_shares(dates: NamedDates, civil: Numbers) -> Ints:
     """Return the share of each day for the months, years and spans that a question names."""
-    out: Ints = np.where(_of_spans(dates.spans, civil) | _of_spans(dates.around, civil), _SHARE, 0)
+    out: Ints = np.where(_of_spans(dates.nearby, civil), 3 * _SHARE // 4, 0)
+    out[_of_spans(dates.spans, civil) | _of_spans(dates.around, civil)] = _SHARE
     if dates.months or dates.years:
         fits = np.ones(len(civil), dtype=np.bool_)
         if dates.months:
@@ -104,6 +106,8 @@ def _of_days(dates: NamedDates, civil: Numbers) -> Flags:
     for first, last in {*dates.spans}:  # a question may repeat a date many times
         if first == last:
             out |= civil == civil_of(first)
+    for first, last in {*dates.main}:
+        out |= (civil >= civil_of(first)) & (civil <= civil_of(last))
     if dates.days:
         fits = _one_of(civil & 511, (month << 5 | day for month, day in dates.days))
         out |= fits & _one_of(civil >> 9, dates.years) if dates.years else fits

@@ -1,0 +1,528 @@
+"""What the words of a date mean together: the actions of `rules`.
+
+An action gets the context and the words that its rule took, and returns what they become (`grammar`): a time of each
+year (YEARLY), a time on the calendar (FIXED), a number of units (COUNTED), days of the week (WEEKRANGE), a time in
+hours (MOMENTS), a time before, since or after another (BOUND), or words of dates that name none (NODATE).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import date, timedelta
+from typing import Any, NamedTuple, TypeAlias
+
+from recollect.text.dates import spans
+from recollect.text.dates.grammar import Made, PhraseWord
+from recollect.text.dates.spans import Span
+from recollect.text.dates.times import Counted, Fixed, Moments, Recurring
+
+
+class PhraseContext(NamedTuple):
+    """What a phrase is read with.
+
+    Attributes:
+        today: The day on which it is asked.
+        code: The language.
+        flags: What is special about the language.
+        numeric: Returns the days that a date in digits may be.
+    """
+
+    today: date
+    code: str
+    flags: frozenset[str]
+    numeric: Callable[[str], list[date]]
+
+
+#: The number of days, weeks or months of "the last days".
+_SOME = 3
+#: Years that together have every day that any year has.
+_SOME_YEARS = tuple(range(2000, 2028))
+Change: TypeAlias = Callable[[Span], Span]
+_CATEGORIES = {"day": "OFDAY", "week": "OFWEEK", "month": "OFMONTH", "year": "OFYEAR"}
+#: The sets of categories that the actions return.
+MADE = [
+    *(frozenset(("FIXED", each)) for each in _CATEGORIES.values()),
+    *map(frozenset, (("FIXED",), ("YEARLY",), ("YEARLY", "DATE"))),
+    *(frozenset((each,)) for each in ("COUNTED", "WEEKRANGE", "MOMENTS", "BOUND", "NODATE")),
+]
+
+
+def as_fixed(time: Fixed) -> Made:
+    return {"FIXED": time} | ({_CATEGORIES[time.unit]: None} if time.unit in _CATEGORIES else {})
+
+
+def as_yearly(time: Recurring) -> Made:
+    return {"YEARLY": time} | ({"DATE": None} if time.day else {})
+
+
+def value(word: PhraseWord, category: str) -> Any:
+    """Return the value of a category, or of the same that follows what it is said of in some languages."""
+    return word.of[category] if category in word.of else word.of[f"{category}POST"]
+
+
+def time_of(context: PhraseContext, word: PhraseWord, by: int | None = None) -> Fixed | None:
+    """Return the time on the calendar that a word means by itself; None if there is none."""
+    of = word.of
+    with suppress(ValueError, OverflowError):
+        if "FIXED" in of:
+            return of["FIXED"]  # type: ignore[no-any-return]
+        if "YEARLY" in of:
+            return of["YEARLY"].at(context.today, by)  # type: ignore[no-any-return]
+        if "YEAR" in of or "PLAINYEAR" in of:
+            year = of["YEAR"] if "YEAR" in of else of["PLAINYEAR"]
+            return Fixed(spans.year_of(year), "year", year)
+        if "WEEKDAY" in of:
+            return Fixed(spans.weekday(context.today, of["WEEKDAY"], -1), "day")
+        if "DAY" in of:
+            return Fixed(spans.last_day(context.today, of["DAY"]), "day")
+    return None
+
+
+def mapped(
+    word: PhraseWord,
+    context: PhraseContext,
+    change: Change,
+    unit: str,
+    around: Callable[[Change], Change] | None = None,
+) -> Made:
+    """Return a part of a time, or what is beside it: of each year, if the time recurs.
+
+    Args:
+        word: The time.
+        context: The context.
+        change: Returns the part of its span.
+        unit: The unit that the part is.
+        around: Returns, for `change`, what returns the time in which it may be told of.
+    """
+    if "YEARLY" in word.of:
+        time: Recurring = word.of["YEARLY"]
+        if not any(_has(change, time, year) for year in _SOME_YEARS):
+            return None
+        times = Recurring(lambda year: change(time.of(year)), unit, words=True)
+        if around is not None:
+            told_in = around(change)
+            times = times._replace(around=lambda year: told_in(time.of(year)))
+        return as_yearly(times)
+    fixed = time_of(context, word)
+    if fixed is None:
+        return None
+    told = around(change)(fixed.span) if around else None
+    return as_fixed(Fixed(change(fixed.span), unit, around=told, words=fixed.words or fixed.year is not None))
+
+
+def _has(change: Change, time: Recurring, year: int) -> bool:
+    """Return whether a year has a part of a time: no month has a sixth Friday, and not every one a fifth."""
+    with suppress(ValueError, OverflowError):
+        change(time.of(year))
+        return True
+    return False
+
+
+def _whole(_: Change) -> Change:
+    """Return what returns the whole time of which a part is named."""
+    return lambda span: span
+
+
+def needed(time: Fixed | None) -> Fixed:
+    if time is None:
+        raise ValueError("no such day")
+    return time
+
+
+# Days and dates
+
+
+def near(context: PhraseContext, word: PhraseWord) -> Made:
+    return as_fixed(Fixed(spans.one(context.today + timedelta(word.of["NEAR"])), "day"))
+
+
+def weekday_and_date(context: PhraseContext, weekday: PhraseWord, day: PhraseWord) -> Made:
+    """Read "Sunday, May 3rd": of the last years, the one in which it is that day of the week."""
+    time: Recurring = day.of["YEARLY"]
+    at = context.today
+    for _ in range(7):
+        with suppress(ValueError, OverflowError):
+            fixed = time.at(at)
+            if fixed.span[0].weekday() == weekday.of["WEEKDAY"]:
+                return as_fixed(fixed)
+            at = fixed.span[0] - timedelta(1)
+    return as_yearly(time)
+
+
+def same(context: PhraseContext, day: PhraseWord) -> Made:
+    return {key: value for key, value in day.of.items() if key in ("FIXED", "OFDAY")}
+
+
+def numeric(context: PhraseContext, word: PhraseWord) -> Made:
+    days = context.numeric(word.of.get("NUMERIC") or word.of["DASHED"])
+    if not days:
+        return {"NODATE": None}
+    first, *others = map(spans.one, days)
+    return as_fixed(Fixed(first, "day", also=tuple(others), words=True))
+
+
+def yearmonth(context: PhraseContext, word: PhraseWord) -> Made:
+    year, month = word.of["YEARMONTH"]
+    return as_fixed(Fixed(spans.month_of(year, month), "month", year, month))
+
+
+def day_of_month(context: PhraseContext, day: PhraseWord, month: PhraseWord) -> Made:
+    number = day.of["DAY"]
+    if number > spans.month_of(2024, month.of["MONTH"])[1].day:
+        return {"NODATE": None}
+    return as_yearly(Recurring.day_of(month.of["MONTH"], number))
+
+
+def day_and_month(context: PhraseContext, word: PhraseWord) -> Made:
+    """Read "3.10."."""
+    day, month = word.of["DAYANDMONTH"]
+    return day_of_month(context, PhraseWord({"DAY": day}, 0, 0), PhraseWord({"MONTH": month}, 0, 0))
+
+
+def days_of_month(context: PhraseContext, first: PhraseWord, last: PhraseWord, month: PhraseWord) -> Made:
+    one, other, number = first.of["DAY"], last.of["DAY"], month.of["MONTH"]
+
+    def of(year: int) -> Span:
+        begin, end = date(year, number, one), date(year, number, other)
+        return spans.to(spans.one(begin), spans.one(end))
+
+    return as_yearly(Recurring(of, around=lambda year: spans.month_of(year, number)))
+
+
+def in_year(context: PhraseContext, time: PhraseWord, year: PhraseWord) -> Made:
+    yearly: Recurring = time.of["YEARLY"]
+    of = year.of
+    number = of["FIXED"].span[0].year if "FIXED" in of else of["YEAR"] if "YEAR" in of else of["SHORTYEAR"]
+    try:
+        return as_fixed(yearly.in_year(number))
+    except (ValueError, OverflowError):  # 29 February 2025
+        return {"NODATE": None}
+
+
+def year_by_number(context: PhraseContext, unit: PhraseWord, year: PhraseWord) -> Made:
+    """Read "the year 2024"."""
+    if unit.of["UNIT"] != "year":
+        return None
+    return as_fixed(Fixed(spans.year_of(year.of["YEAR"]), "year", year.of["YEAR"]))
+
+
+def today_in_year(context: PhraseContext, year: PhraseWord, day: PhraseWord) -> Made:
+    """Read "today last year"."""
+    at = day.of["FIXED"].span[0]
+    if abs(at - context.today) > timedelta(2):
+        return None
+    return as_fixed(Fixed(spans.one(at.replace(year=year.of["FIXED"].span[0].year)), "day"))
+
+
+def season_of_years(context: PhraseContext, season: PhraseWord, years: PhraseWord) -> Made:
+    first, last = years.of.get("YEARS") or (years.of["YEARMONTH"][0], years.of["YEARMONTH"][1])
+    if (first + 1) % 100 != last:
+        return None
+    return in_year(context, season, PhraseWord({"YEAR": first}, 0, 0))
+
+
+def years(context: PhraseContext, word: PhraseWord) -> Made:
+    """Read "2022/23" and "2022-24"."""
+    first, last = word.of["YEARS"]
+    last += first - first % 100
+    return as_fixed(Fixed(spans.to(spans.year_of(first), spans.year_of(last))))
+
+
+def decade(context: PhraseContext, word: PhraseWord) -> Made:
+    first = word.of["DECADE"]
+    return as_fixed(Fixed((date(first, 1, 1), date(first + 9, 12, 31)), "decade"))
+
+
+# Numbers of units
+
+
+def counted(context: PhraseContext, number: PhraseWord, unit: PhraseWord) -> Made:
+    return {"COUNTED": Counted(number.of["NUM"], unit.of["UNIT"])}
+
+
+def half_unit(context: PhraseContext, unit: PhraseWord) -> Made:
+    return {"COUNTED": Counted(0.5, unit.of["UNIT"])} if unit.of["UNIT"] not in ("half", "quarter") else None
+
+
+def and_a_half(context: PhraseContext, counted: PhraseWord) -> Made:
+    count, unit = counted.of["COUNTED"]
+    return {"COUNTED": Counted(count + 0.5, unit)}
+
+
+def number_and_a_half(context: PhraseContext, number: PhraseWord, unit: PhraseWord) -> Made:
+    return {"COUNTED": Counted(number.of["NUM"] + 0.5, unit.of["UNIT"])}
+
+
+def _is_hours(counted: Counted) -> bool:
+    return counted.unit in ("hour", "minute")
+
+
+def in_days(counted: Counted) -> Counted | None:
+    """Return a number of units that are not hours: two days for 48 hours."""
+    count, unit = counted
+    if unit == "half":
+        return Counted(6 * count, "month")
+    if unit in ("quarter", "season"):
+        return Counted(3 * count, "month")
+    if unit == "decade":
+        return Counted(10 * count, "year")
+    if unit == "month" and count != int(count):
+        return Counted(int(30.5 * count), "day")
+    if unit == "year" and count != int(count):
+        return Counted(12 * count, "month")
+    if unit == "week" and count != int(count):
+        return Counted(int(7 * count), "day")
+    return None if _is_hours(counted) else counted
+
+
+def ago(context: PhraseContext, counted: PhraseWord) -> Made:
+    said = counted.of["COUNTED"]
+    if (days := in_days(said)) is None:
+        return {"MOMENTS": Moments("ago", said)}
+    unit = days.unit if days.unit in ("day", "week", "month", "year") else "span"
+    return as_fixed(Fixed(spans.back(context.today, days.number, days.unit), unit))
+
+
+def hence(context: PhraseContext, counted: PhraseWord) -> Made:
+    if (days := in_days(counted.of["COUNTED"])) is None:
+        return {"NODATE": None}
+    return as_fixed(Fixed(spans.back(context.today, -days.number, days.unit), days.unit))
+
+
+def ago_to_a_day(context: PhraseContext, counted: PhraseWord, day: PhraseWord) -> Made:
+    """Read "a year ago today"."""
+    days = in_days(counted.of["COUNTED"])
+    if days is None:
+        return None
+    at = day.of["FIXED"].span[0] if "FIXED" in day.of else context.today
+    return as_fixed(Fixed(spans.same_day(at, days.number, days.unit), "day"))
+
+
+def weekday_ago(context: PhraseContext, counted: PhraseWord, weekday: PhraseWord) -> Made:
+    """Read "a week ago on Monday": the Monday of that week."""
+    days = in_days(counted.of["COUNTED"])
+    if days is None or days.unit not in ("week", "fortnight"):
+        return None
+    week = spans.unit_around(context.today, "week", -int(days.number * (2 if days.unit == "fortnight" else 1)))
+    return as_fixed(Fixed(spans.weekday_in(week, weekday.of["WEEKDAY"]), "day"))
+
+
+def weekdays_ago(context: PhraseContext, number: PhraseWord, weekday: PhraseWord) -> Made:
+    day = weekday.of["WEEKDAY"] if "WEEKDAY" in weekday.of else weekday.of["WEEKDAYS"]
+    return as_fixed(Fixed(spans.weekday(context.today, day, -int(number.of["NUM"])), "day"))
+
+
+def yearlies_ago(context: PhraseContext, number: PhraseWord, time: PhraseWord) -> Made:
+    """Read "two summers ago"."""
+
+    def of() -> Fixed:
+        day = context.today
+        found: Fixed | None = None
+        for _ in range(int(number.of["NUM"])):
+            found = time.of["YEARLY"].at(day, -1)
+            day = found.span[0]
+        return needed(found)
+
+    return as_fixed(of()) if number.of["NUM"] < 100 else None
+
+
+def within(context: PhraseContext, which: PhraseWord, counted: PhraseWord) -> Made:
+    """Read "the last two weeks", and "the last weeks": three."""
+    if "THISWORD" not in which.of and value(which, "WHICH") != -1:
+        return None
+    said = counted.of["COUNTED"] if "COUNTED" in counted.of else Counted(_SOME, counted.of["PLURAL"])
+    if (days := in_days(said)) is None:
+        return {"MOMENTS": Moments("within", said)}
+    return as_fixed(Fixed(spans.within(context.today, days.number, days.unit)))
+
+
+def number_within(context: PhraseContext, number: PhraseWord, which: PhraseWord, unit: PhraseWord) -> Made:
+    """Read "ces deux dernières semaines"."""
+    return within(context, which, PhraseWord({"COUNTED": Counted(number.of["NUM"], unit.of["UNIT"])}, 0, 0))
+
+
+# Last, this, next
+
+
+def which_unit(context: PhraseContext, which: PhraseWord, unit_word: PhraseWord) -> Made:
+    by, unit = value(which, "WHICH"), unit_word.of["UNIT"]
+    if unit in ("hour", "minute"):
+        return {"MOMENTS": Moments("within", Counted(1, unit))} if by == -1 else {"NODATE": None}
+    if unit == "weekend" and by == 0 and "past_weekend" in context.flags:
+        return as_fixed(Fixed(spans.last_weekend(context.today), unit))
+    return as_fixed(Fixed(spans.unit_around(context.today, unit, by), unit))
+
+
+def which_weekday(context: PhraseContext, which: PhraseWord, weekday: PhraseWord) -> Made:
+    if "week_and_day" in context.flags:
+        week = spans.unit_around(context.today, "week", value(which, "WHICH"))
+        return as_fixed(Fixed(spans.weekday_in(week, weekday.of["WEEKDAY"]), "day"))
+    return as_fixed(Fixed(spans.weekday(context.today, weekday.of["WEEKDAY"], value(which, "WHICH")), "day"))
+
+
+def which_yearly(context: PhraseContext, which: PhraseWord, word: PhraseWord) -> Made:
+    by = value(which, "WHICH")
+    time: Recurring = word.of["YEARLY"]
+    if abs(by) <= 1:
+        return as_fixed(time.at(context.today, by))
+    step = by // abs(by)
+
+    def of() -> Fixed:
+        nearest: Fixed = time.at(context.today, step)
+        return time.in_year(nearest.span[0].year + by - step)._replace(month=None, year=None)
+
+    return as_fixed(of())
+
+
+def week_later(context: PhraseContext, day: PhraseWord) -> Made:
+    """Read "Friday week" and "today week"."""
+    if "WEEKDAY" in day.of:
+        return as_fixed(Fixed(spans.weekday(context.today, day.of["WEEKDAY"], 2), "day"))
+    return as_fixed(Fixed(spans.one(day.of["FIXED"].span[0] + timedelta(7)), "day"))
+
+
+# Parts
+
+
+def nth(context: PhraseContext, ordinal: PhraseWord, unit: PhraseWord, time: PhraseWord) -> Made:
+    number = ordinal.of["ORD"]
+    if "HALFWORD" in unit.of:
+        return mapped(time, context, lambda span: spans.half(span, number), "span", around=_whole)
+    if "WEEKDAY" in unit.of:
+        day = unit.of["WEEKDAY"]
+        return mapped(time, context, lambda span: spans.nth(span, number, day), "day", around=_whole)
+    kind = unit.of["UNIT"]
+    if kind in ("hour", "minute"):
+        return None
+    if kind == "fortnight":  # of a month, as "la deuxième quinzaine de mai"
+        return mapped(time, context, lambda span: spans.half(span, number), "span", around=_whole)
+    return mapped(time, context, lambda span: spans.nth(span, number, kind), kind, around=_whole)
+
+
+def nth_of_this(context: PhraseContext, ordinal: PhraseWord, unit: PhraseWord, of: PhraseWord) -> Made:
+    return _of_this(context, of, lambda time: nth(context, ordinal, unit, time))
+
+
+def _of_this(context: PhraseContext, unit: PhraseWord, made_of: Callable[[PhraseWord], Made]) -> Made:
+    """Return a part of this day, week, month or year, or of the one before if it has not begun."""
+    kind = unit.of["UNIT"]
+    if kind in ("hour", "minute", "weekend", "day"):
+        return None
+    for by in (0, -1):
+        found = made_of(PhraseWord({"FIXED": Fixed(spans.unit_around(context.today, kind, by), kind)}, 0, 0))
+        if found and "FIXED" in found and found["FIXED"].span[0] <= context.today:
+            return found
+    return None
+
+
+def nth_counted(context: PhraseContext, ordinal: PhraseWord, counted: PhraseWord, time: PhraseWord) -> Made:
+    """Read "the first two weeks of May"."""
+    number, (count, unit) = ordinal.of["ORD"], counted.of["COUNTED"]
+    if number not in (1, -1) or unit not in ("day", "week", "weekend", "month", "quarter") or count != int(count):
+        return None
+
+    def of(span: Span) -> Span:
+        ends = spans.nth(span, number, unit), spans.nth(span, number * int(count), unit)
+        return min(ends)[0], max(ends)[1]
+
+    return mapped(time, context, of, "span", around=_whole)
+
+
+def nth_quarter(context: PhraseContext, ordinal: PhraseWord, unit: PhraseWord) -> Made:
+    number, kind = ordinal.of["ORD"], unit.of["UNIT"]
+    if kind == "quarter" and 1 <= number <= 4:
+        return as_yearly(Recurring.quarter_of(number))
+    if kind == "half" and 1 <= number <= 2:
+        return as_yearly(Recurring.half_of(number))
+    return None
+
+
+def part(context: PhraseContext, word: PhraseWord, time: PhraseWord) -> Made:
+    third = next(word.of[each] for each in ("PARTWORD", "PARTOF", "PARTPOST") if each in word.of)
+    if "YEARLY" in time.of:
+        unit = time.of["YEARLY"].unit
+    elif "YEAR" in time.of:
+        unit = "year"
+    else:
+        unit = time.of["FIXED"].unit
+    if unit == "day":
+        return None
+    return mapped(time, context, lambda span: spans.part(span, third, unit), "span", around=_whole)
+
+
+def part_of_this(context: PhraseContext, word: PhraseWord, unit: PhraseWord) -> Made:
+    return _of_this(context, unit, lambda time: part(context, word, time))
+
+
+def half_year(context: PhraseContext, half: PhraseWord) -> Made:
+    return as_yearly(Recurring.half_of(half.of["HALFYEARPOST"]))
+
+
+def half(context: PhraseContext, half: PhraseWord, time: PhraseWord) -> Made:
+    number = half.of["HALFPOST"] if "HALFPOST" in half.of else half.of["HALFYEARPOST"]
+    return mapped(time, context, lambda span: spans.half(span, number), "span", around=_whole)
+
+
+def day_of(context: PhraseContext, day: PhraseWord, time: PhraseWord) -> Made:
+    number = day.of["DAY"]
+    return mapped(time, context, lambda span: spans.day_in(span, number), "day")
+
+
+def day_of_this(context: PhraseContext, day: PhraseWord, unit: PhraseWord) -> Made:
+    return _of_this(context, unit, lambda time: day_of(context, day, time)) if unit.of["UNIT"] == "month" else None
+
+
+def weekday_of(context: PhraseContext, weekday: PhraseWord, week: PhraseWord) -> Made:
+    return as_fixed(Fixed(spans.weekday_in(week.of["FIXED"].span, weekday.of["WEEKDAY"]), "day"))
+
+
+def weekrange_of(context: PhraseContext, days: PhraseWord, week: PhraseWord) -> Made:
+    first, last = days.of["WEEKRANGE"]
+    begin = spans.weekday_in(week.of["FIXED"].span, first)
+    return as_fixed(Fixed((begin[0], begin[0] + timedelta((last - first) % 7))))
+
+
+def weekend_of(context: PhraseContext, week: PhraseWord, unit: PhraseWord) -> Made:
+    if unit.of["UNIT"] != "weekend":
+        return None
+    monday = week.of["FIXED"].span[0]
+    return as_fixed(Fixed((monday + timedelta(5), monday + timedelta(6)), "weekend"))
+
+
+# Words by themselves
+
+
+def on_weekend(context: PhraseContext, unit: PhraseWord) -> Made:
+    return as_fixed(Fixed(spans.last_weekend(context.today), "weekend")) if unit.of["UNIT"] == "weekend" else None
+
+
+def bare_weekend(context: PhraseContext, unit: PhraseWord) -> Made:
+    return on_weekend(context, unit) if "bare_weekend" in context.flags else None
+
+
+def iso_week(context: PhraseContext, number: PhraseWord) -> Made:
+    """Read "week 32": by ISO 8601."""
+
+    def of(year: int) -> Span:
+        monday = date.fromisocalendar(year, int(number.of["NUM"]), 1)
+        return monday, monday + timedelta(6)
+
+    return as_yearly(Recurring(of, "week")) if 1 <= number.of["NUM"] <= 53 else None
+
+
+def none(context: PhraseContext, *_: PhraseWord) -> Made:
+    return {"NODATE": None}
+
+
+def of_something(context: PhraseContext, *_: PhraseWord) -> Made:
+    """Read "the last week of the trip": no date."""
+    return {"NODATE": None} if "prepositions" in context.flags else None
+
+
+def on_weekday(context: PhraseContext, weekday: PhraseWord) -> Made:
+    return as_fixed(Fixed(spans.weekday(context.today, weekday.of["WEEKDAY"], -1), "day"))
+
+
+def on_day(context: PhraseContext, day: PhraseWord) -> Made:
+    return as_fixed(Fixed(spans.last_day(context.today, day.of["DAY"]), "day"))

@@ -1,0 +1,461 @@
+"""Dates named in a question, in a form that can be compared with the day of a record.
+
+A question names a date absolutely ("in May 2023", "on 7 May", "15.10.2026") or relatively ("yesterday", "since Monday",
+"the last Friday in May", "between 10 and 12 October"); a reference day turns a relative one into a span of days. The
+words are those of `lexicon`, `rules` says what they mean together. A phrase is read as a whole or not at all: one that
+is beside words of dates that no rule took names nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import timegm
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from itertools import islice, takewhile
+from typing import NamedTuple
+
+from recollect.text.dates import spans
+from recollect.text.dates.grammar import Cascade, PhraseWord
+from recollect.text.dates.hours import Window, apart, windows_in, words_of_hours
+from recollect.text.dates.lexicon import CODES, Lexicon, century, lexicon, plain, sure_words, words_in
+from recollect.text.dates.meanings import MADE, PhraseContext, time_of
+from recollect.text.dates.rules import RULES
+from recollect.text.dates.spans import Span
+from recollect.text.dates.times import Fixed, Moments, Recurring
+from recollect.text.languages import CODES as STEMMED
+from recollect.text.languages import ENGLISH, stop_words
+from recollect.text.words import language_of, letters, runs
+
+#: A time of each year is also, with a lower share, that of so many years before the last.
+_YEARS = 8
+#: Days of a range of fewer than this many are named ones.
+_MOST_DAYS = 15
+#: Spans of more days than this have no parts of days.
+_MOST_DAYS_WITH_HOURS = 31
+#: How many days before today a part of the day may be of, if no day is named.
+_RECENT_DAYS = 7
+#: Number of dates of a question that count; further ones are passed over. Each is compared with the days of all
+#: documents, so a question may not have any number of them.
+MOST_DATES = 64
+#: Number of words in a row that are read together.
+_MOST_WORDS = 32
+_DIGITS = frozenset("0123456789")
+#: Number of stop words of a language that make a question one that may be in it.
+_OTHER_WORDS = 2
+#: Characters that no other of the languages has.
+_OWN_SIGNS = {"de": "ß", "es": "¿¡ñ", "fr": "œ", "pt": "ãõ"}
+#: Where the month is written before the day: regions of English, and other languages with their region (CLDR 46).
+_MONTH_FIRST = frozenset("us as bi gu mh mp ph pr um vi es-pa es-pr".split())
+#: Regions of English without a rule: none is named, or dates are written in several ways.
+_EITHER = frozenset(("", "ca"))
+#: Other languages in which dates with a slash begin with the day.
+_DAY_FIRST = frozenset("de fr es it pt nl".split())
+#: The signs other than a slash with which languages write dates with two digits of the year (CLDR 46).
+_SHORT_WITH = {"de": ".", "nl": "-"}
+#: Categories of words before a month, a season, a holiday or a year that make it a time.
+_INTRODUCING = frozenset("IN ON OF FROM TO SINCE BEFORE AFTER BETWEEN UNTIL AND".split())
+_TIMES = frozenset("YEARLY FIXED YEAR".split())
+#: Categories of words that leave a phrase beside them unread: before it, and after it.
+_UNREAD_BEFORE = frozenset("UNIT HALFWORD COUNTED PARTWORD WEEKDAYS NODATE".split())
+_NUMBERS = frozenset(("NUM", "ORD"))
+_UNREAD_AFTER = frozenset("UNIT COUNTED WEEKDAYS NODATE".split())
+#: Categories of words that may be between a phrase and such a word.
+_JOINING = frozenset("OF DASH POSS".split())
+
+
+class NamedDates(NamedTuple):
+    """The dates that a question names.
+
+    Attributes:
+        months: Months by number, 1 to 12.
+        years: Years.
+        days: Days of the year, as (month, day).
+        spans: First and last day of each relative or complete date.
+        relative: The phrases of the relative dates.
+        moments: The begin and end (excluded) of each time of less than a day, such as "two hours ago", in microseconds
+            since 1970.
+        around: First and last day of times that are named by a remembered event, which `named` does not know.
+        windows: The parts of the day that are named without a day, which have no meaning yet (`in_recent_days`).
+        whole_days: Whether the days are meant as a whole. If not, `moments` has the parts of them that are.
+        main: Those of the days of `spans` that are meant most, such as 25 December, or each of "10 to 12 October".
+        nearby: First and last day of the months around a part of them, in which it may be told of.
+    """
+
+    months: frozenset[int]
+    years: frozenset[int]
+    days: frozenset[tuple[int, int]]
+    spans: tuple[Span, ...] = ()
+    relative: tuple[str, ...] = ()
+    moments: tuple[tuple[int, int], ...] = ()
+    around: tuple[Span, ...] = ()
+    windows: tuple[Window, ...] = ()
+    whole_days: bool = True
+    main: tuple[Span, ...] = ()
+    nearby: tuple[Span, ...] = ()
+
+
+#: Those of a question without a date.
+NO_DATES = NamedDates(frozenset(), frozenset(), frozenset())
+
+
+def named(question: str, reference: date, tag: str | None = None) -> NamedDates:
+    """Return the dates named in a question: the first `MOST_DATES`.
+
+    Args:
+        reference: The day on which it is asked, or the time, without which it names no hours.
+        tag: The language of the asker as a BCP 47 tag, which decides whether 10/11/2026 is in October ("en-US") or in
+            November ("en-GB", "de"); None: as in the language of the question. In English it may be either.
+
+    >>> named("What did we buy on 7 May 2023?", date(2024, 1, 1)).months
+    frozenset({5})
+    >>> named("Whom did I meet the day before yesterday?", date(2024, 1, 1)).spans
+    ((datetime.date(2023, 12, 30), datetime.date(2023, 12, 30)),)
+    """
+    present = letters(question)
+    if present is not None and _possible_words().isdisjoint(present):  # most questions stop here
+        return NO_DATES
+    windows = windows_in(question) if isinstance(reference, datetime) else ()
+    if windows:
+        question = apart(question)
+    languages = _languages(question)
+    if not languages[0]:
+        return NO_DATES._replace(windows=windows) if windows else NO_DATES
+    time = reference if isinstance(reference, datetime) else None
+    today = reference if time is None else time.date()
+    text = " ".join(question.split())
+    found = _found(text, *languages, today, tag)
+    return _with_hours(_gathered(text, found, today, time), windows, today, time)
+
+
+def in_recent_days(dates: NamedDates, reference: date) -> NamedDates:
+    """Return dates with the parts of the day that are named without a day as those of the last week."""
+    windows, dates = dates.windows, dates._replace(windows=())
+    if not isinstance(reference, datetime):
+        return dates
+    today = reference.date()
+    first = date.fromordinal(max(today.toordinal() - _RECENT_DAYS, 1))
+    return dates._replace(moments=tuple(_parts([(first, today)], windows, reference)))
+
+
+def _with_hours(dates: NamedDates, windows: tuple[Window, ...], today: date, time: datetime | None) -> NamedDates:
+    if time is None or not windows or dates.moments:
+        return dates._replace(windows=windows) if windows else dates
+    of_days = [span for span in dates.spans if span[1] - span[0] <= timedelta(_MOST_DAYS_WITH_HOURS)]
+    if not dates.spans:
+        for month, day in sorted(dates.days):
+            with suppress(ValueError, OverflowError):
+                of_days.append(spans.last_of(today, lambda at, on=(month, day): spans.one(date(at, *on))))  # type: ignore[misc]
+    parts = tuple(_parts(of_days, windows, time))
+    left = () if parts or dates.spans or dates.months or dates.years else windows
+    return dates._replace(moments=parts, whole_days=not parts, windows=left)
+
+
+def _parts(days: Iterable[Span], windows: Sequence[Window], time: datetime) -> Iterator[tuple[int, int]]:
+    """Yield parts of days, in microseconds since 1970."""
+    for first, last in dict.fromkeys(days):
+        for number in range((last - first).days + 1):
+            day = first + timedelta(number)
+            midnight = datetime(day.year, day.month, day.day)
+            for window in windows:
+                with suppress(OverflowError, ValueError):
+                    begin, end = ((midnight + timedelta(minutes=each)).replace(tzinfo=time.tzinfo) for each in window)
+                    yield _micros(begin), _micros(end)
+
+
+def _languages(question: str) -> tuple[list[str], str]:
+    """Return the languages that a question may name a date in, the most probable first, and that of the question.
+
+    A question is short: its language is one with the most of its stop words, or one less. In others it names a date
+    only by words that no other language has.
+    """
+    words = _words(question)
+    own = language_of(question)
+    counts = {code: len(words & stop_words(code)) for code in CODES if code in STEMMED}
+    for code, signs in _OWN_SIGNS.items() if not question.isascii() else ():
+        counts[code] += _OTHER_WORDS * any(sign in question for sign in signs)
+    most = max(counts.values())
+    first = [code for code, count in counts.items() if count == most]
+    if not most and any(unspaced for _, unspaced in runs(question)):
+        first = [code for code in CODES if code not in STEMMED]
+    near = [code for code, count in counts.items() if most - 1 == count >= _OTHER_WORDS]
+    languages = dict.fromkeys([*(code for code in (own,) if code in first), *first, *near, *CODES])
+    digits = not _DIGITS.isdisjoint(question)
+    possible = [
+        code
+        for code in languages
+        if _may_name(code, code in first or code in near, words, question) or (digits and code in first)
+    ]
+    return possible, own if own != ENGLISH or counts[own] == most else first[0]
+
+
+def _may_name(code: str, likely: bool, words: set[str], question: str) -> bool:
+    """Return whether words may be a date in a language."""
+    if code not in STEMMED:  # it has no blanks between words
+        return not question.isascii() and any(word in question for word in words_in(code))
+    return not (words_in(code) if likely else sure_words(code)).isdisjoint(words)
+
+
+def _words(text: str) -> set[str]:
+    return {part for run, _ in runs(text) for part in run.split("'")}
+
+
+@cache
+def _possible_words() -> frozenset[str]:
+    return _DIGITS.union(words_of_hours(), *map(words_in, CODES))
+
+
+@cache
+def _cascade(code: str) -> Cascade:
+    return Cascade(RULES, [*lexicon(code).sets, *MADE])
+
+
+class _Phrase(NamedTuple):
+    """A time that a question names: the word that means it, and what it means."""
+
+    word: PhraseWord
+    time: Fixed | Moments | None
+
+
+def _found(text: str, languages: Sequence[str], own: str, today: date, tag: str | None) -> list[_Phrase]:
+    """Return the phrases of the language whose phrases take the most of a text; of equal ones, the first."""
+    best: list[_Phrase] = []
+    most = 0
+    for code in languages:
+        known = lexicon(code)
+        context = PhraseContext(
+            today, code, known.flags, lambda written, code=code: sorted(_complete(written, tag or code))
+        )  # type: ignore[misc]
+        found = list(islice(_phrases(text, known, context, code == own), MOST_DATES))
+        length = sum(phrase.word.end - phrase.word.begin for phrase in found)
+        if length > most:
+            best, most = found, length
+    return best
+
+
+def _phrases(text: str, known: Lexicon, context: PhraseContext, sure: bool) -> Iterator[_Phrase]:
+    cascade = _cascade(known.code)
+    for words in _groups(known.divided(text, sure)):
+        yield from _accepted(cascade.reduced(words, context), text, known, context)
+
+
+def _groups(words: Iterable[PhraseWord]) -> Iterator[list[PhraseWord]]:
+    """Yield the words that dates may have, in groups with the word before and after: no rule is about further ones."""
+    before: list[PhraseWord] = []
+    group: list[PhraseWord] = []
+    for word in words:
+        if word.of:
+            group.append(word)
+            if len(group) == _MOST_WORDS:
+                yield before + group
+                before, group = [], []
+            continue
+        if group:
+            yield [*before, *group, word]
+        before, group = [word], []
+    if group:
+        yield before + group
+
+
+def _accepted(words: Sequence[PhraseWord], text: str, known: Lexicon, context: PhraseContext) -> Iterator[_Phrase]:
+    """Yield the words that name a time."""
+    for number, word in enumerate(words):
+        of = word.of
+        if not ("FIXED" in of or "YEARLY" in of or "YEAR" in of or "BOUND" in of or "MOMENTS" in of or "WEEKDAY" in of):
+            continue
+        before, after = _beside(words, number, -1), _beside(words, number, 1)
+        if ("THE" not in before and not _UNREAD_BEFORE.isdisjoint(before)) or not _UNREAD_AFTER.isdisjoint(after):
+            continue
+        if not _NUMBERS.isdisjoint(before) and ("YEARLY" in of or "OFMONTH" in of):
+            continue
+        if "MOMENTS" in of:
+            yield _Phrase(word, of["MOMENTS"])
+        elif "BOUND" in of or "FIXED" in of:
+            yield _Phrase(word, of.get("BOUND") or of["FIXED"])
+        elif _is_meant(words, number, text, known):
+            time = None if "YEARLY" in of else time_of(context, word)
+            if time is not None or "YEARLY" in of:
+                yield _Phrase(word, time)
+
+
+def _beside(words: Sequence[PhraseWord], number: int, step: int) -> frozenset[str]:
+    """Return the categories of the next word before or after one that joins nothing."""
+    at = number + step
+    while 0 <= at < len(words):
+        of = words[at].of
+        if not of or _JOINING.isdisjoint(of):
+            return frozenset(of)
+        at += step
+    return frozenset()
+
+
+def _is_meant(words: Sequence[PhraseWord], number: int, text: str, known: Lexicon) -> bool:
+    """Return whether a word that could be a time is one, by what is before it."""
+    word = words[number]
+    of = word.of
+    if "WEEKDAY" in of and "YEARLY" not in of:
+        capital = number and text[word.begin].isupper() and "lower" in known.flags
+        return "bare_weekday" in known.flags and not capital
+    before = words[number - 1].of if number else {}
+    if "AND" in before and (number < 2 or _TIMES.isdisjoint(words[number - 2].of)):
+        before = {}
+    if "THE" in before and _INTRODUCING.isdisjoint(before):
+        introduced = number < 2 or not _INTRODUCING.isdisjoint(words[number - 2].of)
+    else:
+        introduced = not _INTRODUCING.isdisjoint(before)
+    if "YEARLY" in of:
+        time = of["YEARLY"]
+        if time.words:
+            phrase = plain(text[word.begin : word.end])
+            bare = "bare" in known.flags and phrase not in known.unsure
+            return introduced or bare or "QUARTER" in of or "HALFYEAR" in of or not phrase.isalpha()
+        if time.month and not time.day:
+            return introduced or plain(text[word.begin : word.end]) not in known.unsure
+        return True
+    if "NUM" not in of:  # a year that is written as one
+        return True
+    year = not (_INTRODUCING - {"ON"}).isdisjoint(before)
+    return year or "THE" in before or "bareyear" in known.flags
+
+
+def _gathered(text: str, phrases: Sequence[_Phrase], today: date, time: datetime | None) -> NamedDates:
+    """Return what phrases name together."""
+    months, years, days = set[int](), set[int](), set[tuple[int, int]]()
+    found: list[Span] = []
+    main: list[Span] = []
+    nearby: list[Span] = []
+    relative: list[str] = []
+    moments: list[tuple[int, int]] = []
+    several = len({phrase.time.year for phrase in phrases if isinstance(phrase.time, Fixed) and phrase.time.year}) > 1
+    for word, meant in phrases:
+        phrase = text[word.begin : word.end]
+        if isinstance(meant, Moments):
+            if time is not None:
+                with suppress(OverflowError):
+                    begin, end = map(_micros, _hours(meant, time))
+                    moments.append((begin, end))
+                    relative.append(phrase)
+            elif (span := _days_of(meant, today)) is not None:
+                found.append(span)
+                relative.append(phrase)
+            continue
+        if meant is None:
+            recurring = word.of["YEARLY"]
+            if recurring.month:
+                months.add(recurring.month)
+                days.update([(recurring.month, recurring.day)] if recurring.day else [])
+                continue
+            with suppress(ValueError, OverflowError):
+                meant = recurring.at(today)
+            if meant is None:
+                continue
+            nearby += _other_years(recurring, meant.span[0].year)
+        elif meant.year and not several and "BOUND" not in word.of:
+            years.add(meant.year)
+            months.update([meant.month] if meant.month else [])
+            days.update([(meant.month, meant.day)] if meant.month and meant.day else [])
+            continue
+        found += [meant.span, *meant.also]
+        if meant.main is not None:
+            main.append(meant.main)
+        elif (
+            meant.around is not None and meant.span[1] - meant.span[0] < timedelta(_MOST_DAYS) and meant.unit == "span"
+        ):
+            main.append(meant.span)
+        if meant.around is not None:
+            nearby.append(meant.around)
+        if not meant.words:
+            relative.append(phrase)
+    return NamedDates(
+        frozenset(months),
+        frozenset(years),
+        frozenset(days),
+        tuple(found),
+        tuple(relative),
+        tuple(moments),
+        main=tuple(main),
+        nearby=tuple(nearby),
+    )
+
+
+def _other_years(time: Recurring, year: int) -> Iterator[Span]:
+    """Yield what a time of each year was in the years before one, which a question may mean, too."""
+    for before in range(1, _YEARS + 1):
+        with suppress(ValueError, OverflowError):
+            yield (time.around or time.of)(year - before)
+
+
+def _days_of(moments: Moments, today: date) -> Span | None:
+    """Return the days of "the last 48 hours" for a question without a time; None if it is no number of days."""
+    count, unit = moments.counted
+    days, rest = divmod(count, 24 if unit == "hour" else 24 * 60)
+    if moments.rule != "within" or rest or not days or moments.bound:
+        return None
+    with suppress(OverflowError):
+        return spans.within(today, days, "day")
+    return None
+
+
+def _hours(moments: Moments, time: datetime) -> tuple[datetime, datetime]:
+    """Return the time that a phrase such as "two hours ago" means: a quarter of the distance or half a unit around it.
+
+    "In the last two hours" means all of them, and so does "since"; "before" means the day until then.
+    """
+    unit = timedelta(hours=1) if moments.counted.unit == "hour" else timedelta(minutes=1)
+    distance = moments.counted.number * unit
+    zone = time.tzinfo
+    time = time.astimezone(UTC)  # a difference of times in one zone is one of its clock, not of time
+    if moments.rule == "within" or moments.bound in ("since", "after"):
+        return time - distance, time + timedelta.resolution
+    if moments.bound == "before":
+        of_day = (time - distance).astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        return of_day, time - distance
+    around = max(distance / 4, unit / 2)
+    return time - distance - around, min(time - distance + around, time)
+
+
+def _micros(instant: datetime) -> int:
+    return timegm(instant.utctimetuple()) * 1_000_000 + instant.microsecond
+
+
+def _complete(written: str, tag: str) -> set[date]:
+    """Return the days that a date in digits may be: none for 30 February, two for "10/11/2026" in some locales."""
+    sign = re.search(r"[./-]", written)
+    assert sign is not None
+    parts = written.split(sign[0])
+    one, two, three = map(int, parts)
+    if len(parts[0]) == 4:
+        return _valid(one, [(two, three)])
+    year = three if len(parts[2]) == 4 else century(three)
+    day_first, month_first = _valid(year, [(two, one)]), _valid(year, [(one, two)])
+    before = _writes_month_first(tag)
+    if sign[0] != "/":
+        usual = _SHORT_WITH.get(tag.partition("-")[0].casefold(), "")
+        return day_first if len(parts[2]) == 4 or sign[0] in usual else set()
+    match before:
+        case None:
+            return day_first | month_first
+        case True:
+            return month_first or day_first
+    return day_first or month_first
+
+
+def _valid(year: int, days: Iterable[tuple[int, int]]) -> set[date]:
+    """Return the dates of a year that exist."""
+    out = set()
+    for month, day in days:
+        with suppress(ValueError):
+            out.add(date(year, month, day))
+    return out
+
+
+def _writes_month_first(tag: str) -> bool | None:
+    """Return whether 10/11/2026 is in October where a language is spoken; None if it may be either there."""
+    language, *rest = tag.casefold().replace("_", "-").split("-")
+    stated = takewhile(lambda part: len(part) > 1, rest)  # one letter begins an extension or private use
+    region = next((part for part in stated if len(part) == 2), "")
+    if language == ENGLISH:
+        return None if region in _EITHER else region in _MONTH_FIRST
+    return f"{language}-{region}" in _MONTH_FIRST if language in _DAY_FIRST else None

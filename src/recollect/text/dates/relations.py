@@ -1,0 +1,172 @@
+"""Times that are named by others: what is before or after one, ranges, and bounds. The actions of `rules` for them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import date, timedelta
+
+from recollect.text.dates import spans
+from recollect.text.dates.grammar import Made, PhraseWord
+from recollect.text.dates.meanings import (
+    Change,
+    PhraseContext,
+    as_fixed,
+    as_yearly,
+    in_days,
+    mapped,
+    needed,
+    time_of,
+    value,
+)
+from recollect.text.dates.times import Counted, Fixed, Recurring
+
+#: The categories of words that make a time a bound.
+_BOUNDS = {kind: frozenset((kind.upper(), f"{kind.upper()}POST")) for kind in ("since", "before", "after", "until")}
+
+
+def _until_then(change: Change) -> Change:
+    """Return what returns the last day of a time, on which one may tell of what was before."""
+    return lambda span: spans.one(span[1])
+
+
+def beside(context: PhraseContext, unit: PhraseWord, side: PhraseWord, time: PhraseWord) -> Made:
+    by = value(side, "SIDE")
+    if "COUNTED" in unit.of:
+        days = in_days(unit.of["COUNTED"])
+        if days is None or days.unit == "weekend":
+            return None
+        kind, count = days.unit, int(days.number)
+        if kind in ("week", "fortnight", "month", "year") and "YEARLY" not in time.of:
+            return _away(context, days, by, time)
+    elif "WEEKDAY" in unit.of:
+        kind, count = unit.of["WEEKDAY"], 1
+    else:
+        kind, count = unit.of["UNIT"], 1
+        if kind in ("hour", "minute"):
+            return None
+    if "YEARLY" not in time.of and time_of(context, time) is None:
+        return None
+    unit_of = kind if isinstance(kind, str) else "day"
+    # What happened in the week before a day may be told of on that day.
+    around = _until_then if by < 0 and unit_of != "day" else None
+    return mapped(
+        _main(_as_time(context, time)), context, lambda span: spans.beside(span, kind, by * count), unit_of, around
+    )
+
+
+def _away(context: PhraseContext, days: Counted, by: int, time: PhraseWord) -> Made:
+    """Return the day that is some weeks, months or years before or after a day; the time itself must be one."""
+    fixed = time_of(context, time)
+    if fixed is None or fixed.span[0] != fixed.span[1]:
+        return None
+    return as_fixed(Fixed(spans.back(fixed.span[0], -by * days.number, days.unit)))
+
+
+def _as_time(context: PhraseContext, word: PhraseWord) -> PhraseWord:
+    """Return a word as a time: a weekday or a day of the month as the last one."""
+    if "YEARLY" in word.of or "FIXED" in word.of:
+        return word
+    fixed = time_of(context, word)
+    return PhraseWord({} if fixed is None else {"FIXED": fixed}, word.begin, word.end)
+
+
+def _main(word: PhraseWord) -> PhraseWord:
+    """Return a word with only the main day of its time: the day after Easter is a Monday."""
+    of = word.of
+    if "YEARLY" in of and (main := of["YEARLY"].main) is not None:
+        time = of["YEARLY"]
+        return PhraseWord({"YEARLY": time._replace(of=lambda year: main(year) or time.of(year))}, 0, 0)
+    if "FIXED" in of and of["FIXED"].main is not None:
+        return PhraseWord({"FIXED": of["FIXED"]._replace(span=of["FIXED"].main)}, 0, 0)
+    return word
+
+
+def from_day(context: PhraseContext, counted: PhraseWord, time: PhraseWord) -> Made:
+    """Read "a week from Friday", "two days from tomorrow": in the future."""
+    days = in_days(counted.of["COUNTED"])
+    if days is None:
+        return None
+    if "WEEKDAY" in time.of:
+        day = spans.weekday(context.today, time.of["WEEKDAY"], 1)
+    elif "FIXED" in time.of and time.of["FIXED"].unit == "day":
+        day = time.of["FIXED"].span
+    else:
+        return None
+    return as_fixed(Fixed(spans.same_day(day[0], -days.number, days.unit), "day"))
+
+
+def day_beside(context: PhraseContext, side: PhraseWord, time: PhraseWord) -> Made:
+    by = value(side, "DAYBESIDE")
+    return mapped(_main(_as_time(context, time)), context, lambda span: spans.beside(span, "day", by), "day")
+
+
+# Ranges and bounds
+
+
+def weekrange(context: PhraseContext, first: PhraseWord, last: PhraseWord) -> Made:
+    return {"WEEKRANGE": (first.of["WEEKDAY"], last.of["WEEKDAY"])}
+
+
+def last_weekrange(context: PhraseContext, days: PhraseWord) -> Made:
+    first, last = days.of["WEEKRANGE"]
+    begin = spans.weekday(context.today, first, -1)[0]
+    return as_fixed(Fixed((begin, begin + timedelta((last - first) % 7))))
+
+
+def range_between(context: PhraseContext, first: PhraseWord, last: PhraseWord) -> Made:
+    """Read "from ... to": a time of the year is of the year of the other one; two of them recur."""
+    one, other = first.of, last.of
+    with suppress(ValueError, OverflowError):
+        if "YEARLY" in one and "YEARLY" in other:
+            return _yearly_range(one["YEARLY"], other["YEARLY"])
+        if "YEARLY" in one:
+            end = needed(time_of(context, last))
+            begin = one["YEARLY"].in_year(end.span[0].year)
+            if begin.span[0] > end.span[1]:
+                begin = one["YEARLY"].in_year(end.span[0].year - 1)
+        else:
+            begin = needed(time_of(context, first))
+            if "YEARLY" in other:
+                end = other["YEARLY"].in_year(begin.span[0].year)
+                if end.span[1] < begin.span[0]:
+                    end = other["YEARLY"].in_year(begin.span[0].year + 1)
+            elif "WEEKDAY" in other:
+                end = Fixed(spans.weekday(begin.span[0], other["WEEKDAY"], 1), "day")
+            elif "DAY" in other:
+                after = begin.span[0].replace(day=1)
+                end = Fixed(spans.day_in((after, spans.months_from(after, 1)[1]), other["DAY"]), "day")
+            else:
+                end = needed(time_of(context, last))
+        around = None
+        if begin.day or end.day:
+            around = spans.months_from(begin.span[0], 0)[0], spans.months_from(end.span[1], 0)[1]
+        return as_fixed(Fixed(spans.to(begin.span, end.span), around=around))
+    return {"NODATE": None}
+
+
+def _yearly_range(first: Recurring, last: Recurring) -> Made:
+    around = None
+    if first.day and last.day and first.month and last.month:
+        around = spans.range_of(Recurring.month_of(first.month).of, Recurring.month_of(last.month).of)
+    return as_yearly(Recurring(spans.range_of(first.of, last.of), around=around))
+
+
+def bound(context: PhraseContext, bound: PhraseWord, time: PhraseWord) -> Made:
+    """Read "since", "before", "after" and "until" a time; they may follow it."""
+    kind = next(kind for kind in ("since", "before", "after", "until") if not _BOUNDS[kind].isdisjoint(bound.of))
+    if "MOMENTS" in time.of:
+        return {"MOMENTS": time.of["MOMENTS"]._replace(bound=kind)} if not time.of["MOMENTS"].bound else None
+    fixed = time_of(context, time)
+    if fixed is None:
+        return None
+    first, last = fixed.span
+    today = context.today
+    with suppress(OverflowError):
+        span = {
+            "since": lambda: (first, max(last, today)),
+            "before": lambda: (date.min, first - timedelta(1)),
+            "after": lambda: (last + timedelta(1), max(last + timedelta(1), today)),
+            "until": lambda: (date.min, last),
+        }[kind]()
+        return {"BOUND": Fixed(span, words=fixed.words)}
+    return {"NODATE": None}
