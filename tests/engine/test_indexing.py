@@ -594,6 +594,8 @@ def test_the_layout_names_what_is_made_of_records() -> None:
         ("Ana's cats don't like the ferries; we met on 3 May 2021, didn't we?", {"speaker": "Ana Smith"}),
         ("Wo ist der Schlüssel und wer hat ihn?", {"role": "assistant", "pinned": True}),
         ("Wir heizen mit Gas.", {}),
+        ("She moved from C to C++ and called +49 30 1234567 about 3f2a9c1d77b0", {}),
+        ("집을 샀다, ネコも. Résumé of Hà Nội, ١٢", {}),
         ("我喜欢猫 and the two lighthouses", {"tags": ("standing:instruction",)}),
         ("I always went running yesterday with Tobias", {"metadata": {"caption": "a red boat", "n": 1, "x": [0.5]}}),
         ("The ferry leaves at nine", {"valid_from": "2026-01-02", "valid_to": "2026-02-01", "supersedes": ["r0"]}),
@@ -608,4 +610,4 @@ def test_the_layout_names_what_is_made_of_records() -> None:
     digest = hashlib.sha256()
     for name, array in sorted(builder.segment().arrays.items()):
         digest.update(f"{name} {array.dtype.str} {array.shape} ".encode() + array.tobytes())
-    assert (_LAYOUT, digest.hexdigest()[:16]) == (16, "71d2b7921ebc5536")
+    assert (_LAYOUT, digest.hexdigest()[:16]) == (17, "b623bb2eb51141fc")

@@ -17,9 +17,9 @@ import Stemmer
 
 from recollect.errors import InvalidArgumentError
 from recollect.text.english import STOP_WORDS
-from recollect.text.folding import folded
+from recollect.text.folding import folded, same_letters
 
-ENGLISH = "en"
+ENGLISH, TURKISH = "en", "tr"
 #: Detection reads this many words of a text, and needs this many different function words of the language; together
 #: their occurrences must be this many times those of English ones. Two are enough if they are half of a short text, no
 #: word is English, and no other language has both: names such as "de la Cruz" are of no language.
@@ -75,7 +75,10 @@ class _Language(NamedTuple):
 
 @cache
 def _languages() -> dict[str, _Language]:
-    out = {code: _Language(name, frozenset(folded(words).split())) for code, (name, words) in _LANGUAGES.items()}
+    out = {
+        code: _Language(name, frozenset([*same_letters(words).split(), *folded(words).split()]))
+        for code, (name, words) in _LANGUAGES.items()
+    }
     out[ENGLISH] = _Language("english", STOP_WORDS)
     return out
 
@@ -117,7 +120,7 @@ def known(tag: str | None) -> str | None:
 
 
 def stop_words(language: str) -> frozenset[str]:
-    """Return the folded function words of a language, which are neither indexed nor searched for."""
+    """Return the function words of a language, with and without accents. They are neither indexed nor searched for."""
     return _languages()[language].stop_words
 
 
@@ -130,7 +133,7 @@ def stemmer(language: str) -> Stemmer.Stemmer:
 
 
 def detected(words: Sequence[str]) -> str | None:
-    """Return the language of a sequence of folded words, or None if they are not conclusive.
+    """Return the language of a sequence of words (`words.marked_runs`), or None if they are not conclusive.
 
     >>> detected("wo ist der schlussel und wer hat ihn".split()), detected("tea please".split())
     ('de', None)

@@ -16,7 +16,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from recollect.text.pieces import SENTENCE_END
-from recollect.text.words import language_of, runs, terms
+from recollect.text.signs import distinct_signs
+from recollect.text.words import language_of, marked_runs, runs, terms
 
 #: Maximum number of characters of a summary.
 LONGEST = 2000
@@ -160,6 +161,8 @@ class Statement(NamedTuple):
         numbers: Its numbers, in ascending order as texts.
         negations: How many words negate it.
         names: Its words with a capital letter, folded, except those that begin a sentence.
+        marked: Its words with their accents.
+        signs: Its tokens whose signs say something.
     """
 
     words: tuple[str, ...]
@@ -167,6 +170,8 @@ class Statement(NamedTuple):
     numbers: tuple[str, ...]
     negations: int
     names: frozenset[str]
+    marked: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
 
 
 def statement(text: str, language: str | None = None) -> Statement:
@@ -182,7 +187,9 @@ def statement(text: str, language: str | None = None) -> Statement:
     words = tuple(run for run, _ in runs(text))
     stems = tuple(term for term, _ in terms(text, language_of(text, language)))
     numbers = tuple(sorted(number.rstrip(".,:/-") for number in _LIST_NUMBER.findall(text)))
-    return Statement(words, stems, numbers, sum(word in _NEGATIONS for word in words), names_in(text))
+    negations = sum(word in _NEGATIONS for word in words)
+    marked = words if text.isascii() else tuple(marked_runs(text))
+    return Statement(words, stems, numbers, negations, names_in(text), marked, distinct_signs(text))
 
 
 def names_in(text: str) -> frozenset[str]:

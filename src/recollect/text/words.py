@@ -2,24 +2,25 @@
 
 A word is a run of letters, marks and digits. An inner apostrophe is kept until the run has been compared with the stop
 words ("don't"); then the word ends at the first apostrophe ("Caroline's") or, after a single letter, begins there
-("l'été"). Words are folded (case, compatibility variants, Latin accents), stop words are dropped, and the rest is
-stemmed. Runs of scripts written without spaces become character n-grams instead, so that any part of a sentence can be
-found. An emoji is a word. A word of letters and digits ("ral6021") is followed by its parts. A text may mix all of
-these.
+("l'été"). Words are folded (case, compatibility variants), stop words are dropped, and the rest is stemmed without
+accents. A stop word counts as it is written, or without its accents: "Nội" is not the Italian "noi". Runs of scripts
+written without spaces become character n-grams instead, so that any part of a sentence can be found. An emoji is a
+word. A word of letters and digits ("ral6021") is followed by its parts. A text may mix all of these. Tokens with signs
+have terms of their own (`signs`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from itertools import chain
 from typing import TypeAlias
 
 from recollect.text import _unicode14
 from recollect.text.english import IRREGULAR
-from recollect.text.folding import folded
-from recollect.text.languages import ENGLISH, detected, known, stemmer, stop_words
+from recollect.text.folding import folded, same_letters, without_accents
+from recollect.text.languages import ENGLISH, TURKISH, detected, known, stemmer, stop_words
 from recollect.text.unicode import ASTRAL, PIECE, in_parts, one_of
 
 #: Blocks of scripts without spaces, and the sizes of the n-grams that replace words there. A Chinese character is
@@ -37,6 +38,11 @@ _GRAM_SIZES = (
     (re.compile(f"[{_EMOJI}]"), (1,)),
 )
 _SOUTH_EAST_SIZES = (3,)
+#: Korean particles. A word of one syllable is found with one, too.
+_PARTICLES = frozenset(
+    "은 는 이 가 을 를 에 의 도 만 로 와 과 께 랑 요 에서 에게 한테 까지 부터 보다 처럼 마다 조차 "
+    "밖에 이나 이랑 으로 에는 에도".split()
+)
 _UNSPACED = re.compile(f"[{_IDEOGRAPHS}{_KANA}{_HANGUL}{_SOUTH_EAST}{_EMOJI}{_FLAGS}]")
 #: A short word of letters and digits, but no ordinal number.
 _MIXED = re.compile(r"([a-z]{1,12})([0-9]{1,12})|(?![0-9]+(?:st|nd|rd|th)$)([0-9]{1,12})([a-z]{1,12})")
@@ -86,7 +92,7 @@ def stem(word: str, language: str = ENGLISH) -> str:
     ('run', 'go', 'go', 'haus')
     """
     base = IRREGULAR.get(word, word) if language == ENGLISH else word
-    return str(stemmer(language).stemWord(base))
+    return str(stemmer(language).stemWord(base)).replace("ı", "i")  # in capitals they are not told apart elsewhere
 
 
 #: A folded run of word characters, and whether it belongs to a script without spaces.
@@ -98,11 +104,20 @@ def runs(text: str) -> list[Run]:
     return [(run, is_unspaced(run)) for run in _runs(text)]
 
 
-def _runs(text: str) -> Sequence[str]:
+def marked_runs(text: str) -> Sequence[str]:
+    """Return the runs of a text as they are written, with their accents (`same_letters`).
+
+    >>> list(marked_runs("Où est l'Été ?"))
+    ['où', 'est', "l'été"]
+    """
+    return _runs(text, same_letters)
+
+
+def _runs(text: str, fold: Callable[[str], str] = folded) -> Sequence[str]:
     """Return the runs of a text without their kinds, which most callers do not need."""
     if len(text) > PIECE and not text.isascii():
-        return _runs_by_parts(text)
-    read = folded(text)
+        return _runs_by_parts(text, fold)
+    read = fold(text)
     if read.isascii() and len(read) <= len(text):
         return _ascii_runs(read)
     return _found(read[: _most_characters(text)] if len(read) > len(text) else read)
@@ -130,12 +145,12 @@ def _of_runs() -> re.Pattern[str]:
     return re.compile(f"(?:{one_of(_unicode14.WORD)}|')*+")
 
 
-def _runs_by_parts(text: str) -> list[str]:
+def _runs_by_parts(text: str, fold: Callable[[str], str]) -> list[str]:
     """Return the runs of a long text. It is folded piece by piece, since folding can lengthen it many times."""
     out: list[str] = []
     distinct: dict[str, str] = {}  # words recur: share one string for all occurrences
     left = _most_characters(text)
-    for part in in_parts(text, folded, _of_runs()):
+    for part in in_parts(text, fold, _of_runs()):
         out += [distinct.setdefault(run, run) for run in _found(part[:left])]
         left -= len(part)
         if left <= 0:
@@ -159,7 +174,7 @@ def language_of(text: str, tag: str | None = None) -> str:
     >>> language_of("Where is it?"), language_of("Wo ist der Schlüssel und wer hat ihn?"), language_of("x", "fr-CA")
     ('en', 'de', 'fr')
     """
-    return known(tag) or (_detected_in(_runs(text)) if tag is None else None) or ENGLISH
+    return known(tag) or (_detected_in(marked_runs(text)) if tag is None else None) or ENGLISH
 
 
 def is_unspaced(run: str) -> bool:
@@ -182,14 +197,21 @@ def terms(text: str, language: str = ENGLISH, *, divided: bool = True) -> list[T
     >>> [term for term, _ in terms("RAL6021 in 10k")]
     ['ral6021', 'ral', '6021', '10k', '10']
     """
-    return _terms(_runs(text), language, text, divided)
+    return _terms(_runs_in(text, language), language, text, divided)
 
 
 def analyzed(text: str, tag: str | None = None) -> tuple[str, list[Term]]:
     """Return the language of a text (`language_of`) and its terms in that language, tokenising it once."""
-    found = _runs(text)
+    found = marked_runs(text)
     language = known(tag) or (_detected_in(found) if tag is None else None) or ENGLISH
+    if language == TURKISH and "I" in text:
+        found = _runs_in(text, language)
     return language, _terms(found, language, text)
+
+
+def _runs_in(text: str, language: str) -> Sequence[str]:
+    """Return the runs of a text in a language: in Turkish, the capital of "ı" is "I"."""
+    return marked_runs(text.replace("I", "ı") if language == TURKISH else text)
 
 
 def _terms(found: Sequence[str], language: str, text: str, divided: bool = True) -> list[Term]:
@@ -232,12 +254,12 @@ def _terms_of_new(found: Sequence[str], language: str, cached: dict[str, Term], 
                     run = run[: max(most - len(out), 0)]
                     if not run:
                         break
-                grams = [(gram, "") for gram in ngrams(run)]
+                grams = [(gram, "") for gram in ngrams(without_accents(run))]
                 out += grams
                 if len(run) <= _SHORT_RUN:
                     short[run] = grams
                 continue
-            word = _content_word(run, stop_words(language))
+            word = without_accents(_content_word(run, stop_words(language)))
             term = (stem(word, language), word) if word else _NO_TERM
             if (parts := _MIXED.fullmatch(run)) is not None:  # not cached: it is several terms
                 out.append(term)
@@ -273,6 +295,8 @@ def ngrams(run: str) -> list[str]:
     """Return the n-grams of a run of a script without spaces, or the run itself if it is too short for any."""
     sizes = next((sizes for pattern, sizes in _GRAM_SIZES if pattern.match(run)), _SOUTH_EAST_SIZES)
     grams = [run[at : at + size] for size in sizes for at in range(len(run) - size + 1)]
+    if run[1:] in _PARTICLES:
+        grams.append(run[0])
     return grams or [run]
 
 

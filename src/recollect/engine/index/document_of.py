@@ -23,11 +23,12 @@ from recollect.text.asking import only_asks
 from recollect.text.languages import CODES
 from recollect.text.manner import INSTRUCTION as WISH
 from recollect.text.manner import MACHINE_ROLES, SAID_TAGS, STANDING_TAGS, SUMMARISING, weight
+from recollect.text.signs import sign_terms
 from recollect.text.words import Term, analyzed, ends_with_question, terms
 
 #: Version of the conversion. Raise it when a record may give a different document, or documents a different segment:
 #: index files with another version are rebuilt. tests/engine/test_indexing.py fails if this was forgotten.
-_LAYOUT = 16
+_LAYOUT = 17
 #: A record of at most this many bytes is stored in the index, so that hits need not be read from the store.
 _MAX_PAYLOAD_BYTES = 2048
 
@@ -154,5 +155,6 @@ def document_of(record: Record, zone: tzinfo, digest_key: bytes | None = None) -
         titles=_titles(above, language) if (above := _titles_above(record)) else (),
         valid_from=NO_TIME if record.valid_from is None else microseconds(record.valid_from),
         valid_to=NEVER if record.valid_to is None else microseconds(record.valid_to),
+        signs=sign_terms(text),
         payload=payload if len(payload) <= _MAX_PAYLOAD_BYTES else b"",
     )

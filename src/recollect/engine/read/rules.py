@@ -29,7 +29,7 @@ _MODULES = (
     "text._unicode14 text.answers text.asking text.background text.change text.classes text.dates.grammar "
     "text.dates.holidays text.dates.hours text.dates.lexicon text.dates.naming text.dates.rules text.dates.spans "
     "text.english text.events text.folding text.frames text.languages "
-    "text.likeness text.manner text.requests text.unicode text.words indexes.fixed_point indexes.parameters "
+    "text.likeness text.manner text.signs text.requests text.unicode text.words indexes.fixed_point indexes.parameters "
     "indexes.documents.columns indexes.kernels.factors indexes.kernels.types indexes.kernels.with_numpy "
     "indexes.scoring.dense indexes.scoring.members indexes.scoring.nearest indexes.scoring.neighbours "
     "indexes.scoring.order_and_summary indexes.scoring.priors indexes.scoring.ranking indexes.scoring.rivals "

@@ -62,6 +62,7 @@ class Document(NamedTuple):
         titles: The terms of the titles above it, with the words that they come from, each once.
         valid_from: The start of its validity in microseconds since 1970; NO_TIME if it has none.
         valid_to: The end of its validity in microseconds since 1970, excluded; NEVER if it has none.
+        signs: The terms of its tokens whose signs matter, each once (`text.signs`).
         payload: The bytes of its record, so that a hit need not be read from the store; b"" if only the store has them.
     """
 
@@ -86,6 +87,7 @@ class Document(NamedTuple):
     titles: tuple[Term, ...] = ()
     valid_from: int = NO_TIME
     valid_to: int = NEVER
+    signs: tuple[str, ...] = ()
     payload: bytes = b""
 
 

@@ -37,6 +37,7 @@ from recollect.text.events import NamedEvent, events
 from recollect.text.frames import Frame, frame_of, frame_words
 from recollect.text.languages import CODES, known
 from recollect.text.requests import AskedFor, request_of, subject_of, without_kind
+from recollect.text.signs import asked_terms
 from recollect.text.words import MAX_WORD, language_of, runs, stem, terms
 
 #: The speaker of turns with the role of the assistant and no name.
@@ -122,6 +123,9 @@ def read(text: str, view: WordView, now: date, tag: str | None = None) -> Questi
     if not known(tag):
         pairs = [(_known_stem(term, word, view), word) for term, word in pairs]
     pairs = [each for each in pairs if each[1] not in misspelt] or pairs
+    # Of tokens with signs and numbers, only those that a document has: without one, the words in them decide.
+    asks_for_signs = asked_terms(text, [word for _, word in pairs])
+    pairs += [each for each in dict.fromkeys(asks_for_signs) if each not in pairs and view.in_use(each[0])]
     happened = events(text) if dates == NO_DATES else ()
     beside = frozenset[str]()
     if happened or holds is not None:

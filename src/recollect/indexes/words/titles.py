@@ -11,12 +11,13 @@ from collections.abc import Iterator
 
 from recollect.indexes.documents.columns import Document
 from recollect.indexes.words.surface_forms import FORM, comparable, form
+from recollect.text.signs import SIGN
 from recollect.text.words import is_unspaced
 
 #: Prefix of title terms. Without a word, it is the term of all documents that have a title.
 ANY_TITLE = "^"
-#: What terms that are not words begin with: surface forms, title terms and filter terms.
-_NO_WORDS = (FORM, ANY_TITLE, "\0")
+#: What terms that are not words begin with: surface forms, title terms, those of tokens with signs, and filter terms.
+_NO_WORDS = (FORM, ANY_TITLE, SIGN, "\0")
 
 
 def title_term(term: str) -> str:
@@ -32,9 +33,11 @@ def is_word(term: str) -> bool:
 def other_terms(document: Document) -> Iterator[str]:
     """Yield the terms of a document that are not words of its text, each once.
 
-    They are its filter terms, its title terms, and the surface forms that only its titles have.
+    They are its filter terms, those of tokens with signs, its title terms, and the surface forms that only its titles
+    have.
     """
     yield from document.filter_terms
+    yield from document.signs
     if document.titles:
         yield ANY_TITLE
         yield from {title_term(term): None for term, _ in document.titles}

@@ -2,8 +2,8 @@
 
 Two records are "exact" duplicates if they have the same words in the same order, apart from case, blanks and
 punctuation; "near" ones if most runs of three letters are the same, as after a correction; and "restated" ones if they
-have the same content words in another order or form. Texts that differ in a number, a negation or a name are never
-duplicates, however similar they are.
+have the same content words in another order or form. Texts that differ in a number, a negation, a name or a sign (C++
+and C, O+ and O-) are never duplicates, however similar they are.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _Said(NamedTuple):
 
     Attributes:
         what: What its text states.
-        exact: What must be the same in all duplicates: the owner, numbers and negations.
+        exact: What must be the same in all duplicates: the owner, numbers, negations and signs.
     """
 
     record: Record
@@ -100,8 +100,8 @@ class Duplicates(Calls):
             for group in memory.duplicates():
                 memory.merge(group.records, group.records[-1].content)
 
-        Duplicates have the same kind, user, agent, speaker and entity. They never differ in a number, in a negation or
-        in a name.
+        Duplicates have the same kind, user, agent, speaker and entity. They never differ in a number, in a negation, in
+        a name or in a sign such as those of C++ and -5.
 
         Args:
             where: Only records that match this filter or text form of one.
@@ -173,14 +173,15 @@ def found_in(
 def _said(record: Record) -> _Said:
     what = statement(str(record.content), record.language)
     owner = tuple(getattr(record, name) for name in _OWNERS)
-    return _Said(record, what, (*owner, what.numbers, what.negations, str(record.metadata.get("success"))))
+    differing = (what.numbers, what.negations, what.signs, str(record.metadata.get("success")))
+    return _Said(record, what, (*owner, *differing))
 
 
 def _exact(said: Sequence[_Said]) -> Iterator[tuple[int, int]]:
     """Yield the pairs of texts with the same words in the same order; texts without words are the same text."""
     first: dict[Hashable, int] = {}
     for at, each in enumerate(said):
-        words = each.what.words or folded(str(each.record.content))
+        words = each.what.marked or folded(str(each.record.content))
         same = first.setdefault((each.exact, words), at)
         if same != at:
             yield same, at

@@ -13,7 +13,7 @@ from calendar import timegm
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from itertools import islice, takewhile
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from recollect.text.dates.spans import Span
 from recollect.text.dates.times import Fixed, Moments, Recurring
 from recollect.text.languages import CODES as STEMMED
 from recollect.text.languages import ENGLISH, stop_words
-from recollect.text.words import language_of, letters, runs
+from recollect.text.words import language_of, letters, marked_runs, runs
 
 #: A time of each year is also, with a lower share, that of so many years before the last.
 _YEARS = 8
@@ -172,8 +172,9 @@ def _languages(question: str) -> tuple[list[str], str]:
     only by words that no other language has.
     """
     words = _words(question)
+    spoken = {part for run in marked_runs(question) for part in run.split("'")}
     own = language_of(question)
-    counts = {code: len(words & stop_words(code)) for code in CODES if code in STEMMED}
+    counts = {code: len(spoken & stop_words(code)) for code in CODES if code in STEMMED}
     for code, signs in _OWN_SIGNS.items() if not question.isascii() else ():
         counts[code] += _OTHER_WORDS * any(sign in question for sign in signs)
     most = max(counts.values())
@@ -225,9 +226,7 @@ def _found(text: str, languages: Sequence[str], own: str, today: date, tag: str 
     most = 0
     for code in languages:
         known = lexicon(code)
-        context = PhraseContext(
-            today, code, known.flags, lambda written, code=code: sorted(_complete(written, tag or code))
-        )  # type: ignore[misc]
+        context = PhraseContext(today, code, known.flags, partial(_days_in_digits, tag=tag or code))
         found = list(islice(_phrases(text, known, context, code == own), MOST_DATES))
         length = sum(phrase.word.end - phrase.word.begin for phrase in found)
         if length > most:
@@ -418,6 +417,10 @@ def _hours(moments: Moments, time: datetime) -> tuple[datetime, datetime]:
 
 def _micros(instant: datetime) -> int:
     return timegm(instant.utctimetuple()) * 1_000_000 + instant.microsecond
+
+
+def _days_in_digits(written: str, tag: str) -> list[date]:
+    return sorted(_complete(written, tag))
 
 
 def _complete(written: str, tag: str) -> set[date]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from recollect.indexes.fixed_point import ONE, log_ratio
 from recollect.indexes.words.fuzzy import Vocabulary
-from recollect.text.unicode import fold
+from recollect.text.folding import POINTS, same_letters
 
 #: BM25's constants.
 K1, B = 1.2, 0.75
@@ -354,18 +354,22 @@ def _occurring(names: list[Spelt], said: Spelt) -> list[Spelt]:
 # others are another, and an Aho-Corasick automaton over these symbols finds the names. So a name can only begin and end
 # where a token does: "cat" is not found in "category", and "C" not in "C++" if "C++" is a name, too.
 #
-# Tokens are equal if they are equal after NFKC and case folding. White space between them makes no difference.
+# Tokens are equal if they have the same letters (`text.folding`): without regard to case, compatibility variants and
+# points that writers leave out; accents count. A plus, a sharp or a full stop that is part of a name belongs to its
+# token: "C" is not found in "C#" or "C++", nor "NET" in ".NET". White space between tokens makes no difference.
 
 #: Scripts that write words without spaces: Thai, Lao, Myanmar, Khmer, kana and Han.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _LETTER = f"[^\\W_{_UNSPACED}]"
-#: Combining marks of Latin, and the scripts of India, whose vowel signs are no letters.
-_MARK = "[\u0300-\u036f\u0900-\u0dff]"
+#: Combining marks of Latin, points of Arabic and Hebrew, and the scripts of India, whose vowel signs are no letters.
+_MARK = f"[\u0300-\u036f\u0900-\u0dff{POINTS}]"
+#: Signs that are part of a name at its end, and at its begin.
+_SIGNS, _POINT = r"(?:\+\+|[+#])(?![\w+#])", rf"(?<![\w.])\.(?={_LETTER})"
 #: White space with the token after it. Only at the end of a text is there none.
 _TOKEN = re.compile(
-    rf"\s*+(?:{_LETTER}++(?:{_MARK}++{_LETTER}*+)*+|{_MARK}++(?:{_LETTER}++{_MARK}*+)*+|\S)?+",
+    rf"\s*+(?:(?:{_POINT})?+{_LETTER}++(?:{_MARK}++{_LETTER}*+)*+(?:{_SIGNS})?+|{_MARK}++(?:{_LETTER}++{_MARK}*+)*+|\S)?+",
 )
 #: The symbol of tokens that occur in no name, and the first symbol of those that do.
 _UNKNOWN, _FIRST = "\x00", 1
@@ -440,7 +444,7 @@ class _Symbols(dict[str, str]):
     def __missing__(self, token: str) -> str:
         if len(self) >= self._MOST:
             self.clear()
-        symbol = self[token] = self._of_folded.get(fold(token.lstrip()), _UNKNOWN)
+        symbol = self[token] = self._of_folded.get(same_letters(token.lstrip()), _UNKNOWN)
         return symbol
 
 
@@ -448,9 +452,9 @@ def tokens(text: str) -> Iterator[str]:
     """Yield the folded tokens of a text.
 
     >>> list(tokens("The C++ of 2026: 猫と Résumé"))
-    ['the', 'c', '+', '+', 'of', '2026', ':', '猫', 'と', 'résumé']
+    ['the', 'c++', 'of', '2026', ':', '猫', 'と', 'résumé']
     """
-    return (fold(token) for piece in _TOKEN.findall(text) if (token := piece.lstrip()))
+    return (same_letters(token) for piece in _TOKEN.findall(text) if (token := piece.lstrip()))
 
 
 def _symbol(number: int) -> str:

@@ -1,0 +1,142 @@
+"""Tokens whose signs matter: C++ and C, O+ and O-, .NET, -5, --no-cache, @ana, #42, a->b, 1.2.3, paths, and numbers.
+
+A word is a run of letters and digits, so "C++" and "C" are the same word. Beside its words, a text therefore has a term
+for such a token as a whole, which counts neither in its length nor in positions: a question with the sign finds the
+text with the sign first. So has a number that is written in groups, without what is between them ("+49 30 1234567",
+"1,240", "B-AB 1234"), and so have the beginnings of a hash, as people quote it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from recollect.text.folding import folded
+
+#: What terms of tokens with signs begin with; no word does.
+SIGN = "~"
+#: What terms of numbers begin with.
+NUMBER = f"{SIGN}#"
+#: Longer tokens are no names, but data.
+_LONGEST = 64
+#: Characters around a token that are no part of it.
+_BEFORE, _AFTER = "([{<\"'`“”„«»‘’¿¡*_|…", ")]}>\"'`“”«»‘’*_|….,;:!?"
+_ASCII_TOKEN = re.compile(r"[!-~\u00c0-\u024f\u0370-\u052f]+")
+#: Signs that every token with a meaning of its own has, and what a token with nothing but hyphens or full stops has.
+_SIGN = re.compile(r"[+#@$%&/\\=<>~^|:]|^[.-]|^[^\W_]{1,2}-$|\d[.-]|[.-]\d|[.]\w")
+_LETTERS = re.compile(r"[^\W_]")
+#: The name of a language or a mark: letters with pluses or a sharp, whatever follows.
+_NAMED = re.compile(r"[^\W_]{1,12}(?:\+\+|\+|#)(?![\w+#])")
+#: A number in groups of three digits, and its fraction.
+_AMOUNT = re.compile(r"(?<![\w.,])\d{1,3}(?:([ ,.'’\u00a0\u202f])\d{3})(?:\1\d{3})*(?![\d])")
+#: Digits in groups: telephone numbers, ISBNs, cards.
+_GROUPS = re.compile(r"(?<![\w.,])\+?\(?\d{1,6}\)?(?:[ ./()\u00a0\u202f-]{1,2}\d{1,7}\b){1,8}(?:-?X\b)?")
+#: Capital letters and digits in groups: plates, IBANs, keys.
+_CODE = re.compile(r"(?<![\w-])(?:[A-Z]{1,3}\d{0,4}|\d{1,4}[A-Z]{0,3})(?:[ -][A-Z\d]{1,4}\b){1,9}")
+_FEWEST_DIGITS, _MOST_DIGITS = 7, 30
+_HEX = re.compile(r"(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![0-9a-z])", re.IGNORECASE)
+#: A prefix of a hash has at least and at most this many digits in a term.
+SHORTEST, LONGEST = 7, 16
+#: Texts with none of these have no token with signs, no number in groups, and no hash.
+_ANY_SIGN = re.compile(r"[+#@$%&/\\=<>~^|]|(?<!\S)[.-]+\w|\w[.:]\w|\d-|-\d|\w-(?!\w)")
+_ANY_GROUPS = re.compile(r"[A-Z\d]\)?[ ,.'’/(\u00a0\u202f-]{1,2}[A-Z\d]")
+_ANY_HEX = re.compile(r"[0-9a-fA-F]{8}")
+
+
+def sign_terms(text: str) -> tuple[str, ...]:
+    """Return the terms of the tokens of a text whose signs matter, and of its numbers, each once.
+
+    >>> sign_terms("We moved from C to C++."), sign_terms("Take O-, not O+: it is -5 outside")
+    (('~c++',), ('~o-', '~o+', '~-5'))
+    >>> sign_terms("call +49 30 1234567"), sign_terms("it costs 1.240,00"), sign_terms("at 3f2a9c1d7")
+    (('~+49', '~#49301234567'), ('~1.240,00', '~#1240'), ('~#3f2a9c1', '~#3f2a9c1d'))
+
+    Cost:
+        Linear in the text.
+    """
+    return tuple(dict.fromkeys([*map(SIGN.__add__, signs(text)), *map(NUMBER.__add__, _joined(text))]))
+
+
+def asked_terms(question: str, words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the terms that a question asks for beside its words, with what they are terms of.
+
+    A number is found however it is written, and a hash by its beginning.
+
+    Args:
+        question: The question.
+        words: Its words.
+    """
+    yield from ((SIGN + token, token) for token in signs(question))
+    joined = _joined(question)
+    yield from ((number, number) for number in joined)
+    for number in dict.fromkeys([*joined, *(word for word in words if word.isalnum() and not word.isalpha())]):
+        yield NUMBER + number, number
+        if len(number) > LONGEST:
+            yield NUMBER + number[:LONGEST], number
+
+
+def _joined(text: str) -> list[str]:
+    """Return the numbers of a text without what is between their groups, and the beginnings of its hashes."""
+    out: list[str] = []
+    if _ANY_GROUPS.search(text) is not None:
+        out += _numbers(text)
+    if _ANY_HEX.search(text) is not None:
+        out += _prefixes(text)
+    return out
+
+
+def signs(text: str) -> list[str]:
+    """Return the tokens of a text whose signs matter, folded.
+
+    >>> signs("Use `--no-cache` or a->b in ./src/main.c, and F#/.NET")
+    ['--no-cache', 'a->b', './src/main.c', 'f#/.net', 'f#', '.net']
+    """
+    out: list[str] = []
+    if _ANY_SIGN.search(text) is None:
+        return out
+    for chunk in text.split() if text.isascii() else _ASCII_TOKEN.findall(text):
+        if chunk.isalnum():
+            continue
+        token = chunk.lstrip(_BEFORE).rstrip(_AFTER)
+        if len(token) > _LONGEST or token.isalnum() or not _LETTERS.search(token) or not _SIGN.search(token):
+            continue
+        out.append(folded(token))
+        if "/" in token or "," in token:
+            parts = re.split(r"[/,;|]", token)
+            out += [folded(part) for part in parts if _NAMED.fullmatch(part) or re.fullmatch(r"\.\w+", part)]
+        elif (named := _NAMED.match(token)) is not None and named.end() < len(token):
+            out.append(folded(named[0]))
+    return out
+
+
+#: Tokens with these say something else than their letters, however they are written otherwise.
+_DISTINCT = re.compile(r"[+#@$<>=~^&|]|^-+\w|^\.\w|^[^\W_]{1,2}-$")
+
+
+def distinct_signs(text: str) -> tuple[str, ...]:
+    """Return the tokens of a text without whose signs it says something else, folded, in order: C++, O-, -5, .NET.
+
+    >>> distinct_signs("C++ and/or C, from 10:30 on"), distinct_signs("C and/or C, from 10:30 on")
+    (('c++',), ())
+    """
+    return tuple(token for token in signs(text) if _DISTINCT.search(token))
+
+
+def _numbers(text: str) -> Iterator[str]:
+    for found in _AMOUNT.finditer(text):
+        yield re.sub(r"\D", "", found[0])
+    for found in _GROUPS.finditer(text):
+        digits = re.sub(r"\D", "", found[0]) + ("x" if found[0].endswith("X") else "")
+        digits = digits.removeprefix("00") if found[0].startswith("00") else digits
+        if _FEWEST_DIGITS <= len(digits) <= _MOST_DIGITS:
+            yield digits
+    for found in _CODE.finditer(text):
+        code = re.sub(r"[^A-Z\d]", "", found[0])
+        if any(map(str.isdigit, code)) and any(map(str.isalpha, code)) and len(code) >= _FEWEST_DIGITS - 2:
+            yield code.lower()
+
+
+def _prefixes(text: str) -> Iterator[str]:
+    for found in _HEX.finditer(text):
+        digits = found[0].lower()
+        yield from (digits[:length] for length in range(SHORTEST, min(LONGEST, len(digits) - 1) + 1))
