@@ -66,7 +66,7 @@ def test_english_conversation_is_not_taken_for_another_language() -> None:
     [
         ("Wir heizen mit Gas.", "de"),
         ("Je joue du piano.", "fr"),
-        ("Der Hund bellt nachts im Garten.", "en"),
+        ("Der Hund bellt nachts im Garten.", "de"),
         ("Wir heizen", "en"),
     ],
 )

@@ -1,14 +1,14 @@
 """Languages: their function words and stemmers, and detection of the language of a text.
 
 A language is detected by its function words: every sentence contains some, and no two languages use them in the same
-proportion. This is cheap and deterministic, and gives no result for a text that is too short. The default is English.
-Scripts without spaces are not covered: there n-grams replace words.
+proportion. This is cheap and deterministic, and gives no result for a text that is too short, or whose words are those
+of several languages; those without a stemmer are known as well, so that they are not taken for another one. The default
+is English. Scripts without spaces are not covered: there n-grams replace words.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
@@ -20,10 +20,21 @@ from recollect.text.english import STOP_WORDS
 from recollect.text.folding import folded, same_letters
 
 ENGLISH, TURKISH = "en", "tr"
-#: Detection reads this many words of a text, and needs this many different function words of the language; together
-#: their occurrences must be this many times those of English ones. Two are enough if they are half of a short text, no
-#: word is English, and no other language has both: names such as "de la Cruz" are of no language.
-_WORDS_READ, _LEAST_WORDS, _MARGIN = 400, 3, 2
+#: Detection reads this many words of a text, and needs this many different function words of a language, which are at
+#: least one of so many words.
+_WORDS_READ, _LEAST_WORDS, _SHARE = 400, 2, 6
+#: The weight of a word that only one language has.
+_WEIGHT = 2520
+#: Languages that share most of their function words, and further words that tell them apart.
+_SIMILAR = {"da": "no", "no": "da"}
+_APART = {
+    "da": "af mig dig sig nej efter ud op kun mere hende blive bliver uden mellem lige kunne skulle ville være været "
+          "gør gøre ved hvis bruge hvert noget stadig altid",
+    "no": "av meg deg seg nei etter ut opp bare mer henne bli blir uten mellom lik kunne skulle ville være vært gjør "
+          "gjøre ved hvis bruke hvert noe fortsatt alltid hva",
+}  # fmt: skip
+#: In a text of more words than this, a quarter of English ones is English.
+_LONG = 40
 
 #: Language -> the name of its Snowball stemmer, and its most frequent function words.
 _LANGUAGES = {
@@ -66,6 +77,81 @@ _LANGUAGES = {
     "tr": ("turkish", "ve bir bu da de için ile çok ben sen o ne mi mı ama gibi daha var yok kadar sonra ya ki her biz "
                       "siz onlar nerede zaman kim hangi benim senin onun olan değil"),
 }  # fmt: skip
+
+
+#: Frequent function words of languages without a stemmer, so that none of them is taken for one that has one.
+_OTHERS = {
+    "af": (
+        "die en van is nie n het te in vir met op wat dit word as om sy hy aan kan sal moet ek jy u ons hulle "
+        "deur na tot by daar geen ook maar of was hierdie nog een jou"
+    ),
+    "ast": "y de la el en que nun los pa con una un ye'l ye nel del al esta esti son ser foi tien pero tamién",
+    "az": "və bu ilə üçün bir olan deyil ki də da o mən sən var yox hər çox ola biz siz nə",
+    "be": "і ў у на не што з да та гэта як за для па ад або але пра гэты гэтая які якая можа быць мае трэба вы",
+    "bg": (
+        "и в на се е да не за с са който това или при като този тази по от до само още но която които може "
+        "трябва към ще бъде"
+    ),
+    "br": "ha an ar e da n'eo ket a zo gant evit er eus pe hag ur un",
+    "ca": (
+        "i el la de que en els les per amb una un no es del al dels aquest aquesta són és més com ha han "
+        "aquests aquestes ser però també ja on quan què qui hi ho molt sense des fins entre vostè seva seu"
+    ),
+    "cs": (
+        "a v na se je že nebo to do z s pro o jsou jako musí být není za k tak při této tento které který už "
+        "ale po jen mi co jak může"
+    ),
+    "cy": "a y yn i o ar yr mae nid ei wedi gyda neu hwn hon fod ond rhaid",
+    "eo": "la de kaj en ne estas al por kun ĉi tiu ke el aŭ sed devas povas esti vi mi ili kiel ajn jam nur unu",
+    "et": ("ja on ei see et ning või mis kui ole peab saab selle seda oma teie kas veel ka aga siis seal olla mitte"),
+    "eu": "eta da ez du dira izan hau hori bat edo ere behar duzu dute zure honen baina egin",
+    "ga": "agus an na is ar le i do ní go bhfuil atá sé seo nó as mar ach",
+    "gd": "agus an na is air le chan eil do tha e seo no a-mach gu ach",
+    "gl": (
+        "e o a de que non en os as unha un para por con do da dos das é na no nas nos ao á este esta son ser "
+        "como máis xa pero tamén onde cando quen moi sen desde ata entre seu súa foi hai ten pode debe"
+    ),
+    "hr": (
+        "i u na se je da ne za s su koji to ili pri nije biti kao ovaj ova po iz mora može ste od do samo još "
+        "ali koja koje"
+    ),
+    "ia": "le de e in non es a pro con que iste un o al del per si tu vostre debe esser essite ha ma como",
+    "id": (
+        "yang dan di untuk dengan ini tidak dari pada ke dalam adalah itu atau akan telah dapat oleh harus "
+        "anda saya kami tersebut ada sudah lebih kita bisa juga karena belum"
+    ),
+    "is": ("og í á að er ekki sem til um með fyrir það hann hún við þetta verður eða frá þú ég en var eru af ef þarf"),
+    "lt": "ir yra ne iš su kad į už ar kas bet tik turi būti jūs jau prie po kaip tai šis ši arba šio",
+    "lv": "un ir nav no ar uz ka par vai kas lai šo šis bet tikai jābūt jūs jau pie pēc kā tiek tas",
+    "mk": ("и во на се е да не за со кој тоа или при како овој оваа по од до само уште но која кои може треба ќе биде"),
+    "ms": (
+        "yang dan di untuk dengan ini tidak daripada pada ke dalam adalah itu atau akan telah boleh oleh "
+        "perlu anda saya kami tersebut ada sudah"
+    ),
+    "pl": (
+        "i w na nie się do jest z że to o a jak dla po od przez być za co tak już są musi może ten ta te tego "
+        "tej lub czy ma gdy oraz jego tylko zostać"
+    ),
+    "sk": (
+        "a v na sa je že alebo to do z s pre o sú ako musí byť nie za k tak pri tejto tento ktoré ktorý už "
+        "ale po len čo môže nesmie"
+    ),
+    "sl": "in v na se je da ne za z so ki to ali pri ni biti kot tega ta po iz mora lahko ste bo od do le še",
+    "sq": "dhe në e të për nuk me është që një i nga ky kjo ose janë duhet mund do po si por",
+    "sr": (
+        "и у на се је да не за са су који то или при није бити као овај ова по из мора може сте од до само "
+        "још али која које"
+    ),
+    "sw": "na ya wa kwa ni la katika hii hiyo si au kama cha za huyu yako ambayo lakini",
+    "tl": "ang ng sa na mga at ay hindi ito may para kung ako ikaw siya namin ninyo nila nasa pero dahil",
+    "uk": (
+        "і в у на не що з до та це як за для по від є або але про цей ця який яка які може має бути цього ви ми він"
+    ),
+    "vi": (
+        "và của là có không được cho một các những này trong với người để đã từ phải tôi bạn khi nào đó hoặc "
+        "như về vào ở sẽ cũng rất trên"
+    ),
+}
 
 
 class _Language(NamedTuple):
@@ -135,31 +221,47 @@ def stemmer(language: str) -> Stemmer.Stemmer:
 def detected(words: Sequence[str]) -> str | None:
     """Return the language of a sequence of words (`words.marked_runs`), or None if they are not conclusive.
 
+    A function word speaks for each language that has it, the less the more have it. A language is stated only if two
+    of its words are there and they say a third more than those of any other language, with a stemmer or without.
+
     >>> detected("wo ist der schlussel und wer hat ihn".split()), detected("tea please".split())
     ('de', None)
     >>> detected("wir heizen mit gas".split()), detected("ana de la cruz".split())
     ('de', None)
     """
     first = words[:_WORDS_READ]
-    english = sum(map(STOP_WORDS.__contains__, first))
-    if 4 * english < len(first):  # English text has more
-        languages_of = _languages_of()
-        counts = Counter([code for word in first if word in languages_of for code in languages_of[word]])
-        if counts:
-            best = max(counts, key=lambda code: (counts[code], code))
-            different = len(stop_words(best).intersection(first))
-            if different == _LEAST_WORDS - 1 and not english and 2 * counts[best] >= len(first):
-                different += list(counts.values()).count(counts[best]) == 1
-            if different >= _LEAST_WORDS and counts[best] >= _MARGIN * english and 6 * counts[best] >= len(first):
-                return best
-    return ENGLISH if english >= _LEAST_WORDS else None
+    if len(first) > _LONG and 4 * sum(map(STOP_WORDS.__contains__, first)) >= len(first):
+        return ENGLISH  # no text of another language has so many of its words
+    spoken = _languages_of()
+    scores: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    for word in first:
+        for code, weight in spoken.get(word, ()):
+            scores[code] = scores.get(code, 0) + weight
+            counts[code] = counts.get(code, 0) + 1
+    if not scores:
+        return None
+    best = max(scores, key=lambda code: (scores[code], code))
+    near = _SIMILAR.get(best)
+    others = max((score for code, score in scores.items() if code not in (best, near)), default=0)
+    # In a text of which they are half, words that several languages have are enough.
+    least = _WEIGHT // (3 if 2 * counts[best] >= len(first) else 2)
+    clear = scores[best] >= least and 3 * scores[best] >= 4 * others
+    many = _SHARE * counts[best] >= len(first) and (best == ENGLISH or counts[best] >= 2 * counts.get(ENGLISH, 0))
+    if not (clear and many) or best in _OTHERS:
+        return None
+    return best if len(stop_words(best).intersection(first)) >= _LEAST_WORDS else None
 
 
 @cache
-def _languages_of() -> dict[str, tuple[str, ...]]:
-    """Map each function word to the languages other than English that have it."""
-    out: dict[str, tuple[str, ...]] = {}
-    for code, language in _languages().items():
-        for word in language.stop_words if code != ENGLISH else ():
-            out[word] = (*out.get(word, ()), code)
-    return out
+def _languages_of() -> dict[str, tuple[tuple[str, int], ...]]:
+    """Map each function word to the languages that have it, with its weight for them."""
+    of: dict[str, list[str]] = {}
+    for code in CODES:
+        for word in stop_words(code):
+            of.setdefault(word, []).append(code)
+    for code, words in (*_OTHERS.items(), *_APART.items()):
+        for word in {*same_letters(words).split(), *folded(words).split()}:
+            if code not in of.setdefault(word, []):
+                of[word].append(code)
+    return {word: tuple((code, _WEIGHT // len(codes)) for code in codes) for word, codes in of.items()}
