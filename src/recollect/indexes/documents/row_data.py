@@ -152,6 +152,9 @@ class Values:
         return self._first[number]
 
 
+_EMPTY: set[str] = set()
+
+
 class Speakers:
     """Speakers by number: names and roles, and the terms of the names. Speakers are only added, never removed."""
 
@@ -191,8 +194,8 @@ class Speakers:
         """
         self._index()
         # One edit of a word lets both lose a letter and be the same.
-        near = {name for short in _shortened(word) for name in tuple(self._shortened.get(short, ()))}
-        return {number for name in near if one_edit(word, name) for number in tuple(self._words[name])}
+        near = {name for short in _shortened(word) for name in self._shortened.get(short, _EMPTY).copy()}
+        return {number for name in near if one_edit(word, name) for number in self._words[name].copy()}
 
     @property
     def nbytes(self) -> int:
@@ -202,8 +205,8 @@ class Speakers:
     def _index(self) -> None:
         """Index the words of the names that were added since.
 
-        Threads may do so at the same time: entries are only added. A set is copied, which is atomic, before it is read,
-        since other threads can add to it.
+        Threads may do so at the same time: entries are only added. A set is copied before it is read, since other
+        threads can add to it. `copy` is atomic; to make a tuple of it is not, since that may collect garbage meanwhile.
         """
         for number in range(self._indexed, len(self.folded)):
             for each in self.folded[number].split():
