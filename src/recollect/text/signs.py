@@ -40,6 +40,7 @@ SHORTEST, LONGEST = 7, 16
 #: Texts with none of these have no token with signs, no number in groups, and no hash.
 _ANY_SIGN = re.compile(r"[+#@$%&/\\=<>~^|]|(?<!\S)[.-]+\w|\w[.:]\w|\d-|-\d|\w-(?!\w)")
 _ANY_GROUPS = re.compile(r"[A-Z\d]\)?[ ,.'’/(\u00a0\u202f-]{1,2}[A-Z\d]")
+_DIGIT = re.compile(r"\d")
 _ANY_HEX = re.compile(r"[0-9a-fA-F]{8}")
 
 
@@ -57,8 +58,8 @@ def sign_terms(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*map(SIGN.__add__, signs(text)), *map(NUMBER.__add__, _joined(text))]))
 
 
-def asked_terms(question: str, words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the terms that a question asks for beside its words, with what they are terms of.
+def asked_terms(question: str, words: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the terms that a question asks for beside its words, with what they are terms of.
 
     A number is found however it is written, and a hash by its beginning.
 
@@ -66,13 +67,16 @@ def asked_terms(question: str, words: Iterable[str]) -> Iterator[tuple[str, str]
         question: The question.
         words: Its words.
     """
-    yield from ((SIGN + token, token) for token in signs(question))
+    out = [(SIGN + token, token) for token in signs(question)]
+    if _DIGIT.search(question) is None:
+        return out
     joined = _joined(question)
-    yield from ((number, number) for number in joined)
-    for number in dict.fromkeys([*joined, *(word for word in words if word.isalnum() and not word.isalpha())]):
-        yield NUMBER + number, number
+    out += [(number, number) for number in joined]
+    for number in [*joined, *(word for word in words if word.isalnum() and not word.isalpha())]:
+        out.append((NUMBER + number, number))
         if len(number) > LONGEST:
-            yield NUMBER + number[:LONGEST], number
+            out.append((NUMBER + number[:LONGEST], number))
+    return list(dict.fromkeys(out))
 
 
 def _joined(text: str) -> list[str]:

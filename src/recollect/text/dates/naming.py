@@ -298,25 +298,31 @@ def _is_meant(words: Sequence[PhraseWord], number: int, text: str, known: Lexico
         capital = number and text[word.begin].isupper() and "lower" in known.flags
         return "bare_weekday" in known.flags and not capital
     before = words[number - 1].of if number else {}
-    if "AND" in before and (number < 2 or _TIMES.isdisjoint(words[number - 2].of)):
-        before = {}
-    if "THE" in before and _INTRODUCING.isdisjoint(before):
-        introduced = number < 2 or not _INTRODUCING.isdisjoint(words[number - 2].of)
-    else:
-        introduced = not _INTRODUCING.isdisjoint(before)
+    at = number - 2 if "THE" in before and _INTRODUCING.isdisjoint(before) else number - 1
+    introduced = at < 0 or _introduces(words, at)
+    if at < 0 and "THE" not in before:
+        introduced = False
     if "YEARLY" in of:
         time = of["YEARLY"]
         if time.words:
             phrase = plain(text[word.begin : word.end])
-            bare = "bare" in known.flags and phrase not in known.unsure
+            bare = "bare" in known.flags and phrase not in known.unsure and not ("SEASON" in of and known.spaced)
             return introduced or bare or "QUARTER" in of or "HALFYEAR" in of or not phrase.isalpha()
         if time.month and not time.day:
             return introduced or plain(text[word.begin : word.end]) not in known.unsure
         return True
     if "NUM" not in of:  # a year that is written as one
         return True
-    year = not (_INTRODUCING - {"ON"}).isdisjoint(before)
+    year = introduced and not (_INTRODUCING - {"ON"}).isdisjoint(before)
     return year or "THE" in before or "bareyear" in known.flags
+
+
+def _introduces(words: Sequence[PhraseWord], at: int) -> bool:
+    """Return whether a word makes the next one a time; "and" does after another time."""
+    of = words[at].of
+    if "AND" in of and (at == 0 or _TIMES.isdisjoint(words[at - 1].of)):
+        return False
+    return not _INTRODUCING.isdisjoint(of)
 
 
 def _gathered(text: str, phrases: Sequence[_Phrase], today: date, time: datetime | None) -> NamedDates:
