@@ -113,6 +113,7 @@ def test_what_is_stored_with_other_values_or_under_another_id_is_counted(memory:
         "differing": 1,
         "renumbered": 1,
         "expired": 0,
+        "dated": 0,
         "damaged": [],
         "namespaces": {"default": 2},
         "parts": {"records": 2},

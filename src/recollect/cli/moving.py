@@ -183,6 +183,8 @@ def _show(path: Path, report: ImportReport) -> None:
         + (f", {report.forgotten} forgotten" if report.forgotten else "")
         + (f", {report.expired} expired and omitted" if report.expired else "")
     )
+    if report.dated:
+        click.echo(f"  without a time of their own, dated by what is around them: {report.dated}")
     if report.replaced:
         click.echo(f"  replaced documents: {report.replaced}")
     for name, count in report.namespaces.items():

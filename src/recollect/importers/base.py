@@ -47,6 +47,7 @@ class Item:
         place: Its location in the source, for people, counted from 1 ("session_3, turn 7").
         exact: It is a complete record, to be stored exactly as it is, replacing the record that has its id.
         part: The part of the memory that it belongs to: "records", or what a facet keeps, such as "terms".
+        dated_by: What its time is of, if the source states none for it: "the turn before" (`times`).
     """
 
     namespace: str | None
@@ -54,6 +55,7 @@ class Item:
     place: str
     exact: bool = False
     part: str = RECORDS
+    dated_by: str = ""
 
 
 class Damage(NamedTuple):

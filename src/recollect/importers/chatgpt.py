@@ -14,12 +14,13 @@ imported.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
 from recollect.importers.base import Damage, Item, SeenIds, format_error, load_json
 from recollect.importers.messages import can_name, untaken
+from recollect.importers.times import dated, time_of_conversation
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.messages import Turn, UnreadableError, read_turns
 from recollect.records.messages.parts import NOTHING, without_base64
@@ -70,6 +71,9 @@ class _Tree:
             if key not in _STRUCTURE and value not in NOTHING and value != name
         }
         self._name, self._place, self._ids, self._zone = name, place, ids, zone
+        self._time = time_of_conversation(conversation, zone)
+        #: Node -> the time of the last turn up to and including it.
+        self._times: dict[str, datetime] = {}
         #: Node -> the number of turns up to and including it.
         self._turns: dict[str, int] = {}
 
@@ -79,11 +83,17 @@ class _Tree:
         shown = self._current if isinstance(self._current, str) and self._current in self._nodes else None
         shown = shown or (leaves[-1] if leaves else None)
         if shown is not None:
-            yield from self._branch(self._up(shown), self._name, ())
+            yield from self._dated(self._up(shown), self._name, ())
         # Also each node, so that a circle of nodes, which has no leaf, is imported too.
         for end in (*leaves, *self._nodes):
             if branch := self._up(end):
-                yield from self._branch(branch, f"{self._name}/{branch[0]}", (OTHER_BRANCH,))
+                yield from self._dated(branch, f"{self._name}/{branch[0]}", (OTHER_BRANCH,))
+
+    def _dated(self, nodes: list[str], conversation: str, tags: tuple[str, ...]) -> Iterator[Item | Damage]:
+        """Yield the turns of a branch, each with a time; the turn before the first is where it leaves."""
+        parent = self._parent(nodes[0]) if nodes else None
+        before = self._times.get(parent) if parent is not None else None
+        yield from dated(self._branch(nodes, conversation, tags), self._time, before)
 
     def _parent(self, node: str) -> str | None:
         value = self._nodes[node]
@@ -102,6 +112,7 @@ class _Tree:
     def _branch(self, nodes: list[str], conversation: str, tags: tuple[str, ...]) -> Iterator[Item | Damage]:
         parent = self._parent(nodes[0]) if nodes else None
         position = self._turns.get(parent, 0) if parent is not None else 0
+        at = self._times.get(parent) if parent is not None else None
         for node in nodes:
             place = f"{self._place}, message {node[:80]!r}"
             try:
@@ -109,11 +120,14 @@ class _Tree:
                 if message is not None:
                     fields = self._fields(message) | {"conversation": conversation, "position": position, "tags": tags}
                     position += 1
+                    at = fields.get("time", at)
                     yield Item(namespace=None, fields=fields, place=place)
             except UnreadableError as error:
                 position += 1  # a damaged turn keeps its position
                 yield Damage(place, str(error))
             self._turns[node] = position
+            if at is not None:
+                self._times[node] = at
 
     def _fields(self, message: dict[str, Any]) -> dict[str, Any]:
         own = self._ids.own(message.pop("id", None))

@@ -21,6 +21,7 @@ from recollect.importers.base import (
     format_error,
     read_text,
 )
+from recollect.importers.times import day_of_name
 from recollect.records.documents import PieceNames, piece_id
 from recollect.records.factories import knowledge
 from recollect.records.record import Record
@@ -106,11 +107,15 @@ class DocumentImporter:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         items: list[Item] = []
         names = PieceNames()
+        day = day_of_name(path.name, zone)
         for piece in self.pieces(text, zone):
             if isinstance(piece, Damage):
                 yield Damage(f"{place}, {piece.place}", piece.reason)
                 continue
             fields = knowledge(piece.text, source=source, chunk_index=piece.part, **piece.fields)
             fields["id"] = piece_id(source, names.of(piece.name, piece.part))
-            items.append(Item(namespace=None, fields=fields, place=f"{place}, line {piece.line}"))
+            dated_by = "the name of its file" if day is not None and fields.get("time") is None else ""
+            if dated_by:
+                fields["time"] = day
+            items.append(Item(namespace=None, fields=fields, place=f"{place}, line {piece.line}", dated_by=dated_by))
         yield ImportedDocument(source, tuple(items))

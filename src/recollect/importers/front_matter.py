@@ -1,4 +1,4 @@
-"""YAML front matter: what a document says of itself before its text.
+"""Front matter: what a document says of itself before its text, as YAML or TOML.
 
 PyYAML parses it, pure Python and safe: a value is text, a number, true or false, null, a list or a mapping, as in the
 core schema of YAML 1.2 (`no`, `on` and `12:30` are text), and nothing else can be built. Size, depth and the number of
@@ -7,9 +7,10 @@ values are limited, with aliases counted as often as they are used.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime, tzinfo
+from datetime import date, datetime, time, tzinfo
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,8 @@ _SCALARS = {
     "int": (r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
     "float": (r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
 }
+#: The names of the date of a document, the best first.
+_DATES = ("date", "created", "created_at", "creation_date")
 #: A space before the offset of a time, which YAML allows and ISO 8601 does not.
 _SPACE = re.compile(r"[ \t]+(?=Z$|[-+][0-9:]+$)")
 
@@ -62,16 +65,54 @@ def parse(text: str) -> dict[str, Any] | None:
     return values
 
 
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the values of TOML front matter as JSON values; dates and times are ISO 8601 text.
+
+    >>> parse_toml('date = 2026-11-20\\n[taxonomies]\\ntags = ["a"]')
+    {'date': '2026-11-20', 'taxonomies': {'tags': ['a']}}
+
+    Raises:
+        UnreadableError: It is not TOML, or exceeds a limit.
+    """
+    import tomllib
+
+    if len(text) > _LONGEST:
+        raise UnreadableError(f"is longer than {_LONGEST:,} characters")
+    try:
+        values: dict[str, Any] = _plain(tomllib.loads(text), 0)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UnreadableError(f"is not TOML: {' '.join(str(error).split())}") from None
+    return values
+
+
+def _plain(value: Any, depth: int) -> Any:
+    """Return a value of TOML as one of JSON."""
+    if depth > _DEEPEST:
+        raise UnreadableError(f"is nested more than {_DEEPEST} levels deep")
+    if isinstance(value, dict):
+        return {key: _plain(each, depth + 1) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each, depth + 1) for each in value]
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return str(value) if isinstance(value, int) and value not in INT64 else value
+
+
 def tags_of(values: Mapping[str, Any]) -> list[str]:
     """Return the tags of front matter: a list, or a text with commas.
 
     >>> tags_of({"tags": "db, ops"}), tags_of({"tags": ["db", 2026]}), tags_of({})
     (['db', 'ops'], ['db', '2026'], [])
+    >>> tags_of({"taxonomies": {"tags": ["db"]}})
+    ['db']
 
     Raises:
         UnreadableError: The value is not one of these.
     """
-    value = values.get("tags")
+    groups = values.get("taxonomies")
+    value = values.get("tags", groups.get("tags") if isinstance(groups, Mapping) else None)
     each = value.split(",") if isinstance(value, str) else [] if value is None else value
     if not isinstance(each, list) or any(isinstance(tag, (dict, list)) for tag in each):
         raise UnreadableError("its tags are neither a list of texts nor a text")
@@ -79,7 +120,9 @@ def tags_of(values: Mapping[str, Any]) -> list[str]:
 
 
 def time_of(values: Mapping[str, Any], zone: tzinfo) -> datetime | None:
-    """Return the date of front matter: ISO 8601 text, or a YAML timestamp.
+    """Return the date of front matter, or when it says that the document was created.
+
+    It is ISO 8601 text, or a YAML timestamp.
 
     Args:
         values: The front matter.
@@ -88,7 +131,7 @@ def time_of(values: Mapping[str, Any], zone: tzinfo) -> datetime | None:
     Raises:
         UnreadableError: The value is not one of these.
     """
-    value = values.get("date")
+    value = next((values[name] for name in _DATES if values.get(name) not in (None, "")), None)
     if value is None or value == "":
         return None
     if not isinstance(value, str):

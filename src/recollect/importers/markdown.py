@@ -1,7 +1,8 @@
 """Markdown files: each section becomes a piece of knowledge that begins with its heading.
 
 `text.pieces` finds the sections. A heading without text below it is a piece unless the next heading is deeper: then it
-is the title of the sections below. Front matter is not text: its tags, date and title become those of every piece.
+is the title of the sections below. Front matter, YAML or TOML, is not text: its tags, date and title become those of
+every piece.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Markdown(DocumentImporter):
         fields: dict[str, Any] = {}
         common: dict[str, Any] = {}
         try:
-            values = front_matter.parse("".join(f"{line}\n" for line in lines.lines[1 : start - 1])) if start else None
+            inner = "".join(f"{line}\n" for line in lines.lines[1 : start - 1])
+            parse = front_matter.parse_toml if lines.lines[0].startswith("+") else front_matter.parse
+            values = parse(inner) if start else None
             if values is None:
                 start = 0  # two thematic breaks
             elif values:

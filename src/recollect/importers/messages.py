@@ -26,6 +26,7 @@ from recollect.importers.base import (
     parse_json,
     read_text,
 )
+from recollect.importers.times import dated, time_of_conversation
 from recollect.records.messages import Turn, UnreadableError, read_turns
 from recollect.records.messages.parts import NOTHING, without_base64
 from recollect.records.messages.turns import is_message
@@ -74,11 +75,11 @@ class Messages(TurnImporter):
                 start = start if loose else number
                 loose.append(found)
                 continue
-            yield from _turns(loose, stem, ids, zone, start)
+            yield from dated(_turns(loose, stem, ids, zone, start), None)
             loose = []
             name = untaken(self._name(found.value)[1] or f"{stem}#{number}", taken)
             yield from self._conversation(found.value, name, f"{found.place}, ", ids, zone)
-        yield from _turns(loose, stem, ids, zone, start)
+        yield from dated(_turns(loose, stem, ids, zone, start), None)
 
     # Finding conversations and messages
 
@@ -137,7 +138,8 @@ class Messages(TurnImporter):
         before = conversation.get(self.system) if self.system else None
         if before not in NOTHING:
             values.insert(0, _Found(f"{place}{self.system}", {"role": "system", "content": before}))
-        for turn in _turns(values, name, ids, zone):
+        turns = dated(_turns(values, name, ids, zone), time_of_conversation(conversation, zone))
+        for turn in turns:
             if about and isinstance(turn, Item) and "conversation" not in turn.fields["metadata"]:
                 turn.fields["metadata"]["conversation"] = without_base64(about)
                 about = {}

@@ -65,6 +65,8 @@ class ImportReport:
         differing: How many of the unchanged records have other values than in the source; the stored values were kept.
         renumbered: How many got another id than their own, because a different text has it.
         expired: How many records of an export have expired, and were left out.
+        dated: How many records state no time and have that of the turn before or after them, of their conversation, or
+            of the name of their file.
         damaged: The parts that could not be remembered, in the order of the source.
         namespaces: How many items of the source each namespace contains.
         parts: How many items of the source each part of the memories contains, by its name.
@@ -81,6 +83,7 @@ class ImportReport:
     differing: int = 0
     renumbered: int = 0
     expired: int = 0
+    dated: int = 0
     damaged: tuple[Damage, ...] = ()
     namespaces: dict[str, int] = field(default_factory=dict)
     parts: dict[str, int] = field(default_factory=dict)
@@ -98,6 +101,7 @@ class ImportReport:
             "differing": self.differing,
             "renumbered": self.renumbered,
             "expired": self.expired,
+            "dated": self.dated,
             "damaged": [damage._asdict() for damage in self.damaged],
             "namespaces": dict(self.namespaces),
             "parts": dict(self.parts),
@@ -338,7 +342,8 @@ class _Run:
         self._done = 0
         self._damaged: list[tuple[int, Damage]] = []
         self._outcomes: dict[str, Any] = dict.fromkeys(
-            ("created", "unchanged", "updated", "replaced", "forgotten", "differing", "renumbered", "expired"), 0
+            ("created", "unchanged", "updated", "replaced", "forgotten", "differing", "renumbered", "expired", "dated"),
+            0,
         )
         self._namespaces: dict[str, int] = {}
         self._parts: dict[str, int] = {}
@@ -416,6 +421,7 @@ class _Run:
                 self._outcomes["expired"] += 1
                 continue
             self._outcomes[result.status] += 1
+            self._outcomes["dated"] += bool(item.dated_by)
             self._outcomes["differing"] += result.status == "unchanged" and bool(result.differing)
             self._outcomes["renumbered"] += result.asked_id is not None
         self._done += len(batch)

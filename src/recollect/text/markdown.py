@@ -45,8 +45,10 @@ class Section:
 def front_matter_end(lines: list[str]) -> int:
     """Return how many lines the front matter has, with the lines around it; 0 if there is none.
 
-    It begins with "---" in the first line and ends with the next line that is "---" or "...".
+    It begins with "---" in the first line and ends with the next line that is "---" or "..."; TOML is between "+++".
     """
+    if lines[0].rstrip() == "+++":
+        return next((at + 1 for at, line in enumerate(lines) if at and line.rstrip() == "+++"), 0)
     if lines[0].rstrip() != "---":
         return 0
     return next((at + 1 for at, line in enumerate(lines) if at and line.rstrip() in ("---", "...")), 0)

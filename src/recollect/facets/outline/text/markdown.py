@@ -31,7 +31,7 @@ def parse(text: str) -> Node:
     root = Node(DOCUMENT, raw_content="")
     kept = lines_of(without_mark(text, root))
     plain = [line.rstrip("\n").replace("\r", " ").replace("\0", "\ufffd") for line in kept]
-    start = (front_matter_end(plain) or _toml_end(plain)) if plain else 0
+    start = front_matter_end(plain) if plain else 0
     if start:
         root.properties[FRONT_MATTER] = "".join(kept[:start])
     path: list[tuple[int, Node]] = [(0, root)]
@@ -114,13 +114,6 @@ def _source_at(source: str, level: int) -> str:
         return source
     end = "\n" if source.endswith("\n") else ""
     return f"{title}\n{underline.replace('=', sign).replace('-', sign)}{end}"
-
-
-def _toml_end(lines: list[str]) -> int:
-    """Return how many lines front matter in TOML has, with the "+++" around it; 0 if there is none."""
-    if lines[0].rstrip() != "+++":
-        return 0
-    return next((at + 1 for at, line in enumerate(lines) if at and line.rstrip() == "+++"), 0)
 
 
 def _heading(level: int, title: str) -> str:
