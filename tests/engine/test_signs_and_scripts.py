@@ -18,6 +18,11 @@ C# = I write C# at work = I write C at work
 F# = F# is nice = F is nice
 g++ = compile it with g++ = compile it with g
 .NET = we use .NET here = we use NET here
+.NET = we use (.NET) here = we use (NET) here
+C++ = we wrote C++11 code = we wrote C code
+−5 = it was −5 outside = it was 5 outside
+O− = my blood type is O− = my blood type is O+
+€5 = it cost €5 there = it cost 5 there
 O+ = my blood type is O+ = my blood type is O-
 O- = my blood type is O- = my blood type is O+
 A+ = she got an A+ = she got an A-
@@ -40,6 +45,7 @@ NUMBERS = """
 030-1234567 = call 0301234567 = call 030 123 4568
 +49 30 1234567 = call +49 (30) 123-4567 = call +49 (30) 123-4568
 0049 30 1234567 = call +49 30 1234567 = call +49 30 1234568
+0049301234567 = call +49 30 1234567 = call +49 30 1234568
 DE89370400440532013000 = iban DE89 3704 0044 0532 0130 00 = iban DE88 3704 0044 0532 0130 00
 DE89 3704 0044 0532 0130 00 = iban DE89370400440532013000 = iban DE88370400440532013000
 9783161484100 = isbn 978-3-16-148410-0 = isbn 978-3-16-148410-1
@@ -115,6 +121,8 @@ def test_a_question_with_a_sign_that_no_text_has_is_answered_by_its_words() -> N
         ("My blood type is O+ as of now", "My blood type is O- as of now"),
         ("It was -5 degrees in the yard", "It was 5 degrees in the yard"),
         ("The team builds it on .NET now", "The team builds it on NET now"),
+        ("The team builds it (on .NET) now", "The team builds it (on NET) now"),
+        ("It was −5 degrees in the yard", "It was 5 degrees in the yard"),
         ("Please send the résumé today", "Please send the resume today"),
     ],
 )
@@ -136,7 +144,8 @@ def test_texts_with_other_signs_or_accents_are_no_exact_duplicates(one: str, oth
         (".NET", "we use .NET here", "the NET is down"),
         ("istanbul", "we flew to İstanbul", "we flew to Bursa"),
         ("كتاب", "هذا كِتَابٌ", "هذا قلم"),
-        ("ネコ", "ねこがいる", "いぬがいる"),
+        ("ノア", "ノアがいる", "食事のあとで"),
+        ("C++", "she writes C++11 code", "she writes C11 code"),
         ("resume", "the resume is here", "the résumé is here"),
     ],
 )

@@ -79,25 +79,36 @@ def parse_toml(text: str) -> dict[str, Any]:
     if len(text) > _LONGEST:
         raise UnreadableError(f"is longer than {_LONGEST:,} characters")
     try:
-        values: dict[str, Any] = _plain(tomllib.loads(text), 0)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UnreadableError(f"is not TOML: {' '.join(str(error).split())}") from None
-    return values
+        values = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # also a number of too many digits
+        raise UnreadableError(f"is not TOML: {' '.join(str(error).split())[:200]}") from None
+    plain: dict[str, Any] = _Plain().of(values)
+    return plain
 
 
-def _plain(value: Any, depth: int) -> Any:
-    """Return a value of TOML as one of JSON."""
-    if depth > _DEEPEST:
-        raise UnreadableError(f"is nested more than {_DEEPEST} levels deep")
-    if isinstance(value, dict):
-        return {key: _plain(each, depth + 1) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_plain(each, depth + 1) for each in value]
-    if isinstance(value, (date, time)):
-        return value.isoformat()
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return str(value) if isinstance(value, int) and value not in INT64 else value
+class _Plain:
+    """Conversion of values of TOML to those of JSON."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def of(self, value: Any, depth: int = 0) -> Any:
+        self._count += 1
+        if self._count > _MOST_VALUES:
+            raise UnreadableError(f"has more than {_MOST_VALUES:,} values")
+        if depth > _DEEPEST:
+            raise UnreadableError(f"is nested more than {_DEEPEST} levels deep")
+        if isinstance(value, dict):
+            return {key: self.of(each, depth + 1) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self.of(each, depth + 1) for each in value]
+        if isinstance(value, (date, time)):
+            return value.isoformat()
+        if isinstance(value, float) and not math.isfinite(value):
+            return str(value)
+        if isinstance(value, int) and value not in INT64:
+            return hex(value)  # as text: a decimal one may have too many digits
+        return value
 
 
 def tags_of(values: Mapping[str, Any]) -> list[str]:

@@ -32,18 +32,20 @@ _ZEROS = (
     "\U00011950\U00011c50\U00011d50\U00011da0\U00016a60\U00016ac0\U00016b50\U0001d7ce\U0001d7d8\U0001d7e2\U0001d7ec\U0001d7f6"
     "\U0001e140\U0001e2f0\U0001e950\U0001fbf0"
 )
-#: Forms of alef, yeh and kaf; katakana as hiragana; the Devanagari sign of a nasal vowel; digits.
+#: Forms of alef, yeh and kaf; the Devanagari sign of a nasal vowel; digits.
 _FORMS = {
     **dict.fromkeys(map(ord, "\u0622\u0623\u0625\u0671\u0672\u0673"), "\u0627"),
     **dict.fromkeys(map(ord, "\u0649\u06cc\u06d2\u0626"), "\u064a"),
     ord("\u06a9"): "\u0643",
     ord("\u0901"): "\u0902",
-    **{point: chr(point - 0x60) for point in range(0x30A1, 0x30F7)},
     **{ord(zero) + digit: str(digit) for zero in _ZEROS for digit in range(10)},
 }
+#: Katakana as hiragana: for words, and not for names, which are found within others then.
+_HIRAGANA = {point: chr(point - 0x60) for point in range(0x30A1, 0x30F7)}
+_KATAKANA = re.compile("[\u30a1-\u30f6]")
 _POINT = re.compile(f"[{POINTS}]+")
 #: Characters of scripts that have such points and forms, and digits that are not ASCII.
-_OF_SCRIPTS = re.compile(r"[\u0590-\u06ff\u0900-\u097f\u30a1-\u30f6]|(?![0-9])\d")
+_OF_SCRIPTS = re.compile(r"[\u0590-\u06ff\u0900-\u097f]|(?![0-9])\d")
 #: A nasal consonant with virama before a consonant of its place is written as anusvara, too.
 _NASAL = re.compile(
     "\u0919\u094d(?=[\u0915-\u0918])|\u091e\u094d(?=[\u091a-\u091d])|\u0923\u094d(?=[\u091f-\u0922])"
@@ -87,7 +89,11 @@ def _of_scripts(text: str) -> str:
 
 
 def without_accents(text: str) -> str:
-    """Return a text that has one form of each letter without Latin, Greek and Cyrillic accents."""
-    if text.isascii() or _MARKED.search(text) is None:
+    """Return a text that has one form of each letter without Latin, Greek and Cyrillic accents, and in one kana."""
+    if text.isascii():
+        return text
+    if _KATAKANA.search(text) is not None:
+        text = text.translate(_HIRAGANA)
+    if _MARKED.search(text) is None:
         return text
     return around_unknown(text, lambda part: normalized("NFC", _MARKS.sub("", normalized("NFD", part))))

@@ -31,7 +31,7 @@ _NUMERIC = (
     r"|(?P<dmy>(?<![\d./-])\d{1,2}(?P<sep2>[./-])\d{1,2}(?P=sep2)(?:(?:19|20)\d\d|\d\d)(?!\d|[./-]\d))"
     r"|(?P<ym>(?<![\d./-])(?:19|20)\d\d[-/.](?:0[1-9]|1[0-2])(?![\d]|[-/.]\d))"
     r"|(?P<years>(?<![\d./-])(?:19|20)\d\d[/-]\d\d(?![\d]|[-/.]\d))"
-    r"|(?P<my>(?<![\d./-])(?:0?[1-9]|1[0-2])/(?:19|20)\d\d(?![\d]|[-/.]\d))"
+    r"|(?P<my>(?<![\w./-])(?:0?[1-9]|1[0-2])/(?:19|20)\d\d(?![\d]|[-/.]\d))"
     r"|(?P<dm>(?<![\d./-])(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?![\d]))"
     r"|(?P<mixed>\d+(?:[./:-]\d+){2,}|\d+[.,:]\d+)"
 )
@@ -135,7 +135,7 @@ class Lexicon:
         most = self._longest.get(parts[at], 0)
         number = at
         while number < len(parts) and len(words) < most:
-            if parts[number] != "-" or number == at:
+            if parts[number] not in _HYPHENS or number == at:
                 words.append(parts[number])
                 of = self._entries.get(tuple(words))
                 if of is not None:
@@ -218,6 +218,7 @@ class Lexicon:
 
 #: Categories of words that are parts of names, too.
 _NAMES = frozenset("MONTH WEEKDAY SEASON HOLIDAY".split())
+_HYPHENS = frozenset("-‐‑–")
 #: Shorter words are words of other languages, too.
 _SURE = 4
 _PARTS = re.compile(r"'s\b|[^\W\d_]+|\d+|[^\w\s'-]")
@@ -242,12 +243,16 @@ def of_number(text: str) -> Mapping[str, Any]:
     return {"DAY": value, "NUM": value} if 1 <= value <= 31 else {"NUM": value}
 
 
+#: Two digits from this on are a year of the last century: questions to a memory are about the past.
+_PIVOT = 50
+
+
 def _century(number: int) -> int:
-    return number + (2000 if number < 70 else 1900)
+    return number + (2000 if number < _PIVOT else 1900)
 
 
 def century(number: int) -> int:
-    """Return the year that two digits mean: from 1970 to 2069."""
+    """Return the year that two digits mean: from 1950 to 2049."""
     return _century(number)
 
 

@@ -34,6 +34,8 @@ class PhraseContext(NamedTuple):
     numeric: Callable[[str], list[date]]
 
 
+#: Years in which a date is looked for on a day of the week.
+_YEARS = 7
 #: The number of days, weeks or months of "the last days".
 _SOME = 3
 #: Years that together have every day that any year has.
@@ -138,16 +140,17 @@ def near(context: PhraseContext, word: PhraseWord) -> Made:
 
 
 def weekday_and_date(context: PhraseContext, weekday: PhraseWord, day: PhraseWord) -> Made:
-    """Read "Sunday, May 3rd": of the last years, the one in which it is that day of the week."""
+    """Read "Sunday, May 3rd": of the years around, the nearest in which it is that day of the week."""
     time: Recurring = day.of["YEARLY"]
-    at = context.today
-    for _ in range(7):
-        with suppress(ValueError, OverflowError):
-            fixed = time.at(at)
+    found = []
+    for year in range(max(context.today.year - _YEARS, 1), min(context.today.year + 1, 9999) + 1):
+        with suppress(ValueError):
+            fixed = time.in_year(year)._replace(year=None, month=None, day=None)
             if fixed.span[0].weekday() == weekday.of["WEEKDAY"]:
-                return as_fixed(fixed)
-            at = fixed.span[0] - timedelta(1)
-    return as_yearly(time)
+                found.append(fixed)
+    if not found:
+        return as_yearly(time)
+    return as_fixed(min(found, key=lambda fixed: abs(fixed.span[0] - context.today)))
 
 
 def same(context: PhraseContext, day: PhraseWord) -> Made:

@@ -27,6 +27,7 @@ from recollect.text.dates.spans import Span
 from recollect.text.dates.times import Fixed, Moments, Recurring
 from recollect.text.languages import CODES as STEMMED
 from recollect.text.languages import ENGLISH, stop_words
+from recollect.text.unicode import nfc
 from recollect.text.words import language_of, letters, marked_runs, runs
 
 #: A time of each year is also, with a lower share, that of so many years before the last.
@@ -125,7 +126,7 @@ def named(question: str, reference: date, tag: str | None = None) -> NamedDates:
         return NO_DATES._replace(windows=windows) if windows else NO_DATES
     time = reference if isinstance(reference, datetime) else None
     today = reference if time is None else time.date()
-    text = " ".join(question.split())
+    text = " ".join(nfc(question).split())
     found = _found(text, *languages, today, tag)
     return _with_hours(_gathered(text, found, today, time), windows, today, time)
 
@@ -307,7 +308,7 @@ def _is_meant(words: Sequence[PhraseWord], number: int, text: str, known: Lexico
         if time.words:
             phrase = plain(text[word.begin : word.end])
             bare = "bare" in known.flags and phrase not in known.unsure and not ("SEASON" in of and known.spaced)
-            return introduced or bare or "QUARTER" in of or "HALFYEAR" in of or not phrase.isalpha()
+            return introduced or bare or not (phrase.isalpha() or "QUARTER" in of or "HALFYEAR" in of)
         if time.month and not time.day:
             return introduced or plain(text[word.begin : word.end]) not in known.unsure
         return True

@@ -366,7 +366,7 @@ _LETTER = f"[^\\W_{_UNSPACED}]"
 #: Combining marks of Latin, points of Arabic and Hebrew, and the scripts of India, whose vowel signs are no letters.
 _MARK = f"[\u0300-\u036f\u0900-\u0dff{POINTS}]"
 #: Signs that are part of a name at its end, and at its begin.
-_SIGNS, _POINT = r"(?:\+\+|[+#])(?![\w+#])", rf"(?<![\w.])\.(?={_LETTER})"
+_SIGNS, _POINT = r"(?:(?:\+\+|#)(?![^\W\d]|[+#])|\+(?![\w+#]))", rf"(?<![\w.])\.(?={_LETTER})"
 #: White space with the token after it. Only at the end of a text is there none.
 _TOKEN = re.compile(
     rf"\s*+(?:(?:{_POINT})?+{_LETTER}++(?:{_MARK}++{_LETTER}*+)*+(?:{_SIGNS})?+|{_MARK}++(?:{_LETTER}++{_MARK}*+)*+|\S)?+",
