@@ -20,8 +20,8 @@ from recollect.text.english import STOP_WORDS
 from recollect.text.folding import folded, same_letters
 
 ENGLISH, TURKISH = "en", "tr"
-#: Detection reads this many words of a text, and needs this many different function words of a language, which are at
-#: least one of so many words.
+#: The number of words of a text that detection reads; the fewest different function words of a language that state it;
+#: and the most words of a text for each of them.
 _WORDS_READ, _LEAST_WORDS, _SHARE = 400, 2, 6
 #: The weight of a word that only one language has.
 _WEIGHT = 2520
@@ -231,7 +231,7 @@ def detected(words: Sequence[str]) -> str | None:
     """
     first = words[:_WORDS_READ]
     if len(first) > _LONG and 4 * sum(map(STOP_WORDS.__contains__, first)) >= len(first):
-        return ENGLISH  # no text of another language has so many of its words
+        return ENGLISH  # texts of other languages have fewer of its words
     spoken = _languages_of()
     scores: dict[str, int] = {}
     counts: dict[str, int] = {}

@@ -68,8 +68,8 @@ def asked_terms(question: str, words: Iterable[str]) -> list[tuple[str, str]]:
     A number is found however it is written, and a hash by its beginning.
 
     Args:
-        question: The question.
-        words: Its words.
+        question: The text, as it was written.
+        words: Its words, folded; those with digits are looked for as grouped numbers, too.
     """
     out = [(SIGN + token, token) for token in signs(question)]
     if _DIGIT.search(question) is None:

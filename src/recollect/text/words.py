@@ -92,7 +92,7 @@ def stem(word: str, language: str = ENGLISH) -> str:
     ('run', 'go', 'go', 'haus')
     """
     base = IRREGULAR.get(word, word) if language == ENGLISH else word
-    return str(stemmer(language).stemWord(base)).replace("ı", "i")  # in capitals they are not told apart elsewhere
+    return str(stemmer(language).stemWord(base)).replace("ı", "i")  # other languages have one capital for both
 
 
 #: A folded run of word characters, and whether it belongs to a script without spaces.

@@ -38,7 +38,7 @@ def date_shares(dates: NamedDates, table: Table, numbers: Ints | Numbers) -> Int
     """Return one date share for a month, year or span that the question names, and two for an exact day or time.
 
     A day of which the question names a part is not exact. The time near a named one gets three quarters: what happened
-    in the first week of a month may be told of later in it.
+    in the first week of a month may be reported later in it.
     """
     civil = table.civil[numbers]
     out = _span_shares(dates, civil)

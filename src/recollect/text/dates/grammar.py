@@ -100,7 +100,7 @@ class Cascade:
             if item in "<>":
                 out.append("(?P<all>" if item == "<" else ")")
                 continue
-            *_, categories, count = re.fullmatch(r"(~?[\w|^]+)([?*+]?)", item).groups()  # type: ignore[union-attr]
+            *_, categories, count = re.fullmatch(r"(~?[\w|]+)([?*+]?)", item).groups()  # type: ignore[union-attr]
             chosen = self._class(categories)
             if categories.isupper():
                 number += 1
@@ -111,13 +111,11 @@ class Cascade:
         return re.compile("".join(out)), [groups[at] for at in rule.order] or groups, rule.action
 
     def _class(self, categories: str) -> str:
-        """Return an expression for the characters of words that have one of some categories; "^" is the edge."""
+        """Return an expression for the characters of words that have one of some categories."""
         wanted = set(categories.lstrip("~").upper().split("|"))
         chars = [char for of, char in self._chars.items() if not wanted.isdisjoint(of)]
         if "OTHER" in wanted:
             chars.append(_OTHER)
-        if "^" in wanted:
-            chars.append(_EDGE)
         listed = "".join(map(re.escape, chars))
         if categories.startswith("~"):
             return f"[^{listed}]" if listed else "."

@@ -177,7 +177,7 @@ class Lexicon:
         if found["clock"]:
             return {"CLOCK": text}
         if found["short"]:
-            return {"SHORTYEAR": _century(int(text[1:]))}
+            return {"SHORTYEAR": century(int(text[1:]))}
         if self._suffix and found["day"]:
             value = int("".join(filter(str.isdigit, text)))
             return {"DAY": value, "NUM": value} if text.isdigit() else {"DAY": value, "ORD": value, "SUREDAY": value}
@@ -247,13 +247,9 @@ def of_number(text: str) -> Mapping[str, Any]:
 _PIVOT = 50
 
 
-def _century(number: int) -> int:
-    return number + (2000 if number < _PIVOT else 1900)
-
-
 def century(number: int) -> int:
     """Return the year that two digits mean: from 1950 to 2049."""
-    return _century(number)
+    return number + (2000 if number < _PIVOT else 1900)
 
 
 _IDEOGRAPH = re.compile("[\u4e00-\u9fff]")

@@ -19,11 +19,11 @@ from recollect.text.dates.times import Counted, Fixed, Moments, Recurring
 
 
 class PhraseContext(NamedTuple):
-    """What a phrase is read with.
+    """The day, the language and the locale by which a phrase is read.
 
     Attributes:
         today: The day on which it is asked.
-        code: The language.
+        code: The language of the words, one of `lexicon.CODES`.
         flags: What is special about the language.
         numeric: Returns the days that a date in digits may be.
     """
@@ -86,16 +86,15 @@ def mapped(
     context: PhraseContext,
     change: Change,
     unit: str,
-    around: Callable[[Change], Change] | None = None,
+    around: Change | None = None,
 ) -> Made:
     """Return a part of a time, or what is beside it: of each year, if the time recurs.
 
     Args:
-        word: The time.
-        context: The context.
-        change: Returns the part of its span.
+        word: A time of each year, one on the calendar, or a year by its number.
+        change: Returns the part, from the span of the time.
         unit: The unit that the part is.
-        around: Returns, for `change`, what returns the time in which it may be told of.
+        around: Returns the days on which people may report it, from the same span.
     """
     if "YEARLY" in word.of:
         time: Recurring = word.of["YEARLY"]
@@ -103,14 +102,13 @@ def mapped(
             return None
         times = Recurring(lambda year: change(time.of(year)), unit, words=True)
         if around is not None:
-            told_in = around(change)
-            times = times._replace(around=lambda year: told_in(time.of(year)))
+            times = times._replace(around=lambda year: around(time.of(year)))
         return as_yearly(times)
     fixed = time_of(context, word)
     if fixed is None:
         return None
-    told = around(change)(fixed.span) if around else None
-    return as_fixed(Fixed(change(fixed.span), unit, around=told, words=fixed.words or fixed.year is not None))
+    reported = around(fixed.span) if around else None
+    return as_fixed(Fixed(change(fixed.span), unit, around=reported, words=fixed.words or fixed.year is not None))
 
 
 def _has(change: Change, time: Recurring, year: int) -> bool:
@@ -121,9 +119,9 @@ def _has(change: Change, time: Recurring, year: int) -> bool:
     return False
 
 
-def _whole(_: Change) -> Change:
-    """Return what returns the whole time of which a part is named."""
-    return lambda span: span
+def _whole(span: Span) -> Span:
+    """Return a time of which a part is named: what happened in a part of it may be reported later in it."""
+    return span
 
 
 def needed(time: Fixed | None) -> Fixed:

@@ -30,7 +30,7 @@ from recollect.text.languages import ENGLISH, stop_words
 from recollect.text.unicode import nfc
 from recollect.text.words import language_of, letters, marked_runs, runs
 
-#: A time of each year is also, with a lower share, that of so many years before the last.
+#: A time of each year also means, with a lower share, those of this number of years before the last one.
 _YEARS = 8
 #: Days of a range of fewer than this many are named ones.
 _MOST_DAYS = 15
@@ -82,7 +82,7 @@ class NamedDates(NamedTuple):
         windows: The parts of the day that are named without a day, which have no meaning yet (`in_recent_days`).
         whole_days: Whether the days are meant as a whole. If not, `moments` has the parts of them that are.
         main: Those of the days of `spans` that are meant most, such as 25 December, or each of "10 to 12 October".
-        nearby: First and last day of the months around a part of them, in which it may be told of.
+        nearby: First and last day of times near the named ones, in which people may report them; they count less.
     """
 
     months: frozenset[int]

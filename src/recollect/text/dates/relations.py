@@ -8,7 +8,6 @@ from datetime import date, timedelta
 from recollect.text.dates import spans
 from recollect.text.dates.grammar import Made, PhraseWord
 from recollect.text.dates.meanings import (
-    Change,
     PhraseContext,
     as_fixed,
     as_yearly,
@@ -18,15 +17,16 @@ from recollect.text.dates.meanings import (
     time_of,
     value,
 )
+from recollect.text.dates.spans import Span
 from recollect.text.dates.times import Counted, Fixed, Recurring
 
 #: The categories of words that make a time a bound.
 _BOUNDS = {kind: frozenset((kind.upper(), f"{kind.upper()}POST")) for kind in ("since", "before", "after", "until")}
 
 
-def _until_then(change: Change) -> Change:
-    """Return what returns the last day of a time, on which one may tell of what was before."""
-    return lambda span: spans.one(span[1])
+def _last_day(span: Span) -> Span:
+    """Return the last day of a time, on which people may report what was before it."""
+    return spans.one(span[1])
 
 
 def beside(context: PhraseContext, unit: PhraseWord, side: PhraseWord, time: PhraseWord) -> Made:
@@ -47,8 +47,8 @@ def beside(context: PhraseContext, unit: PhraseWord, side: PhraseWord, time: Phr
     if "YEARLY" not in time.of and time_of(context, time) is None:
         return None
     unit_of = kind if isinstance(kind, str) else "day"
-    # What happened in the week before a day may be told of on that day.
-    around = _until_then if by < 0 and unit_of != "day" else None
+    # What happened in the week before a day may be reported on that day.
+    around = _last_day if by < 0 and unit_of != "day" else None
     return mapped(
         _main(_as_time(context, time)), context, lambda span: spans.beside(span, kind, by * count), unit_of, around
     )

@@ -155,7 +155,7 @@ def nth(span: Span, ordinal: int, unit: Unit | int) -> Span:
         unit: A unit, or a day of the week from 0 (Monday).
 
     Raises:
-        ValueError: The span does not have so many.
+        ValueError: The span has no part with this number.
     """
     first, last = span
     if unit == "week":

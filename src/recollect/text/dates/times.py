@@ -22,7 +22,7 @@ class Fixed(NamedTuple):
         day: Its day, likewise.
         also: Other days that the phrase may mean, such as those of 10/11/2026.
         main: The most important day of it.
-        around: The time around it, in which it may be told of.
+        around: The time around it, in which people may report it.
         words: Whether records of that time may have the words of the phrase.
     """
 
