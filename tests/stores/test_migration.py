@@ -125,7 +125,7 @@ def test_a_dry_run_does_all_of_it_to_a_copy_and_nothing_to_the_store(path: Path)
     before = path.read_bytes()
     steps: list[str] = []
     done = recollect.migrate(path, dry_run=True, on_step=steps.append)
-    assert (done.before, done.after, done.backup, len(done.steps)) == (3, 6, None, 8)
+    assert (done.before, done.after, done.backup, len(done.steps)) == (3, 6, None, 9)
     assert "COMMIT" in steps
     assert path.read_bytes() == before
     assert not list(path.parent.glob("*.backup"))
@@ -236,6 +236,6 @@ def test_the_command_migrates_after_a_dry_run(path: Path) -> None:
     db = str(path)
     assert "would be migrated from format 3 to 6" in run("migrate", "--dry-run", "--db", db)
     reported = json.loads(run("migrate", "--db", db, "--json"))
-    assert (reported["from"], reported["to"], len(reported["steps"])) == (3, 6, 8)
+    assert (reported["from"], reported["to"], len(reported["steps"])) == (3, 6, 9)
     assert Path(reported["backup"]).exists()
     assert "nothing to do" in run("migrate", "--db", db)

@@ -1,7 +1,7 @@
 """Whose records a call reads or writes: the arguments `user=`, `agent=` and `conversation=`, with one meaning.
 
 A call that reads takes the records of a user and those that belong to no user, so that what is shared is found too. A
-call that forgets takes only those of the user. Names are compared as they are, and never parsed.
+call that forgets takes only those of the user. Names are compared in NFC, as records have them, and never parsed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from recollect.arguments.checks import check_text
 from recollect.errors import ScopeError
 from recollect.filters import any_of, has
 from recollect.filters.tree import Filter, Is
+from recollect.text.unicode import nfc
 
 
 class NamedOwners(TypedDict, total=False):
@@ -43,6 +44,7 @@ class Owners(NamedTuple):
             if value is None:
                 continue
             check_text(name, value)
+            given[name] = value = nfc(value)
             if scope.get(name) not in (None, value):
                 raise ScopeError(f"{name} {value!r}", ", ".join(f"{key}={each}" for key, each in scope.items()))
         return cls(**(given | dict(scope)))

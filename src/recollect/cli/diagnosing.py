@@ -197,6 +197,9 @@ def _store(memory: Memory) -> list[Finding]:
     ]
     if store.get("store") == "sqlite" and store.get("format", FORMAT) < FORMAT:
         findings.append(Finding("format", f"{store['format']}; the newest is {FORMAT}: run `recollect migrate`"))
+    if uncomposed := store.get("uncomposed_names"):
+        slow = "they are read as the same names in NFC, by reading every record: `recollect migrate` makes that fast"
+        findings.append(Finding("names", f"{uncomposed} records have names in another Unicode form than NFC; {slow}"))
     return findings
 
 

@@ -18,7 +18,8 @@ from recollect.errors import InvalidArgumentError, InvalidRecordError, ScopeErro
 from recollect.filters.tree import AllOf, AnyOf, Custom, Filter, Is, Not, Nothing
 from recollect.ledger.commits import Branch
 from recollect.operations import SCOPED
-from recollect.records.record import MAX_ID_BYTES, Record, RecordId
+from recollect.records.names import MAX_ID_BYTES
+from recollect.records.record import Record, RecordId
 from recollect.text.unicode import nfc
 
 #: The first character of a qualified id: `@user=ana/note`, or `@user=ana&2/note` if the record with the first id has
@@ -53,6 +54,7 @@ class Scope(NamedTuple):
                 continue
             if not isinstance(value, str) or not value:
                 raise InvalidArgumentError(name, value, "must be text that is not empty")
+            value = nfc(value)  # as records have it
             if fixed.setdefault(name, value) != value:
                 raise ScopeError(f"{name} {value!r}", str(self))
         return Scope(tuple(sorted(fixed.items())))
@@ -74,7 +76,7 @@ class Scope(NamedTuple):
         """
         out = dict(fields)
         for name, value in self.fixed:
-            if out.get(name) not in (None, value):
+            if out.get(name) != value and _composed(out.get(name)) not in (None, value):
                 raise ScopeError(f"{name} {out[name]!r}", str(self))
             out[name] = value
         return out
@@ -201,6 +203,10 @@ def _qualifier(fixed: tuple[tuple[str, str], ...]) -> str:
     if len(qualifier.encode("utf-8")) <= _MAX_QUALIFIER_BYTES:
         return qualifier
     return f"{QUALIFIED_PREFIX}scope={hashlib.sha256(qualifier.encode('utf-8')).hexdigest()[:32]}"
+
+
+def _composed(value: object) -> object:
+    return nfc(value) if isinstance(value, str) else value
 
 
 # Where, for whom and why an operation is executed.

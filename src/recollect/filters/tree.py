@@ -124,8 +124,7 @@ class Is(Filter):
         for value in self.values:
             _checked_text(self.name, value)
         # Normalised as in records, so that the value that a caller passed to a record finds it.
-        if self.name in ("id", "kind"):
-            object.__setattr__(self, "values", tuple(map(nfc if self.name == "id" else fold, self.values)))
+        object.__setattr__(self, "values", tuple(map(fold if self.name == "kind" else nfc, self.values)))
 
     _derived = ("_set",)
 
@@ -241,6 +240,7 @@ class Tag(Filter):
 
     def __post_init__(self) -> None:
         _checked_text("tag", self.tag)
+        object.__setattr__(self, "tag", nfc(self.tag))
 
     def matches(self, record: Record) -> bool:
         return self.tag in record.tags

@@ -25,6 +25,7 @@ from recollect.operations.base import READ, Operation, checked_ids, checked_part
 from recollect.records.frozen import altered
 from recollect.records.record import check_instant, record_id
 from recollect.text.languages import check_tag
+from recollect.text.unicode import nfc
 
 #: The fields whose values are listed, besides the metadata.
 VALUE_FIELDS = ("tag", *(name for name in TEXT_FIELDS if name != "id"))
@@ -113,6 +114,8 @@ class DistinctValues(Operation, name="values", right=READ, result="list[ValueCou
     def __post_init__(self) -> None:
         self.source  # noqa: B018 - checks it
         check_text("prefix", self.prefix, blank=True)
+        if not isinstance(self.source, tuple):  # names, and not what the metadata says
+            object.__setattr__(self, "prefix", nfc(self.prefix))
         check_filter(self.where)
         if self.limit is not None:
             check_count("limit", self.limit)

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from recollect.records.identity import numbered_ids
-from recollect.records.record import MAX_ID_BYTES, Record
+from recollect.records.names import MAX_ID_BYTES
+from recollect.records.record import Record
 from recollect.text.unicode import nfc
 
 #: Bytes of a source that the ids of its pieces begin with, even if the ids are shortened (`bounded_id`).

@@ -17,7 +17,8 @@ from operator import attrgetter
 from typing import Any
 
 from recollect.records.codec import length_prefixed, varint
-from recollect.records.record import MAX_ID_BYTES, Record, RecordId, checked
+from recollect.records.names import MAX_ID_BYTES
+from recollect.records.record import Record, RecordId, checked
 from recollect.text.unicode import nfc
 
 _KEYED = b"recollect.id.1\0"

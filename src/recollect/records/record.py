@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from operator import attrgetter
-from typing import Any, NewType, TypeAlias, TypedDict, TypeGuard
+from typing import Any, NewType, TypeAlias, TypedDict
 
 from recollect.arguments.checks import is_integer, is_number
 from recollect.arguments.signatures import check_known
@@ -23,14 +23,12 @@ from recollect.common.reprs import ShownTable, as_html, line
 from recollect.errors import CodecError, InvalidArgumentError, InvalidRecordError, RecollectError, shown
 from recollect.records import codec
 from recollect.records.frozen import INT64, FrozenDict, freeze, unchecked
+from recollect.records.names import MAX_ID_BYTES, NAMES, checked_name, in_order, uncomposed
 from recollect.text.unicode import fold, has_surrogate, nfc
 
-MAX_ID_BYTES = 255
-MAX_NAME_BYTES = 1000
 #: Maximum length of a field as notebooks and rich show it, in characters.
 _MAX_SHOWN = 200
 KINDS = ("conversation", "entity", "knowledge", "user_fact", "task", "custom")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _YEARS = range(2, 9999)
 
 #: What is accepted as a time (`instant`).
@@ -52,7 +50,7 @@ class EntityId(str):
         >>> EntityId.from_name("Ada Lovelace")
         'ada_lovelace'
         """
-        return cls(re.sub(r"\s+", "_", name.lower()))
+        return cls(re.sub(r"\s+", "_", nfc(name).lower()))
 
 
 def record_id(value: object, name: str = "id") -> RecordId:
@@ -61,41 +59,13 @@ def record_id(value: object, name: str = "id") -> RecordId:
     Raises:
         InvalidRecordError: It is not 1 to 255 bytes of Unicode text without control characters.
     """
-    if _is_plain(value, MAX_ID_BYTES):
-        return RecordId(value)
-    text = _text(name, value, MAX_ID_BYTES)
-    composed = nfc(text)
-    if len(composed.encode("utf-8")) > MAX_ID_BYTES:
-        raise InvalidRecordError(name, value, f"is longer than {MAX_ID_BYTES} bytes once composed (NFC)")
-    return RecordId(composed)
-
-
-def _is_plain(value: object, most: int) -> TypeGuard[str]:
-    """Return whether a value passes every check of a name as it is: short printable ASCII, as most names are."""
-    return type(value) is str and value.isascii() and value.isprintable() and 0 < len(value) <= most
-
-
-def _text(name: str, value: object, most_bytes: int = MAX_NAME_BYTES) -> str:
-    """Validate a name: non-empty Unicode text on one line."""
-    if _is_plain(value, most_bytes):
-        return value
-    if not isinstance(value, str):
-        raise InvalidRecordError(name, value, "must be text")
-    if not value:
-        raise InvalidRecordError(name, value, "is empty; leave it out instead")
-    if has_surrogate(value):
-        raise InvalidRecordError(name, value, "contains a lone surrogate, which is not valid Unicode")
-    if _CONTROL.search(value):
-        raise InvalidRecordError(name, value, "contains a control character")
-    if len(value) > most_bytes or len(value.encode("utf-8")) > most_bytes:
-        raise InvalidRecordError(name, value, f"is longer than {most_bytes} bytes")
-    return str.__str__(value)  # for a `class Role(str, Enum)`, the validated text and not the result of str()
+    return RecordId(checked_name(name, value, MAX_ID_BYTES))
 
 
 def _kind(name: str, value: object) -> str:
     if type(value) is str and value in KINDS:
         return value
-    return fold(_text(name, value, 100))
+    return fold(checked_name(name, value, 100))
 
 
 def _content(name: str, value: object) -> str | bytes:
@@ -234,8 +204,7 @@ def _texts(item: Callable[[str, object], str]) -> Callable[[str, object], tuple[
 
 
 def _tags(name: str, value: object) -> tuple[str, ...]:
-    # A set: sorted, so that the order of the arguments is not part of the record.
-    return tuple(sorted(_texts(_text)(name, value), key=lambda tag: tag.encode("utf-8")))
+    return in_order(_texts(checked_name)(name, value))
 
 
 def _metadata(name: str, value: object) -> FrozenDict:
@@ -405,6 +374,8 @@ class Record:
     searchable: bool = True
     unknown: tuple[codec.RawField, ...] = ()
     _bytes: bytes | None = field(default=None, init=False)
+    #: The names that an earlier release stored in another form than NFC, as its bytes have them.
+    _stored: dict[str, Any] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._check(
@@ -473,7 +444,7 @@ class Record:
     def to_bytes(self) -> bytes:
         """Return the canonical bytes (`records.codec`)."""
         if self._bytes is None:
-            object.__setattr__(self, "_bytes", codec.encode(self.present(), self.unknown))
+            object.__setattr__(self, "_bytes", codec.encode(self.present() | (self._stored or {}), self.unknown))
         assert self._bytes is not None
         return self._bytes
 
@@ -489,10 +460,12 @@ class Record:
             raise CodecError("content occurs twice", 0)
         content = values.pop("text", None)
         values["content"] = values.pop("data", None) if content is None else content
+        stored = uncomposed(values)
         try:
             record = cls(**values, unknown=unknown)
         except (InvalidRecordError, TypeError) as error:
             raise CodecError(str(error), 0) from None
+        object.__setattr__(record, "_stored", stored)
         if record.to_bytes() != data:
             raise CodecError("a value is not in its canonical form", 0)
         return record
@@ -510,7 +483,8 @@ class Record:
         values["content"] = values.pop("text", content)
         values.setdefault("id", MISSING)
         values.setdefault("metadata", _NO_METADATA)
-        return _unchecked(**values, unknown=unknown, _bytes=data)
+        stored = uncomposed(values)
+        return _unchecked(**values, unknown=unknown, _bytes=data, _stored=stored)
 
     def changed(self, **changes: Any) -> Record:
         """Return a copy with some fields changed, validated like any record.
@@ -525,7 +499,7 @@ class Record:
         values = dict(zip(FIELD_NAMES, _values(self), strict=True))
         if type(self) is not Record:  # a subclass may have more fields or other rules
             return type(self)(**{**values, "unknown": self.unknown, **changes})
-        record: Record = _unchecked(**{**values, "unknown": self.unknown, "_bytes": None, **changes})
+        record: Record = _unchecked(**{**values, "unknown": self.unknown, "_bytes": None, "_stored": None, **changes})
         record._check(_in_order(changes))  # the other fields are valid already
         return record
 
@@ -544,6 +518,8 @@ class Record:
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object without absent fields. `from_json` builds the identical record from it."""
         out = self._present(FIELD_NAMES if isinstance(self.content, str) else _DATA_NAMES)
+        if self._stored:
+            out |= self._stored
         for name, value in out.items():
             if type(value) is str:  # most are
                 continue
@@ -572,15 +548,17 @@ class Record:
         for name in ("id", "content"):
             if name not in given:
                 raise InvalidRecordError(name, None, "is missing")
-        return checked(**given) if cls is Record else cls(**given)  # a subclass may have more fields or other rules
+        record = checked(**given) if cls is Record else cls(**given)  # a subclass may have more fields or other rules
+        object.__setattr__(record, "_stored", _stored_names(given))
+        return record
 
 
-FIELD_NAMES: tuple[str, ...] = tuple(f.name for f in fields(Record) if f.name not in ("unknown", "_bytes"))
+FIELD_NAMES: tuple[str, ...] = tuple(f.name for f in fields(Record) if f.name not in ("unknown", "_bytes", "_stored"))
 _values = attrgetter(*FIELD_NAMES)
 #: The default of each field, which is valid. (MISSING, which equals no value, for fields without one.)
 _DEFAULTS = {f.name: f.default for f in fields(Record)}
 #: The default and the check of each field.
-_RULES = {name: (_DEFAULTS[name], _CHECKS.get(name, _text)) for name in FIELD_NAMES}
+_RULES = {name: (_DEFAULTS[name], _CHECKS.get(name, checked_name)) for name in FIELD_NAMES}
 _NO_METADATA = FrozenDict()
 _unchecked = unchecked(Record)
 #: The defaults in the order of FIELD_NAMES.
@@ -622,6 +600,8 @@ def _of_usual(data: Mapping[str, Any]) -> Record | None:
             name = _KNOWN[stated]
             default, check = _RULES[name]
             given[name] = value if value is default else check(name, value)
+            if (name in NAMES and given[name] != value) or (name == "tags" and not all(map(str.isascii, value))):
+                return None
         content = given["content"]
         if type(content) is not str or not content.strip() or "id" not in given or "valid_to" in given:
             return None
@@ -632,6 +612,14 @@ def _of_usual(data: Mapping[str, Any]) -> Record | None:
     }
     record: Record = _unchecked(**given, _bytes=codec.encode(present))
     return record
+
+
+def _stored_names(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the names in the JSON of a valid record that are not in NFC, as an earlier release stored them."""
+    names: dict[str, Any] = {name: str(given[name]) for name in NAMES & given.keys() if given[name] is not None}
+    if given.get("tags"):
+        names["tags"] = in_order(tuple(dict.fromkeys(given["tags"])))
+    return uncomposed(names)
 
 
 def _unknown(value: object) -> tuple[codec.RawField, ...]:

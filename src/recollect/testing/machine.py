@@ -43,6 +43,7 @@ from recollect.memory.memory import Memory
 from recollect.operations import ORDERS, Order, Remember
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Record
+from recollect.text.unicode import nfc
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.testing.loopback import Loopback, beside
@@ -85,7 +86,7 @@ def memory_on(
 TERM_KEYS = st.sampled_from(["Tea", "TEA", "boat", "long boat", "\u732b"])
 AGENTS = st.sampled_from(["a", "b"])
 #: Keys of keyed memory and their values.
-KEYS = st.sampled_from(["a", "#", "", "e\u0301"])
+KEYS = st.sampled_from(["a", "#", "", "e\u0301", "é"])
 VALUES = st.sampled_from([b"", b"tea", b"\xff"])
 CODE_CHANGES = st.sampled_from(["store", "update", "forget"])
 #: The nodes of an outline: name, text, and whether it is below the one before it.
@@ -582,15 +583,16 @@ def memory_machine(
             """Keys are written, swapped and forgotten."""
             keyed = self.memory.keyed
             for change, key, expected, value in changes:
+                name = nfc(key)
                 if change == "write":
                     keyed.write(key, value)
-                    self.keys[key] = value
+                    self.keys[name] = value
                 elif change == "cas":
-                    fits = self.keys.get(key) == expected
+                    fits = self.keys.get(name) == expected
                     assert keyed.cas(key, expected, value) == fits
-                    self.keys |= {key: value} if fits else {}
+                    self.keys |= {name: value} if fits else {}
                 else:
-                    assert keyed.forget(key) == (self.keys.pop(key, None) is not None)
+                    assert keyed.forget(key) == (self.keys.pop(name, None) is not None)
                 self._part_written()
             self.keys_have_their_values()
 

@@ -38,7 +38,7 @@ from recollect.testing import memory_on
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 #: Keys of any text: those that cannot be ids of records, and those that look like what stands for them.
-KEYS = ("a", "b", "", "#", "@user=ana/x", "e\u0301", "\u00e9", "line\nbreak", "k" * 300, "Ω🙂")
+KEYS = ("a", "b", "", "#", "@user=ana/x", "\u00e9", "line\nbreak", "k" * 300, "Ω🙂")
 VALUES = (b"", b" ", b"one apple", b"two pears", b"\xff\x00", "drei Äpfel".encode())
 
 

@@ -18,7 +18,8 @@ from recollect.errors import ImportFormatError, InvalidRecordError
 from recollect.facets.outline.records import MARKED, NODE, attributes_of, is_node, node_fields, node_of
 from recollect.facets.outline.text import json_text, line_ends, markdown, org, tags
 from recollect.facets.outline.text.nodes import MAX_DEPTH, Node, check_depth, from_json, is_same, node_hash, said_digest
-from recollect.records.record import MAX_NAME_BYTES, Record
+from recollect.records.names import MAX_NAME_BYTES
+from recollect.records.record import Record
 
 texts = st.text(st.sampled_from("ab*:#[] \t\n-<>|\u00e9\u732b\\TODO"), max_size=40)
 names = st.sampled_from(["ID", "TITLE", "TAGS", "Effort", "x"])

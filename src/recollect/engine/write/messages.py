@@ -25,6 +25,7 @@ from recollect.operations import AddMessages, Remember
 from recollect.records.factories import SUMMARY, SUMMARY_ROLE
 from recollect.records.identity import derived_conversation, derived_id, identified, text_key
 from recollect.records.messages import Turn
+from recollect.records.names import composed
 from recollect.records.record import Record, instant, located, located_fields
 
 _FORGOTTEN = Outcome(None, "unchanged")
@@ -50,7 +51,7 @@ class Addition:
         self._policies = NONE
         self._scope = scope
         self._intake = intake
-        stated = {name: value for name, value in operation.fields.items() if value is not None}
+        stated = composed({name: value for name, value in operation.fields.items() if value is not None})
         fields = located_fields(stated, intake.zone)
         owner = scope.fill({name: value for name, value in fields.items() if name not in ("time", "tags")})
         self._user, self._agent = owner.get("user"), owner.get("agent")
@@ -230,7 +231,7 @@ def with_conversations(
     for index, item in enumerate(items):
         if _lacks_conversation(item) and isinstance(item.content, str):
             with suppress(RecollectError):  # an invalid item is reported when it is drafted
-                owner = scope.fill(item.fields)
+                owner = composed(scope.fill(item.fields))
                 key = owners[index] = owner.get("user"), owner.get("agent")
                 said.setdefault(key, []).append((item.fields["role"], admission.text(item.content)))
     out = list(items)

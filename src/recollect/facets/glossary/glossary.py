@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from os import PathLike
@@ -39,7 +40,7 @@ from recollect.facets.glossary.values import (
     Recalled,
     StatedTerm,
     TermVersion,
-    checked_id,
+    checked_ids,
     is_category,
     listed,
     listed_texts,
@@ -48,7 +49,7 @@ from recollect.facets.glossary.values import (
     stated,
 )
 from recollect.filters.tree import AllOf, Is
-from recollect.operations import Find, ForgetWhere, Get, History, Remember, RememberAll
+from recollect.operations import Find, ForgetWhere, Get, GetAll, History, Remember, RememberAll
 from recollect.records.record import Record
 
 #: Executes an operation on the namespace of the terms, with an actor and a reason as `Memory.execute` takes them.
@@ -108,11 +109,11 @@ class Glossary(Uncopied):
         """
         term = stated(key, value, category, aliases, description)
         check_text("agent_id", agent_id)
-        stored(self._execute(_remembered(term, agent_id, ttl)))
+        stored(self._execute(replace(_remembered(term, agent_id, ttl), id=self._id(key, agent_id))))
 
     def get(self, key: str, agent_id: str) -> Listed | None:
         """Return the term with a key, in any casing, or None if the agent knows none."""
-        record = self._execute(Get(id=checked_id(key, agent_id)))
+        record = self._execute(Get(id=self._id(key, agent_id)))
         return None if record is None else listed(record)
 
     def recall(
@@ -188,7 +189,7 @@ class Glossary(Uncopied):
         """Remove a term, or several in one commit, and return how many there were. Their history stays."""
         check_text("agent_id", agent_id)
         keys = [key] if isinstance(key, str) else listed_texts("key", key)
-        ids = tuple(dict.fromkeys(checked_id(each, agent_id) for each in keys))
+        ids = tuple(dict.fromkeys(each for name in keys for each in checked_ids(name, agent_id)))
         return int(self._execute(ForgetWhere(where=Is("id", ids)))) if ids else 0
 
     def list_all(self, agent_id: str, category: str | None = None) -> list[Listed]:
@@ -211,7 +212,7 @@ class Glossary(Uncopied):
 
     def history(self, key: str, agent_id: str) -> list[TermVersion]:
         """Return every version of a term, oldest first; [] if the agent never knew it."""
-        versions: list[RecordVersion] = self._execute(History(id=checked_id(key, agent_id)))
+        versions: list[RecordVersion] = self._execute(History(id=self._id(key, agent_id)))
         return [
             TermVersion(
                 each.commit.seq,
@@ -224,7 +225,7 @@ class Glossary(Uncopied):
 
     def expiry(self, key: str, agent_id: str) -> datetime | None:
         """Return when a term expires; None if it never does, or if the agent knows no such term."""
-        record = self._execute(Get(id=checked_id(key, agent_id)))
+        record = self._execute(Get(id=self._id(key, agent_id)))
         return None if record is None else record.expires
 
     def set_expiry(self, key: str, agent_id: str, ttl: float | timedelta | None) -> bool:
@@ -240,7 +241,7 @@ class Glossary(Uncopied):
         """
         if ttl is not None:
             check_seconds("ttl", ttl.total_seconds() if isinstance(ttl, timedelta) else ttl)
-        record = self._execute(Get(id=checked_id(key, agent_id)))
+        record = self._execute(Get(id=self._id(key, agent_id)))
         if record is None:
             return False
         stored(self._execute(_remembered(_of_record(record)._replace(expires=None), agent_id, ttl, expect=record.hash)))
@@ -294,6 +295,14 @@ class Glossary(Uncopied):
         """Return the keys and aliases that several terms of an agent have, so that a text can mean each of them."""
         found: list[SharedName] = self._execute(SharedNames(agent=agent_id))
         return found
+
+    def _id(self, key: str, agent_id: str) -> str:
+        """Return the id under which a term is stored, or would be."""
+        ids = checked_ids(key, agent_id)
+        if len(ids) == 1:
+            return ids[0]
+        found: list[Record | None] = self._execute(GetAll(ids=ids))
+        return next((each for each, record in zip(ids, found, strict=True) if record is not None), ids[0])
 
 
 def _remembered(term: StatedTerm, agent_id: str, ttl: float | timedelta | None, expect: str | None = None) -> Remember:

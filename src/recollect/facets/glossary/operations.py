@@ -10,6 +10,7 @@ from recollect.arguments.json_form import JsonForm
 from recollect.errors import InvalidArgumentError
 from recollect.operations.base import READ, Operation
 from recollect.records.record import Record
+from recollect.text.unicode import nfc
 
 #: A function from a text to its tokens.
 Tokenizer = Callable[[str], Sequence[str]]
@@ -35,6 +36,7 @@ class RecallTerms(Operation, name="recall_terms", right=READ, result="list[Found
 
     def __post_init__(self) -> None:
         check_text("agent", self.agent)
+        object.__setattr__(self, "agent", nfc(self.agent))
         check_text("question", self.question, blank=True)
         check_count("limit", self.limit)
         if self.minimum is not None:
@@ -54,6 +56,7 @@ class AnnotateTerms(Operation, name="annotate_terms", right=READ, result="list[A
 
     def __post_init__(self) -> None:
         check_text("agent", self.agent)
+        object.__setattr__(self, "agent", nfc(self.agent))
         check_text("text", self.text, blank=True)
 
 
@@ -65,6 +68,7 @@ class SharedNames(Operation, name="shared_names", right=READ, result="list[Share
 
     def __post_init__(self) -> None:
         check_text("agent", self.agent)
+        object.__setattr__(self, "agent", nfc(self.agent))
 
 
 # Results of searches in a glossary.

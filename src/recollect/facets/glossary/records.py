@@ -1,6 +1,7 @@
 """The terms of a glossary as records: of the kind "term", with the key, category, aliases and description as metadata.
 
-A term is identified by its agent and its key in lower case, so a key in another casing is the same term.
+A term is identified by its agent and its key in lower case, both in NFC, so a key in another casing or Unicode form is
+the same term.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from recollect.records.record import Record
+from recollect.text.unicode import nfc, normalized
 
 #: The kind of a term.
 TERM = "term"
@@ -50,7 +52,16 @@ def term_id(agent: str, key: str) -> str:
     >>> term_id("a::b", "c") == term_id("a", "b::c")
     False
     """
-    key = key.lower()
+    return term_ids(agent, key)[0]
+
+
+def term_ids(agent: str, key: str) -> tuple[str, ...]:
+    """Return the id of a term, and those that earlier releases derived from names in another Unicode form than NFC."""
+    agents, keys = ((nfc(name), normalized("NFD", name)) for name in (agent, key))
+    return tuple(dict.fromkeys(_term_id(one, other.lower()) for one in agents for other in keys))
+
+
+def _term_id(agent: str, key: str) -> str:
     if _BETWEEN in agent or _BETWEEN in key or agent.endswith(":") or key.startswith(":"):
         return str(uuid.uuid5(_AMBIGUOUS, f"{len(agent)}{_BETWEEN}{agent}{_BETWEEN}{key}"))
     return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{agent}{_BETWEEN}{key}"))
@@ -80,4 +91,4 @@ def entry_of(record: Record) -> Entry | None:
         return None
     if not all(isinstance(alias, str) for alias in aliases):
         return None
-    return Entry(key, record.content, category, tuple(aliases), description)
+    return Entry(nfc(key), record.content, category, tuple(map(nfc, aliases)), description)

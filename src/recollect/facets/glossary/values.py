@@ -9,8 +9,9 @@ from typing import NamedTuple, TypedDict
 
 from recollect.arguments.checks import check_text
 from recollect.errors import DamagedStoreError, InvalidArgumentError
-from recollect.facets.glossary.records import entry_of, term_id
+from recollect.facets.glossary.records import entry_of, term_ids
 from recollect.records.record import Record
+from recollect.text.unicode import nfc
 
 
 class Listed(TypedDict):
@@ -101,7 +102,7 @@ def stated(
     names = listed_texts("aliases", () if aliases is None else aliases)
     for name in names:
         check_text("aliases", name)
-    return StatedTerm(key, value, category, names, description or "")
+    return StatedTerm(nfc(key), value, category, tuple(map(nfc, names)), description or "")
 
 
 def listed_texts(name: str, values: Iterable[str]) -> tuple[str, ...]:
@@ -111,11 +112,11 @@ def listed_texts(name: str, values: Iterable[str]) -> tuple[str, ...]:
     return tuple(values)
 
 
-def checked_id(key: str, agent_id: str) -> str:
-    """Return the id of a term, whose key and agent are checked."""
+def checked_ids(key: str, agent_id: str) -> tuple[str, ...]:
+    """Return the id of a term and those that earlier releases gave it. Key and agent are checked."""
     check_text("key", key)
     check_text("agent_id", agent_id)
-    return term_id(agent_id, key)
+    return term_ids(agent_id, key)
 
 
 def listed(record: Record) -> Listed:

@@ -8,7 +8,7 @@ with what it evicts, so agents in any number of threads and processes see one or
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -22,7 +22,7 @@ from recollect.engine.results import Hits
 from recollect.engine.settings import Quota
 from recollect.errors import InvalidArgumentError, UnknownRecordError
 from recollect.facets.keyed.events import Announcer, announcer_of, events_of
-from recollect.facets.keyed.records import content_of, entry_fields, id_of, key_of, value_of, writes_of
+from recollect.facets.keyed.records import content_of, entry_fields, former_id_of, id_of, key_of, value_of, writes_of
 from recollect.facets.keyed.subscriptions import QUEUE, KeySubscription, checked_kinds
 from recollect.facets.keyed.values import (
     EVICT,
@@ -37,7 +37,20 @@ from recollect.facets.keyed.values import (
     checked_queue,
     checked_value,
 )
-from recollect.operations import Find, Forget, Get, GetQuota, Now, Operation, Recall, Remember, SetQuota, Stats, Update
+from recollect.operations import (
+    Find,
+    Forget,
+    Get,
+    GetAll,
+    GetQuota,
+    Now,
+    Operation,
+    Recall,
+    Remember,
+    SetQuota,
+    Stats,
+    Update,
+)
 from recollect.records.record import Record
 
 
@@ -76,7 +89,7 @@ class Keyed(Uncopied):
         Args:
             key: The key: any text of valid Unicode.
         """
-        record = self._entries.execute(Get(id=id_of(checked_key(key))))
+        record = self._entries.execute(Get(id=_id_of(self._entries.execute, checked_key(key))))
         return None if record is None else value_of(record)
 
     def write(
@@ -137,7 +150,9 @@ class Keyed(Uncopied):
     def forget(self, key: str) -> bool:
         """Remove a key, and return whether there was one. Its history stays."""
         try:
-            outcome = self._entries.execute(Forget(id=id_of(checked_key(key))), actor=self._actor, reason=self._reason)
+            outcome = self._entries.execute(
+                Forget(id=_id_of(self._entries.execute, checked_key(key))), actor=self._actor, reason=self._reason
+            )
         except UnknownRecordError:
             return False
         return bool(outcome.status == "forgotten")
@@ -179,7 +194,7 @@ class Keyed(Uncopied):
                 and `events(since)` returns them.
         """
         if key is not None:
-            checked_key(key)
+            key = checked_key(key)
         return self._announcer.subscribe(self._entries, key, checked_kinds(kinds), checked_queue(queue))
 
     def events(self, since: int | str = 0, limit: int = 1000) -> list[Event]:
@@ -258,7 +273,7 @@ class Keyed(Uncopied):
     def history(self, key: str) -> list[RecordVersion]:
         """Return every version that a key had, oldest first; [] if it never had one. See `Memory.history`."""
         try:
-            return self._entries.history(id_of(checked_key(key)))
+            return self._entries.history(_id_of(self._entries.execute, checked_key(key)))
         except UnknownRecordError:
             return []
 
@@ -269,7 +284,9 @@ class Keyed(Uncopied):
             UnknownRecordError: The key never had a value.
         """
         try:
-            return self._entries.erase(id_of(checked_key(key)), actor=self._actor, reason=self._reason)
+            return self._entries.erase(
+                _id_of(self._entries.execute, checked_key(key)), actor=self._actor, reason=self._reason
+            )
         except UnknownRecordError:
             raise UnknownRecordError(key, "the keyed memory") from None
 
@@ -295,12 +312,13 @@ class Keyed(Uncopied):
                     raise _Unexpected
                 if record is None and not again and _was_known(batch, key):
                     continue  # what was due has expired, in a commit of its own, before there is a new entry
-                fields = entry_fields(key, writes_of(record), important)
+                entry = _id_of(batch.execute, key)
+                fields = entry_fields(key, entry, writes_of(record), important)
                 fields |= {"media_type": media_type, "expires": expires}
                 if record is None:
-                    write: Operation = Remember(content=content, id=id_of(key), fields=fields, if_exists="update")
+                    write: Operation = Remember(content=content, id=entry, fields=fields, if_exists="update")
                 else:  # which also removes an expiry and an importance
-                    write = Update(id=id_of(key), changes={"content": content, **fields})
+                    write = Update(id=entry, changes={"content": content, **fields})
                 stored(batch.execute(write))
                 return
 
@@ -315,15 +333,24 @@ class Keyed(Uncopied):
         return announcer_of(self._entries)
 
 
+def _id_of(execute: Callable[[Operation], Any], key: str) -> str:
+    """Return the id under which a key is stored, or would be."""
+    former = former_id_of(key)
+    if former is None:
+        return id_of(key)
+    here, before = execute(GetAll(ids=(id_of(key), former)))
+    return former if here is None and before is not None else id_of(key)
+
+
 def _current(batch: Calls, key: str) -> Record | None:
-    found: Record | None = batch.execute(Get(id=id_of(key)))
+    found: Record | None = batch.execute(Get(id=_id_of(batch.execute, key)))
     return found
 
 
 def _was_known(batch: Calls, key: str) -> bool:
     """Return whether a key that has no value had one before. One that is due is removed."""
     try:
-        batch.execute(Forget(id=id_of(key)))
+        batch.execute(Forget(id=_id_of(batch.execute, key)))
     except UnknownRecordError:
         return False
     return True

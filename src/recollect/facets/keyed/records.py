@@ -8,6 +8,7 @@ from typing import Any
 from recollect.engine.facets import Facet
 from recollect.errors import InvalidRecordError
 from recollect.records.record import Record, record_id
+from recollect.text.unicode import nfc, normalized
 
 #: The kind of an entry.
 ENTRY = "entry"
@@ -17,7 +18,7 @@ _BYTES = "application/octet-stream"
 
 
 def id_of(key: str) -> str:
-    """Return the id of a key: the key itself if it can be one, else a digest of it.
+    """Return the id of a key in NFC: the key itself if it can be one, else a digest of it.
 
     >>> id_of("plan"), len(id_of("#")), len(id_of("")), len(id_of("k" * 1000))
     ('plan', 65, 65, 65)
@@ -31,15 +32,23 @@ def id_of(key: str) -> str:
     return _DIGEST + hashlib.sha256(key.encode("utf-8")).hexdigest()
 
 
-def entry_fields(key: str, writes: int, importance: float | None) -> dict[str, Any]:
+def former_id_of(key: str) -> str | None:
+    """Return the id that earlier releases gave a key in decomposed form (NFD); None if that is the form it has."""
+    decomposed = normalized("NFD", key)
+    return None if decomposed == key else _DIGEST + hashlib.sha256(decomposed.encode("utf-8")).hexdigest()
+
+
+def entry_fields(key: str, record_id: str, writes: int, importance: float | None) -> dict[str, Any]:
     """Return the fields of an entry's record, all of them stated, except for its id, content and expiry.
 
     Args:
+        key: The key.
+        record_id: The id of the record.
         writes: How often it was written before: a value that is written again is a new version.
         importance: How important it is.
     """
     about: dict[str, Any] = {"writes": writes + 1}
-    if id_of(key) != key:
+    if record_id != key:
         about["key"] = key
     return {"kind": ENTRY, "importance": importance, "metadata": about}
 
@@ -62,8 +71,11 @@ def key_of(record: Record) -> str:
     key = record.metadata.get("key")
     if not isinstance(key, str):
         return record.id
-    qualifier = record.id.removesuffix(id_of(key))
-    return qualifier + key if qualifier != record.id else record.id
+    key = nfc(key)
+    for entry in (id_of(key), former_id_of(key)):
+        if entry is not None and record.id.endswith(entry):
+            return record.id.removesuffix(entry) + key
+    return record.id
 
 
 def value_of(record: Record) -> bytes:

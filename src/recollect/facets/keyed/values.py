@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from recollect.arguments.checks import is_integer, is_number
 from recollect.errors import InvalidArgumentError
+from recollect.text.unicode import nfc
 
 EventKind: TypeAlias = Literal["written", "forgotten", "evicted", "expired", "cas_failed"]
 EVENT_KINDS: tuple[EventKind, ...] = get_args(EventKind)
@@ -52,7 +53,7 @@ class Found(NamedTuple):
 
 
 def checked_key(key: object) -> str:
-    """Return a key, which is any text of valid Unicode.
+    """Return a key, which is any text of valid Unicode, in NFC.
 
     Raises:
         InvalidArgumentError: The key is invalid.
@@ -63,7 +64,7 @@ def checked_key(key: object) -> str:
         key.encode("utf-8")
     except UnicodeEncodeError:
         raise InvalidArgumentError("key", key, "contains a lone surrogate, which is not valid Unicode") from None
-    return str.__str__(key)
+    return nfc(str.__str__(key))
 
 
 def checked_value(name: str, value: object) -> bytes:

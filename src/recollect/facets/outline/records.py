@@ -12,7 +12,8 @@ from typing import Any
 from recollect.errors import InvalidRecordError
 from recollect.facets.outline.text import tags as tags_in
 from recollect.facets.outline.text.nodes import ID, TITLE, Node
-from recollect.records.record import MAX_NAME_BYTES, Record
+from recollect.records.names import MAX_NAME_BYTES
+from recollect.records.record import Record
 from recollect.text.unicode import fold, has_surrogate
 
 #: The metadata key of what is no attribute.

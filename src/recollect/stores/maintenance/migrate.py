@@ -34,6 +34,7 @@ from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.copying import copy, is_backup, remove_part, verified
 from recollect.stores.sqlite.header import admit, must_not_write, part_path, replace_durably
+from recollect.stores.sqlite.names import compose_heads
 from recollect.stores.sqlite.store import SqliteStore, key_check
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.connections import differing_table, few_steps, made_by, structure
@@ -103,8 +104,9 @@ _ADD_PARTS = Step(
     "let commits state all parts of a memory",
     lambda work: work.connection.execute("ALTER TABLE commits ADD COLUMN parts BLOB"),
 )
+_COMPOSE = Step("compose the names of users and others (NFC)", lambda work: compose_heads(work.connection))
 #: The migrations by the format that they start from.
-MIGRATIONS: dict[int, Migration] = {3: Migration(reader=4, steps=(_ADD_PARTS,))}
+MIGRATIONS: dict[int, Migration] = {3: Migration(reader=4, steps=(_ADD_PARTS, _COMPOSE))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

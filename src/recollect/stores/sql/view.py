@@ -23,7 +23,19 @@ from recollect.ledger.parts import PartHead, decode_parts, stated_root
 from recollect.records.record import Record
 from recollect.stores.sql.columns import SETTING, decode_pages, decoded_parents, implicit_parents
 from recollect.stores.sql.filters import TRUE, Sql, bounds, of_one_conversation, rest
-from recollect.stores.values import RemovedPayload, Resolved, SortKey, Tally, Trimmed, Untrimmed, Version, net, tally_of
+from recollect.stores.values import (
+    RemovedPayload,
+    Resolved,
+    SortKey,
+    Tally,
+    Trimmed,
+    Untrimmed,
+    Version,
+    expired,
+    in_order,
+    net,
+    tally_of,
+)
 
 _ORDER_BY = {
     "newest": "h.time DESC NULLS LAST, h.position DESC NULLS LAST, h.id",
@@ -72,10 +84,20 @@ class SqlView(ABC):
         trusted: Payloads with fewer bytes than this are covered by a verified page checksum; longer ones are hashed
             when they are read.
         binds_parts: Whether the store's commits bind all parts of the memory, as they do since format 4.
+        composed: Whether the names in the columns are in NFC, as this release writes them. If not, records are compared
+            and sorted in Python.
     """
 
-    def __init__(self, path: str, key: bytes = PUBLIC_KEY, trusted: int = 0, binds_parts: bool = True) -> None:
+    def __init__(
+        self,
+        path: str,
+        key: bytes = PUBLIC_KEY,
+        trusted: int = 0,
+        binds_parts: bool = True,
+        composed: bool = True,
+    ) -> None:
         self.binds_parts = binds_parts
+        self._composed = composed
         self._parts_column = "c.parts" if binds_parts else "NULL"
         self._path = path
         self._key = key
@@ -258,6 +280,11 @@ class SqlView(ABC):
     ) -> Iterator[Record]:
         if limit == 0:
             return
+        if not self._composed:
+            live = (Record.load(stored.payload) for _, stored in self.versions(branch))
+            found = (each for each in live if not expired(each, now) and where.matches(each))
+            yield from in_order(found, order, after)[:limit]
+            return
         statements = (self.select_sql(branch, where, order, now, part) for part in rest(order, after, where))
         rows = chain.from_iterable(self._many(sql, parameters, limit) for sql, parameters in statements)
         exact = self._is_exact(where)
@@ -310,9 +337,10 @@ class SqlView(ABC):
         )
         return Tally(dict(kinds), *next(rest))
 
-    @staticmethod
-    def _is_exact(where: Filter) -> bool:
+    def _is_exact(self, where: Filter) -> bool:
         """Return whether SQL can express the filter exactly."""
+        if not self._composed:
+            return False
         both = bounds(where)
         return both.upper == both.lower
 
@@ -349,6 +377,9 @@ class SqlView(ABC):
         return int(next(rows)[0])
 
     def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
+        if not self._composed:
+            turns = (record for record, _ in self._turns_of(branch, conversation) if within.matches(record))
+            return max((turn.position for turn in turns if turn.position is not None), default=None)
         if not isinstance(within, Everything):
             upper = bounds(within).upper
             rows = self._rows(
@@ -366,6 +397,8 @@ class SqlView(ABC):
         return found
 
     def turns_at(self, branch: Branch, conversation: str, position: int) -> list[Stored]:
+        if not self._composed:
+            return [stored for turn, stored in self._turns_of(branch, conversation) if turn.position == position]
         rows = self._rows(
             "SELECT v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
             "WHERE h.branch = ? AND h.conversation = ? AND h.position = ? ORDER BY +h.id",
@@ -373,6 +406,13 @@ class SqlView(ABC):
             (self._branch(branch), conversation, position),
         )
         return [self._stored(*row) for row in rows]
+
+    def _turns_of(self, branch: Branch, conversation: str) -> list[tuple[Record, Stored]]:
+        """Return the records of a conversation and their versions by id, without the column of conversations."""
+        every = [(Record.load(stored.payload), stored) for _, stored in self.versions(branch)]
+        return sorted(
+            (each for each in every if each[0].conversation == conversation), key=lambda each: each[0].id.encode()
+        )
 
     def due(self, branch: Branch, now: int, limit: int) -> list[str]:
         sql = "SELECT id FROM heads WHERE branch = ? AND expires <= ? ORDER BY expires, id LIMIT ?"

@@ -32,6 +32,7 @@ from recollect.ledger.merkle import (
 )
 from recollect.ledger.parts import PartHead, decode_parts
 from recollect.ledger.proofs import Walk
+from recollect.records.names import NAMES
 from recollect.records.record import Record
 from recollect.stores.sql.columns import (
     HEAD_COLUMNS,
@@ -45,6 +46,7 @@ from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite_base.errors import translated
 from recollect.stores.values import CheckReport, Trimmed
+from recollect.text.unicode import nfc
 
 
 class _StoredRoot(NamedTuple):
@@ -408,7 +410,12 @@ class Examination:
         wrong: list[str] = []
         if record is not None:  # otherwise the version is reported
             fields = head_fields(record)
-            wrong = [each for each, ours, its in zip(HEAD_COLUMNS, copied, fields, strict=True) if ours != its]
+            wrong = [
+                each
+                for each, ours, its in zip(HEAD_COLUMNS, copied, fields, strict=True)
+                # Before format 4, a name was copied as it was stored.
+                if ours != its and not (isinstance(ours, str) and each in NAMES and nfc(ours) == its)
+            ]
         if wrong or namespace != self._namespace_of.get(branch) or (record is not None and record.id != record_id):
             at = f"{self._branch(branch)}: the head of record {record_id!r}"
             if namespace != self._namespace_of.get(branch):

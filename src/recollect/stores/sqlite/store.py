@@ -52,6 +52,7 @@ from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of
 from recollect.stores.sqlite.identity import FileIdentity, FrozenFile
 from recollect.stores.sqlite.integrity import examined
 from recollect.stores.sqlite.locks import FileLocks
+from recollect.stores.sqlite.names import uncomposed_heads
 from recollect.stores.sqlite.renewing import Renewal
 from recollect.stores.sqlite.schema import APPLICATION_ID, KEYED_IDS, PAGE_CHECKSUMS
 from recollect.stores.sqlite.view import SqliteTransaction, SqliteView
@@ -132,6 +133,7 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
         self._readers: dict[object, Steps] = {}
         self._readers_done = threading.Condition()
         self._renewal = Renewal(self.path, key)
+        self._uncomposed: int | None = None  # heads of a format before 4 whose names are not in NFC, once counted
         self._write_refused = must_not_write(self.path, read_only)
         if create and not self._write_refused and not os.path.lexists(self.path):
             self._zone_of_new()  # raises before there is a file
@@ -371,6 +373,13 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
         """Whether the commits of the file bind all parts of a memory, as they do since format 4."""
         return self.format >= 4
 
+    def _has_composed_names(self, connection: apsw.Connection) -> bool:
+        """Return whether the names in the columns of heads are in NFC, as they are since format 4."""
+        if self._uncomposed is None:
+            with translated(self.path):
+                self._uncomposed = len(uncomposed_heads(connection)) if self.format < 4 else 0
+        return not self._uncomposed
+
     def _features_of_new(self) -> list[str]:
         features = {PAGE_CHECKSUMS: checksums.reserved(self._writer), KEYED_IDS: self.key != PUBLIC_KEY}
         return [name for name, present in features.items() if present]
@@ -440,7 +449,8 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
         with self._reader() as connection:
             _run_on(connection, "BEGIN", self.path)
             try:
-                yield SqliteView(connection, self.path, self.key, self._trusted, self.binds_parts)
+                composed = self._uncomposed == 0 or self._has_composed_names(connection)
+                yield SqliteView(connection, self.path, self.key, self._trusted, self.binds_parts, composed)
             finally:
                 if connection.in_transaction:  # SQLite itself ends it after some read errors
                     _run_on(connection, "ROLLBACK", self.path)  # nothing was written; this only ends the view
@@ -473,7 +483,8 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
         return ticket.managed(self._writing(ticket))
 
     def _transaction(self) -> SqliteTransaction:
-        return SqliteTransaction(self._writer, self.path, self.key, self._trusted, self.binds_parts)
+        composed = self._uncomposed == 0 or self._has_composed_names(self._writer)
+        return SqliteTransaction(self._writer, self.path, self.key, self._trusted, self.binds_parts, composed)
 
     def _begin_transaction(self) -> None:
         if not self._locks.take_turn(self._timeout_s):
@@ -576,6 +587,7 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
             "sqlite": apsw.sqlite_lib_version(),
             "durability": self._durability,
             "renewed": self.renewed,
+            **({"uncomposed_names": self._uncomposed} if self._uncomposed else {}),
             "read_only": bool(self._write_refused),
             **sizes,
         }

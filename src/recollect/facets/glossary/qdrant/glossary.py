@@ -20,7 +20,7 @@ from recollect.facets.glossary.tokenizers import tokenizer_of
 from recollect.facets.glossary.values import (
     Listed,
     Recalled,
-    checked_id,
+    checked_ids,
     listed,
     listed_texts,
     recalled,
@@ -107,7 +107,7 @@ class QdrantGlossary:
 
     def get(self, key: str, agent_id: str) -> Listed | None:
         """Return the term with a key, in any casing, or None if the agent knows none."""
-        found = self._points.get(checked_id(key, agent_id))
+        found = self._points.get(checked_ids(key, agent_id)[0])
         return None if found is None else _listed(found)
 
     def recall(self, question: str, agent_id: str, k: int = 10, score_threshold: float | None = None) -> list[Recalled]:
@@ -163,7 +163,7 @@ class QdrantGlossary:
         """Remove a term, or several, and return how many there were before."""
         check_text("agent_id", agent_id)
         keys = [key] if isinstance(key, str) else listed_texts("key", key)
-        ids = list(dict.fromkeys(checked_id(each, agent_id) for each in keys))
+        ids = list(dict.fromkeys(checked_ids(each, agent_id)[0] for each in keys))
         there = self._points.count(agent_id, ids)
         self._points.delete(ids)
         return there
