@@ -207,6 +207,7 @@ def test_deep_values_damage_only_their_own_item(form: str, memory: Memory, tmp_p
                 }
             }
         ],
+        "claude": [{"chat_messages": [{**good, "sender": "human"}, {**bad, "sender": "human"}]}],
         "mem0": [{"memory": "fine"}, {"memory": "fine", "metadata": {"deep": deep}}],
     }.get(form, [good, bad])
     path.write_text(json.dumps(data))
@@ -285,6 +286,7 @@ SHAPED = {
     "anthropic": st.lists(
         MESSAGE | st.fixed_dictionaries({"chat_messages": st.lists(MESSAGE), "system": ANYTHING}), max_size=4
     ),
+    "claude": st.lists(st.fixed_dictionaries({"chat_messages": st.lists(MESSAGE), "name": ANYTHING}), max_size=4),
     "chatgpt": st.lists(
         st.fixed_dictionaries(
             {

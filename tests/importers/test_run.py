@@ -54,6 +54,7 @@ def test_every_importer_has_its_name_and_a_line_of_summary() -> None:
         "openai",
         "anthropic",
         "chatgpt",
+        "claude",
         "mem0",
         "mcp-memory",
         "text",
@@ -117,6 +118,7 @@ def test_what_is_stored_with_other_values_or_under_another_id_is_counted(memory:
         "damaged": [],
         "namespaces": {"default": 2},
         "parts": {"records": 2},
+        "files": {tmp_path.name: {"unchanged": 1, "created": 1}},
         "roots": {},
         "zone_assumed": None,
     }

@@ -39,6 +39,14 @@ _FOLDERS = ("beam",)
 _MOST_INPUT = 2**30
 #: Maximum number of invalid items that are listed; the others are counted.
 _NAMED = 20
+#: The outcomes of items, as the report of each file names them.
+_OUTCOMES = {
+    "created": "remembered",
+    "updated": "updated",
+    "unchanged": "already there",
+    "expired": "expired and omitted",
+    "damaged": "not imported",
+}
 #: A note on a namespace's root: whether it equals the one that the export states, if it states one.
 _ROOTS = {
     None: "",
@@ -185,6 +193,10 @@ def _show(path: Path, report: ImportReport) -> None:
     )
     if report.dated:
         click.echo(f"  without a time of their own, dated by what is around them: {report.dated}")
+    for name, counts in list(report.files.items())[:_NAMED] if len(report.files) > 1 else ():
+        click.echo(f"  {name}: {', '.join(f'{count} {_OUTCOMES[outcome]}' for outcome, count in counts.items())}")
+    if len(report.files) > _NAMED:
+        click.echo(f"  and {len(report.files) - _NAMED} more files (--json lists all)")
     if report.replaced:
         click.echo(f"  replaced documents: {report.replaced}")
     for name, count in report.namespaces.items():

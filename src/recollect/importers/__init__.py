@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from recollect.importers.base import Damage, ImportedDocument, Importer, Item
 from recollect.importers.chatgpt import ChatGPT
+from recollect.importers.claude import AnthropicMessages, Claude
 from recollect.importers.jsonl import JsonLines, write_jsonl
 from recollect.importers.knowledge_graph import KnowledgeGraph, write_graph
 from recollect.importers.markdown import Markdown, Text
 from recollect.importers.mem0 import Mem0
-from recollect.importers.messages import AnthropicMessages, OpenAI
+from recollect.importers.messages import OpenAI
 from recollect.importers.run import ImportReport, import_path
 from recollect.importers.tables import Csv
 
@@ -32,6 +33,7 @@ _ALL: tuple[Importer, ...] = (
     OpenAI(),
     AnthropicMessages(),
     ChatGPT(),
+    Claude(),
     Mem0(),
     KnowledgeGraph(),
     Text(),

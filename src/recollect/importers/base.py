@@ -14,7 +14,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol, Self, runtime_checkable
@@ -48,6 +48,7 @@ class Item:
         exact: It is a complete record, to be stored exactly as it is, replacing the record that has its id.
         part: The part of the memory that it belongs to: "records", or what a facet keeps, such as "terms".
         dated_by: What its time is of, if the source states none for it: "the turn before" (`times`).
+        file: The file that it is in, of a source of several; "": the source itself.
     """
 
     namespace: str | None
@@ -56,6 +57,7 @@ class Item:
     exact: bool = False
     part: str = RECORDS
     dated_by: str = ""
+    file: str = ""
 
 
 class Damage(NamedTuple):
@@ -64,10 +66,12 @@ class Damage(NamedTuple):
     Attributes:
         place: Its location in the source.
         reason: Why.
+        file: The file that it is in, as in `Item`.
     """
 
     place: str
     reason: str
+    file: str = ""
 
 
 class ImportedDocument(NamedTuple):
@@ -180,6 +184,12 @@ class NoticedZone(tzinfo):
 def format_error(path: Path, place: str, rule: str) -> ImportFormatError:
     """Return the error for a source that does not have the format."""
     return ImportFormatError(printable(path), place, rule)
+
+
+def in_file(file: str, parts: Iterator[Item | Damage]) -> Iterator[Item | Damage]:
+    """Yield what a file of a source of several contains."""
+    for each in parts:
+        yield replace(each, file=file) if isinstance(each, Item) else each._replace(file=file)
 
 
 class SeenIds:

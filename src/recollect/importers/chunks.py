@@ -84,7 +84,7 @@ class DocumentImporter:
             found = True
             if isinstance(each, Damage):
                 if wanted is None or wanted(each.place):
-                    yield each
+                    yield each._replace(file=each.place)
             elif wanted is None or wanted(each.source):
                 yield from self._document(each.path, prefix + each.source, zone)
         if not found and wanted is None:
@@ -96,13 +96,13 @@ class DocumentImporter:
             text = read_text(path, follow=False)
             Record(id="piece", content="piece", source=source)
         except ImportFormatError as error:
-            yield Damage(", ".join(part for part in (place, error.args[1]) if part), error.args[2])
+            yield Damage(", ".join(part for part in (place, error.args[1]) if part), error.args[2], place)
             return
         except InvalidRecordError as error:
-            yield Damage(place, f"its path cannot be the source of a record: it {error.args[2]}")
+            yield Damage(place, f"its path cannot be the source of a record: it {error.args[2]}", place)
             return
         if "\0" in text:
-            yield Damage(place, "is not text: it contains zero bytes")
+            yield Damage(place, "is not text: it contains zero bytes", place)
             return
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         items: list[Item] = []
@@ -110,12 +110,13 @@ class DocumentImporter:
         day = day_of_name(path.name, zone)
         for piece in self.pieces(text, zone):
             if isinstance(piece, Damage):
-                yield Damage(f"{place}, {piece.place}", piece.reason)
+                yield Damage(f"{place}, {piece.place}", piece.reason, place)
                 continue
             fields = knowledge(piece.text, source=source, chunk_index=piece.part, **piece.fields)
             fields["id"] = piece_id(source, names.of(piece.name, piece.part))
             dated_by = "the name of its file" if day is not None and fields.get("time") is None else ""
             if dated_by:
                 fields["time"] = day
-            items.append(Item(namespace=None, fields=fields, place=f"{place}, line {piece.line}", dated_by=dated_by))
+            where = f"{place}, line {piece.line}"
+            items.append(Item(namespace=None, fields=fields, place=where, dated_by=dated_by, file=place))
         yield ImportedDocument(source, tuple(items))

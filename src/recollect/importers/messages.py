@@ -101,8 +101,9 @@ class Messages(TurnImporter):
             raise format_error(path, "", f"must be a list of messages, or an object with a list of {keys}")
         first = next((value for value in data if self._known(value)), None)
         if data and first is None:
-            if any(isinstance(value, dict) and "mapping" in value for value in data):
-                raise format_error(path, "", "is an export of ChatGPT: import it with the format chatgpt")
+            for key, program, name in (("mapping", "ChatGPT", "chatgpt"), ("chat_messages", "Claude", "claude")):
+                if any(isinstance(value, dict) and key in value for value in data):
+                    raise format_error(path, "", f"is an export of {program}: import it with the format {name}")
             raise format_error(path, "", "is a list, but contains neither messages nor conversations")
         word = "message" if self._messages(first) is None else "conversation"
         return (_Found(f"{word} {number}", value) for number, value in enumerate(data, 1))
@@ -155,19 +156,19 @@ def _turns(
         place = values[index].place
         if isinstance(turn, Turn):
             try:
-                yield Item(namespace=None, fields=_fields(turn, conversation, position, ids), place=place)
+                place_in = {"conversation": conversation, "position": position}
+                yield Item(namespace=None, fields=turn_fields(turn, conversation, ids) | place_in, place=place)
             except UnreadableError as error:
                 yield Damage(place, str(error))
         else:
             yield values[index].value if isinstance(values[index].value, Damage) else Damage(place, str(turn))
 
 
-def _fields(turn: Turn, conversation: str, position: int, ids: SeenIds) -> dict[str, Any]:
+def turn_fields(turn: Turn, conversation: str, ids: SeenIds) -> dict[str, Any]:
+    """Return the fields of a turn, with an id if its message has one, and without its place in the conversation."""
     metadata = dict(turn.metadata)
     fields = {key: value for key, value in turn._asdict().items() if value is not None}
-    own = _own_id(metadata, conversation, ids)
-    place = {"kind": "conversation", "conversation": conversation, "position": position}
-    return {**fields, **own, **place, "metadata": metadata}
+    return {**fields, **_own_id(metadata, conversation, ids), "kind": "conversation", "metadata": metadata}
 
 
 def _lines(text: str) -> Iterator[_Found]:
@@ -219,19 +220,3 @@ class OpenAI(Messages):
 
     name = "openai"
     summary = "OpenAI: chat messages as JSON or JSON lines, fine-tuning files included"
-
-
-# Messages of Anthropic's API, and the conversations.json of an export of claude.ai.
-#
-# The export has other names: `chat_messages` with a `sender`, "human" for the user, and a `uuid` for each conversation
-# and message.
-
-
-class AnthropicMessages(Messages):
-    """`{"role", "content"}`; content is text or a list of blocks; the value of "system" becomes the first turn."""
-
-    name = "anthropic"
-    summary = "Anthropic: messages as JSON or JSON lines, or the conversations.json of a claude.ai export"
-    lists = ("messages", "chat_messages")
-    names = ("uuid", "id", "conversation_id", "title")
-    system = "system"

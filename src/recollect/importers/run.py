@@ -68,6 +68,8 @@ class ImportReport:
         dated: How many records state no time and have that of the turn before or after them, of their conversation, or
             of the name of their file.
         damaged: The parts that could not be remembered, in the order of the source.
+        files: By the file of the source, how many items each outcome had: "created", "unchanged", "updated", "expired",
+            and "damaged". Outcomes that no item had are left out.
         namespaces: How many items of the source each namespace contains.
         parts: How many items of the source each part of the memories contains, by its name.
         roots: By namespace, whether its root is now the one that the source promises. It is not if the namespace has
@@ -87,6 +89,7 @@ class ImportReport:
     damaged: tuple[Damage, ...] = ()
     namespaces: dict[str, int] = field(default_factory=dict)
     parts: dict[str, int] = field(default_factory=dict)
+    files: dict[str, dict[str, int]] = field(default_factory=dict, compare=False)
     roots: dict[str, bool] = field(default_factory=dict)
     zone_assumed: str | None = None
 
@@ -105,6 +108,7 @@ class ImportReport:
             "damaged": [damage._asdict() for damage in self.damaged],
             "namespaces": dict(self.namespaces),
             "parts": dict(self.parts),
+            "files": {name: dict(counts) for name, counts in self.files.items()},
             "roots": dict(self.roots),
             "zone_assumed": self.zone_assumed,
         }
@@ -164,6 +168,11 @@ class Source:
             rule = "cannot be added to an export, whose records are stored exactly as they are"
             raise InvalidArgumentError("defaults", ", ".join(self._defaults), rule)
         self._items = chain([] if first is None else [first], items)
+
+    @property
+    def file(self) -> str:
+        """The name of the file whose items name none; of a folder or a zip file, its own."""
+        return printable(self._path.name)
 
     @property
     def owner(self) -> dict[str, Any]:
@@ -253,7 +262,7 @@ def import_source(
     from recollect.calls.calls import zone_of_store
 
     source.zone.settle(zone_of_store(memory))
-    run = _Run(memory, progress, source.owner, parts)
+    run = _Run(memory, progress, source, parts)
     for each in source.items():
         run.take(each)
     run.flush()
@@ -327,14 +336,14 @@ class _Run:
         self,
         memory: Memory,
         progress: Callable[[int], object] | None,
-        owner: Mapping[str, Any],
+        source: Source,
         parts: Collection[str] | None = None,
     ) -> None:
         self._memory = memory
         self._chosen = checked_parts(parts)
         for name in self._chosen or ():
             memory._part(name)  # raises if there is no such part
-        self._owner = owner
+        self._owner, self._file = source.owner, source.file
         self._progress = progress
         self._batch: list[tuple[int, Item]] = []
         self._documents: list[tuple[int, ImportedDocument]] = []  # each with the number of the items before it
@@ -346,6 +355,7 @@ class _Run:
             0,
         )
         self._namespaces: dict[str, int] = {}
+        self._files: dict[str, dict[str, int]] = {}
         self._parts: dict[str, int] = {}
         self._roots: dict[str, bool] = {}
 
@@ -415,12 +425,14 @@ class _Run:
     def _note(self, batch: list[tuple[int, Item]], results: Sequence[Outcome | RecollectError | None]) -> None:
         for (number, item), result in zip(batch, results, strict=True):
             if isinstance(result, RecollectError):
-                self._damaged.append((number, Damage(item.place, str(result))))
+                self._damaged.append((number, Damage(item.place, str(result), item.file)))
                 continue
             if result is None:
                 self._outcomes["expired"] += 1
+                self._count_in(item.file, "expired")
                 continue
             self._outcomes[result.status] += 1
+            self._count_in(item.file, result.status)
             self._outcomes["dated"] += bool(item.dated_by)
             self._outcomes["differing"] += result.status == "unchanged" and bool(result.differing)
             self._outcomes["renumbered"] += result.asked_id is not None
@@ -437,10 +449,16 @@ class _Run:
                 same = found.get(promise.part) == promise.root
             self._roots[memory.name] = self._roots.get(memory.name, True) and same
 
+    def _count_in(self, file: str, outcome: str) -> None:
+        counts = self._files.setdefault(file or self._file, {})
+        counts[outcome] = counts.get(outcome, 0) + 1
+
     def report(self) -> ImportReport:
         damaged = tuple(damage for _, damage in sorted(self._damaged, key=lambda each: each[0]))
+        for each in damaged:
+            self._count_in(each.file, "damaged")
         report = ImportReport(damaged=damaged, namespaces=self._namespaces, **self._outcomes)
-        return replace(report, parts=self._parts, roots=self._roots)
+        return replace(report, parts=self._parts, files=self._files, roots=self._roots)
 
 
 def _target(item: Item) -> tuple[str | None, bool, str]:

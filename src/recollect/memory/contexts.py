@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from recollect import filters as f
 from recollect.arguments.checks import check_choice, check_count, check_flag, check_text
@@ -12,7 +13,9 @@ from recollect.calls.namespace import NamespaceCalls
 from recollect.calls.tokens import Tokenizer, counter
 from recollect.errors import InvalidArgumentError, UnsupportedError
 from recollect.facets.entities.graph import of_entity
+from recollect.filters import all_of
 from recollect.filters.text_form import Where, as_filter, check_filter
+from recollect.filters.tree import Filter
 from recollect.memory.context.filling import Filling
 from recollect.memory.context.gathering import (
     Candidate,
@@ -27,6 +30,7 @@ from recollect.memory.context.styles import indented
 from recollect.memory.context.validity import NOT_ABANDONED, Validity, still_valid
 from recollect.memory.context.values import PARTS, STYLES, Context, Outcome, Part, Style
 from recollect.operations import AUTO_CONFIDENCE, MinConfidence, Now, least_confidence
+from recollect.records.factories import title_of_chat
 from recollect.records.record import Instant, Record, check_instant
 
 #: How often the finished text is counted with the caller's tokenizer and filled further.
@@ -158,6 +162,7 @@ class Contexts(Calls):
             zone,
             validity.ended,
             left_out,
+            cache(lambda conversation: self._title(conversation, all_of(condition, *owners.readable))),
             of_user=owners.user is not None,
         )
         filling.fill(found)
@@ -167,6 +172,11 @@ class Contexts(Calls):
                 break
             filling.fill(found)
         return filling.finished(count)
+
+    def _title(self, conversation: str, readable: Filter) -> str:
+        """Return the title of a chat, which its first turn has; "" if it has none or the turn may not be read."""
+        chat = all_of(f.conversation(conversation), f.kind("conversation"), readable)
+        return next((title_of_chat(turn) or "" for turn in self.find(chat, order="position", limit=1)), "")
 
     def _beside(self, what: str) -> NamespaceCalls:
         """Return what is stored beside the records, as a memory. A batch has only records."""

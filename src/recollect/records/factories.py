@@ -133,3 +133,12 @@ def kind_name(record: Record) -> str:
 def is_summary(record: Record) -> bool:
     """Return whether a record is a summary of turns of its conversation."""
     return record.kind == SUMMARY and record.role == SUMMARY_ROLE and record.conversation is not None
+
+
+def title_of_chat(record: Record) -> str | None:
+    """Return the title of the conversation that a turn begins, as its source has it; None if it states none."""
+    about = record.metadata.get("conversation")
+    if not isinstance(about, Mapping):
+        return None
+    title = next((about[key] for key in ("title", "name") if about.get(key)), None)
+    return title if isinstance(title, str) and title.strip() else None

@@ -43,11 +43,11 @@ from recollect.memory.memory import Memory
 from recollect.operations import ORDERS, Order, Remember
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Record
-from recollect.text.unicode import nfc
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.testing.loopback import Loopback, beside
 from recollect.testing.strategies import filters, names, records, texts, times
+from recollect.text.unicode import nfc
 
 
 class TickingClock:

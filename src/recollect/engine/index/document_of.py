@@ -15,7 +15,7 @@ from recollect.indexes.documents.columns import NEVER, NO_IMPORTANCE, NO_TIME, D
 from recollect.indexes.fixed_point import ONE
 from recollect.models.embedding.base import text_digest
 from recollect.records.codec import microseconds
-from recollect.records.factories import OTHER_BRANCH, is_summary
+from recollect.records.factories import OTHER_BRANCH, is_summary, title_of_chat
 from recollect.records.record import Record
 from recollect.stores.derived.vectors import keyed
 from recollect.text.answers import ASKS, INSTRUCTION, offered
@@ -78,16 +78,22 @@ def _titles(titles: tuple[str, ...], language: str) -> tuple[Term, ...]:
 def _titles_above(record: Record) -> tuple[str, ...]:
     """Return the title of a record's document and the headings above it, or the name of the entity that it is about.
 
-    Its own heading is part of its text, unless it continues a section ("continued").
+    Its own heading is part of its text, unless it continues a section ("continued"). The title of a chat belongs to the
+    first turn, which has it.
     """
-    if record.conversation is not None:  # a turn
-        return ()
+    if record.conversation is not None and not _is_attached(record):  # a turn
+        return () if (title := title_of_chat(record)) is None else (title,)
     title, headings = record.metadata.get("title"), record.metadata.get("headings")
     own = None if record.metadata.get("continued") is True else -1
     above = (title, *headings[:own]) if isinstance(headings, (list, tuple)) else (title,)
     if record.entity is not None:
         above = (*above, record.metadata.get("entity_name"))
     return tuple(each for each in above if isinstance(each, str))
+
+
+def _is_attached(record: Record) -> bool:
+    """Return whether a record of a conversation is no turn, but a piece of a text that was attached to one."""
+    return record.kind == "knowledge" and "chunk_index" in record.metadata
 
 
 @lru_cache(maxsize=4096)
@@ -126,7 +132,9 @@ def document_of(record: Record, zone: tzinfo, digest_key: bytes | None = None) -
     return Document(
         id=record.id,
         terms=words,
-        session=None if record.conversation is None or summary else (record.conversation, record.session or ""),
+        session=None
+        if record.conversation is None or summary or _is_attached(record)
+        else (record.conversation, record.session or ""),
         sort_key=(-1 if record.position is None else record.position, micros, record.id),
         asks=ends_with_question(text),
         micros=micros,

@@ -55,6 +55,7 @@ class Filling:
         fetch: Returns the turn with an id as a candidate; None if it may not be read.
         zone: The time zone in which times are shown.
         ended: Returns until when a record was valid; None if it still is.
+        title_of: Returns the title of a conversation; "" if it has none.
         left_out: Candidates that cannot be chosen, and why.
         of_user: Whether the context is that of one user.
     """
@@ -69,13 +70,14 @@ class Filling:
         zone: tzinfo,
         ended: Callable[[Record], datetime | None] = lambda record: None,
         left_out: Sequence[tuple[Candidate, Outcome]] = (),
+        title_of: Callable[[str], str] = lambda conversation: "",
         *,
         of_user: bool,
     ) -> None:
         self._style, self._max_tokens, self._size, self._fetch = style, max_tokens, size, fetch
         self._by_key = {each.key: each for each in candidates}
         self._layout = layout(style, (text for each in candidates for text in _texts(each.record)))
-        self._places = places_of(candidates, zone, ended, of_user=of_user)
+        self._places = places_of(candidates, zone, ended, title_of, of_user=of_user)
         self._left = max_tokens - size(self._layout.whole("\n"))
         self._entries: dict[Key, StyledEntry] = {}  # of the chosen candidates, in the order in which they were chosen
         self._items: dict[Key, ContextItem] = {}
@@ -340,7 +342,12 @@ Session = tuple[str, str]
 
 
 def places_of(
-    candidates: Sequence[Candidate], zone: tzinfo, ended: Callable[[Record], datetime | None], *, of_user: bool
+    candidates: Sequence[Candidate],
+    zone: tzinfo,
+    ended: Callable[[Record], datetime | None],
+    title_of: Callable[[str], str],
+    *,
+    of_user: bool,
 ) -> Callable[[Candidate], EntryHeading]:
     """Return a function that returns the place of a candidate, also of a neighbour that is not in the list.
 
@@ -351,6 +358,8 @@ def places_of(
         candidates: All candidates.
         zone: The time zone in which times are shown.
         ended: Returns until when a record was valid; None if it still is.
+        title_of: Returns the title of a conversation; "" if it has none.
+        title_of: Returns the title of a conversation; "" if it has none.
         of_user: Whether they are those of one user, who need not be named.
     """
     sessions: dict[Session, datetime] = {}
@@ -379,9 +388,8 @@ def places_of(
         if (session := _session(record)) is not None:
             first = sessions.get(session, record.time or _LONG_AGO)
             group = (conversations.get(session[0], first), session[0], first, session[1])
-            return EntryHeading(
-                "conversations", rank, time, None if first == _LONG_AGO else first.astimezone(zone), group, owner
-            )
+            began = None if first == _LONG_AGO else first.astimezone(zone)
+            return EntryHeading("conversations", rank, time, began, group, owner, title=title_of(session[0]))
         if record.kind == "knowledge" and record.source is not None:
             return EntryHeading(
                 "documents", rank, time, None, (documents.get(record.source, rank), record.source), owner

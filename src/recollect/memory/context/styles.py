@@ -71,6 +71,7 @@ class EntryHeading(NamedTuple):
         group: The order of the conversation or document among the others.
         owner: The user of the record, in a context of several users; else "".
         until: Until when it was valid, in the time zone of the memory; None if it still is.
+        title: The title of its conversation; "" if it has none.
     """
 
     section: str
@@ -80,6 +81,7 @@ class EntryHeading(NamedTuple):
     group: tuple[Any, ...] = ()
     owner: str = ""
     until: datetime | None = None
+    title: str = ""
 
 
 class Layout(Protocol):
@@ -227,7 +229,7 @@ class _Markdown:
         if place.section == "documents":
             yield Heading(record.source, f"## {_name(record.source)}\n")
         if place.section == "conversations":
-            yield Heading(record.conversation, f"## {_name(record.conversation)}\n")
+            yield Heading(record.conversation, f"## {_name(place.title or record.conversation)}\n")
             if place.began is not None:
                 yield Heading(place.group, f"### {_moment(place.began)}\n")
 
@@ -282,7 +284,7 @@ class _Xml:
         if place.section == "documents":
             yield Heading(record.source, f"{_tag('document', {'source': _name(record.source)})}\n", "</document>\n")
         if place.section == "conversations":
-            opening = _tag("conversation", {"id": _name(record.conversation)})
+            opening = _tag("conversation", {"id": _name(record.conversation), "title": _name(place.title)})
             yield Heading(record.conversation, f"{opening}\n", "</conversation>\n")
             if place.began is not None:
                 yield Heading(place.group, f"{_tag('session', {'time': _moment(place.began)})}\n", "</session>\n")
