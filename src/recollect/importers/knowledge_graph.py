@@ -1,45 +1,67 @@
-"""The file of the reference MCP memory server: a knowledge graph as JSON lines."""
+"""The file of the reference MCP memory server, and of servers that were made from it: a knowledge graph as JSON.
+
+The reference server writes an object in each line, sometimes two. Others leave out "type", state the entities and the
+relations in one object, or have observations that are objects with a text and a time. What states a name or two ends is
+read; what an object states beside goes to the metadata of its record.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from recollect import filters as f
 from recollect.facets.entities.graph import GRAPH_KINDS, Graph, Relation, node, observation, relation
 from recollect.importers.base import Damage, Item, check_memory, format_error, parse_json, read_text
-from recollect.records.messages.values import UnreadableError, kind_of
+from recollect.records.messages.parts import NOTHING
+from recollect.records.messages.values import UnreadableError, instant, kind_of
 
 if TYPE_CHECKING:
     from recollect.memory import Memory
+
+#: The keys under which servers state the same, the best first.
+_TYPES = ("entityType", "entity_type", "type")
+_TEXTS = ("text", "content", "observation", "value")
+_TIMES = ("timestamp", "createdAt", "created_at", "time", "date")
+_SOURCES, _TARGETS = ("from", "source"), ("to", "target")
+_RELATIONS = ("relationType", "relation_type", "relation", "label", "type")
+#: The type of an entity that states none.
+_UNTYPED = "entity"
+
+
+class _Value(NamedTuple):
+    """A value of the file, or why it is none, and its location."""
+
+    place: str
+    value: Any
 
 
 class KnowledgeGraph:
     """`{"type": "entity", "name", "entityType", "observations"}` and `{"type": "relation", "from", "to", ...}`."""
 
     name = "mcp-memory"
-    summary = "MCP memory server: the JSON lines of its knowledge graph; entities, observations and relations"
+    summary = "MCP memory server: its knowledge graph as JSON or JSON lines; entities, observations and relations"
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:
-        lines = [(number, line) for number, line in enumerate(read_text(path).split("\n"), 1) if line.strip()]
-        values = [(f"line {number}", _parsed(line)) for number, line in lines]
-        if not any(isinstance(value, dict) and value.get("type") in _READERS for _, value in values):
-            raise format_error(path, "", 'contains no line with the "type" "entity" or "relation"')
+        values = list(_values(read_text(path)))
+        if not any(_is_entity(each.value) or _is_relation(each.value) for each in values):
+            raise format_error(path, "", "contains neither an entity nor a relation")
         seen: set[str] = set()
         for place, value in values:
             try:
-                if isinstance(value, UnreadableError):
-                    raise value
-                for number, fields in enumerate(_records(value)):
-                    content = fields["content"]
-                    if not content.strip():
-                        yield Damage(f"{place}, observation {number}", "is blank")
+                for inner, fields in _records(value, zone):
+                    at = f"{place}{inner}"
+                    if isinstance(fields, UnreadableError):
+                        yield Damage(at, str(fields))
+                    elif not fields["content"].strip():
+                        yield Damage(at, "is blank")
                     elif fields["id"] not in seen:  # of what is stated twice, the first counts
                         seen.add(fields["id"])
-                        yield Item(namespace=None, fields=fields, place=place)
+                        yield Item(namespace=None, fields=fields, place=at)
             except UnreadableError as error:
                 yield Damage(place, str(error))
 
@@ -65,43 +87,128 @@ def write_graph(memory: Memory, file: TextIO) -> int:
     return len(lines)
 
 
-def _parsed(line: str) -> Any:
+def _values(text: str) -> Iterator[_Value]:
+    """Yield the JSON values of a text, one after the other, and those that one of them lists."""
+    decoder = json.JSONDecoder()
+    at, number, counted = 0, 1, 0  # `number`: the line of `counted`
+    last, several = 0, 0
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+            continue
+        number += text.count("\n", counted, at)
+        counted = at
+        several = several + 1 if number == last else 1
+        last = number
+        place = f"line {number}" if several == 1 else f"line {number}, object {several}"
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            yield _Value(place, _why_not(text[at:end]))
+            at = end
+        else:
+            yield from _listed(value, place)
+
+
+def _why_not(line: str) -> UnreadableError:
     try:
-        return parse_json(line)
+        parse_json(line)
     except UnreadableError as error:
         return error
+    return UnreadableError("is not JSON")
 
 
-def _records(value: Any) -> list[dict[str, Any]]:
-    """Return the fields of the records that a line states.
+def _listed(value: Any, place: str) -> Iterator[_Value]:
+    """Yield the entities and relations that a value lists, or the value itself."""
+    lists: list[tuple[str, list[Any]]] = []
+    if isinstance(value, list):
+        lists = [("item", value)]
+    elif isinstance(value, dict) and not _is_entity(value):
+        names = (("entity", "entities"), ("relation", "relations"))
+        lists = [(word, value[key]) for word, key in names if isinstance(value.get(key), list)]
+    if not lists:
+        yield _Value(place, value)
+    for word, each in lists:
+        yield from (_Value(f"{place}, {word} {number}", part) for number, part in enumerate(each, 1))
+
+
+def _first(value: dict[str, Any], keys: tuple[str, ...]) -> str | None:
+    return next((key for key in keys if value.get(key) is not None), None)
+
+
+def _is_relation(value: Any) -> bool:
+    if not isinstance(value, dict) or value.get("type") == "entity":
+        return False
+    ends = _first(value, _SOURCES) is not None and _first(value, _TARGETS) is not None
+    return value.get("type") == "relation" or (ends and "observations" not in value)
+
+
+def _is_entity(value: Any) -> bool:
+    if not isinstance(value, dict) or _is_relation(value):
+        return False
+    return value.get("type") == "entity" or ("name" in value and any(key in value for key in (*_TYPES, "observations")))
+
+
+def _records(value: Any, zone: tzinfo) -> Iterator[tuple[str, dict[str, Any] | UnreadableError]]:
+    """Yield the fields of the records that a value states, each with its place in it, or why there are none.
 
     Raises:
-        UnreadableError: The line is not an entity or a relation.
+        UnreadableError: The value is not an entity or a relation.
     """
+    if isinstance(value, UnreadableError):
+        raise value
     if not isinstance(value, dict):
         raise UnreadableError(f"is {kind_of(value)}, not an object")
-    reader = _READERS.get(str(value.get("type")))
-    if reader is None:
+    if _is_relation(value):
+        yield "", _relation(value, zone)
+    elif _is_entity(value):
+        yield from _entity(value, zone)
+    else:
         raise UnreadableError('its "type" is neither "entity" nor "relation"')
-    return reader(value)
 
 
-def _entity(value: dict[str, Any]) -> list[dict[str, Any]]:
-    name, entity_type = _text(value, "name"), _text(value, "entityType")
-    texts = value.get("observations")
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+def _entity(value: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, dict[str, Any] | UnreadableError]]:
+    name = _text(value, ("name",))
+    typed = _first({**value, "type": None} if value.get("type") == "entity" else value, _TYPES)
+    entity_type = _UNTYPED if typed is None else _text(value, (typed,))
+    stated = value.get("observations")
+    observations = [stated] if isinstance(stated, str) else [] if stated is None else stated
+    if not isinstance(observations, list):
         raise UnreadableError('its "observations" is not a list of texts')
-    return [node(name, entity_type), *(observation(name, entity_type, text) for text in texts)]
+    used = {"name", "type", typed, "observations"}
+    yield "", _with_rest(node(name, entity_type), value, used, zone)
+    for number, each in enumerate(observations, 1):
+        place = f", observation {number}"
+        key = _first(each, _TEXTS) if isinstance(each, dict) else None
+        said = each if key is None else each[key]
+        if not isinstance(said, str):
+            yield place, UnreadableError(f"is {kind_of(said)}, not text")
+            continue
+        fields = observation(name, entity_type, said)
+        yield place, fields if key is None else _with_rest(fields, each, {key}, zone)
 
 
-def _relation(value: dict[str, Any]) -> list[dict[str, Any]]:
-    return [relation(Relation(_text(value, "from"), _text(value, "to"), _text(value, "relationType")))]
+def _relation(value: dict[str, Any], zone: tzinfo) -> dict[str, Any]:
+    kind = _first({**value, "type": None} if value.get("type") == "relation" else value, _RELATIONS)
+    stated = Relation(_text(value, _SOURCES), _text(value, _TARGETS), _text(value, (kind or _RELATIONS[0],)))
+    return _with_rest(relation(stated), value, {"type", kind, *_SOURCES, *_TARGETS}, zone)
 
 
-_READERS = {"entity": _entity, "relation": _relation}
+def _with_rest(fields: dict[str, Any], value: dict[str, Any], used: set[str | None], zone: tzinfo) -> dict[str, Any]:
+    """Return fields with the time that an object states, and with everything else that it states as metadata."""
+    rest = {key: each for key, each in value.items() if key not in used and each not in NOTHING}
+    key = _first(rest, _TIMES)
+    if key is not None:
+        with suppress(UnreadableError):  # then it stays in the metadata
+            fields = {**fields, "time": instant(rest[key], zone)}
+            del rest[key]
+    return {**fields, "metadata": {**rest, **fields["metadata"]}} if rest else fields
 
 
-def _text(value: dict[str, Any], key: str) -> str:
+def _text(value: dict[str, Any], keys: tuple[str, ...]) -> str:
+    key = _first(value, keys) or keys[0]
     text = value.get(key)
     if not isinstance(text, str):
         raise UnreadableError(f'its "{key}" is {kind_of(text)}, not text')
