@@ -9,18 +9,21 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from datetime import tzinfo
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from recollect.errors import ImportFormatError, InvalidRecordError, printable
 from recollect.importers.base import (
     Damage,
+    FoundFile,
     ImportedDocument,
     Item,
     files_below,
     format_error,
     read_text,
 )
+from recollect.importers.embeds import PICTURES
 from recollect.importers.times import day_of_name
 from recollect.records.documents import PieceNames, piece_id
 from recollect.records.factories import knowledge
@@ -31,17 +34,47 @@ class Piece(NamedTuple):
     """A piece of a document.
 
     Attributes:
+        text: Its text, or the bytes of a picture; the fields then have the media type.
         line: The number of its first line, from 1.
         name: Its name; several pieces may have the same.
         part: Its number among the parts of a long section or paragraph, from 0.
         fields: Further fields of its record.
     """
 
-    text: str
+    text: str | bytes
     line: int
     name: str
     part: int = 0
     fields: dict[str, Any] = {}  # noqa: RUF012 - never changed
+
+
+class Folder:
+    """The folder that documents are imported from, or that of the one file.
+
+    Args:
+        path: The folder.
+        prefix: What the sources of its files begin with.
+        follow_links: Whether links to files outside of it are followed.
+    """
+
+    def __init__(self, path: Path, prefix: str, *, follow_links: bool) -> None:
+        self.path, self.prefix, self.follow_links = path, prefix, follow_links
+        #: The files that were embedded so far, by their path in the folder.
+        self.seen: set[str] = set()
+
+    @cached_property
+    def is_vault(self) -> bool:
+        """Whether it is a vault of Obsidian, in which the name of a note is its title."""
+        return (self.path / ".obsidian").is_dir()
+
+    @cached_property
+    def pictures(self) -> dict[str, list[FoundFile | Damage]]:
+        """Its pictures by their names, in lower case. Wikilinks find a file anywhere in a vault."""
+        found: dict[str, list[FoundFile | Damage]] = {}
+        for each in files_below(self.path, PICTURES, follow_links=self.follow_links):
+            name = each.source if isinstance(each, FoundFile) else each.place
+            found.setdefault(name.rpartition("/")[2].lower(), []).append(each)
+        return found
 
 
 class DocumentImporter:
@@ -51,9 +84,19 @@ class DocumentImporter:
     summary: str
     suffixes: tuple[str, ...]
 
-    def pieces(self, text: str, zone: tzinfo) -> Iterator[Piece | Damage]:
-        """Yield the pieces of a document, whose line ends are newlines. The place of damage is that within it."""
+    def pieces(self, text: str, zone: tzinfo, title: str = "") -> Iterator[Piece | Damage]:
+        """Yield the pieces of a document, whose line ends are newlines. The place of damage is that within it.
+
+        Args:
+            text: The text.
+            zone: The time zone of dates without an offset.
+            title: The title of a document that states none; "": it has none.
+        """
         raise NotImplementedError
+
+    def embedded(self, document: ImportedDocument, folder: Folder) -> Iterator[ImportedDocument | Damage]:
+        """Yield the files that a document embeds, each once for a folder."""
+        yield from ()
 
     def read(
         self,
@@ -77,20 +120,22 @@ class DocumentImporter:
         if not os.path.isdir(path):
             if not os.path.isfile(path):
                 raise format_error(path, "", "is not a regular file" if os.path.exists(path) else "does not exist")
-            yield from self._document(Path(os.path.realpath(path)), prefix + path.name, zone)
+            single = Folder(path.parent, prefix, follow_links=follow_links)
+            yield from self._document(Path(os.path.realpath(path)), prefix + path.name, zone, single)
             return
         found = False
+        folder = Folder(path, prefix, follow_links=follow_links)
         for each in files_below(path, self.suffixes, follow_links=follow_links):
             found = True
             if isinstance(each, Damage):
                 if wanted is None or wanted(each.place):
                     yield each._replace(file=each.place)
             elif wanted is None or wanted(each.source):
-                yield from self._document(each.path, prefix + each.source, zone)
+                yield from self._document(each.path, prefix + each.source, zone, folder)
         if not found and wanted is None:
             raise format_error(path, "", f"contains no file that ends in {' or '.join(self.suffixes)}")
 
-    def _document(self, path: Path, source: str, zone: tzinfo) -> Iterator[ImportedDocument | Damage]:
+    def _document(self, path: Path, source: str, zone: tzinfo, folder: Folder) -> Iterator[ImportedDocument | Damage]:
         place = printable(source)
         try:
             text = read_text(path, follow=False)
@@ -108,15 +153,17 @@ class DocumentImporter:
         items: list[Item] = []
         names = PieceNames()
         day = day_of_name(path.name, zone)
-        for piece in self.pieces(text, zone):
+        for piece in self.pieces(text, zone, path.stem if folder.is_vault else ""):
             if isinstance(piece, Damage):
                 yield Damage(f"{place}, {piece.place}", piece.reason, place)
                 continue
-            fields = knowledge(piece.text, source=source, chunk_index=piece.part, **piece.fields)
+            fields: dict[str, Any] = knowledge(piece.text, source=source, chunk_index=piece.part, **piece.fields)
             fields["id"] = piece_id(source, names.of(piece.name, piece.part))
             dated_by = "the name of its file" if day is not None and fields.get("time") is None else ""
             if dated_by:
                 fields["time"] = day
             where = f"{place}, line {piece.line}"
             items.append(Item(namespace=None, fields=fields, place=where, dated_by=dated_by, file=place))
-        yield ImportedDocument(source, tuple(items))
+        document = ImportedDocument(source, tuple(items))
+        yield document
+        yield from self.embedded(document, folder)

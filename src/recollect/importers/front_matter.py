@@ -160,6 +160,17 @@ def time_of(values: Mapping[str, Any], zone: tzinfo) -> datetime | None:
         raise UnreadableError(f"its date {text[:80]!r} cannot be a time: {error}") from None
 
 
+def aliases_of(values: Mapping[str, Any]) -> list[str]:
+    """Return the other names of a note: a list, or a text with commas.
+
+    >>> aliases_of({"aliases": ["SLO", "objective"]}), aliases_of({"alias": "SLO, objective"}), aliases_of({})
+    (['SLO', 'objective'], ['SLO', 'objective'], [])
+    """
+    value = values.get("aliases", values.get("alias"))
+    each = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    return list(dict.fromkeys(name for one in each if not isinstance(one, (dict, list)) and (name := _text(one))))
+
+
 def title_of(values: Mapping[str, Any]) -> str:
     """Return the title of front matter; "" if it has none."""
     value = values.get("title")

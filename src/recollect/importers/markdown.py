@@ -1,19 +1,26 @@
 """Markdown files: each section becomes a piece of knowledge that begins with its heading.
 
 `text.pieces` finds the sections. A heading without text below it is a piece unless the next heading is deeper: then it
-is the title of the sections below. Front matter, YAML or TOML, is not text: its tags, date and title become those of
-every piece.
+is the title of the sections below. Front matter, YAML or TOML, is not text: its tags, date, title and aliases become
+those of every piece. Pictures are records of their own, whether they are in the text as base64 or are embedded files
+of the folder.
 """
 
 from __future__ import annotations
 
+import mimetypes
+import posixpath
 from collections.abc import Iterator
 from datetime import tzinfo
 from typing import Any
 
+from recollect.errors import printable
 from recollect.importers import front_matter
-from recollect.importers.base import Damage
-from recollect.importers.chunks import DocumentImporter, Piece
+from recollect.importers.base import Damage, FoundFile, ImportedDocument, Item, open_file, why_unreadable
+from recollect.importers.chunks import DocumentImporter, Folder, Piece
+from recollect.importers.embeds import PICTURES, links_of, media_name, without_base64_media
+from recollect.records.documents import piece_id
+from recollect.records.factories import knowledge
 from recollect.records.messages.values import UnreadableError
 from recollect.text.markdown import front_matter_end
 from recollect.text.pieces import LONGEST, TOP, Lines, divided, paragraphs, sections_of
@@ -26,7 +33,8 @@ class Markdown(DocumentImporter):
     summary = "Markdown: a file, or the .md and .markdown files of a folder; sections as knowledge"
     suffixes = (".md", ".markdown")
 
-    def pieces(self, text: str, zone: tzinfo) -> Iterator[Piece | Damage]:
+    def pieces(self, text: str, zone: tzinfo, title: str = "") -> Iterator[Piece | Damage]:
+        text, media = without_base64_media(text)
         lines = Lines(text)
         start = front_matter_end(lines.lines)
         fields: dict[str, Any] = {}
@@ -45,12 +53,76 @@ class Markdown(DocumentImporter):
             yield from (Piece(text[slice(*span)], 1, TOP, part) for part, span in enumerate(spans))
         if values := common.get("front_matter"):
             yield from _read(values, zone, fields, common)
-        for each in sections_of(lines, start):
-            metadata = {"headings": list(each.headings or ()), **common}
+        found = list(sections_of(lines, start))
+        if title and "title" not in common and not any(len(each.headings or ()) == 1 for each in found):
+            common["title"] = title
+        for each in found:
             # The first part begins with the heading; the others repeat it above a blank line.
             repeated = f"{each.heading}\n\n" if each.part and each.heading else ""
             content = repeated + text[each.start : each.end]
+            metadata = {"headings": list(each.headings or ()), **common, **_linked(content)}
             yield Piece(content, each.line + 1, each.name, each.part, {**fields, "metadata": metadata})
+        for number, one in enumerate(media, 1):
+            if one.content is None:
+                yield Damage(f"line {one.line}", "its base64 is damaged, and was left out")
+                continue
+            metadata = {**common, **({"caption": one.caption} if one.caption.strip() else {})}
+            about = {**fields, "media_type": one.media_type, "metadata": metadata}
+            yield Piece(one.content, one.line, media_name(number), 0, about)
+
+    def embedded(self, document: ImportedDocument, folder: Folder) -> Iterator[ImportedDocument | Damage]:
+        links = [link for item in document.items for link in item.fields["metadata"].get("embedded", ())]
+        note = document.source.removeprefix(folder.prefix)
+        for target in dict.fromkeys(links):
+            if not target.lower().endswith(PICTURES):
+                continue
+            at = posixpath.normpath(posixpath.join(posixpath.dirname(note), target))
+            named = folder.pictures.get(posixpath.basename(target).lower(), [])
+            here = [each for each in named if _path_of(each) in (at, posixpath.normpath(target))]
+            found = next(iter(here or named), None)
+            if found is None or _path_of(found) in folder.seen:
+                continue
+            folder.seen.add(_path_of(found))
+            if isinstance(found, Damage):
+                yield found._replace(file=found.place)
+            else:
+                yield from _picture(found, folder.prefix + found.source, document)
+
+
+def _path_of(file: FoundFile | Damage) -> str:
+    return file.source if isinstance(file, FoundFile) else file.place
+
+
+def _picture(file: FoundFile, source: str, note: ImportedDocument) -> Iterator[ImportedDocument | Damage]:
+    """Yield a picture as a document of one record, with the time and the tags of the note that embeds it."""
+    place = printable(source)
+    try:
+        with open_file(file.path, follow=False) as opened:
+            content = opened.read()
+    except (OSError, ValueError) as error:
+        yield Damage(place, why_unreadable(error), place)
+        return
+    about = {name: note.items[0].fields[name] for name in ("time", "tags") if name in note.items[0].fields}
+    fields = knowledge(
+        content,
+        source=source,
+        chunk_index=0,
+        media_type=mimetypes.guess_type(source)[0] or "application/octet-stream",
+        metadata={"caption": posixpath.splitext(posixpath.basename(source))[0]},
+        **about,
+    )
+    fields["id"] = piece_id(source, media_name(1))
+    yield ImportedDocument(source, (Item(namespace=None, fields=fields, place=place, file=place),))
+
+
+def _linked(text: str) -> dict[str, list[str]]:
+    """Return the metadata of a piece about the notes that it links to, and the files that it shows."""
+    links = list(links_of(text))
+    out = {
+        "links": list(dict.fromkeys(link.target for link in links if link.media_type is None)),
+        "embedded": [link.target for link in links if link.embedded and link.media_type is not None],
+    }
+    return {name: targets for name, targets in out.items() if targets}
 
 
 def _read(values: dict[str, Any], zone: tzinfo, fields: dict[str, Any], common: dict[str, Any]) -> Iterator[Damage]:
@@ -65,6 +137,8 @@ def _read(values: dict[str, Any], zone: tzinfo, fields: dict[str, Any], common: 
         yield Damage("line 1", f"{error}; it is only in its metadata")
     if title := front_matter.title_of(values):
         common["title"] = title
+    if aliases := front_matter.aliases_of(values):
+        common["aliases"] = aliases
 
 
 # Plain text files: each paragraph is a piece of knowledge.
@@ -77,6 +151,6 @@ class Text(DocumentImporter):
     summary = "Text: a file, or the .txt files of a folder and its subfolders; paragraphs as knowledge"
     suffixes = (".txt",)
 
-    def pieces(self, text: str, zone: tzinfo) -> Iterator[Piece]:
+    def pieces(self, text: str, zone: tzinfo, title: str = "") -> Iterator[Piece]:
         for each in paragraphs(text):
             yield Piece(text[each.start : each.end], each.line + 1, each.name, each.part)

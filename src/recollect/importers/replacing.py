@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 MOST_DOCUMENTS = 400
 
 
+#: The fields that a document states.
+_STATED = ("content", "media_type", "metadata", "tags", "time")
+
+
 class Replaced(NamedTuple):
     """The result of storing a document.
 
@@ -137,7 +141,7 @@ def _stored(batch: Batch, fields: Mapping[str, Any], record: Record | None) -> O
         outcome: Outcome = batch.execute(remember_operation(fields))
         return outcome
     wanted = with_added(fields, record, _tags_of(record.metadata.get("front_matter")))
-    changes: dict[str, Any] = {name: wanted[name] for name in ("content", "metadata", "tags", "time") if name in wanted}
+    changes: dict[str, Any] = {name: wanted[name] for name in _STATED if name in wanted}
     if record.changed(**changes) == record:
         return Outcome(record, "unchanged")
     updated: Outcome = batch.execute(Update(id=record.id, changes=changes))

@@ -40,6 +40,7 @@ from recollect.importers.base import (
     check_memory,
 )
 from recollect.importers.chunks import DocumentImporter
+from recollect.importers.embeds import PICTURES
 from recollect.ledger.parts import RECORDS
 from recollect.operations import Now, Remember, checked_parts
 from recollect.records.record import Fields, Record
@@ -150,7 +151,7 @@ class Source:
     ) -> None:
         name = name if name is None else name.rstrip("/")
         self._path, self._name, self._forget_deleted = path, name, forget_deleted
-        self._suffixes = importer.suffixes if isinstance(importer, DocumentImporter) else ()
+        self._suffixes = (*importer.suffixes, *PICTURES) if isinstance(importer, DocumentImporter) else ()
         self._defaults = _checked(defaults or {})
         if isinstance(importer, TurnImporter) and "conversation" in self._defaults:
             importer = importer.called(self._defaults["conversation"])

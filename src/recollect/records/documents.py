@@ -20,7 +20,10 @@ from recollect.text.unicode import nfc
 #: Bytes of a source that the ids of its pieces begin with, even if the ids are shortened (`bounded_id`).
 _PREFIX_BYTES = 200
 #: The metadata that belongs to a document.
-_METADATA = ("source", "chunk_index", "headings", "continued", "title", "front_matter", "start", "end")
+_METADATA = (
+    "source", "chunk_index", "headings", "continued", "title", "aliases", "front_matter", "links", "embedded",
+    "caption", "start", "end",
+)  # fmt: skip
 #: What an id that was chosen in a scope begins with, as callers outside of the scope see it (`engine.scope`).
 _QUALIFIER = re.compile(r"@[^/]*/")
 #: The counters at the end of an id.

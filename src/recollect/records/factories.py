@@ -48,7 +48,7 @@ def entity(
 
 
 def knowledge(
-    content: str,
+    content: str | bytes,
     *,
     source: str | None = None,
     chunk_index: int | None = None,
@@ -80,7 +80,7 @@ def task(
 
 def _fields(
     kind: str,
-    content: str,
+    content: str | bytes,
     importance: float | None,
     names: Mapping[str, Any],
     extra: dict[str, Any],

@@ -86,6 +86,8 @@ def _titles_above(record: Record) -> tuple[str, ...]:
     title, headings = record.metadata.get("title"), record.metadata.get("headings")
     own = None if record.metadata.get("continued") is True else -1
     above = (title, *headings[:own]) if isinstance(headings, (list, tuple)) else (title,)
+    if isinstance(aliases := record.metadata.get("aliases"), (list, tuple)) and record.kind == "knowledge":
+        above = (*above, *aliases)
     if record.entity is not None:
         above = (*above, record.metadata.get("entity_name"))
     return tuple(each for each in above if isinstance(each, str))
