@@ -102,7 +102,7 @@ test-compat-newest:                 ## the same with the newest version of each 
 langgraph-table:                    ## write the results of the suite for LangGraph stores into docs/langgraph-stores.md
 	$(PYTHON) -m scripts.langgraph_table
 
-round-trip: $(VENV)/.developing     ## write outlines of Debian packages back and list what differs (needs apt-get; fetches 15 MB)
+round-trip: $(VENV)/.developing     ## write outlines of Debian packages back, to the byte (needs apt-get; fetches 15 MB)
 	$(BIN)/python scripts/round_trip.py
 
 check: $(VENV)/.developing          ## lint, types and layers

@@ -285,8 +285,9 @@ def test_org_is_read_as_its_syntax_says() -> None:
 )
 def test_what_cannot_be_written_from_properties_stays_text(text: str, properties: dict[str, Any], body: str) -> None:
     (node,) = org.parse(text).contents
+    assert org.write(org.parse(text)) == text
+    node.properties.pop(line_ends.HEAD, None)
     assert (node.properties, node.raw_content) == (properties, body)
-    assert org.parse(org.write(org.parse(text))) == org.parse(text)
 
 
 def test_a_file_may_have_states_of_its_own() -> None:
@@ -320,7 +321,11 @@ def test_org_that_is_written_reads_back_to_the_same_tree(text: str) -> None:
     tree = org.parse(text)
     written = org.write(tree)
     assert org.parse(written) == tree
-    assert org.write(org.parse(written)) == written
+    assert written == text or _leaves_out_many(text)
+
+
+def _leaves_out_many(text: str) -> bool:
+    return any(line.startswith("*" * 100) for line in text.split("\n"))
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\r\r\n"])
@@ -345,13 +350,32 @@ def test_org_with_the_line_ends_of_windows_is_read_as_with_those_of_unix(end: st
         "\ufeff* a :x:\r\nb\r",
         "* a\n* b\r",
         "* a\nSCHEDULED: <2026-01-01> CLOSED: [2026-01-02]\n",
+        "* a               :x:y:\n  SCHEDULED: <2026-01-01>\n  :PROPERTIES:\n  :ID:       1\n  :END:\n",
+        "* TODO [#A]  a \t:x:  \n\t:properties:\n\t:X:\n :end: \nb\n",
+        "  :PROPERTIES:\n  :X: 1\n  :END:\n\n* a\t\n",
+        "* a\r\n:PROPERTIES:\n  :X: 1\r\n:END:\n",
+        "* a   :x:",
     ],
 )
-def test_org_without_other_white_space_is_written_to_the_byte(text: str) -> None:
+def test_org_is_written_to_the_byte(text: str) -> None:
     tree = org.parse(text)
-    assert tree.contents[0].title == "a"
+    assert str(tree.contents[0].title).strip() == "a"
     assert org.write(tree) == text
     assert from_json(tree.to_json()) == tree
+
+
+def test_white_space_is_kept_only_where_it_says_what_the_node_does() -> None:
+    text = "* TODO a       :x:\n  :PROPERTIES:\n  :N:   1\n  :END:\n** b      :y:\n"
+    for name, value, written in (
+        ("TITLE", "c", "* TODO c :x:\n:PROPERTIES:\n:N: 1\n:END:\n"),
+        ("TODO", "DONE", "* DONE a :x:\n:PROPERTIES:\n:N: 1\n:END:\n"),
+        ("TAGS", ["x", "z"], "* TODO a :x:z:\n:PROPERTIES:\n:N: 1\n:END:\n"),
+        ("N", "2", "* TODO a :x:\n:PROPERTIES:\n:N: 2\n:END:\n"),
+        ("M", "1", "* TODO a :x:\n:PROPERTIES:\n:N: 1\n:M: 1\n:END:\n"),
+    ):
+        root = org.parse(text)
+        root.contents[0].properties[name] = value
+        assert org.write(root) == written + "** b      :y:\n"
 
 
 def test_a_headline_that_is_written_by_itself_is_read_the_same_with_several_line_ends() -> None:

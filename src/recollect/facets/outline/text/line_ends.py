@@ -1,4 +1,4 @@
-"""The byte-order mark and the line ends of a file, which attributes of its nodes remember.
+"""The byte-order mark, the line ends and the white space of a file, which attributes of its nodes remember.
 
 A file whose lines all end with CR LF is read as if they ended with LF; its root has the attribute LINE_ENDS, "CRLF".
 In a file with both ends, the text of a node keeps its own, and if another of its lines ends with a CR, the node has the
@@ -13,8 +13,10 @@ from recollect.facets.outline.text.nodes import Node
 
 #: The attributes; that of the byte-order mark is true.
 BOM, LINE_ENDS, OWN_ENDS = "BYTE_ORDER_MARK", "LINE_ENDS", "OWN_LINE_ENDS"
+#: The lines above the text of a node of Org, if `org.write` would write them in another way.
+HEAD = "HEAD_AS_WRITTEN"
 #: Attributes that say nothing but how a file is written.
-AS_WRITTEN = frozenset((BOM, LINE_ENDS, OWN_ENDS))
+AS_WRITTEN = frozenset((BOM, LINE_ENDS, OWN_ENDS, HEAD))
 _CRLF = "CRLF"
 _MARK = "\ufeff"
 

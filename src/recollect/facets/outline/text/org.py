@@ -3,8 +3,9 @@
 A headline becomes a node of the type HEADLINE. Its properties are those of its drawer and, under Org's names of special
 properties, TODO, PRIORITY, TAGS (a list), SCHEDULED, DEADLINE and CLOSED (timestamps as they are written). Everything
 else below it, lists, blocks and other drawers included, is its text. What cannot be written back from properties, such
-as a drawer with a name twice or an empty one, stays in the text. Writing gives one form of white space: tags after one
-space, drawers and planning lines without indentation, and at most 100 stars more than the depth of a headline.
+as a drawer with a name twice or an empty one, stays in the text. White space in these lines that writing would not give
+is kept beside them (HEAD_AS_WRITTEN) for as long as they say the same: what is changed is written with tags after one
+space and without indentation. There are at most 100 stars more than the depth of a headline.
 
 `#+FILETAGS:` lines below the first headline count for the whole file, so the root has their tags as the property
 FILETAGS. A byte-order mark and line ends with a CR are properties, too (`line_ends`).
@@ -23,6 +24,7 @@ from typing import Any
 from recollect.facets.outline.text import tags as tags_in
 from recollect.facets.outline.text.line_ends import (
     AS_WRITTEN,
+    HEAD,
     OWN_ENDS,
     joined,
     note_ends,
@@ -61,7 +63,8 @@ def parse(text: str) -> Node:
     lines = lines_of(with_line_feeds(without_mark(text, root), root))
     heads = [at for at, line in enumerate(lines) if _stars(line)]
     states = _states(lines)
-    _read_body(root, lines[: heads[0] if heads else len(lines)], first=0)
+    above_all = lines[: heads[0] if heads else len(lines)]
+    _note_head(root, 0, above_all[: _read_body(root, above_all, first=0)])
     # The stars that a headline has, the level that it is written with, and the headline.
     path: list[tuple[int, int, Node]] = [(0, 0, root)]
     for at, end in pairwise([*heads, len(lines)]):
@@ -73,7 +76,7 @@ def parse(text: str) -> Node:
         above, level = path[-1][1], min(stars, len(path) + _MOST_LEFT_OUT)
         if level != above + 1:
             node.properties[LEVEL] = level  # levels were left out
-        _read_body(node, lines[at:end], first=1)
+        _note_head(node, level, lines[at : at + _read_body(node, lines[at:end], first=1)])
         if not lines[at].endswith("\n"):
             node.raw_content = None  # the file ends with the title
         path[-1][2].contents.append(node)
@@ -86,14 +89,15 @@ def document_of(tree: Node) -> Node:
     """Return the document as which a tree is written: itself, or one that has it as its only headline.
 
     That headline is of the first level, and the text above it names the states of tasks that are not TODO and DONE. The
-    lines of a headline that is written by itself end with LF, those of its text as they did.
+    lines of a headline that is written by itself have no white space of their own and end with LF, those of its text
+    are as they were.
     """
     if tree.type == DOCUMENT:
         document = Node(DOCUMENT, _without(tree, FILE_TAGS), tree.raw_content, tree.contents)
     else:
         states = dict.fromkeys(str(node.properties[TODO]) for node in tree.walk() if node.properties.get(TODO))
         above = "" if set(states) <= set(_STATES) else f"#+TODO: {' '.join(states)}\n"
-        only = copied(tree, lambda node: _without(node, OWN_ENDS, *([LEVEL] if node is tree else [])))
+        only = copied(tree, lambda node: _without(node, HEAD, OWN_ENDS, *([LEVEL] if node is tree else [])))
         document = Node(DOCUMENT, {}, above, [only])
     document.properties.update(_file_tags(document))
     return document
@@ -181,8 +185,10 @@ def _headline(node: Node) -> str:
     return " ".join(parts)
 
 
-def _read_body(node: Node, lines: list[str], *, first: int) -> None:
+def _read_body(node: Node, lines: list[str], *, first: int) -> int:
     """Read what follows a title: the planning line of a headline, a drawer of properties, and text.
+
+    Returns the number of lines above the text.
 
     Args:
         lines: The title and all lines up to the next one.
@@ -201,6 +207,38 @@ def _read_body(node: Node, lines: list[str], *, first: int) -> None:
             at = end + 1
     node.raw_content = "".join(lines[at:])
     note_ends(node, lines[:at])
+    return at
+
+
+def _note_head(node: Node, level: int, lines: list[str]) -> None:
+    """Note the lines above the text of a node, with LF as their ends, if they would be written in another way."""
+    if level and _stars(lines[0]) != level:
+        return  # with fewer stars, it is another headline
+    head = "\n".join(line.rstrip("\r\n") for line in lines)
+    if lines and (lines[-1].endswith("\n") or (level and len(lines) == 1)):  # a title may end the file
+        head += "\n"
+    if "".join(_head(node, level)) != head:
+        node.properties[HEAD] = head
+
+
+def _noted_head(node: Node, level: int) -> list[str] | None:
+    """Return the noted lines above the text of a node, if they still say what its properties do; otherwise None."""
+    noted = node.properties.get(HEAD)
+    if not isinstance(noted, str) or (level and _stars(noted) != level):
+        return None
+    lines = [f"{line}\n" for line in noted.removesuffix("\n").split("\n")]
+    read = Node(node.type)
+    if level:
+        state = node.properties.get(TODO)
+        _read_headline(read, lines[0][level + 1 : -1], frozenset([str(state)] if state else ()))
+    if _read_body(read, lines, first=1 if level else 0) != len(lines):
+        return None
+    said = {name: value for name, value in node.properties.items() if name not in (LEVEL, FILE_TAGS, *AS_WRITTEN)}
+    if read.properties != said:
+        return None
+    if not noted.endswith("\n") and not node.raw_content:
+        lines[-1] = lines[-1].removesuffix("\n")
+    return lines
 
 
 def _plans(line: str) -> dict[str, str]:
@@ -253,6 +291,14 @@ def _property(line: str) -> tuple[str, str] | None:
 
 def _written(node: Node, level: int) -> str:
     """Return the text of a node without its children; of a document at level 0, what is above all headlines."""
+    lines = _noted_head(node, level) or _head(node, level)
+    if level and len(lines) == 1 and node.raw_content is None:
+        lines[0] = lines[0].removesuffix("\n")  # the file ends with the title
+    return joined(node, lines) + (node.raw_content or "")
+
+
+def _head(node: Node, level: int) -> list[str]:
+    """Return the lines above the text of a node."""
     lines = [f"{'*' * level} {_headline(node)}\n"] if level else []
     plans = [f"{name}: {value}" for name, value in node.properties.items() if name in _PLANNED]
     if plans and level:
@@ -261,6 +307,4 @@ def _written(node: Node, level: int) -> str:
     if drawer:
         own = [f":{name}: {value}\n" if value != "" else f":{name}:\n" for name, value in drawer.items()]
         lines += [":PROPERTIES:\n", *own, ":END:\n"]
-    if level and len(lines) == 1 and node.raw_content is None:
-        lines[0] = lines[0].removesuffix("\n")  # the file ends with the title
-    return joined(node, lines) + (node.raw_content or "")
+    return lines
