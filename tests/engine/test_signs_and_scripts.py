@@ -107,6 +107,13 @@ def test_without_what_matters_the_newest_of_equal_texts_comes_first() -> None:
         assert first.score == pytest.approx(second.score, abs=1e-6)
 
 
+def test_a_sign_in_the_title_above_a_section_counts() -> None:
+    with recollect.open(":memory:") as memory:
+        for language in ("C++", "C"):
+            memory.remember("Run the installer.", id=language, metadata={"headings": [language, "Setup"]})
+        assert memory.recall("C++ setup", k=1)[0].record.id == "C++"
+
+
 def test_a_question_with_a_sign_that_no_text_has_is_answered_by_its_words() -> None:
     with recollect.open(":memory:", embedder="none") as memory:
         memory.remember("I write C every day")

@@ -103,3 +103,32 @@ def test_toml_that_cannot_be_read_is_reported_and_imported_as_text(tmp_path: Pat
         report = import_path(memory, "markdown", tmp_path / "a.md")
         assert [("TOML" in each.reason) for each in report.damaged] == [True]
         assert any("title" in str(record.content) for record in memory.find())
+
+
+def test_loose_messages_go_on_after_a_conversation_between_them(tmp_path: Path) -> None:
+    lines = [
+        {"role": "user", "content": "one", "created_at": "2023-05-03T10:00:00Z"},
+        {"messages": [{"role": "user", "content": "two", "created_at": "2024-01-01T10:00:00Z"}]},
+        {"role": "user", "content": "three"},
+    ]
+    times, dated = times_of(tmp_path, "openai", "c.jsonl", "\n".join(map(json.dumps, lines)))
+    assert (times["three"], dated) == (SAID, 1)
+
+
+def test_a_later_export_that_dates_a_turn_otherwise_is_no_difference(tmp_path: Path) -> None:
+    with recollect.open(":memory:", clock=lambda: NOW) as memory:
+        for written in ([None, "2023-05-03T10:00:00Z"], ["2023-05-02T10:00:00Z", None]):
+            path = tmp_path / "c.json"
+            path.write_text(json.dumps([chat(*written)]))
+            report = import_path(memory, "claude", path)
+        assert (report.unchanged, report.differing) == (2, 1)  # the first, whose time is stated now, and is another
+
+
+def test_created_that_is_no_time_is_no_damage_and_a_bad_date_hides_no_good_one(tmp_path: Path) -> None:
+    path = tmp_path / "note.md"
+    with recollect.open(":memory:", clock=lambda: NOW) as memory:
+        path.write_text("---\ncreated: by Ana\n---\nfirst\n")
+        assert import_path(memory, "markdown", path).damaged == ()
+        path.write_text("---\ndate: some day\ncreated: 2023-05-03T10:00:00Z\n---\nsecond\n")
+        assert [each.place for each in import_path(memory, "markdown", path).damaged] == ["note.md, line 1"]
+        assert memory.find()[0].time == SAID

@@ -133,18 +133,26 @@ def tags_of(values: Mapping[str, Any]) -> list[str]:
 def time_of(values: Mapping[str, Any], zone: tzinfo) -> datetime | None:
     """Return the date of front matter, or when it says that the document was created.
 
-    It is ISO 8601 text, or a YAML timestamp.
+    It is ISO 8601 text, or a YAML timestamp. What else stands under "created", such as a name, is no time.
 
     Args:
         values: The front matter.
         zone: The time zone of a date without an offset.
 
     Raises:
-        UnreadableError: The value is not one of these.
+        UnreadableError: Its "date" is not one of these.
     """
-    value = next((values[name] for name in _DATES if values.get(name) not in (None, "")), None)
-    if value is None or value == "":
-        return None
+    for name in _DATES:
+        if values.get(name) not in (None, ""):
+            try:
+                return _time(values[name], zone)
+            except UnreadableError:
+                if name == _DATES[0]:
+                    raise
+    return None
+
+
+def _time(value: Any, zone: tzinfo) -> datetime:
     if not isinstance(value, str):
         raise UnreadableError(f"its date is {kind_of(value)}, not a date")
     text = value.strip()

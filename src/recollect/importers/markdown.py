@@ -135,6 +135,7 @@ def _read(values: dict[str, Any], zone: tzinfo, fields: dict[str, Any], common: 
         fields["time"] = front_matter.time_of(values, zone)
     except UnreadableError as error:
         yield Damage("line 1", f"{error}; it is only in its metadata")
+        fields["time"] = front_matter.time_of({**values, "date": None}, zone)
     if title := front_matter.title_of(values):
         common["title"] = title
     if aliases := front_matter.aliases_of(values):

@@ -11,7 +11,7 @@ that importing a longer version of a list adds only the new turns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,6 +68,14 @@ class Messages(TurnImporter):
                 return
             values = self._list(path, data)
         taken = {stem: 1}
+        last: datetime | None = None
+
+        def turns_of_loose() -> Iterator[Item | Damage]:
+            nonlocal last
+            for each in dated(_turns(loose, stem, ids, zone, start), None, last):
+                last = each.fields.get("time", last) if isinstance(each, Item) else last
+                yield each
+
         loose: list[_Found] = []  # messages of the conversation without a name of its own
         start = 0
         for number, found in enumerate(values):
@@ -75,11 +83,11 @@ class Messages(TurnImporter):
                 start = start if loose else number
                 loose.append(found)
                 continue
-            yield from dated(_turns(loose, stem, ids, zone, start), None)
+            yield from turns_of_loose()
             loose = []
             name = untaken(self._name(found.value)[1] or f"{stem}#{number}", taken)
             yield from self._conversation(found.value, name, f"{found.place}, ", ids, zone)
-        yield from dated(_turns(loose, stem, ids, zone, start), None)
+        yield from turns_of_loose()
 
     # Finding conversations and messages
 

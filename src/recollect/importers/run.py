@@ -435,7 +435,8 @@ class _Run:
             self._outcomes[result.status] += 1
             self._count_in(item.file, result.status)
             self._outcomes["dated"] += bool(item.dated_by)
-            self._outcomes["differing"] += result.status == "unchanged" and bool(result.differing)
+            own = set(result.differing) - ({"time"} if item.dated_by else set())  # a later export may date it otherwise
+            self._outcomes["differing"] += result.status == "unchanged" and bool(own)
             self._outcomes["renumbered"] += result.asked_id is not None
         self._done += len(batch)
         if self._progress is not None:

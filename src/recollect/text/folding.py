@@ -17,10 +17,11 @@ _MARKS = re.compile("[\u0300-\u036f]")
 #: Default-ignorable code points, which are no part of a word: the soft hyphen, joiners, marks of direction, fillers and
 #: selectors of variants; skin tones, which vary an emoji, and marks that enclose a character. A zero-width space is not
 #: among them: it separates words.
-_IGNORABLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\u20dd-\u20e0"
-    "\u20e2-\u20e4\u3164\ufe00-\ufe0f\ufeff\uffa0\U0001f3fb-\U0001f3ff\U000e0001\U000e0020-\U000e007f\U000e0100-\U000e01ef]+"
+IGNORABLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\u20dd-\u20e0"
+    "\u20e2-\u20e4\u3164\ufe00-\ufe0f\ufeff\uffa0\U0001f3fb-\U0001f3ff\U000e0001\U000e0020-\U000e007f\U000e0100-\U000e01ef"
 )
+_IGNORED = re.compile(f"[{IGNORABLE}]+")
 #: Points of Arabic with tatweel, and of Hebrew, which writers leave out.
 POINTS = "\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
 POINTS += "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
@@ -80,7 +81,7 @@ def same_letters(text: str) -> str:
         text = text.translate(_PLAIN)
     if text.isascii():
         return text.lower()
-    text = fold(_IGNORABLE.sub("", text)).replace("i\u0307", "i")
+    text = fold(_IGNORED.sub("", text)).replace("i\u0307", "i")
     return text if _OF_SCRIPTS.search(text) is None else around_unknown(text, _of_scripts)
 
 

@@ -237,3 +237,28 @@ def test_a_hostile_question_takes_few_steps_whatever_names_there_are() -> None:
     Counted.steps = 0
     assert len(trie.within([word] * 3000)) == 99
     assert Counted.steps <= 3000 * (DEPTH + 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("کتاب\u200cخانه", "این کتابخانه است"),
+        ("کتابخانه", "این کتاب\u200cخانه است"),
+        ("☕\ufe0f", "a ☕ please"),
+        ("☕ bar", "the ☕\ufe0f bar"),
+        ("tea", "\u200d tea \ufe0f"),
+        ("co\u00adop", "the coop"),
+    ],
+)
+def test_characters_that_are_no_part_of_a_word_make_no_difference(name: str, text: str) -> None:
+    assert [named for _, named in found([name], text)] == [name]
+    index = index_of({name: ""})
+    assert [(each.id, bool(each.exact)) for each in index.search(text, 5)] == [(name, True)]
+
+
+@given(
+    st.lists(st.sampled_from(["tea", "☕", "\ufe0f", "\u200d", "\u200c", "☕\ufe0f", "", " "]), max_size=8).map("".join)
+)
+def test_any_text_can_be_searched_for_any_name(text: str) -> None:
+    for name in ("tea", "☕", "tea \u200d ☕", "\ufe0f"):
+        index_of({name: ""}).search(f"{text} tea", 5)

@@ -129,7 +129,7 @@ def document_of(record: Record, zone: tzinfo, digest_key: bytes | None = None) -
     if OTHER_BRANCH in tags:
         tags = ()  # what was abandoned is no instruction any more
     standing = sum(1 << bit for bit, term in enumerate(STANDING_TAGS) if term in tags) if tags else 0
-    payload, summary = record.to_bytes(), is_summary(record)
+    payload, summary, above = record.to_bytes(), is_summary(record), _titles_above(record)
     micros = NO_TIME if record.time is None else microseconds(record.time)
     return Document(
         id=record.id,
@@ -162,9 +162,9 @@ def document_of(record: Record, zone: tzinfo, digest_key: bytes | None = None) -
         ),
         importance=NO_IMPORTANCE if record.importance is None else record.importance,
         filter_terms=filter_terms_of(record),
-        titles=_titles(above, language) if (above := _titles_above(record)) else (),
+        titles=_titles(above, language) if above else (),
         valid_from=NO_TIME if record.valid_from is None else microseconds(record.valid_from),
         valid_to=NEVER if record.valid_to is None else microseconds(record.valid_to),
-        signs=sign_terms(text),
+        signs=sign_terms("\n".join((text, *above))) if above else sign_terms(text),
         payload=payload if len(payload) <= _MAX_PAYLOAD_BYTES else b"",
     )

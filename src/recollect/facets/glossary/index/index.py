@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from recollect.indexes.fixed_point import ONE, log_ratio
 from recollect.indexes.words.fuzzy import Vocabulary
-from recollect.text.folding import POINTS, same_letters
+from recollect.text.folding import IGNORABLE, POINTS, same_letters
 
 #: BM25's constants.
 K1, B = 1.2, 0.75
@@ -363,13 +363,15 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _LETTER = f"[^\\W_{_UNSPACED}]"
-#: Combining marks of Latin, points of Arabic and Hebrew, and the scripts of India, whose vowel signs are no letters.
-_MARK = f"[\u0300-\u036f\u0900-\u0dff{POINTS}]"
+#: Combining marks of Latin, points of Arabic and Hebrew, the scripts of India, whose vowel signs are no letters, and
+#: what is no part of a word, such as a joiner.
+_MARK = f"[\u0300-\u036f\u0900-\u0dff{POINTS}{IGNORABLE}]"
 #: Signs that are part of a name at its end, and at its begin.
 _SIGNS, _POINT = r"(?:(?:\+\+|#)(?![^\W\d]|[+#])|\+(?![\w+#]))", rf"(?<![\w.])\.(?={_LETTER})"
 #: White space with the token after it. Only at the end of a text is there none.
 _TOKEN = re.compile(
-    rf"\s*+(?:(?:{_POINT})?+{_LETTER}++(?:{_MARK}++{_LETTER}*+)*+(?:{_SIGNS})?+|{_MARK}++(?:{_LETTER}++{_MARK}*+)*+|\S)?+",
+    rf"\s*+(?:(?:{_POINT})?+{_LETTER}++(?:{_MARK}++{_LETTER}*+)*+(?:{_SIGNS})?+"
+    rf"|{_MARK}++(?:{_LETTER}++{_MARK}*+)*+|\S[{IGNORABLE}]*+)?+",
 )
 #: The symbol of tokens that occur in no name, and the first symbol of those that do.
 _UNKNOWN, _FIRST = "\x00", 1
@@ -449,12 +451,12 @@ class _Symbols(dict[str, str]):
 
 
 def tokens(text: str) -> Iterator[str]:
-    """Yield the folded tokens of a text.
+    """Yield the folded tokens of a text, except those of nothing but ignorable characters.
 
     >>> list(tokens("The C++ of 2026: 猫と Résumé"))
     ['the', 'c++', 'of', '2026', ':', '猫', 'と', 'résumé']
     """
-    return (same_letters(token) for piece in _TOKEN.findall(text) if (token := piece.lstrip()))
+    return filter(None, map(same_letters, map(str.lstrip, _TOKEN.findall(text))))
 
 
 def _symbol(number: int) -> str:
