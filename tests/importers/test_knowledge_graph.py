@@ -74,6 +74,14 @@ def test_one_graph_is_read_in_the_forms_of_several_servers(run: Run, write: Writ
     assert run("mcp-memory", path).unchanged == 5
 
 
+def test_the_validity_of_a_relation_is_that_of_its_record(run: Run, write: Write, memory: Memory) -> None:
+    ended = {**KNOWS, "_type": "relation", "validFrom": 1767225600, "validTo": 1769904000}
+    run("mcp-memory", write("memory.jsonl", json.dumps(without(ended, "type"))))
+    (record,) = memory.find()
+    assert (record.valid_from, record.valid_to) == (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC))
+    assert record.metadata == {"from": "Ana", "to": "Bob", "relation_type": "knows"}
+
+
 def test_times_and_everything_else_stay(run: Run, write: Write, memory: Memory) -> None:
     said = {"content": "plays chess", "timestamp": "2026-03-01T09:00:00Z", "confidence": 0.5}
     entity = {**ANA, "observations": [said], "createdAt": "2025-01-01", "tags": ["friend"], "updatedAt": "never"}

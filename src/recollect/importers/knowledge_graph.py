@@ -24,9 +24,15 @@ if TYPE_CHECKING:
     from recollect.memory import Memory
 
 #: The keys under which servers state the same, the best first.
+_KINDS = ("type", "_type")
 _TYPES = ("entityType", "entity_type", "type")
 _TEXTS = ("text", "content", "observation", "value")
-_TIMES = ("timestamp", "createdAt", "created_at", "time", "date")
+#: Field of a record -> the keys of an object that state it.
+_TIMES = {
+    "time": ("timestamp", "createdAt", "created_at", "time", "date"),
+    "valid_from": ("validFrom", "valid_from"),
+    "valid_to": ("validTo", "valid_to"),
+}
 _SOURCES, _TARGETS = ("from", "source"), ("to", "target")
 _RELATIONS = ("relationType", "relation_type", "relation", "label", "type")
 #: The type of an entity that states none.
@@ -138,17 +144,21 @@ def _first(value: dict[str, Any], keys: tuple[str, ...]) -> str | None:
     return next((key for key in keys if value.get(key) is not None), None)
 
 
+def _states(value: dict[str, Any], kind: str) -> bool:
+    return any(value.get(key) == kind for key in _KINDS)
+
+
 def _is_relation(value: Any) -> bool:
-    if not isinstance(value, dict) or value.get("type") == "entity":
+    if not isinstance(value, dict) or _states(value, "entity"):
         return False
     ends = _first(value, _SOURCES) is not None and _first(value, _TARGETS) is not None
-    return value.get("type") == "relation" or (ends and "observations" not in value)
+    return _states(value, "relation") or (ends and "observations" not in value)
 
 
 def _is_entity(value: Any) -> bool:
     if not isinstance(value, dict) or _is_relation(value):
         return False
-    return value.get("type") == "entity" or ("name" in value and any(key in value for key in (*_TYPES, "observations")))
+    return _states(value, "entity") or ("name" in value and any(key in value for key in (*_TYPES, "observations")))
 
 
 def _records(value: Any, zone: tzinfo) -> Iterator[tuple[str, dict[str, Any] | UnreadableError]]:
@@ -177,7 +187,7 @@ def _entity(value: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, dict[str
     observations = [stated] if isinstance(stated, str) else [] if stated is None else stated
     if not isinstance(observations, list):
         raise UnreadableError('its "observations" is not a list of texts')
-    used = {"name", "type", typed, "observations"}
+    used = {"name", *_KINDS, typed, "observations"}
     yield "", _with_rest(node(name, entity_type), value, used, zone)
     for number, each in enumerate(observations, 1):
         place = f", observation {number}"
@@ -193,17 +203,17 @@ def _entity(value: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, dict[str
 def _relation(value: dict[str, Any], zone: tzinfo) -> dict[str, Any]:
     kind = _first({**value, "type": None} if value.get("type") == "relation" else value, _RELATIONS)
     stated = Relation(_text(value, _SOURCES), _text(value, _TARGETS), _text(value, (kind or _RELATIONS[0],)))
-    return _with_rest(relation(stated), value, {"type", kind, *_SOURCES, *_TARGETS}, zone)
+    return _with_rest(relation(stated), value, {*_KINDS, kind, *_SOURCES, *_TARGETS}, zone)
 
 
 def _with_rest(fields: dict[str, Any], value: dict[str, Any], used: set[str | None], zone: tzinfo) -> dict[str, Any]:
-    """Return fields with the time that an object states, and with everything else that it states as metadata."""
+    """Return fields with the times that an object states, and with everything else that it states as metadata."""
     rest = {key: each for key, each in value.items() if key not in used and each not in NOTHING}
-    key = _first(rest, _TIMES)
-    if key is not None:
-        with suppress(UnreadableError):  # then it stays in the metadata
-            fields = {**fields, "time": instant(rest[key], zone)}
-            del rest[key]
+    for name, keys in _TIMES.items():
+        if (key := _first(rest, keys)) is not None:
+            with suppress(UnreadableError):  # then it stays in the metadata
+                fields = {**fields, name: instant(rest[key], zone)}
+                del rest[key]
     return {**fields, "metadata": {**rest, **fields["metadata"]}} if rest else fields
 
 
