@@ -184,6 +184,8 @@ def _entity(value: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, dict[str
     typed = _first({**value, "type": None} if value.get("type") == "entity" else value, _TYPES)
     entity_type = _UNTYPED if typed is None else _text(value, (typed,))
     stated = value.get("observations")
+    if typed is None and stated is None:
+        raise UnreadableError('has neither an "entityType" nor "observations"')
     observations = [stated] if isinstance(stated, str) else [] if stated is None else stated
     if not isinstance(observations, list):
         raise UnreadableError('its "observations" is not a list of texts')
