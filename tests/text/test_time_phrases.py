@@ -54,6 +54,8 @@ def read(dates: NamedDates) -> set[date]:
 
 def meaning(written: str) -> set[date]:
     """The days of a cell of the table."""
+    if "; " in written:
+        return set().union(*map(meaning, written.split("; ")))
     if written.startswith("*-"):
         parts = written[2:].split("-")
         return {day for day in DAYS if [f"{day.month:02}", f"{day.day:02}"][: len(parts)] == parts}
