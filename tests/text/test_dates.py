@@ -233,6 +233,19 @@ def test_a_date_with_slashes_is_read_as_where_the_asker_lives(tag: str | None, d
     assert {(first.month, first.day) for first, _ in spans} == days
 
 
+@pytest.mark.parametrize(("tag", "month"), [("en-US", 3), ("es-PR", 3), ("en-GB", 4), ("nl", 4), ("en", 4), (None, 4)])
+def test_a_date_with_hyphens_begins_with_the_month_only_where_that_is_usual(tag: str | None, month: int) -> None:
+    spans = named("what did we buy on 03-04-2026?", TODAY, tag).spans
+    assert [first.month for first, _ in spans] == [month]
+
+
+def test_years_before_1900_are_read_after_a_word_that_says_so() -> None:
+    assert named("What happened in 1848?", TODAY).years == {1848}
+    assert named("Was geschah im Jahr 1789?", TODAY).years == {1789}
+    assert named("How many of the 1848 letters are left?", TODAY).years == set()
+    assert named("How much is in 1848 g of flour?", TODAY).years == set()
+
+
 def test_a_date_that_only_the_other_order_has_is_read_in_that_order() -> None:
     for tag in ("en-US", "en-GB", "de", None):
         for text in ("10/15/2026", "15/10/2026"):

@@ -15,8 +15,9 @@ from tests.paths import LABELS
 
 import recollect
 from recollect.text.dates import NO_DATES, NamedDates, named, naming
-from recollect.text.dates.grammar import Cascade, Made, Rule
+from recollect.text.dates.grammar import Cascade, Rule
 from recollect.text.dates.lexicon import CODES, lexicon
+from recollect.text.dates.lists import LISTED
 from recollect.text.dates.meanings import MADE
 from recollect.text.dates.rules import RULES
 
@@ -123,14 +124,14 @@ def test_such_questions_rank_records_as_if_no_dates_were_read(part: int, monkeyp
 def test_every_rule_is_used_by_a_phrase(monkeypatch: pytest.MonkeyPatch) -> None:
     used = set()
 
-    def noted(number: int, rule: Rule, *words: object) -> Made:
+    def noted(number: int, rule: Rule, *words: object) -> object:
         made = rule.action(*words)
-        if made is not None:
+        if made:
             used.add(number)
         return made
 
-    rules = [Rule(rule.pattern, partial(noted, number, rule), rule.order) for number, rule in enumerate(RULES)]
-    cascades = {code: Cascade(rules, [*lexicon(code).sets, *MADE]) for code in CODES}
+    rules = [rule._replace(action=partial(noted, number, rule)) for number, rule in enumerate(RULES)]
+    cascades = {code: Cascade(rules, [*lexicon(code).sets, *MADE, *LISTED]) for code in CODES}
     monkeypatch.setattr(naming, "_cascade", cascades.__getitem__)
     for question in questions_of_all():
         named(question, TODAY)

@@ -97,10 +97,6 @@ _CLOCK = re.compile(
     r"|ieri|ontem|gisteren|de|du|del|van|da|the|monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?!\w)))?",
     re.IGNORECASE,
 )
-_COMPOUND = re.compile(
-    rf"(?<!\w)({_WEEKDAYS})(morgen|vormittag|mittag|nachmittag|abend|nacht|ochtend|middag|namiddag|avond)(?!\w)",
-    re.IGNORECASE,
-)
 #: Number of parts of the day that count: each is compared with the times of all documents.
 _MOST = 4
 #: Minutes before and after a time of the clock that are around it.
@@ -146,15 +142,6 @@ def windows_in(question: str) -> tuple[Window, ...]:
     named = tuple(islice(_named(question), _MOST))
     clock = tuple(islice(_of_clock(question, named), _MOST))
     return tuple(dict.fromkeys(clock or named))
-
-
-def apart(question: str) -> str:
-    """Return a question with its compounds of a day and a part of it as two words, as phrases of dates have them.
-
-    >>> apart("Was war am Montagabend?"), apart("Wat deed ik gisterochtend?")
-    ('Was war am Montag abend?', 'Wat deed ik gisteren ochtend?')
-    """
-    return _COMPOUND.sub(lambda found: f"{found[1]}{'en' if found[1].lower() == 'gister' else ''} {found[2]}", question)
 
 
 def _named(question: str) -> Iterator[Window]:

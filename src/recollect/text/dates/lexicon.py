@@ -4,7 +4,8 @@ words/*.json has the words with their categories. A category has its words with 
 from 0 or 1 on, or those of each name; `rules` says what they mean together. `flags` has what is special about a
 language: `bare_weekday` (a day of the week needs no word before it), `bare` (nor does a holiday or a season),
 `bareyear`, `bare_weekend`, `lower` (months and days of the week have no capital letter), `nouns` (all nouns have one),
-`compounds` (as "Oktoberwoche"), `prepositions`, `past_weekend` (this weekend is the last), `week_and_day`.
+`compounds` (as "Oktoberwoche"), `noun_chains` (as "May roses"), `prepositions`, `past_weekend` (this weekend is the
+last), `week_and_day`.
 """
 
 from __future__ import annotations
@@ -17,27 +18,34 @@ from typing import Any
 
 from recollect.text.dates.grammar import PhraseWord
 from recollect.text.dates.holidays import holiday, words_file
+from recollect.text.dates.spans import century, decade_of
 from recollect.text.dates.times import Recurring
+from recollect.text.languages import stop_words
 
 #: The languages in which dates are read.
 CODES = ("en", "de", "es", "fr", "it", "ja", "nl", "pt", "zh")
 _TABLES: Mapping[str, Mapping[str, Any]] = {code: words_file(code) for code in CODES}
 #: Words of a language that mean something else in others, or in names, are listed here and count only in its questions.
 _UNSPACED = frozenset(("zh", "ja"))
-_UNITS = "day week fortnight weekend month season quarter half year decade hour minute".split()
+#: Words that all languages with blanks between words have: what is counted, and what stands before a sum, too.
+_SHARED = {
+    "MEASURE": "€ $ £ ¥ eur usd gbp chf euro euros dollar dollars pounds yen % g kg mg km m cm mm l ml kcal kw kwh "
+    "mb gb tb rpm hz watt watts volt volts",
+    "CURRENCY": "€ $ £ ¥ eur usd gbp chf",
+}
 
 _NUMERIC = (
     r"(?P<ymd>(?<![\d./-])(?:19|20)\d\d(?P<sep>[-/.])(?:0?[1-9]|1[0-2])(?P=sep)(?:0?[1-9]|[12]\d|3[01])(?![\d]|[-/.]\d))"
     r"|(?P<dmy>(?<![\d./-])\d{1,2}(?P<sep2>[./-])\d{1,2}(?P=sep2)(?:(?:19|20)\d\d|\d\d)(?!\d|[./-]\d))"
     r"|(?P<ym>(?<![\d./-])(?:19|20)\d\d[-/.](?:0[1-9]|1[0-2])(?![\d]|[-/.]\d))"
-    r"|(?P<years>(?<![\d./-])(?:19|20)\d\d[/-]\d\d(?![\d]|[-/.]\d))"
+    r"|(?P<years>(?<![\d./-])(?:19|20)\d\d[/-](?:19|20)?\d\d(?![\d]|[-/.]\d))"
     r"|(?P<my>(?<![\w./-])(?:0?[1-9]|1[0-2])/(?:19|20)\d\d(?![\d]|[-/.]\d))"
     r"|(?P<dm>(?<![\d./-])(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?![\d]))"
     r"|(?P<mixed>\d+(?:[./:-]\d+){2,}|\d+[.,:]\d+)"
 )
-_DECADE = r"(?P<decade>(?:(?:19|20)\d0|['’]?\d0)s\b)"
-_CLOCK = r"(?P<clock>\d{1,2}[:.h][0-5]\d(?!\d)(?:\s?[ap]\.?m\b)?|\d{1,2}\s?(?:[ap]\.?m\b|o'clock|uhr\b|h\b))"
-_SHORT_YEAR = r"(?P<short>(?<!\w)['’]\d\d\b)"
+_DECADE = r"(?P<decade>(?:(?:19|20)\d0|['’]?\d0)(?:'?s\b|(?<=[1-9]0)ern?\b))"
+_CLOCK = r"(?P<clock>\d{1,2}[:.h][0-5]\d(?!\d)(?:\s?[ap]\.?m\b)?|\d{1,2}\s?(?:[ap]\.?m\b|o'clock|uhr\b|uur\b|h\b))"
+_SHORT_YEAR = r"(?P<short>(?:(?<!\w)|(?<=[a-z])|(?<=[qhtk][1-4]))['’]\d\d\b)"
 _NUMBER = r"(?P<number>\d+)"
 
 
@@ -67,6 +75,9 @@ class Lexicon:
                 self._add(phrase, category.upper(), value)
         for phrase, number in _numbers(table.get("numbers", {})):
             self._add(phrase, "NUM", number)
+        for category, phrases in _SHARED.items() if self.spaced else ():
+            for phrase in phrases.split():
+                self._add(phrase, category, None)
         for of in self._entries.values():
             _derive(of, self.spaced)
         self._longest: dict[str, int] = {}
@@ -93,6 +104,19 @@ class Lexicon:
         """
         return self._words(text, sure) if self.spaced else self._characters(text)
 
+    def is_function(self, word: str) -> bool:
+        """Return whether a word that no date has is no noun, as far as that can be seen.
+
+        After "the 10th", a noun says of what it is the tenth.
+        """
+        if "nouns" in self.flags:
+            return not word[:1].isupper()
+        return not self.spaced or plain(word) in self._functions
+
+    @cached_property
+    def _functions(self) -> frozenset[str]:
+        return frozenset(map(plain, stop_words(self.code)))
+
     def _words(self, text: str, sure: bool) -> Iterator[PhraseWord]:
         pieces = list(self._pieces.finditer(text))
         parts = [found[0].casefold().replace("’", "'") for found in pieces]
@@ -104,8 +128,7 @@ class Lexicon:
                 if length == 1 and found[0][0].isupper() and at and self._is_name(pieces, at, of, sure):
                     of = {}
                 if length == 0 and (split := compounds(self.code).get(parts[at])) is not None:
-                    # Its parts in the order in which they are said apart: "Woche im Oktober".
-                    yield from (PhraseWord(self._entries[(part,)], found.start(), found.end()) for part in split[::-1])
+                    yield from (PhraseWord(self._entries[(part,)], found.start(), found.end()) for part in split)
                 else:
                     length = max(length, 1)
                     yield PhraseWord(of, found.start(), pieces[at + length - 1].end())
@@ -117,6 +140,8 @@ class Lexicon:
     def _is_name(self, pieces: list[re.Match[str]], at: int, of: Mapping[str, Any], sure: bool) -> bool:
         """Return whether a word with a capital letter within a sentence is a name: "Wednesday Addams", "Avril"."""
         word = pieces[at][0]
+        if "MEASURE" in of:
+            return False
         if word.casefold() in self._lowercase or (not sure and "lower" in self.flags and "HOLIDAY" not in of):
             return True
         if _NAMES.isdisjoint(of):
@@ -148,9 +173,10 @@ class Lexicon:
         number = (
             rf"(?P<day>(?:[12]\d|3[01]|0?[1-9])(?!\d)(?:{self._suffix}))(?!\w)|{_NUMBER}" if self._suffix else _NUMBER
         )
+        before = r"\w" if self.spaced else "0-9A-Za-z"
         word = r"(?P<word>[^\W\d_]+)" if self.spaced else "(?P<word>(?!))"
         return re.compile(
-            rf"{_NUMERIC}|{_DECADE}|{_CLOCK}|{_SHORT_YEAR}|(?<![\w.,]){number}|\d+|(?P<poss>['’]s\b)|{word}|(?P<sign>[^\w\s'’])",
+            rf"{_NUMERIC}|{_DECADE}|{_CLOCK}|{_SHORT_YEAR}|(?<![{before}.,]){number}|\d+|(?P<poss>['’]s\b)|{word}|(?P<sign>[^\w\s'’])",
             re.IGNORECASE,
         )
 
@@ -173,7 +199,7 @@ class Lexicon:
             return {"DAYANDMONTH": (day, month)} if self.code == "de" else {}
         if found["decade"]:
             digits = int("".join(filter(str.isdigit, text)))
-            return {"DECADE": digits if digits > 100 else (1900 if digits > 20 else 2000) + digits}
+            return {"DECADE": digits if digits > 100 else decade_of(digits)}
         if found["clock"]:
             return {"CLOCK": text}
         if found["short"]:
@@ -211,7 +237,7 @@ class Lexicon:
             best = PhraseWord(self._of_piece(numeric), *numeric.span())
         for length in range(min(self._longest.get(lower[at], 0), len(text) - at), 0, -1):
             entry = self._entries.get(tuple(lower[at : at + length]))
-            if entry is not None and not (length == 1 and "SEASON" in entry and _IDEOGRAPH.match(text, at + 1)):
+            if entry is not None and not (length == 1 and "SEASON" in entry and _NAME.match(text, at + 1)):
                 return PhraseWord(entry, at, at + length) if at + length > best.end or not best.of else best
         return best
 
@@ -223,13 +249,13 @@ _HYPHENS = frozenset("-‐‑–")
 _SURE = 4
 _PARTS = re.compile(r"'s\b|[^\W\d_]+|\d+|[^\w\s'-]")
 #: Categories of which each phrase without digits has a word.
-_ANCHORS = "near weekday weekdays month unit season holiday decade halfyearpost".split()
+_ANCHORS = "near nearyear weekday weekdays month unit season holiday decade halfyearpost".split()
 #: Categories of the parts of compounds.
 _HEADS, _TAILS = ("month", "unit", "season"), ("unit", "halfword", "partword")
 _OF_NUMBERS = (
     {"NUMERIC"}, {"DASHED"}, {"YEARMONTH"}, {"YEARS"}, {"DAYANDMONTH"}, {"DECADE"}, {"CLOCK"}, {"SHORTYEAR"}, {"POSS"},
     {"DAY", "ORD", "SUREDAY"}, {"DAY", "NUM"}, {"NUM"}, {"YEAR", "NUM"}, {"YEAR"}, {"YEARLY", "MONTH"}, {"SIGN"},
-    {"DAY", "SUREDAY"}, {"PLAINYEAR", "NUM"},
+    {"DAY", "SUREDAY"}, {"PLAINYEAR", "NUM"}, {"OLDYEAR", "NUM"}, {"NUMS"}, {"FUNCTION"},
 )  # fmt: skip
 
 
@@ -239,28 +265,28 @@ def of_number(text: str) -> Mapping[str, Any]:
         return {}
     value = int(text)
     if len(text) == 4:
-        return {"YEAR": value, "NUM": value} if 1900 <= value < 2100 else {"NUM": value}
+        return (
+            {"YEAR": value, "NUM": value}
+            if 1900 <= value < 2100
+            else {"OLDYEAR": value, "NUM": value}
+            if 1000 <= value < 1900
+            else {"NUM": value}
+        )
     return {"DAY": value, "NUM": value} if 1 <= value <= 31 else {"NUM": value}
 
 
-#: Two digits from this on are a year of the last century: questions to a memory are about the past.
-_PIVOT = 50
-
-
-def century(number: int) -> int:
-    """Return the year that two digits mean: from 1950 to 2049."""
-    return number + (2000 if number < _PIVOT else 1900)
-
-
-_IDEOGRAPH = re.compile("[\u4e00-\u9fff]")
+#: What makes a season of one character a part of a name or of another word.
+_NAME = re.compile("[\u4e00-\u9fff]|さん|ちゃん|くん|さま")
 _CJK_NUMBER = "[〇零一二三四五六七八九十两兩]"
 _CJK = re.compile(
     rf"(?P<era>令和|平成|昭和)(?P<of_era>元|\d\d?|[一二三四五六七八九十]+)年"
     rf"|(?P<year>(?:19|20)\d\d|[一二][〇零一二三四五六七八九]{{3}})年(?![前代間间])"
     rf"|(?P<month>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月(?:份)?(?![亮球光食面君様]|さ[んま]|ちゃん)"
     rf"|(?P<day>3[01]|[12]\d|0?[1-9]|三十一?|二十[一二三四五六七八九]?|十[一二三四五六七八九]?|[一二三四五六七八九])(?:日|号|號)"
-    rf"(?![間间前本後后目])"
+    rf"(?![間间前本後后目楼樓线線门門房院馆館厅廳桌车車机機店室棟坊球])"
     rf"|(?P<decade>(?:19|20)?\d0|[二三四五六七八九]十)年代"
+    rf"|(?P<several>(?:[一二三四五六七八两兩][二三四五六七八九两兩](?!{_CJK_NUMBER}))|[二三四五六七八九]?十[几幾数多]|[数几幾]十)"
+    rf"|第(?P<nth>\d\d|{_CJK_NUMBER}{{2,3}})"
     rf"|(?P<number>{_CJK_NUMBER}+)"
 )
 #: The years before the first ones of Japanese eras.
@@ -278,22 +304,37 @@ def _cjk_value(text: str) -> int:
     return 10 * (_CJK_DIGITS[tens] if tens else 1) + (_CJK_DIGITS[ones] if ones else 0)
 
 
+def _several(text: str) -> Mapping[str, Any]:
+    """Return the least and greatest number that 三四, 十几, 二十多 or 数十 mean."""
+    if text.endswith("十"):
+        return {"NUMS": (20, 90)}
+    if "十" in text:
+        tens = 10 * _CJK_DIGITS.get(text[0], 1)
+        return {"NUMS": (tens + 1, tens + 9)}
+    least, most = (_CJK_DIGITS[char] for char in text)
+    return {"NUMS": (least, most)} if least < most else {}
+
+
 def _of_cjk(found: re.Match[str]) -> Mapping[str, Any]:
     kind = str(found.lastgroup)
     if found["era"]:
         kind = "of_era"
         if found[kind] == "元":
             return {"YEAR": _ERAS[found["era"]] + 1}
+    if kind == "several":
+        return _several(found[kind])
     try:
         value = _cjk_value(found[kind])
     except (KeyError, ValueError):  # no number: several tens
         return {}
+    if kind == "nth":
+        return {"ORD": value}
     if kind == "month":
         return {"MONTH": value, "YEARLY": Recurring.month_of(value)}
     if kind == "day":
         return {"DAY": value, "SUREDAY": value}
     if kind == "decade":
-        return {"DECADE": value if value > 100 else (1900 if value > 20 else 2000) + value}
+        return {"DECADE": value if value > 100 else decade_of(value)}
     if kind == "of_era":
         value += _ERAS[found["era"]]
     return {"YEAR": value} if kind in ("year", "of_era") else {"NUM": value}
@@ -313,7 +354,7 @@ def _derive(of: dict[str, Any], ordinals_are_days: bool) -> None:
         of["YEARLY"] = Recurring.half_of(of["HALFYEAR"])
     if "ORD" in of and "WEEKDAY" in of:
         of["AMBIGUOUS"] = None
-    if ordinals_are_days and "ORD" in of and 1 <= of["ORD"] <= 31:
+    if ordinals_are_days and "ORD" in of and 1 <= of["ORD"] <= 31 and "WEEKDAY" not in of and "PARTWORD" not in of:
         of["DAY"] = of["ORD"]
 
 
@@ -383,7 +424,10 @@ def sure_words(code: str) -> frozenset[str]:
 
 @cache
 def compounds(code: str) -> Mapping[str, tuple[str, str]]:
-    """Map each compound of a language to its two parts: "oktoberwoche", "monatsende", "sommeranfang"."""
+    """Map each compound of a language to its two parts, in the order in which they are said apart.
+
+    "Oktoberwoche" is a "Woche im Oktober", "Montagabend" a "Montag abend"; so are "monatsende", "sommeranfang".
+    """
     table = _TABLES[code]
     if "compounds" not in table["flags"]:
         return {}
@@ -391,7 +435,10 @@ def compounds(code: str) -> Mapping[str, tuple[str, str]]:
         [phrase for each in categories for phrase, _ in _values(each, table[each]) if " " not in phrase]
         for categories in (_HEADS, _TAILS)
     )
-    return {f"{head}{joint}{tail}": (head, tail) for head in heads for joint in ("", "s", "n") for tail in tails}
+    found = {f"{head}{joint}{tail}": (tail, head) for head in heads for joint in ("", "s", "n") for tail in tails}
+    days = [phrase for phrase, _ in _values("weekday", table["weekday"])]
+    parts = [phrase for phrase, _ in _values("daypart", table["daypart"])]
+    return found | {f"{day}{part}": (day, part) for day in days for part in parts}
 
 
 @cache

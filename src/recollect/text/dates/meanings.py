@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from recollect.text.dates import spans
 from recollect.text.dates.grammar import Made, PhraseWord
-from recollect.text.dates.spans import Span
+from recollect.text.dates.spans import Span, century, decade_of
 from recollect.text.dates.times import Counted, Fixed, Moments, Recurring
 
 
@@ -36,17 +36,17 @@ class PhraseContext(NamedTuple):
 
 #: Years in which a date is looked for on a day of the week.
 _YEARS = 7
-#: The number of days, weeks or months of "the last days".
-_SOME = 3
 #: Years that together have every day that any year has.
 _SOME_YEARS = tuple(range(2000, 2028))
+#: Weeks of a year by a greater number than this are those of ISO 8601.
+_FIRST_WEEKS = 4
 Change: TypeAlias = Callable[[Span], Span]
 _CATEGORIES = {"day": "OFDAY", "week": "OFWEEK", "month": "OFMONTH", "year": "OFYEAR"}
 #: The sets of categories that the actions return.
 MADE = [
     *(frozenset(("FIXED", each)) for each in _CATEGORIES.values()),
     *map(frozenset, (("FIXED",), ("YEARLY",), ("YEARLY", "DATE"))),
-    *(frozenset((each,)) for each in ("COUNTED", "WEEKRANGE", "MOMENTS", "BOUND", "NODATE")),
+    *(frozenset((each,)) for each in ("COUNTED", "WEEKRANGE", "MOMENTS", "BOUND", "NODATE", "AMOUNT", "ORD")),
 ]
 
 
@@ -151,6 +151,18 @@ def weekday_and_date(context: PhraseContext, weekday: PhraseWord, day: PhraseWor
     return as_fixed(min(found, key=lambda fixed: abs(fixed.span[0] - context.today)))
 
 
+def weekday_and_number(context: PhraseContext, weekday: PhraseWord, day: PhraseWord) -> Made:
+    """Read "Friday the 13th": the last one."""
+    at = context.today
+    for _ in range(12 * _YEARS):
+        with suppress(ValueError):
+            found = at.replace(day=day.of["DAY"])
+            if found <= context.today and found.weekday() == weekday.of["WEEKDAY"]:
+                return as_fixed(Fixed(spans.one(found), "day"))
+        at = at.replace(day=1) - timedelta(1)
+    return {"NODATE": None}
+
+
 def same(context: PhraseContext, day: PhraseWord) -> Made:
     return {key: value for key, value in day.of.items() if key in ("FIXED", "OFDAY")}
 
@@ -173,6 +185,30 @@ def day_of_month(context: PhraseContext, day: PhraseWord, month: PhraseWord) -> 
     if number > spans.month_of(2024, month.of["MONTH"])[1].day:
         return {"NODATE": None}
     return as_yearly(Recurring.day_of(month.of["MONTH"], number))
+
+
+def number_and_month(context: PhraseContext, day: PhraseWord, of: PhraseWord | None, month: PhraseWord) -> Made:
+    """Read "3 May", "the third of May"; "the third May meeting" is one of several in some languages."""
+    if of is None and "noun_chains" in context.flags and "ORD" in day.of and "SUREDAY" not in day.of:
+        return {"NODATE": None}
+    return day_of_month(context, day, month)
+
+
+def things_of_month(context: PhraseContext, number: PhraseWord, month: PhraseWord) -> Made:
+    """Read "3 May roses": no day in languages in which nouns follow each other."""
+    return {"AMOUNT": None} if "noun_chains" in context.flags else None
+
+
+def day_of_month_in_year(context: PhraseContext, day: PhraseWord, month: PhraseWord, year: PhraseWord) -> Made:
+    """Read "3-Mar-2024"."""
+    made = day_of_month(context, day, month)
+    return in_year(context, PhraseWord(made, 0, 0), year) if made and "YEARLY" in made else made
+
+
+def in_short_year(context: PhraseContext, date: PhraseWord, year: PhraseWord) -> Made:
+    """Read "03 Mar 24"."""
+    number = year.of["NUM"]
+    return in_year(context, date, PhraseWord({"YEAR": century(int(number))}, 0, 0)) if 10 <= number < 100 else None
 
 
 def day_and_month(context: PhraseContext, word: PhraseWord) -> Made:
@@ -205,28 +241,38 @@ def year_by_number(context: PhraseContext, unit: PhraseWord, year: PhraseWord) -
     """Read "the year 2024"."""
     if unit.of["UNIT"] != "year":
         return None
-    return as_fixed(Fixed(spans.year_of(year.of["YEAR"]), "year", year.of["YEAR"]))
+    number = year.of["YEAR"] if "YEAR" in year.of else year.of["OLDYEAR"]
+    return as_fixed(Fixed(spans.year_of(number), "year", number))
 
 
 def today_in_year(context: PhraseContext, year: PhraseWord, day: PhraseWord) -> Made:
-    """Read "today last year"."""
-    at = day.of["FIXED"].span[0]
-    if abs(at - context.today) > timedelta(2):
+    """Read "today last year", "this week last year"."""
+    fixed: Fixed = day.of["FIXED"]
+    first, last = fixed.span
+    number = year.of["FIXED"].span[0].year
+    if fixed.unit == "day":
+        if abs(first - context.today) > timedelta(2):
+            return None
+        return as_fixed(Fixed(spans.one(first.replace(year=number)), "day"))
+    if not first <= context.today <= last:
         return None
-    return as_fixed(Fixed(spans.one(at.replace(year=year.of["FIXED"].span[0].year)), "day"))
+    return as_fixed(Fixed(spans.unit_around(context.today.replace(year=number), fixed.unit), fixed.unit))
 
 
 def season_of_years(context: PhraseContext, season: PhraseWord, years: PhraseWord) -> Made:
     first, last = years.of.get("YEARS") or (years.of["YEARMONTH"][0], years.of["YEARMONTH"][1])
-    if (first + 1) % 100 != last:
+    if (first + 1 - last) % 100:
         return None
     return in_year(context, season, PhraseWord({"YEAR": first}, 0, 0))
 
 
-def years(context: PhraseContext, word: PhraseWord) -> Made:
-    """Read "2022/23" and "2022-24"."""
+def years(context: PhraseContext, word: PhraseWord, unit: PhraseWord | None) -> Made:
+    """Read "2022/23", "2022-24", "2022-2024" and "2022-2024年"."""
+    if unit is not None and unit.of["UNIT"] != "year":
+        return None
     first, last = word.of["YEARS"]
-    last += first - first % 100
+    if last < 100:
+        last += first - first % 100
     return as_fixed(Fixed(spans.to(spans.year_of(first), spans.year_of(last))))
 
 
@@ -235,119 +281,25 @@ def decade(context: PhraseContext, word: PhraseWord) -> Made:
     return as_fixed(Fixed((date(first, 1, 1), date(first + 9, 12, 31)), "decade"))
 
 
-# Numbers of units
-
-
-def counted(context: PhraseContext, number: PhraseWord, unit: PhraseWord) -> Made:
-    return {"COUNTED": Counted(number.of["NUM"], unit.of["UNIT"])}
-
-
-def half_unit(context: PhraseContext, unit: PhraseWord) -> Made:
-    return {"COUNTED": Counted(0.5, unit.of["UNIT"])} if unit.of["UNIT"] not in ("half", "quarter") else None
-
-
-def and_a_half(context: PhraseContext, counted: PhraseWord) -> Made:
-    count, unit = counted.of["COUNTED"]
-    return {"COUNTED": Counted(count + 0.5, unit)}
-
-
-def number_and_a_half(context: PhraseContext, number: PhraseWord, unit: PhraseWord) -> Made:
-    return {"COUNTED": Counted(number.of["NUM"] + 0.5, unit.of["UNIT"])}
-
-
-def _is_hours(counted: Counted) -> bool:
-    return counted.unit in ("hour", "minute")
-
-
-def in_days(counted: Counted) -> Counted | None:
-    """Return a number of units that are not hours: two days for 48 hours."""
-    count, unit = counted
-    if unit == "half":
-        return Counted(6 * count, "month")
-    if unit in ("quarter", "season"):
-        return Counted(3 * count, "month")
-    if unit == "decade":
-        return Counted(10 * count, "year")
-    if unit == "month" and count != int(count):
-        return Counted(int(30.5 * count), "day")
-    if unit == "year" and count != int(count):
-        return Counted(12 * count, "month")
-    if unit == "week" and count != int(count):
-        return Counted(int(7 * count), "day")
-    return None if _is_hours(counted) else counted
-
-
-def ago(context: PhraseContext, counted: PhraseWord) -> Made:
-    said = counted.of["COUNTED"]
-    if (days := in_days(said)) is None:
-        return {"MOMENTS": Moments("ago", said)}
-    unit = days.unit if days.unit in ("day", "week", "month", "year") else "span"
-    return as_fixed(Fixed(spans.back(context.today, days.number, days.unit), unit))
-
-
-def hence(context: PhraseContext, counted: PhraseWord) -> Made:
-    if (days := in_days(counted.of["COUNTED"])) is None:
-        return {"NODATE": None}
-    return as_fixed(Fixed(spans.back(context.today, -days.number, days.unit), days.unit))
-
-
-def ago_to_a_day(context: PhraseContext, counted: PhraseWord, day: PhraseWord) -> Made:
-    """Read "a year ago today"."""
-    days = in_days(counted.of["COUNTED"])
-    if days is None:
-        return None
-    at = day.of["FIXED"].span[0] if "FIXED" in day.of else context.today
-    return as_fixed(Fixed(spans.same_day(at, days.number, days.unit), "day"))
-
-
-def weekday_ago(context: PhraseContext, counted: PhraseWord, weekday: PhraseWord) -> Made:
-    """Read "a week ago on Monday": the Monday of that week."""
-    days = in_days(counted.of["COUNTED"])
-    if days is None or days.unit not in ("week", "fortnight"):
-        return None
-    week = spans.unit_around(context.today, "week", -int(days.number * (2 if days.unit == "fortnight" else 1)))
-    return as_fixed(Fixed(spans.weekday_in(week, weekday.of["WEEKDAY"]), "day"))
-
-
-def weekdays_ago(context: PhraseContext, number: PhraseWord, weekday: PhraseWord) -> Made:
-    day = weekday.of["WEEKDAY"] if "WEEKDAY" in weekday.of else weekday.of["WEEKDAYS"]
-    return as_fixed(Fixed(spans.weekday(context.today, day, -int(number.of["NUM"])), "day"))
-
-
-def yearlies_ago(context: PhraseContext, number: PhraseWord, time: PhraseWord) -> Made:
-    """Read "two summers ago"."""
-
-    def of() -> Fixed:
-        day = context.today
-        found: Fixed | None = None
-        for _ in range(int(number.of["NUM"])):
-            found = time.of["YEARLY"].at(day, -1)
-            day = found.span[0]
-        return needed(found)
-
-    return as_fixed(of()) if number.of["NUM"] < 100 else None
-
-
-def within(context: PhraseContext, which: PhraseWord, counted: PhraseWord) -> Made:
-    """Read "the last two weeks", and "the last weeks": three."""
-    if "THISWORD" not in which.of and value(which, "WHICH") != -1:
-        return None
-    said = counted.of["COUNTED"] if "COUNTED" in counted.of else Counted(_SOME, counted.of["PLURAL"])
-    if (days := in_days(said)) is None:
-        return {"MOMENTS": Moments("within", said)}
-    return as_fixed(Fixed(spans.within(context.today, days.number, days.unit)))
-
-
-def number_within(context: PhraseContext, number: PhraseWord, which: PhraseWord, unit: PhraseWord) -> Made:
-    """Read "ces deux dernières semaines"."""
-    return within(context, which, PhraseWord({"COUNTED": Counted(number.of["NUM"], unit.of["UNIT"])}, 0, 0))
+def decade_by_number(context: PhraseContext, word: PhraseWord, number: PhraseWord) -> Made:
+    """Read "les années 90", "anni '90", "jaren 1990"."""
+    of = number.of
+    first = of["SHORTYEAR"] if "SHORTYEAR" in of else of["YEAR"] if "YEAR" in of else of["NUM"]
+    if first < 100:
+        first = decade_of(int(first))
+    return decade(context, PhraseWord({"DECADE": first}, 0, 0)) if first % 10 == 0 and first > 1000 else None
 
 
 # Last, this, next
 
 
 def which_unit(context: PhraseContext, which: PhraseWord, unit_word: PhraseWord) -> Made:
+    """Read "last week"; "the last day", "the next day" and "on that day" are days of something."""
     by, unit = value(which, "WHICH"), unit_word.of["UNIT"]
+    if unit == "day":
+        return {"NODATE": None}
+    if unit == "weekend" and "COMING" in which.of:
+        return as_fixed(Fixed(spans.unit_around(context.today + timedelta(1), unit), unit))
     if unit in ("hour", "minute"):
         return {"MOMENTS": Moments("within", Counted(1, unit))} if by == -1 else {"NODATE": None}
     if unit == "weekend" and by == 0 and "past_weekend" in context.flags:
@@ -376,6 +328,11 @@ def which_yearly(context: PhraseContext, which: PhraseWord, word: PhraseWord) ->
     return as_fixed(of())
 
 
+def year_by_word(context: PhraseContext, word: PhraseWord) -> Made:
+    """Read "おととし"."""
+    return as_fixed(Fixed(spans.unit_around(context.today, "year", word.of["NEARYEAR"]), "year"))
+
+
 def week_later(context: PhraseContext, day: PhraseWord) -> Made:
     """Read "Friday week" and "today week"."""
     if "WEEKDAY" in day.of:
@@ -396,9 +353,15 @@ def nth(context: PhraseContext, ordinal: PhraseWord, unit: PhraseWord, time: Phr
     kind = unit.of["UNIT"]
     if kind in ("hour", "minute"):
         return None
+    if kind == "week" and number > _FIRST_WEEKS and _is_year(time):
+        return in_year(context, PhraseWord(iso_week(context, PhraseWord({"NUM": number}, 0, 0)) or {}, 0, 0), time)
     if kind == "fortnight":  # of a month, as "la deuxième quinzaine de mai"
         return mapped(time, context, lambda span: spans.half(span, number), "span", around=_whole)
     return mapped(time, context, lambda span: spans.nth(span, number, kind), kind, around=_whole)
+
+
+def _is_year(word: PhraseWord) -> bool:
+    return "YEAR" in word.of or "OFYEAR" in word.of
 
 
 def nth_of_this(context: PhraseContext, ordinal: PhraseWord, unit: PhraseWord, of: PhraseWord) -> Made:
@@ -419,8 +382,14 @@ def _of_this(context: PhraseContext, unit: PhraseWord, made_of: Callable[[Phrase
 
 def nth_counted(context: PhraseContext, ordinal: PhraseWord, counted: PhraseWord, time: PhraseWord) -> Made:
     """Read "the first two weeks of May"."""
-    number, (count, unit) = ordinal.of["ORD"], counted.of["COUNTED"]
-    if number not in (1, -1) or unit not in ("day", "week", "weekend", "month", "quarter") or count != int(count):
+    number, said = ordinal.of["ORD"], counted.of["COUNTED"]
+    count, unit = said.number, said.unit
+    if (
+        said.rest is not None
+        or number not in (1, -1)
+        or unit not in ("day", "week", "weekend", "month", "quarter")
+        or count != int(count)
+    ):
         return None
 
     def of(span: Span) -> Span:
@@ -510,6 +479,17 @@ def iso_week(context: PhraseContext, number: PhraseWord) -> Made:
         return monday, monday + timedelta(6)
 
     return as_yearly(Recurring(of, "week")) if 1 <= number.of["NUM"] <= 53 else None
+
+
+def in_old_year(context: PhraseContext, year: PhraseWord) -> Made:
+    """Read "in 1848"."""
+    number = year.of["OLDYEAR"]
+    return as_fixed(Fixed(spans.year_of(number), "year", number))
+
+
+def amount(context: PhraseContext, *_: PhraseWord) -> Made:
+    """Read "2000 euros": neither a date nor a part of one."""
+    return {"AMOUNT": None}
 
 
 def none(context: PhraseContext, *_: PhraseWord) -> Made:

@@ -19,11 +19,12 @@ from typing import NamedTuple
 
 from recollect.text.dates import spans
 from recollect.text.dates.grammar import Cascade, PhraseWord
-from recollect.text.dates.hours import Window, apart, windows_in, words_of_hours
-from recollect.text.dates.lexicon import CODES, Lexicon, century, lexicon, plain, sure_words, words_in
+from recollect.text.dates.hours import Window, windows_in, words_of_hours
+from recollect.text.dates.lexicon import CODES, Lexicon, lexicon, plain, sure_words, words_in
+from recollect.text.dates.lists import LISTED
 from recollect.text.dates.meanings import MADE, PhraseContext, time_of
 from recollect.text.dates.rules import RULES
-from recollect.text.dates.spans import Span
+from recollect.text.dates.spans import Span, century
 from recollect.text.dates.times import Fixed, Moments, Recurring
 from recollect.text.languages import CODES as STEMMED
 from recollect.text.languages import ENGLISH, stop_words
@@ -44,6 +45,8 @@ MOST_DATES = 64
 #: Number of words in a row that are read together.
 _MOST_WORDS = 32
 _DIGITS = frozenset("0123456789")
+#: Digits and signs that are as wide as ideographs, and those that they stand for.
+_NARROW = {ord(wide): chr(ord(wide) - 0xFEE0) for wide in "０１２３４５６７８９／．："}
 #: Number of stop words of a language that make a question one that may be in it.
 _OTHER_WORDS = 2
 #: Characters that no other of the languages has.
@@ -56,6 +59,8 @@ _EITHER = frozenset(("", "ca"))
 _DAY_FIRST = frozenset("de fr es it pt nl".split())
 #: The signs other than a slash with which languages write dates with two digits of the year (CLDR 46).
 _SHORT_WITH = {"de": ".", "nl": "-"}
+#: The categories of a word after those of a date that is no noun.
+_FUNCTION = {"FUNCTION": None}
 #: Categories of words before a month, a season, a holiday or a year that make it a time.
 _INTRODUCING = frozenset("IN ON OF FROM TO SINCE BEFORE AFTER BETWEEN UNTIL AND".split())
 _TIMES = frozenset("YEARLY FIXED YEAR".split())
@@ -115,12 +120,11 @@ def named(question: str, reference: date, tag: str | None = None) -> NamedDates:
     >>> named("Whom did I meet the day before yesterday?", date(2024, 1, 1)).spans
     ((datetime.date(2023, 12, 30), datetime.date(2023, 12, 30)),)
     """
+    question = question if question.isascii() else question.translate(_NARROW)
     present = letters(question)
     if present is not None and _possible_words().isdisjoint(present):  # most questions stop here
         return NO_DATES
     windows = windows_in(question) if isinstance(reference, datetime) else ()
-    if windows:
-        question = apart(question)
     languages = _languages(question)
     if not languages[0]:
         return NO_DATES._replace(windows=windows) if windows else NO_DATES
@@ -166,8 +170,8 @@ def _parts(days: Iterable[Span], windows: Sequence[Window], time: datetime) -> I
                     yield _micros(begin), _micros(end)
 
 
-def _languages(question: str) -> tuple[list[str], str]:
-    """Return the languages that a question may name a date in, the most probable first, and that of the question.
+def _languages(question: str) -> tuple[list[str], str, list[str]]:
+    """Return the languages that a question may name a date in, the most probable first, its own, and the likely ones.
 
     A question is short: its language is one with the most of its stop words, or one less. In others it names a date
     only by words that no other language has.
@@ -190,7 +194,7 @@ def _languages(question: str) -> tuple[list[str], str]:
         for code in languages
         if _may_name(code, code in first or code in near, words, question) or (digits and code in first)
     ]
-    return possible, own if own != ENGLISH or counts[own] == most else first[0]
+    return possible, own if own != ENGLISH or counts[own] == most else first[0], first
 
 
 def _may_name(code: str, likely: bool, words: set[str], question: str) -> bool:
@@ -211,7 +215,7 @@ def _possible_words() -> frozenset[str]:
 
 @cache
 def _cascade(code: str) -> Cascade:
-    return Cascade(RULES, [*lexicon(code).sets, *MADE])
+    return Cascade(RULES, [*lexicon(code).sets, *MADE, *LISTED])
 
 
 class _Phrase(NamedTuple):
@@ -221,27 +225,41 @@ class _Phrase(NamedTuple):
     time: Fixed | Moments | None
 
 
-def _found(text: str, languages: Sequence[str], own: str, today: date, tag: str | None) -> list[_Phrase]:
-    """Return the phrases of the language whose phrases take the most of a text; of equal ones, the first."""
-    best: list[_Phrase] = []
-    most = 0
+def _found(
+    text: str, languages: Sequence[str], own: str, likely: Sequence[str], today: date, tag: str | None
+) -> list[_Phrase]:
+    """Return the phrases of the language whose phrases take the most of a text; of equal ones, the first.
+
+    What one of the languages takes for an amount is no year in another.
+    """
+    read: list[list[_Phrase]] = []
+    amounts: list[range] = []
     for code in languages:
         known = lexicon(code)
         context = PhraseContext(today, code, known.flags, partial(_days_in_digits, tag=tag or code))
-        found = list(islice(_phrases(text, known, context, code == own), MOST_DATES))
+        words = known.divided(text, code == own)
+        found = list(islice(_phrases(words, text, known, context, code in likely), MOST_DATES))
+        amounts += [range(word.begin, word.end) for word, _ in found if "AMOUNT" in word.of]
+        read.append(found)
+    best: list[_Phrase] = []
+    most = 0
+    for found in read:
+        found = [phrase for phrase in found if not any(phrase.word.begin in amount for amount in amounts)]
         length = sum(phrase.word.end - phrase.word.begin for phrase in found)
         if length > most:
             best, most = found, length
     return best
 
 
-def _phrases(text: str, known: Lexicon, context: PhraseContext, sure: bool) -> Iterator[_Phrase]:
+def _phrases(
+    words: Iterable[PhraseWord], text: str, known: Lexicon, context: PhraseContext, likely: bool
+) -> Iterator[_Phrase]:
     cascade = _cascade(known.code)
-    for words in _groups(known.divided(text, sure)):
-        yield from _accepted(cascade.reduced(words, context), text, known, context)
+    for group in _groups(words, text, known):
+        yield from _accepted(cascade.reduced(group, context), text, known, context, likely)
 
 
-def _groups(words: Iterable[PhraseWord]) -> Iterator[list[PhraseWord]]:
+def _groups(words: Iterable[PhraseWord], text: str, known: Lexicon) -> Iterator[list[PhraseWord]]:
     """Yield the words that dates may have, in groups with the word before and after: no rule is about further ones."""
     before: list[PhraseWord] = []
     group: list[PhraseWord] = []
@@ -253,16 +271,21 @@ def _groups(words: Iterable[PhraseWord]) -> Iterator[list[PhraseWord]]:
                 before, group = [], []
             continue
         if group:
-            yield [*before, *group, word]
+            function = known.is_function(text[word.begin : word.end])
+            yield [*before, *group, word._replace(of=_FUNCTION) if function else word]
         before, group = [word], []
     if group:
         yield before + group
 
 
-def _accepted(words: Sequence[PhraseWord], text: str, known: Lexicon, context: PhraseContext) -> Iterator[_Phrase]:
-    """Yield the words that name a time."""
+def _accepted(
+    words: Sequence[PhraseWord], text: str, known: Lexicon, context: PhraseContext, likely: bool
+) -> Iterator[_Phrase]:
+    """Yield the words that name a time, and of lists each member."""
     for number, word in enumerate(words):
         of = word.of
+        if "AMOUNT" in of:
+            yield _Phrase(word, None)
         if not ("FIXED" in of or "YEARLY" in of or "YEAR" in of or "BOUND" in of or "MOMENTS" in of or "WEEKDAY" in of):
             continue
         before, after = _beside(words, number, -1), _beside(words, number, 1)
@@ -270,14 +293,21 @@ def _accepted(words: Sequence[PhraseWord], text: str, known: Lexicon, context: P
             continue
         if not _NUMBERS.isdisjoint(before) and ("YEARLY" in of or "OFMONTH" in of):
             continue
-        if "MOMENTS" in of:
-            yield _Phrase(word, of["MOMENTS"])
-        elif "BOUND" in of or "FIXED" in of:
-            yield _Phrase(word, of.get("BOUND") or of["FIXED"])
-        elif _is_meant(words, number, text, known):
-            time = None if "YEARLY" in of else time_of(context, word)
-            if time is not None or "YEARLY" in of:
-                yield _Phrase(word, time)
+        if "FIXED" in of or "BOUND" in of or "MOMENTS" in of or _is_meant(words, number, text, known, likely):
+            for member in word.members:
+                time = _time(member, context)
+                if time is not None or "YEARLY" in of:
+                    yield _Phrase(member, time)
+
+
+def _time(word: PhraseWord, context: PhraseContext) -> Fixed | Moments | None:
+    """Return the time that a word means; None if it is one of each year."""
+    of = word.of
+    if "MOMENTS" in of:
+        return of["MOMENTS"]  # type: ignore[no-any-return]
+    if "BOUND" in of:
+        return of["BOUND"]  # type: ignore[no-any-return]
+    return None if "YEARLY" in of and "FIXED" not in of else time_of(context, word)
 
 
 def _beside(words: Sequence[PhraseWord], number: int, step: int) -> frozenset[str]:
@@ -291,13 +321,13 @@ def _beside(words: Sequence[PhraseWord], number: int, step: int) -> frozenset[st
     return frozenset()
 
 
-def _is_meant(words: Sequence[PhraseWord], number: int, text: str, known: Lexicon) -> bool:
+def _is_meant(words: Sequence[PhraseWord], number: int, text: str, known: Lexicon, likely: bool) -> bool:
     """Return whether a word that could be a time is one, by what is before it."""
     word = words[number]
     of = word.of
     if "WEEKDAY" in of and "YEARLY" not in of:
         capital = number and text[word.begin].isupper() and "lower" in known.flags
-        return "bare_weekday" in known.flags and not capital
+        return likely and "bare_weekday" in known.flags and not capital
     before = words[number - 1].of if number else {}
     at = number - 2 if "THE" in before and _INTRODUCING.isdisjoint(before) else number - 1
     introduced = at < 0 or _introduces(words, at)
@@ -305,12 +335,14 @@ def _is_meant(words: Sequence[PhraseWord], number: int, text: str, known: Lexico
         introduced = False
     if "YEARLY" in of:
         time = of["YEARLY"]
+        phrase = plain(text[word.begin : word.end])
+        if word.others:
+            phrase = phrase.split()[0]
         if time.words:
-            phrase = plain(text[word.begin : word.end])
             bare = "bare" in known.flags and phrase not in known.unsure and not ("SEASON" in of and known.spaced)
             return introduced or bare or not (phrase.isalpha() or "QUARTER" in of or "HALFYEAR" in of)
         if time.month and not time.day:
-            return introduced or plain(text[word.begin : word.end]) not in known.unsure
+            return introduced or phrase not in known.unsure
         return True
     if "NUM" not in of:  # a year that is written as one
         return True
@@ -394,13 +426,14 @@ def _other_years(time: Recurring, year: int) -> Iterator[Span]:
 
 
 def _days_of(moments: Moments, today: date) -> Span | None:
-    """Return the days of "the last 48 hours" for a question without a time; None if it is no number of days."""
-    count, unit = moments.counted
-    days, rest = divmod(count, 24 if unit == "hour" else 24 * 60)
-    if moments.rule != "within" or rest or not days or moments.bound:
+    """Return the days of "the last 48 hours" or "50 hours ago" for a question without a time; None if it is no day."""
+    days, rest = divmod(moments.counted.number, 24 if moments.counted.unit == "hour" else 24 * 60)
+    if not days or moments.bound:
         return None
     with suppress(OverflowError):
-        return spans.within(today, days, "day")
+        if moments.rule == "ago":
+            return spans.back(today, days, "day")
+        return None if rest else spans.within(today, days, "day")
     return None
 
 
@@ -441,9 +474,11 @@ def _complete(written: str, tag: str) -> set[date]:
     year = three if len(parts[2]) == 4 else century(three)
     day_first, month_first = _valid(year, [(two, one)]), _valid(year, [(one, two)])
     before = _writes_month_first(tag)
-    if sign[0] != "/":
+    if sign[0] == "." or (sign[0] == "-" and len(parts[2]) != 4):
         usual = _SHORT_WITH.get(tag.partition("-")[0].casefold(), "")
         return day_first if len(parts[2]) == 4 or sign[0] in usual else set()
+    if sign[0] == "-":
+        before = before is True
     match before:
         case None:
             return day_first | month_first

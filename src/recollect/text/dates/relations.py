@@ -6,12 +6,12 @@ from contextlib import suppress
 from datetime import date, timedelta
 
 from recollect.text.dates import spans
+from recollect.text.dates.distances import away, in_days
 from recollect.text.dates.grammar import Made, PhraseWord
 from recollect.text.dates.meanings import (
     PhraseContext,
     as_fixed,
     as_yearly,
-    in_days,
     mapped,
     needed,
     time_of,
@@ -30,36 +30,65 @@ def _last_day(span: Span) -> Span:
 
 
 def beside(context: PhraseContext, unit: PhraseWord, side: PhraseWord, time: PhraseWord) -> Made:
+    """Read "the week before Easter", "two days after 3 May", "the Monday before the last"."""
     by = value(side, "SIDE")
-    if "COUNTED" in unit.of:
-        days = in_days(unit.of["COUNTED"])
-        if days is None or days.unit == "weekend":
-            return None
-        kind, count = days.unit, int(days.number)
-        if kind in ("week", "fortnight", "month", "year") and "YEARLY" not in time.of:
-            return _away(context, days, by, time)
-    elif "WEEKDAY" in unit.of:
-        kind, count = unit.of["WEEKDAY"], 1
-    else:
-        kind, count = unit.of["UNIT"], 1
-        if kind in ("hour", "minute"):
-            return None
     if "YEARLY" not in time.of and time_of(context, time) is None:
+        return None
+    main = _main(_as_time(context, time))
+    if "COUNTED" in unit.of:
+        said: Counted = unit.of["COUNTED"]
+        if said.unit in ("hour", "minute", "weekend"):
+            return None
+        return mapped(main, context, lambda span: away(span[0] if by < 0 else span[1], said, by), "span")
+    kind = unit.of["WEEKDAY"] if "WEEKDAY" in unit.of else unit.of.get("UNIT", "day")
+    if kind in ("hour", "minute"):
         return None
     unit_of = kind if isinstance(kind, str) else "day"
     # What happened in the week before a day may be reported on that day.
     around = _last_day if by < 0 and unit_of != "day" else None
-    return mapped(
-        _main(_as_time(context, time)), context, lambda span: spans.beside(span, kind, by * count), unit_of, around
-    )
+    return mapped(main, context, lambda span: spans.beside(span, kind, by), unit_of, around)
 
 
-def _away(context: PhraseContext, days: Counted, by: int, time: PhraseWord) -> Made:
-    """Return the day that is some weeks, months or years before or after a day; the time itself must be one."""
-    fixed = time_of(context, time)
-    if fixed is None or fixed.span[0] != fixed.span[1]:
+def beside_which(context: PhraseContext, unit: PhraseWord, side: PhraseWord, time: PhraseWord) -> Made:
+    """Read "the week before last Easter", "the day after next Christmas"."""
+    by = side.of["SIDEWHICH"]
+    if "YEARLY" in time.of:
+        fixed = time.of["YEARLY"].at(context.today, by)
+    else:
+        fixed = Fixed(spans.weekday(context.today, time.of["WEEKDAY"], by), "day")
+    return beside(context, unit, PhraseWord({"SIDE": by}, 0, 0), PhraseWord(as_fixed(fixed) or {}, 0, 0))
+
+
+def all_beside(context: PhraseContext, counted: PhraseWord, side: PhraseWord, time: PhraseWord) -> Made:
+    """Read "in the two weeks before Easter": all of them."""
+    days = in_days(counted.of["COUNTED"])
+    if days is None or days.unit not in ("day", "week", "fortnight") or days.number != int(days.number):
         return None
-    return as_fixed(Fixed(spans.back(fixed.span[0], -by * days.number, days.unit)))
+    by, count = value(side, "SIDE"), int(days.number) * {"day": 1, "week": 7, "fortnight": 14}[days.unit]
+
+    def of(span: Span) -> Span:
+        ends = spans.beside(span, "day", by), spans.beside(span, "day", by * count)
+        return min(ends)[0], max(ends)[1]
+
+    return mapped(_main(_as_time(context, time)), context, of, "span", _last_day if by < 0 else None)
+
+
+def away_from(context: PhraseContext, time: PhraseWord, counted: PhraseWord, side: PhraseWord) -> Made:
+    """Read "クリスマスの1週間前"."""
+    return beside(context, counted, PhraseWord({"SIDE": side.of["AWAYPOST"]}, 0, 0), time)
+
+
+def unit_of_day(context: PhraseContext, unit: PhraseWord, day: PhraseWord) -> Made:
+    """Read "the weekend of 3 May", "the week of 12 May": the one that it is in; a Monday may be of the one before."""
+    kind = unit.of["UNIT"]
+    if kind not in ("week", "weekend"):
+        return None
+
+    def of(span: Span) -> Span:
+        at = span[0] - timedelta(kind == "weekend" and span[0].weekday() == 0)
+        return spans.unit_around(at, kind)
+
+    return mapped(day, context, of, kind)
 
 
 def _as_time(context: PhraseContext, word: PhraseWord) -> PhraseWord:
@@ -149,6 +178,15 @@ def _yearly_range(first: Recurring, last: Recurring) -> Made:
     if first.day and last.day and first.month and last.month:
         around = spans.range_of(Recurring.month_of(first.month).of, Recurring.month_of(last.month).of)
     return as_yearly(Recurring(spans.range_of(first.of, last.of), around=around))
+
+
+def by_then(context: PhraseContext, time: PhraseWord) -> Made:
+    """Read "by Friday": until the next one, which may be today."""
+    if "WEEKDAY" in time.of:
+        last = spans.weekday(context.today, time.of["WEEKDAY"], 0)[1]
+    else:
+        last = needed(time_of(context, time)).span[1]
+    return {"BOUND": Fixed((date.min, last))}
 
 
 def bound(context: PhraseContext, bound: PhraseWord, time: PhraseWord) -> Made:

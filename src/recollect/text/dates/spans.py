@@ -22,6 +22,10 @@ Unit: TypeAlias = str
 _DAY = timedelta(1)
 #: Months of the units that consist of them.
 _MONTHS = {"month": 1, "season": 3, "quarter": 3, "half": 6, "year": 12, "decade": 120}
+#: Two digits from this on are a year of the last century: questions to a memory are about the past.
+_PIVOT = 50
+#: Decades by two digits up to this are of this century.
+_LATE = 20
 #: Years in which a time is looked for: 29 February may be eight years away.
 _YEARS = 8
 
@@ -39,6 +43,16 @@ def month_of(year: int, number: int) -> Span:
 def year_of(number: int) -> Span:
     """Return a year."""
     return date(number, 1, 1), date(number, 12, 31)
+
+
+def century(number: int) -> int:
+    """Return the year that two digits mean: from 1950 to 2049."""
+    return number + (2000 if number < _PIVOT else 1900)
+
+
+def decade_of(number: int) -> int:
+    """Return the first year of a decade by its two digits: from 1930 to 2020."""
+    return number + (1900 if number > _LATE else 2000)
 
 
 def months_from(day: date, by: int, count: int = 1) -> Span:

@@ -38,10 +38,35 @@ class Fixed(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """A number of units."""
+    """A number of units.
+
+    Attributes:
+        number: How many. If they may be several numbers, the most probable.
+        unit: A unit of the calendar, "hour" or "minute".
+        least: The least number that is meant, if they may be several, or else 0.
+        most: The greatest, likewise.
+        rest: The units that are added ("a year and two months").
+    """
 
     number: float
     unit: str
+    least: float = 0
+    most: float = 0
+    rest: Counted | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is one number of one unit."""
+        return not self.least and self.rest is None
+
+    @property
+    def mean(self) -> float:
+        """The number, or that in the middle of several."""
+        return (self.least + self.most) / 2 if self.least else self.number
+
+    def plus(self, other: Counted) -> Counted:
+        """Return the distance that is longer by another one."""
+        return self._replace(rest=other if self.rest is None else self.rest.plus(other))
 
 
 class Moments(NamedTuple):
