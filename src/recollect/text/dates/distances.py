@@ -11,12 +11,10 @@ from datetime import date
 
 from recollect.text.dates import spans
 from recollect.text.dates.grammar import Made, PhraseWord
-from recollect.text.dates.meanings import PhraseContext, as_fixed, needed, value
+from recollect.text.dates.meanings import SOME, PhraseContext, as_fixed, needed, value
 from recollect.text.dates.spans import Span
 from recollect.text.dates.times import Counted, Fixed, Moments
 
-#: The number of days, weeks or months of "the last days".
-_SOME = 3
 #: Least number that "a few" or "a couple of" may mean.
 _FEW = 2
 #: Units in their order, from that of which each may follow the ones before it in a distance.
@@ -210,6 +208,14 @@ def weekday_ago(context: PhraseContext, counted: PhraseWord, weekday: PhraseWord
     return _weekday_away(context, counted, weekday, -1)
 
 
+def weekend_ago(context: PhraseContext, counted: PhraseWord, unit: PhraseWord) -> Made:
+    """Read "two weeks ago at the weekend"."""
+    days = in_days(counted.of["COUNTED"])
+    if unit.of["UNIT"] != "weekend" or days is None or days.unit != "week":
+        return None
+    return as_fixed(Fixed(spans.unit_around(context.today, "weekend", -int(days.number)), "weekend"))
+
+
 def weekday_hence(context: PhraseContext, counted: PhraseWord, weekday: PhraseWord) -> Made:
     """Read "on Monday in two weeks"."""
     return _weekday_away(context, counted, weekday, 1)
@@ -249,7 +255,7 @@ def within(context: PhraseContext, which: PhraseWord, counted: PhraseWord) -> Ma
     """Read "the last two weeks", and "the last weeks": three."""
     if "THISWORD" not in which.of and value(which, "WHICH") != -1:
         return None
-    said = counted.of["COUNTED"] if "COUNTED" in counted.of else Counted(_SOME, counted.of["PLURAL"])
+    said = counted.of["COUNTED"] if "COUNTED" in counted.of else Counted(SOME, counted.of["PLURAL"])
     if (hours := in_hours(said)) is not None:
         return {"MOMENTS": Moments("within", hours)}
     if said.rest is not None:
@@ -259,7 +265,9 @@ def within(context: PhraseContext, which: PhraseWord, counted: PhraseWord) -> Ma
 
 
 def number_within(context: PhraseContext, number: PhraseWord, which: PhraseWord, unit: PhraseWord) -> Made:
-    """Read "ces deux dernières semaines"."""
+    """Read "ces deux dernières semaines"; in English "3 last year" are no years."""
+    if "noun_chains" in context.flags:
+        return None
     return within(context, which, PhraseWord({"COUNTED": Counted(number.of["NUM"], unit.of["UNIT"])}, 0, 0))
 
 

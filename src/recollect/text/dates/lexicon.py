@@ -170,9 +170,7 @@ class Lexicon:
 
     @cached_property
     def _pieces(self) -> re.Pattern[str]:
-        number = (
-            rf"(?P<day>(?:[12]\d|3[01]|0?[1-9])(?!\d)(?:{self._suffix}))(?!\w)|{_NUMBER}" if self._suffix else _NUMBER
-        )
+        number = rf"(?P<day>\d{{1,2}}(?!\d)(?:{self._suffix}))(?!\w)|{_NUMBER}" if self._suffix else _NUMBER
         before = r"\w" if self.spaced else "0-9A-Za-z"
         word = r"(?P<word>[^\W\d_]+)" if self.spaced else "(?P<word>(?!))"
         return re.compile(
@@ -206,7 +204,9 @@ class Lexicon:
             return {"SHORTYEAR": century(int(text[1:]))}
         if self._suffix and found["day"]:
             value = int("".join(filter(str.isdigit, text)))
-            return {"DAY": value, "NUM": value} if text.isdigit() else {"DAY": value, "ORD": value, "SUREDAY": value}
+            if text.isdigit():
+                return of_number(text)
+            return {"DAY": value, "ORD": value, "SUREDAY": value} if 1 <= value <= 31 else {"ORD": value}
         if kind == "number":
             of = of_number(text)
             return of if self.spaced or "YEAR" not in of else {"PLAINYEAR": of["YEAR"], "NUM": of["NUM"]}
@@ -280,7 +280,7 @@ _NAME = re.compile("[\u4e00-\u9fff]|さん|ちゃん|くん|さま")
 _CJK_NUMBER = "[〇零一二三四五六七八九十两兩]"
 _CJK = re.compile(
     rf"(?P<era>令和|平成|昭和)(?P<of_era>元|\d\d?|[一二三四五六七八九十]+)年"
-    rf"|(?P<year>(?:19|20)\d\d|[一二][〇零一二三四五六七八九]{{3}})年(?![前代間间])"
+    rf"|(?P<year>(?:1\d|20)\d\d|[一二][〇零一二三四五六七八九]{{3}})年(?![前代間间])"
     rf"|(?P<month>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月(?:份)?(?![亮球光食面君様]|さ[んま]|ちゃん)"
     rf"|(?P<day>3[01]|[12]\d|0?[1-9]|三十一?|二十[一二三四五六七八九]?|十[一二三四五六七八九]?|[一二三四五六七八九])(?:日|号|號)"
     rf"(?![間间前本後后目楼樓线線门門房院馆館厅廳桌车車机機店室棟坊球])"

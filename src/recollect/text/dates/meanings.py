@@ -38,6 +38,8 @@ class PhraseContext(NamedTuple):
 _YEARS = 7
 #: Years that together have every day that any year has.
 _SOME_YEARS = tuple(range(2000, 2028))
+#: The number of days, weeks or months of "the last days".
+SOME = 3
 #: Weeks of a year by a greater number than this are those of ISO 8601.
 _FIRST_WEEKS = 4
 Change: TypeAlias = Callable[[Span], Span]
@@ -46,7 +48,7 @@ _CATEGORIES = {"day": "OFDAY", "week": "OFWEEK", "month": "OFMONTH", "year": "OF
 MADE = [
     *(frozenset(("FIXED", each)) for each in _CATEGORIES.values()),
     *map(frozenset, (("FIXED",), ("YEARLY",), ("YEARLY", "DATE"))),
-    *(frozenset((each,)) for each in ("COUNTED", "WEEKRANGE", "MOMENTS", "BOUND", "NODATE", "AMOUNT", "ORD")),
+    *(frozenset((each,)) for each in ("COUNTED", "WEEKRANGE", "MOMENTS", "BOUND", "NODATE", "ASIDE", "ORD")),
 ]
 
 
@@ -196,13 +198,16 @@ def number_and_month(context: PhraseContext, day: PhraseWord, of: PhraseWord | N
 
 def things_of_month(context: PhraseContext, number: PhraseWord, month: PhraseWord) -> Made:
     """Read "3 May roses": no day in languages in which nouns follow each other."""
-    return {"AMOUNT": None} if "noun_chains" in context.flags else None
+    return {"ASIDE": None} if "noun_chains" in context.flags else None
 
 
 def day_of_month_in_year(context: PhraseContext, day: PhraseWord, month: PhraseWord, year: PhraseWord) -> Made:
-    """Read "3-Mar-2024"."""
+    """Read "3-Mar-2024" and "03-Mar-24"."""
     made = day_of_month(context, day, month)
-    return in_year(context, PhraseWord(made, 0, 0), year) if made and "YEARLY" in made else made
+    if made is None or "YEARLY" not in made:
+        return made
+    date = PhraseWord(made, 0, 0)
+    return in_year(context, date, year) if "YEAR" in year.of else in_short_year(context, date, year)
 
 
 def in_short_year(context: PhraseContext, date: PhraseWord, year: PhraseWord) -> Made:
@@ -245,18 +250,31 @@ def year_by_number(context: PhraseContext, unit: PhraseWord, year: PhraseWord) -
     return as_fixed(Fixed(spans.year_of(number), "year", number))
 
 
-def today_in_year(context: PhraseContext, year: PhraseWord, day: PhraseWord) -> Made:
-    """Read "today last year", "this week last year"."""
-    fixed: Fixed = day.of["FIXED"]
-    first, last = fixed.span
-    number = year.of["FIXED"].span[0].year
-    if fixed.unit == "day":
-        if abs(first - context.today) > timedelta(2):
-            return None
-        return as_fixed(Fixed(spans.one(first.replace(year=number)), "day"))
-    if not first <= context.today <= last:
+def today_in(context: PhraseContext, time: PhraseWord, day: PhraseWord) -> Made:
+    """Read "today last year", "上个月的今天"."""
+    at, first = day.of["FIXED"].span[0], time.of["FIXED"].span[0]
+    if abs(at - context.today) > timedelta(2):
         return None
-    return as_fixed(Fixed(spans.unit_around(context.today.replace(year=number), fixed.unit), fixed.unit))
+    months = 12 * (first.year - at.year) + ("OFMONTH" in time.of and first.month - at.month)
+    return as_fixed(Fixed(spans.same_day(at, -months, "month"), "day"))
+
+
+def this_unit_in_year(context: PhraseContext, year: PhraseWord, unit: PhraseWord) -> Made:
+    """Read "this week last year"."""
+    fixed: Fixed = unit.of["FIXED"]
+    if not fixed.span[0] <= context.today <= fixed.span[1]:
+        return None
+    return as_fixed(Fixed(spans.unit_around(_today_in_year(context, year), fixed.unit), fixed.unit))
+
+
+def this_time_in_year(context: PhraseContext, year: PhraseWord) -> Made:
+    """Read "this time last year": the days around that day."""
+    return as_fixed(Fixed(spans.back(_today_in_year(context, year), 0, "week")))
+
+
+def _today_in_year(context: PhraseContext, year: PhraseWord) -> date:
+    years = context.today.year - year.of["FIXED"].span[0].year
+    return spans.same_day(context.today, years, "year")[0]
 
 
 def season_of_years(context: PhraseContext, season: PhraseWord, years: PhraseWord) -> Made:
@@ -264,6 +282,11 @@ def season_of_years(context: PhraseContext, season: PhraseWord, years: PhraseWor
     if (first + 1 - last) % 100:
         return None
     return in_year(context, season, PhraseWord({"YEAR": first}, 0, 0))
+
+
+def season_between(context: PhraseContext, season: PhraseWord, first: PhraseWord, last: PhraseWord) -> Made:
+    """Read "winter 2023 to 2024"."""
+    return season_of_years(context, season, PhraseWord({"YEARS": (first.of["YEAR"], last.of["YEAR"])}, 0, 0))
 
 
 def years(context: PhraseContext, word: PhraseWord, unit: PhraseWord | None) -> Made:
@@ -399,12 +422,19 @@ def nth_counted(context: PhraseContext, ordinal: PhraseWord, counted: PhraseWord
     return mapped(time, context, of, "span", around=_whole)
 
 
+def nth_plural(context: PhraseContext, ordinal: PhraseWord, unit: PhraseWord, time: PhraseWord) -> Made:
+    """Read "the last days of May": three."""
+    return nth_counted(context, ordinal, PhraseWord({"COUNTED": Counted(SOME, unit.of["PLURAL"])}, 0, 0), time)
+
+
 def nth_quarter(context: PhraseContext, ordinal: PhraseWord, unit: PhraseWord) -> Made:
     number, kind = ordinal.of["ORD"], unit.of["UNIT"]
     if kind == "quarter" and 1 <= number <= 4:
         return as_yearly(Recurring.quarter_of(number))
     if kind == "half" and 1 <= number <= 2:
         return as_yearly(Recurring.half_of(number))
+    if kind == "week" and number > _FIRST_WEEKS and ("WEEKWORD" in unit.of or "prepositions" not in context.flags):
+        return iso_week(context, PhraseWord({"NUM": number}, 0, 0))
     return None
 
 
@@ -416,8 +446,8 @@ def part(context: PhraseContext, word: PhraseWord, time: PhraseWord) -> Made:
         unit = "year"
     else:
         unit = time.of["FIXED"].unit
-    if unit == "day":
-        return None
+    if unit == "day":  # "late on Monday"
+        return {key: value for key, value in time.of.items() if key in ("FIXED", "OFDAY", "YEARLY", "DATE")}
     return mapped(time, context, lambda span: spans.part(span, third, unit), "span", around=_whole)
 
 
@@ -456,8 +486,8 @@ def weekrange_of(context: PhraseContext, days: PhraseWord, week: PhraseWord) -> 
 def weekend_of(context: PhraseContext, week: PhraseWord, unit: PhraseWord) -> Made:
     if unit.of["UNIT"] != "weekend":
         return None
-    monday = week.of["FIXED"].span[0]
-    return as_fixed(Fixed((monday + timedelta(5), monday + timedelta(6)), "weekend"))
+    middle = week.of["FIXED"].span[0] + timedelta(3)
+    return as_fixed(Fixed(spans.unit_around(middle, "weekend"), "weekend"))
 
 
 # Words by themselves
@@ -487,9 +517,9 @@ def in_old_year(context: PhraseContext, year: PhraseWord) -> Made:
     return as_fixed(Fixed(spans.year_of(number), "year", number))
 
 
-def amount(context: PhraseContext, *_: PhraseWord) -> Made:
-    """Read "2000 euros": neither a date nor a part of one."""
-    return {"AMOUNT": None}
+def aside(context: PhraseContext, *_: PhraseWord) -> Made:
+    """Read "2000 euros", "Mr. May": no date, nor a part of one beside it."""
+    return {"ASIDE": None}
 
 
 def none(context: PhraseContext, *_: PhraseWord) -> Made:

@@ -230,21 +230,21 @@ def _found(
 ) -> list[_Phrase]:
     """Return the phrases of the language whose phrases take the most of a text; of equal ones, the first.
 
-    What one of the languages takes for an amount is no year in another.
+    What one of the languages takes for an amount or a name is no date in another.
     """
     read: list[list[_Phrase]] = []
-    amounts: list[range] = []
+    others: list[range] = []
     for code in languages:
         known = lexicon(code)
         context = PhraseContext(today, code, known.flags, partial(_days_in_digits, tag=tag or code))
         words = known.divided(text, code == own)
         found = list(islice(_phrases(words, text, known, context, code in likely), MOST_DATES))
-        amounts += [range(word.begin, word.end) for word, _ in found if "AMOUNT" in word.of]
+        others += [range(word.begin, word.end) for word, _ in found if "ASIDE" in word.of]
         read.append(found)
     best: list[_Phrase] = []
     most = 0
     for found in read:
-        found = [phrase for phrase in found if not any(phrase.word.begin in amount for amount in amounts)]
+        found = [phrase for phrase in found if not any(phrase.word.begin in other for other in others)]
         length = sum(phrase.word.end - phrase.word.begin for phrase in found)
         if length > most:
             best, most = found, length
@@ -284,7 +284,7 @@ def _accepted(
     """Yield the words that name a time, and of lists each member."""
     for number, word in enumerate(words):
         of = word.of
-        if "AMOUNT" in of:
+        if "ASIDE" in of:
             yield _Phrase(word, None)
         if not ("FIXED" in of or "YEARLY" in of or "YEAR" in of or "BOUND" in of or "MOMENTS" in of or "WEEKDAY" in of):
             continue
@@ -336,13 +336,14 @@ def _is_meant(words: Sequence[PhraseWord], number: int, text: str, known: Lexico
     if "YEARLY" in of:
         time = of["YEARLY"]
         phrase = plain(text[word.begin : word.end])
-        if word.others:
-            phrase = phrase.split()[0]
+        first, *further = phrase.split() if word.others else [phrase]
         if time.words:
             bare = "bare" in known.flags and phrase not in known.unsure and not ("SEASON" in of and known.spaced)
-            return introduced or bare or not (phrase.isalpha() or "QUARTER" in of or "HALFYEAR" in of)
+            return (
+                introduced or bare or not ("".join([first, *further]).isalpha() or "QUARTER" in of or "HALFYEAR" in of)
+            )
         if time.month and not time.day:
-            return introduced or phrase not in known.unsure
+            return introduced or first not in known.unsure
         return True
     if "NUM" not in of:  # a year that is written as one
         return True

@@ -91,6 +91,12 @@ def unit_of_day(context: PhraseContext, unit: PhraseWord, day: PhraseWord) -> Ma
     return mapped(day, context, of, kind)
 
 
+def unit_of_days(context: PhraseContext, unit: PhraseWord, days: PhraseWord) -> Made:
+    """Read "the weekend of 13 and 14 June", "the week from 5 to 11 October": these days."""
+    time: Recurring = days.of["YEARLY"]
+    return as_yearly(time) if unit.of["UNIT"] in ("week", "weekend") and time.unit == "span" else None
+
+
 def _as_time(context: PhraseContext, word: PhraseWord) -> PhraseWord:
     """Return a word as a time: a weekday or a day of the month as the last one."""
     if "YEARLY" in word.of or "FIXED" in word.of:
@@ -108,6 +114,13 @@ def _main(word: PhraseWord) -> PhraseWord:
     if "FIXED" in of and of["FIXED"].main is not None:
         return PhraseWord({"FIXED": of["FIXED"]._replace(span=of["FIXED"].main)}, 0, 0)
     return word
+
+
+def main_day(context: PhraseContext, time: PhraseWord) -> Made:
+    """Read "Christmas morning"."""
+    if time.of["YEARLY"].main is None:
+        return None
+    return mapped(_main(time), context, lambda span: span, "day")
 
 
 def from_day(context: PhraseContext, counted: PhraseWord, time: PhraseWord) -> Made:
@@ -181,9 +194,12 @@ def _yearly_range(first: Recurring, last: Recurring) -> Made:
 
 
 def by_then(context: PhraseContext, time: PhraseWord) -> Made:
-    """Read "by Friday": until the next one, which may be today."""
+    """Read "by Friday", "by May": until the next one that is not over."""
     if "WEEKDAY" in time.of:
         last = spans.weekday(context.today, time.of["WEEKDAY"], 0)[1]
+    elif "YEARLY" in time.of and "FIXED" not in time.of:
+        ends = (time.of["YEARLY"].of(context.today.year + by)[1] for by in range(-1, 3))
+        last = next(end for end in ends if end >= context.today)
     else:
         last = needed(time_of(context, time)).span[1]
     return {"BOUND": Fixed((date.min, last))}
