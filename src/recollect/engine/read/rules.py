@@ -26,9 +26,9 @@ from recollect.engine.index import document_of
 _REVISION = 14
 #: The modules with the constants, in the order in which they enter the digest.
 _MODULES = (
-    "text._unicode14 text.answers text.asking text.background text.change text.classes text.dates.grammar "
-    "text.dates.holidays text.dates.hours text.dates.lexicon text.dates.meanings text.dates.naming "
-    "text.dates.relations text.dates.rules text.dates.spans text.dates.times "
+    "text._unicode14 text.answers text.asking text.background text.change text.classes text.dates.distances "
+    "text.dates.grammar text.dates.holidays text.dates.hours text.dates.lexicon text.dates.lists text.dates.meanings "
+    "text.dates.naming text.dates.relations text.dates.rules text.dates.spans text.dates.times "
     "text.english text.events text.folding text.frames text.languages "
     "text.likeness text.manner text.signs text.requests text.unicode text.words indexes.fixed_point indexes.parameters "
     "indexes.documents.columns indexes.kernels.factors indexes.kernels.types indexes.kernels.with_numpy "

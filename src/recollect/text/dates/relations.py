@@ -194,15 +194,14 @@ def _yearly_range(first: Recurring, last: Recurring) -> Made:
 
 
 def by_then(context: PhraseContext, time: PhraseWord) -> Made:
-    """Read "by Friday", "by May": until the next one that is not over."""
+    """Read "by Friday": until the next one, which may be today; "by 3 May" means that day most."""
     if "WEEKDAY" in time.of:
-        last = spans.weekday(context.today, time.of["WEEKDAY"], 0)[1]
-    elif "YEARLY" in time.of and "FIXED" not in time.of:
-        ends = (time.of["YEARLY"].of(context.today.year + by)[1] for by in range(-1, 3))
-        last = next(end for end in ends if end >= context.today)
+        fixed = Fixed(spans.weekday(context.today, time.of["WEEKDAY"], 0), "day")
     else:
-        last = needed(time_of(context, time)).span[1]
-    return {"BOUND": Fixed((date.min, last))}
+        fixed = needed(time_of(context, time))
+    first, last = fixed.span
+    words = fixed.words or fixed.year is not None or "YEARLY" in time.of
+    return {"BOUND": Fixed((date.min, last), main=fixed.span if first == last else None, words=words)}
 
 
 def bound(context: PhraseContext, bound: PhraseWord, time: PhraseWord) -> Made:

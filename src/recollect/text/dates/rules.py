@@ -115,8 +115,10 @@ RULES: tuple[Rule, ...] = (
     # Before today
     Rule("back less COUNTED", d.less_ago),
     Rule("less COUNTED ago", d.less_ago),
+    Rule("COUNTED lesspost ago", d.less_ago),
     Rule("back more COUNTED", d.more_ago),
     Rule("more COUNTED ago", d.more_ago),
+    Rule("COUNTED morepost ago", d.more_ago),
     Rule("COUNTED ago on|of? OFDAY", d.ago_to_a_day),
     Rule("back COUNTED OFDAY|TODAYWORD", d.ago_to_a_day),
     Rule("OFDAY back COUNTED", d.ago_to_a_day, (1, 0)),
