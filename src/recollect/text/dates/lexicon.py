@@ -30,7 +30,7 @@ _UNSPACED = frozenset(("zh", "ja"))
 #: Words that all languages with blanks between words have: what is counted, and what stands before a sum, too.
 _SHARED = {
     "MEASURE": "€ $ £ ¥ eur usd gbp chf euro euros dollar dollars pounds yen % g kg mg km m cm mm l ml kcal kw kwh "
-    "mb gb tb rpm hz watt watts volt volts",
+    "mb gb tb rpm hz w watt watts volt volts",
     "CURRENCY": "€ $ £ ¥ eur usd gbp chf",
 }
 

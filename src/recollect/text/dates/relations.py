@@ -194,7 +194,12 @@ def _yearly_range(first: Recurring, last: Recurring) -> Made:
 
 
 def by_then(context: PhraseContext, time: PhraseWord) -> Made:
-    """Read "by Friday": until the next one, which may be today; "by 3 May" means that day most."""
+    """Read "by Friday": until the next one, which may be today; "by 3 May" means that day most.
+
+    A season is none ("inspired by autumn").
+    """
+    if "YEARLY" in time.of and time.of["YEARLY"].unit == "season":
+        return None
     if "WEEKDAY" in time.of:
         fixed = Fixed(spans.weekday(context.today, time.of["WEEKDAY"], 0), "day")
     else:

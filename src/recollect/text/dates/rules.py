@@ -86,7 +86,7 @@ RULES: tuple[Rule, ...] = (
     Rule("SUREDAY of? comma? WEEKDAY", m.weekday_and_number, (1, 0)),
     Rule(f"< WEEKDAY dot? comma? the? DAY > {_NO_DAY}|of|in|and", m.weekday_and_number),
     # Numbers of units
-    Rule("< weekword NUM > ~unit|measure|weekday|weekdays|ago", m.iso_week),
+    Rule("< weekword NUM > ~other|unit|measure|weekday|weekdays|ago", m.iso_week),
     Rule("NUM and the|num? halfword UNIT", d.number_and_a_half),
     Rule("~ord < num? halfword num? UNIT >", d.half_unit),
     Rule("between? NUM AND|DASH|TO|COMMA NUM UNIT", d.counted_between),
