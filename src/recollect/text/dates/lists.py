@@ -12,7 +12,9 @@ from recollect.text.dates.grammar import PhraseWord
 from recollect.text.dates.meanings import PhraseContext
 
 #: The sets of categories of the members.
-LISTED = [frozenset(each) for each in (("DAY",), ("DAY", "SUREDAY"), ("WEEKDAY",), ("ORD",), ("YEARLY",), ("YEAR",))]
+LISTED = [
+    frozenset(each) for each in (("DAY",), ("DAY", "SUREDAY"), ("WEEKDAY",), ("ORD",), ("YEARLY",), ("YEAR",), ("NUM",))
+]
 
 
 def of(*categories: str) -> Callable[..., Sequence[Mapping[str, Any]]]:

@@ -531,6 +531,11 @@ def of_something(context: PhraseContext, *_: PhraseWord) -> Made:
     return {"NODATE": None} if "prepositions" in context.flags else None
 
 
+def several_of_something(context: PhraseContext, *_: PhraseWord) -> Made:
+    """Read "the last three days of the trip": no date. In "in den letzten drei Tagen der Zug", it may be a subject."""
+    return None if "nouns" in context.flags else of_something(context)
+
+
 def on_weekday(context: PhraseContext, weekday: PhraseWord) -> Made:
     return as_fixed(Fixed(spans.weekday(context.today, weekday.of["WEEKDAY"], -1), "day"))
 

@@ -49,6 +49,11 @@ def beside(context: PhraseContext, unit: PhraseWord, side: PhraseWord, time: Phr
     return mapped(main, context, lambda span: spans.beside(span, kind, by), unit_of, around)
 
 
+def beside_following(context: PhraseContext, unit: PhraseWord, side: PhraseWord, time: PhraseWord) -> Made:
+    """Read "la semaine suivant Noël", where "la semaine suivante" is the next week."""
+    return beside(context, unit, side, time) if "WHICHPOST" in side.of else None
+
+
 def beside_which(context: PhraseContext, unit: PhraseWord, side: PhraseWord, time: PhraseWord) -> Made:
     """Read "the week before last Easter", "the day after next Christmas"."""
     by = side.of["SIDEWHICH"]
@@ -92,9 +97,12 @@ def unit_of_day(context: PhraseContext, unit: PhraseWord, day: PhraseWord) -> Ma
 
 
 def unit_of_days(context: PhraseContext, unit: PhraseWord, days: PhraseWord) -> Made:
-    """Read "the weekend of 13 and 14 June", "the week from 5 to 11 October": these days."""
+    """Read "the weekend of 13 and 14 June", "the week from 5 to 11 October": these days. "Weekends in May" are none."""
     time: Recurring = days.of["YEARLY"]
-    return as_yearly(time) if unit.of["UNIT"] in ("week", "weekend") and time.unit == "span" else None
+    kind = unit.of["UNIT"]
+    if time.unit == "span" and kind in ("week", "weekend"):
+        return as_yearly(time)
+    return {"NODATE": None} if kind == "weekend" else None
 
 
 def _as_time(context: PhraseContext, word: PhraseWord) -> PhraseWord:

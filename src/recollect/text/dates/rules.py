@@ -47,6 +47,9 @@ RULES: tuple[Rule, ...] = (
     Rule("between MONTH dot? the? DAY and the? DAY", m.days_of_month, (1, 2, 0)),
     Rule("from? MONTH dot? the? DAY to|dash|until the? DAY untilpost?", m.days_of_month, (1, 2, 0)),
     Rule("~between|dash|until|the the? < DAY and|comma+ on|the* DAY > of* month", lists.of("DAY"), listing=True),
+    Rule("< DAY and|comma+ on|the* DAY > of|in+ the? which|unit", lists.of("DAY"), listing=True),
+    Rule("< SUREDAY and|comma+ on|the* SUREDAY > the? which", lists.of("DAY", "SUREDAY"), listing=True),
+    Rule("unit of? < SUREDAY and|comma+ SUREDAY >", lists.of("DAY", "SUREDAY"), listing=True),
     Rule("month dot? the? < DAY and|comma+ the? SUREDAY >", lists.of("DAY"), listing=True),
     Rule(f"month dot? the? < DAY and|comma+ the? DAY > {_NO_DAY}", lists.of("DAY"), listing=True),
     Rule("DAY dash MONTH dash YEAR|NUM", m.day_of_month_in_year),
@@ -60,6 +63,7 @@ RULES: tuple[Rule, ...] = (
     # A year beside a time
     Rule("yearly of|in|comma? < YEAR and|comma+ YEAR > ~dash|to|measure", lists.of("YEAR"), listing=True),
     Rule("< YEAR and|comma+ YEAR > of? yearly", lists.of("YEAR"), listing=True),
+    Rule("in < YEAR and|comma+ YEAR > ~dash|to|measure", lists.of("YEAR"), listing=True),
     Rule("UNIT YEAR|OLDYEAR", m.year_by_number),
     Rule("< DATE NUM > ~other|unit|measure|month|num|day", m.in_short_year),
     Rule("YEARLY dot? comma? of|in|slash? YEAR", m.in_year),
@@ -69,7 +73,9 @@ RULES: tuple[Rule, ...] = (
     Rule("OFYEAR of|in|on|comma* the? YEARLY", m.in_year, (1, 0)),
     Rule("in OLDYEAR", m.in_old_year),
     Rule("WEEKDAY dot? comma? the? DATE", m.weekday_and_date),
+    Rule("DATE of? WEEKDAY", m.weekday_and_date, (1, 0)),
     Rule("weekday dot? comma? OFDAY", m.same),
+    Rule("OFDAY weekday", m.same),
     Rule("NEAR", m.near),
     Rule("NEARYEAR", m.year_by_word),
     # Days of the week
@@ -86,6 +92,7 @@ RULES: tuple[Rule, ...] = (
     Rule("SUREDAY of? comma? WEEKDAY", m.weekday_and_number, (1, 0)),
     Rule(f"< WEEKDAY dot? comma? the? DAY > {_NO_DAY}|of|in|and", m.weekday_and_number),
     # Numbers of units
+    Rule("weekword < NUM and|comma+ NUM > ~other|unit|measure", lists.of("NUM"), listing=True),
     Rule("< weekword NUM > ~other|unit|measure|weekday|weekdays|ago", m.iso_week),
     Rule("NUM and the|num? halfword UNIT", d.number_and_a_half),
     Rule("~ord < num? halfword num? UNIT >", d.half_unit),
@@ -137,6 +144,7 @@ RULES: tuple[Rule, ...] = (
     Rule("COUNTED ago", d.ago),
     Rule("COUNTED hence", d.hence),
     Rule("ahead COUNTED", d.hence),
+    Rule("ORD COUNTED|PLURAL of the? other", m.several_of_something),
     Rule("NUM WHICH UNIT", d.number_within),
     Rule("WHICH COUNTED|PLURAL", d.within),
     Rule("COUNTED|PLURAL WHICHPOST", d.within, (1, 0)),
@@ -144,6 +152,7 @@ RULES: tuple[Rule, ...] = (
     # Last, this, next
     Rule("UNIT|WEEKDAY|COUNTED|DAYPART SIDEWHICH YEARLY|WEEKDAY", r.beside_which),
     Rule(f"which UNIT|WEEKDAY SIDE the? {_POINT}", r.beside),
+    Rule("UNIT|WEEKDAY SIDE the? YEARLY", r.beside_following),
     Rule("on? OFDAY|WEEKDAY weeklater", m.week_later),
     Rule(f"ORD {_PART} of|in+ the? UNIT", m.nth_of_this),
     Rule("WHICH WEEKDAY", m.which_weekday),
@@ -180,7 +189,7 @@ RULES: tuple[Rule, ...] = (
     Rule(f"DAYBESIDE of? the? {_POINT}", r.day_beside),
     Rule(f"{_POINT} of? DAYBESIDEPOST", r.day_beside, (1, 0)),
     Rule("UNIT of+ the? DATE|OFDAY|SUREDAY", r.unit_of_day),
-    Rule("UNIT of* the? YEARLY", r.unit_of_days),
+    Rule("UNIT of|in* the? YEARLY", r.unit_of_days),
     Rule("DATE|OFDAY of+ UNIT", r.unit_of_day, (1, 0)),
     # Ranges
     Rule("fromthe DAY to|until the? DAY", r.range_between),
