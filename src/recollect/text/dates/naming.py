@@ -347,6 +347,9 @@ def _is_meant(words: Sequence[PhraseWord], number: int, text: str, known: Lexico
         return True
     if "NUM" not in of:  # a year that is written as one
         return True
+    noun = number + 1 < len(words) and not words[number + 1].of
+    if noun and ("nouns" in known.flags or not of["YEAR"] % 100):  # "2000 trees"
+        return False
     year = introduced and not (_INTRODUCING - {"ON"}).isdisjoint(before)
     return year or "THE" in before or "bareyear" in known.flags
 

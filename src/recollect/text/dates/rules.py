@@ -56,10 +56,14 @@ RULES: tuple[Rule, ...] = (
     Rule("MONTH dash DAY dash YEAR|NUM", m.day_of_month_in_year, (1, 0, 2)),
     Rule("~on|in|of|from|to|since|before|after|until|between|and|comma|weekday < NUM MONTH > other", m.things_of_month),
     Rule("DAY OF? MONTH", m.number_and_month),
+    Rule("in month < DAY > other", m.aside),
     Rule("MONTH dot? the? DAY", m.day_of_month, (1, 0)),
     Rule(
         "~between|dash|the the? < YEARLY and|comma+ in|on|the|of* YEARLY > ~betweenpost", lists.yearlies, listing=True
     ),
+    # Numbers that are no days
+    Rule("< SUREDAY > other|designator", m.aside),
+    Rule("SUREDAY|ORD|NUM and|or|to|dash|comma+ the? ASIDE", m.aside),
     # A year beside a time
     Rule("yearly of|in|comma? < YEAR and|comma+ YEAR > ~dash|to|measure", lists.of("YEAR"), listing=True),
     Rule("< YEAR and|comma+ YEAR > of? yearly", lists.of("YEAR"), listing=True),
@@ -213,5 +217,5 @@ RULES: tuple[Rule, ...] = (
     Rule("< on the? UNIT > ~of", m.on_weekend),
     Rule("UNIT", m.bare_weekend),
     Rule("on the? < SUREDAY and|comma+ on|the* SUREDAY >", lists.of("DAY", "SUREDAY"), listing=True),
-    Rule("< on the? SUREDAY > ~other|designator", m.on_day),
+    Rule("< on the? SUREDAY > ~of", m.on_day),
 )
