@@ -45,7 +45,7 @@ _NUMERIC = (
 )
 _DECADE = r"(?P<decade>(?:(?:19|20)\d0|['’]?\d0)(?:'?s\b|(?<=[1-9]0)ern?\b))"
 _CLOCK = r"(?P<clock>\d{1,2}[:.h][0-5]\d(?!\d)(?:\s?[ap]\.?m\b)?|\d{1,2}\s?(?:[ap]\.?m\b|o'clock|uhr\b|uur\b|h\b))"
-_SHORT_YEAR = r"(?P<short>(?:(?<!\w)|(?<=[a-z])|(?<=[qhtk][1-4]))['’]\d\d\b)"
+_SHORT_YEAR = r"(?P<short>(?:(?<!\w)|(?<=[a-z]{2}[a-km-z])|(?<=[qhtk][1-4]))['’]\d\d\b)"
 _NUMBER = r"(?P<number>\d+)"
 
 
@@ -264,15 +264,10 @@ def of_number(text: str) -> Mapping[str, Any]:
     if len(text) > 4:
         return {}
     value = int(text)
-    if len(text) == 4:
-        return (
-            {"YEAR": value, "NUM": value}
-            if 1900 <= value < 2100
-            else {"OLDYEAR": value, "NUM": value}
-            if 1000 <= value < 1900
-            else {"NUM": value}
-        )
-    return {"DAY": value, "NUM": value} if 1 <= value <= 31 else {"NUM": value}
+    if len(text) < 4:
+        return {"DAY": value, "NUM": value} if 1 <= value <= 31 else {"NUM": value}
+    category = "YEAR" if 1900 <= value < 2100 else "OLDYEAR" if 1000 <= value < 1900 else None
+    return {category: value, "NUM": value} if category else {"NUM": value}
 
 
 #: What makes a season of one character a part of a name or of another word.
@@ -287,7 +282,7 @@ _CJK = re.compile(
     rf"|(?P<decade>(?:19|20)?\d0|[二三四五六七八九]十)年代"
     rf"|(?P<several>(?:[一二三四五六七八两兩][二三四五六七八九两兩](?!{_CJK_NUMBER}))|[二三四五六七八九]?十[几幾数多]|[数几幾]十)"
     rf"|第(?P<nth>\d\d|{_CJK_NUMBER}{{2,3}})"
-    rf"|(?P<number>{_CJK_NUMBER}+)"
+    rf"|(?P<number>(?!零.){_CJK_NUMBER}+)"
 )
 #: The years before the first ones of Japanese eras.
 _ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925}

@@ -10,6 +10,7 @@ from typing import Any
 
 from recollect.text.dates.grammar import PhraseWord
 from recollect.text.dates.meanings import PhraseContext
+from recollect.text.dates.times import Fixed, Recurring
 
 #: The sets of categories of the members.
 LISTED = [
@@ -34,3 +35,31 @@ def yearlies(context: PhraseContext, first: PhraseWord, last: PhraseWord) -> Seq
         return ()
     day = {"DATE": None} if all("DATE" in member for member in members) else {}
     return [{"YEARLY": member["YEARLY"], **day} for member in members]
+
+
+def before_a_year(context: PhraseContext, first: PhraseWord, last: PhraseWord) -> Sequence[Mapping[str, Any]]:
+    """Read "late May and early June 2025": both are of that year."""
+    fixed: Fixed = last.of["FIXED"]
+    if last.others or not (fixed.words or fixed.year):
+        return ()
+    end = fixed.span[1]
+    return [_in_year(member.of["YEARLY"], end.year, fixed) for member in first.members] + [_without_number(fixed)]
+
+
+def after_a_year(context: PhraseContext, first: PhraseWord, last: PhraseWord) -> Sequence[Mapping[str, Any]]:
+    """Read "2025年五月底和六月初" in languages in which the year is said first."""
+    fixed: Fixed = first.of["FIXED"]
+    if "prepositions" in context.flags or first.others or not (fixed.words or fixed.year):
+        return ()
+    year = fixed.span[0].year
+    return [_without_number(fixed)] + [_without_number(member.of["YEARLY"].in_year(year)) for member in last.members]
+
+
+def _in_year(time: Recurring, year: int, fixed: Fixed) -> Mapping[str, Any]:
+    """Return a time of each year in a year, or in the one before if it would be after another time."""
+    found = time.in_year(year)
+    return _without_number(found if found.span[0] <= fixed.span[1] else time.in_year(year - 1))
+
+
+def _without_number(fixed: Fixed) -> Mapping[str, Any]:
+    return {"FIXED": fixed._replace(year=None, month=None, day=None, words=True)}

@@ -34,7 +34,8 @@ def beside(context: PhraseContext, unit: PhraseWord, side: PhraseWord, time: Phr
     by = value(side, "SIDE")
     if "YEARLY" not in time.of and time_of(context, time) is None:
         return None
-    main = _main(_as_time(context, time))
+    of = _as_time(context, time)
+    main = _main(of)
     if "COUNTED" in unit.of:
         said: Counted = unit.of["COUNTED"]
         if said.unit in ("hour", "minute", "weekend"):
@@ -46,7 +47,8 @@ def beside(context: PhraseContext, unit: PhraseWord, side: PhraseWord, time: Phr
     unit_of = kind if isinstance(kind, str) else "day"
     # What happened in the week before a day may be reported on that day.
     around = _last_day if by < 0 and unit_of != "day" else None
-    return mapped(main, context, lambda span: spans.beside(span, kind, by), unit_of, around)
+    from_time = of if kind == "weekend" else main  # the weekend before Easter is not that of Easter Sunday
+    return mapped(from_time, context, lambda span: spans.beside(span, kind, by), unit_of, around)
 
 
 def beside_following(context: PhraseContext, unit: PhraseWord, side: PhraseWord, time: PhraseWord) -> Made:

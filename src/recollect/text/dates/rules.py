@@ -61,6 +61,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "~between|dash|the the? < YEARLY and|comma+ in|on|the|of* YEARLY > ~betweenpost", lists.yearlies, listing=True
     ),
+    Rule("WEEKDAY dot? comma? the|on? SUREDAY", m.weekday_and_number),
     # Numbers that are no days
     Rule("< SUREDAY > other|designator", m.aside),
     Rule("SUREDAY|ORD|NUM and|or|to|dash|comma+ the? ASIDE", m.aside),
@@ -78,7 +79,7 @@ RULES: tuple[Rule, ...] = (
     Rule("in OLDYEAR", m.in_old_year),
     Rule("WEEKDAY dot? comma? the? DATE", m.weekday_and_date),
     Rule("DATE of? WEEKDAY", m.weekday_and_date, (1, 0)),
-    Rule("weekday dot? comma? OFDAY", m.same),
+    Rule("weekday dot? comma? the? OFDAY", m.same),
     Rule("OFDAY weekday", m.same),
     Rule("NEAR", m.near),
     Rule("NEARYEAR", m.year_by_word),
@@ -92,7 +93,6 @@ RULES: tuple[Rule, ...] = (
         lists.of("WEEKDAY"),
         listing=True,
     ),
-    Rule("WEEKDAY dot? comma? the|on? SUREDAY", m.weekday_and_number),
     Rule("SUREDAY of? comma? WEEKDAY", m.weekday_and_number, (1, 0)),
     Rule(f"< WEEKDAY dot? comma? the? DAY > {_NO_DAY}|of|in|and", m.weekday_and_number),
     # Numbers of units
@@ -100,10 +100,11 @@ RULES: tuple[Rule, ...] = (
     Rule("< weekword NUM > ~other|unit|measure|weekday|weekdays|ago", m.iso_week),
     Rule("NUM and the|num? halfword UNIT", d.number_and_a_half),
     Rule("~ord < num? halfword num? UNIT >", d.half_unit),
-    Rule("between? NUM AND|DASH|TO|COMMA NUM UNIT", d.counted_between),
+    Rule("approx? between|from? NUM AND|DASH|TO|COMMA NUM UNIT", d.counted_between),
     Rule("NUM UNIT or NUM", d.counted_or_more),
-    Rule("NUMS UNIT", d.counted_of_several),
+    Rule("approx? NUMS UNIT", d.counted_of_several),
     Rule("approx NUM UNIT", d.counted),
+    Rule("NUM approxpost UNIT", d.counted),
     Rule("NUM UNIT", d.counted),
     Rule("COUNTED and? the|num? halfword", d.and_a_half),
     Rule("COUNTED approxpost", d.same_distance),
@@ -159,6 +160,7 @@ RULES: tuple[Rule, ...] = (
     Rule("UNIT|WEEKDAY SIDE the? YEARLY", r.beside_following),
     Rule("on? OFDAY|WEEKDAY weeklater", m.week_later),
     Rule(f"ORD {_PART} of|in+ the? UNIT", m.nth_of_this),
+    Rule("< UNIT WHICHPOST > weekday|yearly", m.which_unit, (1, 0)),
     Rule("WHICH WEEKDAY", m.which_weekday),
     Rule("WEEKDAY WHICHPOST", m.which_weekday, (1, 0)),
     Rule("WHICH YEARLY", m.which_yearly),
@@ -195,6 +197,9 @@ RULES: tuple[Rule, ...] = (
     Rule("UNIT of+ the? DATE|OFDAY|SUREDAY", r.unit_of_day),
     Rule("UNIT of|in* the? YEARLY", r.unit_of_days),
     Rule("DATE|OFDAY of+ UNIT", r.unit_of_day, (1, 0)),
+    # Lists of which one has a year
+    Rule("~between|the the? < YEARLY and|comma+ in|on|the|of* FIXED >", lists.before_a_year, listing=True),
+    Rule("FIXED and|comma+ YEARLY", lists.after_a_year, listing=True),
     # Ranges
     Rule("fromthe DAY to|until the? DAY", r.range_between),
     Rule("PLAINYEAR to|dash YEAR", r.range_between),
@@ -204,7 +209,7 @@ RULES: tuple[Rule, ...] = (
     Rule(f"{_POINT} to|until|dash the|on* {_POINT} untilpost?", r.range_between),
     Rule("WEEKRANGE", r.last_weekrange),
     # Bounds
-    Rule(f"by the|on* {_POINT}", r.by_then),
+    Rule(f"by the? {_POINT}", r.by_then),
     Rule(f"SINCE|BEFORE|AFTER the|on* {_POINT}|MOMENTS", r.bound),
     Rule(f"UNTIL the|on* {_POINT}", r.bound),
     Rule(f"{_POINT}|MOMENTS SINCEPOST|BEFOREPOST|AFTERPOST", r.bound, (1, 0)),
