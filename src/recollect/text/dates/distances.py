@@ -41,6 +41,11 @@ def counted_between(
     return {"COUNTED": Counted(most, unit.of["UNIT"], least, most)}
 
 
+def on_the_clock(context: PhraseContext, first: PhraseWord, last: PhraseWord, unit: PhraseWord) -> Made:
+    """Read "de 15 a 17 horas": times of the day, and no distance."""
+    return {"ASIDE": None} if unit.of["UNIT"] == "hour" else None
+
+
 def counted_or_more(context: PhraseContext, first: PhraseWord, unit: PhraseWord, last: PhraseWord) -> Made:
     """Read "a week or two"."""
     least, most = first.of["NUM"], last.of["NUM"]

@@ -43,7 +43,7 @@ _NUMERIC = (
     r"|(?P<dm>(?<![\d./-])(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?![\d]))"
     r"|(?P<mixed>\d+(?:[./:-]\d+){2,}|\d+[.,:]\d+)"
 )
-_DECADE = r"(?P<decade>(?:(?:19|20)\d0|['’]?\d0)(?:'?s\b|(?<=[1-9]0)ern?\b))"
+_DECADE = r"(?P<decade>(?:19|20)\d0(?:'?s|ern?)\b|['’]?(?:\d0'?s|[5-9]0ern?)\b)"
 _CLOCK = r"(?P<clock>\d{1,2}[:.h][0-5]\d(?!\d)(?:\s?[ap]\.?m\b)?|\d{1,2}\s?(?:[ap]\.?m\b|o'clock|uhr\b|uur\b|h\b))"
 _SHORT_YEAR = r"(?P<short>(?:(?<!\w)|(?<=[a-z]{2}[a-km-z])|(?<=[qhtk][1-4]))['’]\d\d\b)"
 _NUMBER = r"(?P<number>\d+)"

@@ -14,7 +14,8 @@ from recollect.text.dates.times import Fixed, Recurring
 
 #: The sets of categories of the members.
 LISTED = [
-    frozenset(each) for each in (("DAY",), ("DAY", "SUREDAY"), ("WEEKDAY",), ("ORD",), ("YEARLY",), ("YEAR",), ("NUM",))
+    frozenset(each)
+    for each in (("DAY",), ("DAY", "SUREDAY"), ("WEEKDAY",), ("ORD",), ("YEARLY",), ("YEAR",), ("NUM",), ("PARTWORD",))
 ]
 
 

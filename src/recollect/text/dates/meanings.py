@@ -376,7 +376,7 @@ def nth(context: PhraseContext, ordinal: PhraseWord, unit: PhraseWord, time: Phr
     kind = unit.of["UNIT"]
     if kind in ("hour", "minute"):
         return None
-    if kind == "week" and number > _FIRST_WEEKS and _is_year(time):
+    if kind == "week" and _is_year(time) and (number > _FIRST_WEEKS or "prepositions" not in context.flags):
         return in_year(context, PhraseWord(iso_week(context, PhraseWord({"NUM": number}, 0, 0)) or {}, 0, 0), time)
     if kind == "fortnight":  # of a month, as "la deuxième quinzaine de mai"
         return mapped(time, context, lambda span: spans.half(span, number), "span", around=_whole)
@@ -520,6 +520,13 @@ def in_old_year(context: PhraseContext, year: PhraseWord) -> Made:
 def aside(context: PhraseContext, *_: PhraseWord) -> Made:
     """Read "2000 euros", "Mr. May": no date, nor a part of one beside it."""
     return {"ASIDE": None}
+
+
+def week_of_year(context: PhraseContext, word: PhraseWord) -> Made:
+    """Read "KW 1/2025"."""
+    year, number = word.of["YEARMONTH"]
+    week = iso_week(context, PhraseWord({"NUM": number}, 0, 0))
+    return in_year(context, PhraseWord(week or {}, 0, 0), PhraseWord({"YEAR": year}, 0, 0))
 
 
 def none(context: PhraseContext, *_: PhraseWord) -> Made:

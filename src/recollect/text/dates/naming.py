@@ -336,14 +336,13 @@ def _is_meant(words: Sequence[PhraseWord], number: int, text: str, known: Lexico
     if "YEARLY" in of:
         time = of["YEARLY"]
         phrase = plain(text[word.begin : word.end])
-        first, *further = phrase.split() if word.others else [phrase]
+        parts = phrase.split() if word.others else [phrase]
         if time.words:
             bare = "bare" in known.flags and phrase not in known.unsure and not ("SEASON" in of and known.spaced)
-            return (
-                introduced or bare or not ("".join([first, *further]).isalpha() or "QUARTER" in of or "HALFYEAR" in of)
-            )
+            name = "".join(parts).isalpha() and len(parts) <= 2 * len(word.members)  # or a list of names
+            return introduced or bare or not (name or "QUARTER" in of or "HALFYEAR" in of)
         if time.month and not time.day:
-            return introduced or first not in known.unsure
+            return introduced or parts[0] not in known.unsure
         return True
     if "NUM" not in of:  # a year that is written as one
         return True
