@@ -7,6 +7,7 @@ rules, the seventh what was read after them.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -39,10 +40,15 @@ def rows() -> list[tuple[str, str, str]]:
     return [(language, question, meant) for language, question, meant in found]
 
 
+def between(first: date, last: date) -> set[date]:
+    """The days that are compared from one to another."""
+    return set(DAYS[bisect_left(DAYS, first) : bisect_right(DAYS, last)])
+
+
 def read(dates: NamedDates) -> set[date]:
     """The days that were read: those of the spans, or else all that fit."""
     if dates.spans:
-        return {day for day in DAYS if any(first <= day <= last for first, last in dates.spans)}
+        return set().union(*(between(first, last) for first, last in dates.spans))
     if not (dates.days or dates.months or dates.years):
         return set()
     return {
@@ -63,7 +69,7 @@ def meaning(written: str) -> set[date]:
         return {day for day in DAYS if [f"{day.month:02}", f"{day.day:02}"][: len(parts)] == parts}
     first, _, last = written.partition(" ")
     begin = date.min if first == "-" else date.fromisoformat(first)
-    return {day for day in DAYS if begin <= day <= date.fromisoformat(last or first)}
+    return between(begin, date.fromisoformat(last or first))
 
 
 def test_the_tables_have_1600_phrases_and_380_questions_without_a_date() -> None:
