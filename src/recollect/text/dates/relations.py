@@ -80,6 +80,20 @@ def all_beside(context: PhraseContext, counted: PhraseWord, side: PhraseWord, ti
     return mapped(_main(_as_time(context, time)), context, of, "span", _last_day if by < 0 else None)
 
 
+def close_beside(context: PhraseContext, counted: PhraseWord, side: PhraseWord, time: PhraseWord) -> Made:
+    """Read "less than a week before Easter": the days between."""
+    days, by = in_days(counted.of["COUNTED"]), value(side, "SIDE")
+    if days is None:
+        return {"NODATE": None}
+
+    def of(span: Span) -> Span:
+        near = spans.beside(span, "day", by)[0]
+        far = spans.same_day(span[0] if by < 0 else span[1], -by * days.number, days.unit)[0]
+        return min(near, far), max(near, far)
+
+    return mapped(_main(_as_time(context, time)), context, of, "span", _last_day if by < 0 else None)
+
+
 def away_from(context: PhraseContext, time: PhraseWord, counted: PhraseWord, side: PhraseWord) -> Made:
     """Read "クリスマスの1週間前"."""
     return beside(context, counted, PhraseWord({"SIDE": side.of["AWAYPOST"]}, 0, 0), time)

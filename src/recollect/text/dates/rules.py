@@ -196,6 +196,9 @@ RULES: tuple[Rule, ...] = (
     Rule("OFYEAR of|in|on|comma* thistime", m.this_time_in_year),
     Rule("thistime of|in|comma* OFYEAR", m.this_time_in_year),
     # What is beside a time
+    Rule(f"less COUNTED SIDE the? {_POINT}", r.close_beside),
+    Rule(f"more COUNTED SIDE the? {_POINT}", m.none),
+    Rule(f"{_POINT} of? SIDEPOST less|more COUNTED", m.none),
     Rule(f"the COUNTED SIDE the? {_POINT}", r.all_beside),
     Rule(f"UNIT|WEEKDAY|COUNTED|DAYPART SIDE the? {_POINT}", r.beside),
     Rule(f"{_POINT} of? SIDEPOST of|the* UNIT|WEEKDAY|COUNTED", r.beside, (2, 1, 0)),
