@@ -233,18 +233,18 @@ def _found(
     What one of the languages takes for an amount or a name is no date in another.
     """
     read: list[list[_Phrase]] = []
-    others: list[range] = []
+    asides: list[range] = []
     for code in languages:
         known = lexicon(code)
         context = PhraseContext(today, code, known.flags, partial(_days_in_digits, tag=tag or code))
         words = known.divided(text, code == own)
         found = list(islice(_phrases(words, text, known, context, code in likely), MOST_DATES))
-        others += [range(word.begin, word.end) for word, _ in found if "ASIDE" in word.of]
+        asides += [range(word.begin, word.end) for word, _ in found if "ASIDE" in word.of]
         read.append(found)
     best: list[_Phrase] = []
     most = 0
     for found in read:
-        found = [phrase for phrase in found if not any(phrase.word.begin in other for other in others)]
+        found = [phrase for phrase in found if not any(phrase.word.begin in aside for aside in asides)]
         length = sum(phrase.word.end - phrase.word.begin for phrase in found)
         if length > most:
             best, most = found, length
