@@ -367,6 +367,7 @@ def _gathered(text: str, phrases: Sequence[_Phrase], today: date, time: datetime
     found: list[Span] = []
     main: list[Span] = []
     nearby: list[Span] = []
+    around: list[Span] = []
     relative: list[str] = []
     moments: list[tuple[int, int]] = []
     several = len({phrase.time.year for phrase in phrases if isinstance(phrase.time, Fixed) and phrase.time.year}) > 1
@@ -406,7 +407,7 @@ def _gathered(text: str, phrases: Sequence[_Phrase], today: date, time: datetime
         ):
             main.append(meant.span)
         if meant.around is not None:
-            nearby.append(meant.around)
+            (around if meant.around[0] == meant.around[1] else nearby).append(meant.around)
         if not meant.words:
             relative.append(phrase)
     return NamedDates(
@@ -416,6 +417,7 @@ def _gathered(text: str, phrases: Sequence[_Phrase], today: date, time: datetime
         tuple(found),
         tuple(relative),
         tuple(moments),
+        tuple(around),
         main=tuple(main),
         nearby=tuple(nearby),
     )

@@ -226,6 +226,7 @@ RULES: tuple[Rule, ...] = (
     Rule(f"{_POINT}|MOMENTS SINCEPOST|BEFOREPOST|AFTERPOST", r.bound, (1, 0)),
     Rule(f"{_POINT} UNTILPOST", r.bound, (1, 0)),
     # Days by themselves
+    Rule("purpose the? SEASON", m.aside),  # plans for the summer are made before it
     Rule("onday? WEEKDAY of|in YEARLY", m.none),
     Rule("onday WEEKDAY", m.on_weekday),
     Rule("WEEKDAY daypart", m.on_weekday),
