@@ -63,6 +63,27 @@ def of_windows(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\n", "\r\n")
 
 
+def problems(text: str, form: str, name: str) -> list[str]:
+    """Return what went wrong with a file that was stored, written back and stored again."""
+    out = []
+    # A memory of its own for each, as the same ID may be in two files.
+    with recollect.open(":memory:") as memory:
+        try:
+            root = memory.outline.ingest_text(text, form, name).root
+            written = memory.outline.to_text(root, form)
+            again = memory.outline.ingest_text(written, form, name)
+        except RecollectError as error:
+            return [str(error)]
+        if written != text:
+            out.append("another text is written")
+        if again.added or again.changed or again.moved or again.removed:
+            out.append("the text that was written reads back to another tree")
+        memory.outline.ingest_text(of_windows(text), form, name)
+        if memory.outline.to_text(root, form) != of_windows(text):
+            out.append("with the line ends of Windows, another text is written")
+    return out
+
+
 def main() -> int:
     """Run the round trip."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -70,30 +91,12 @@ def main() -> int:
     parser.add_argument("folder", type=Path, nargs="?", default=cache / "recollect-round-trip")
     folder = parser.parse_args().folder
     fetch(folder)
-    counts: Counter[tuple[str, str]] = Counter()
+    counts: Counter[str] = Counter()
     failed = []
     for name, form, text in files(folder):
-        # A memory of its own for each, as the same ID may be in two files.
-        with recollect.open(":memory:") as memory:
-            try:
-                root = memory.outline.ingest_text(text, form, name).root
-                written = memory.outline.to_text(root, form)
-                again = memory.outline.ingest_text(written, form, name)
-            except RecollectError as error:
-                failed.append(f"{name}: {error}")
-                continue
-            if again.added or again.changed or again.moved or again.removed:
-                failed.append(f"{name}: the text that was written reads back to another tree")
-            if memory.outline.to_text(root, form) != written:
-                failed.append(f"{name}: what is written is not stable")
-            memory.outline.ingest_text(of_windows(text), form, name)
-            if memory.outline.to_text(root, form) != of_windows(written):
-                failed.append(f"{name}: with the line ends of Windows, another text is written")
-        counts[form, "the same bytes" if written == text else "another text"] += 1
-        if written != text:
-            failed.append(f"{name}: another text is written")
-    for (form, what), number in sorted(counts.items()):
-        print(f"{form}: {number} files with {what}")
+        counts[form] += 1
+        failed += [f"{name}: {problem}" for problem in problems(text, form, name)]
+    print(", ".join(f"{count} files of {form}" for form, count in sorted(counts.items())))
     print("\n".join(failed) or "every file came back to the byte")
     return 1 if failed else 0
 

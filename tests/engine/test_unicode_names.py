@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 from unicodedata import normalize
 
 import pytest
@@ -18,13 +19,21 @@ from tests import paths
 import recollect
 from recollect import Memory, filters
 from recollect.cli.app import app
-from recollect.errors import InvalidRecordError, ScopeError
+from recollect.errors import InvalidArgumentError, InvalidRecordError, ScopeError
+from recollect.facets.entities.graph import Relation, node, relation
+from recollect.facets.keyed.values import Event
 from recollect.records.names import NAMES
 from recollect.records.record import Record
+from recollect.text.unicode import Form
 
 NAME = "Zoë é 각"
 FORMS = [pytest.param(form, id=form) for form in ("NFC", "NFD")]
-OTHER = {"NFC": "NFD", "NFD": "NFC"}
+OTHER: dict[Form, Form] = {"NFC": "NFD", "NFD": "NFC"}
+
+
+def named(field: str, value: str) -> Any:
+    """A field as a keyword argument."""
+    return {field: value}
 
 
 @pytest.fixture
@@ -37,17 +46,17 @@ class TestNewNames:
     @pytest.mark.stores("memory", "sqlite", "loopback")
     @pytest.mark.parametrize("field", sorted(NAMES - {"media_type", "language"}))
     @pytest.mark.parametrize("form", FORMS)
-    def test_what_is_stored_under_one_form_is_found_by_the_other(self, memory: Memory, field: str, form: str) -> None:
-        stored = memory.remember("Likes tea", **{field: normalize(form, NAME)})
+    def test_what_is_stored_under_one_form_is_found_by_the_other(self, memory: Memory, field: str, form: Form) -> None:
+        stored = memory.remember("Likes tea", **named(field, normalize(form, NAME)))
         assert getattr(stored, field) == NAME
         where = getattr(filters, field)(normalize(OTHER[form], NAME))
         assert memory.find(where) == [stored]
         assert [hit.record for hit in memory.recall("tea", where=where)] == [stored]
         if field != "conversation":  # whose turns may be equal
-            assert memory.remember("Likes tea", **{field: normalize(OTHER[form], NAME)}) == stored
+            assert memory.remember("Likes tea", **named(field, normalize(OTHER[form], NAME))) == stored
 
     @pytest.mark.parametrize("form", FORMS)
-    def test_tags_are_one_tag(self, memory: Memory, form: str) -> None:
+    def test_tags_are_one_tag(self, memory: Memory, form: Form) -> None:
         record = memory.remember("Likes tea", tags=[NAME, normalize("NFD", NAME), "b"])
         assert record.tags == (NAME, "b")
         assert memory.count(filters.tag(normalize(form, NAME))) == 1
@@ -56,16 +65,16 @@ class TestNewNames:
 
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("field", ["user", "agent", "conversation"])
-    def test_owners_and_scopes_have_no_form(self, memory: Memory, field: str, form: str) -> None:
-        memory.remember("Likes tea", **{field: NAME})
+    def test_owners_and_scopes_have_no_form(self, memory: Memory, field: str, form: Form) -> None:
+        memory.remember("Likes tea", **named(field, NAME))
         name = normalize(form, NAME)
-        assert len(memory.recall("tea", **{field: name})) == 1
-        scoped = memory.scoped(**{field: name})
+        assert len(memory.recall("tea", **named(field, name))) == 1
+        scoped = memory.scoped(**named(field, name))
         assert [each.text for each in scoped.find()] == ["Likes tea"]
-        assert scoped.remember("Likes milk", **{field: normalize(OTHER[form], NAME)})
-        assert scoped.scoped(**{field: normalize(OTHER[form], NAME)}).count() == 2
+        assert scoped.remember("Likes milk", **named(field, normalize(OTHER[form], NAME)))
+        assert scoped.scoped(**named(field, normalize(OTHER[form], NAME))).count() == 2
         with pytest.raises(ScopeError):
-            scoped.remember("Likes rum", **{field: "Zoe"})
+            scoped.remember("Likes rum", **named(field, "Zoe"))
 
     def test_a_conversation_goes_on_under_the_other_form(self, memory: Memory) -> None:
         turns = [{"role": "user", "content": "I moved to Porto"}, {"role": "assistant", "content": "Noted"}]
@@ -75,14 +84,16 @@ class TestNewNames:
         assert [each.position for each in memory.find(order="position")] == [0, 1]
 
     @pytest.mark.parametrize("form", FORMS)
-    def test_keys_and_terms_have_no_form(self, memory: Memory, form: str) -> None:
+    def test_keys_and_terms_have_no_form(self, memory: Memory, form: Form) -> None:
         name, other = normalize(form, NAME), normalize(OTHER[form], NAME)
         memory.keyed.write(name, b"one")
         assert memory.keyed.cas(other, b"one", b"two")
         assert (memory.keyed.keys(), memory.keyed.read(name)) == ([NAME], b"two")
         with memory.keyed.subscribe(other) as events:
             memory.keyed.write(name, b"three")
-            assert next(iter(events)).key == NAME
+            (event,) = [next(iter(events))]
+            assert isinstance(event, Event)
+            assert event.key == NAME
         assert memory.keyed.forget(other)
         memory.glossary.memorize(name, "a name", "", name, [normalize(OTHER[form], "Ôé")])
         memory.glossary.memorize(other, "the same name", "", other)
@@ -107,7 +118,7 @@ class TestNewNames:
 class TestOlderStores:
     @pytest.mark.parametrize("migrated", [False, True])
     @pytest.mark.parametrize("form", FORMS)
-    def test_both_forms_are_read_as_one(self, old: Path, migrated: bool, form: str) -> None:
+    def test_both_forms_are_read_as_one(self, old: Path, migrated: bool, form: Form) -> None:
         if migrated:
             recollect.migrate(old)
 
@@ -172,3 +183,22 @@ class TestOlderStores:
         assert names()[0].startswith("4 records have names in another Unicode form than NFC")
         recollect.migrate(old)
         assert names() == []
+
+
+class TestOtherNames:
+    @pytest.mark.parametrize("form", FORMS)
+    def test_snapshots_outlines_and_entities_have_no_form(self, memory: Memory, form: Form) -> None:
+        name, other = normalize(form, NAME), normalize(OTHER[form], NAME)
+        memory.remember("Likes tea")
+        memory.snapshot(name)
+        memory.forget_where("everything")
+        assert memory.at(other).count() == 1
+        with pytest.raises(InvalidArgumentError, match="is the name of another snapshot"):
+            memory.snapshot(other)
+        memory.drop_snapshot(other)
+        first = memory.outline.ingest_text(f"* {name}\n", "org", source=name)
+        again = memory.outline.ingest_text(f"* {name}\n", "org", source=other)
+        assert (again.root, again.added) == (first.root, ())
+        assert memory.outline.at_path(["", other]) is not None
+        assert node(name, "person") == node(other, "person")
+        assert relation(Relation(name, "Bob", "knows")) == relation(Relation(other, "Bob", "knows"))

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.importers.test_exports import BRANCHED, tree
+from tests.importers.test_exports import BRANCHED, node, tree
 
+import recollect
 from recollect import Memory, filters
 from recollect.errors import ImportFormatError
-from recollect.importers import ImportReport
+from recollect.importers import ImportReport, import_path
 
 Write = Callable[[str, Any], Path]
 Run = Callable[..., ImportReport]
@@ -122,6 +123,34 @@ class TestClaude:
             run(format_, write("conversations.json", [{"role": "user", "content": "x"}]))
 
 
+class TestContents:
+    def test_thoughts_of_the_model_are_not_stored_and_what_a_search_found_is(
+        self, run: Run, write: Write, memory: Memory
+    ) -> None:
+        found = {
+            "type": "knowledge",
+            "title": "Quokkas",
+            "url": "https://example.org",
+            "text": "Quokkas live on Rottnest.",
+        }
+        parts = [
+            {"type": "thinking", "thinking": "a secret thought"},
+            {"type": "tool_use", "name": "web_search", "input": {"query": "quokka"}},
+            {"type": "tool_result", "name": "web_search", "content": [found]},
+            {"type": "text", "text": "They live in Australia."},
+        ]
+        answer = {**message("m2", "m1", "", "assistant"), "content": parts}
+        run("claude", write("conversations.json", [chat(EDITED[0], answer)]))
+        assert "secret" not in json.dumps([record.to_json() for record in memory.find()])
+        assert [role for role, _, _ in said(memory, "c-1")] == ["user", "assistant", "tool"]
+        assert memory.recall("Rottnest", k=1)[0].record.role == "tool"
+
+    def test_files_that_were_attached_in_chatgpt_are_named(self, run: Run, write: Write, memory: Memory) -> None:
+        attached = {"attachments": [{"name": "tax return 2024.pdf", "size": 5}]}
+        run("chatgpt", write("conversations.json", [tree("a", node("a", "root", "Summarise this", metadata=attached))]))
+        assert memory.recall("tax return", k=1)[0].record.text == "Summarise this\n[file: tax return 2024.pdf]"
+
+
 class TestFiles:
     def parts(self) -> dict[str, bytes]:
         first, second = tree("a4", *BRANCHED), tree("z1", conversation_id="c2", title="Coffee")
@@ -158,10 +187,44 @@ class TestFiles:
         assert report.files == {
             f"{before}conversations-000.json": {"created": 7},
             f"{before}conversations-001.json": {"created": 1},
+            f"{before}chat.html": {},
+            f"{before}user.json": {},
         }
         assert memory.count(filters.conversation("c1")) == 4
         again = run("chatgpt", path)
-        assert sum(each["unchanged"] for each in again.files.values()) == 8
+        assert sum(each.get("unchanged", 0) for each in again.files.values()) == 8
+
+    def test_documents_and_memories_of_claude_are_imported_and_other_files_are_named(
+        self, run: Run, memory: Memory, tmp_path: Path
+    ) -> None:
+        project = {"uuid": "p1", "name": "House", "created_at": "2026-02-01T00:00:00Z", "prompt_template": "Be brief."}
+        doc = {"uuid": "d1", "filename": "tiles.md", "content": "# Tiles\n\nFrom Sintra.\n", "created_at": "2026-02-02"}
+        parts = {
+            "conversations.json": json.dumps([chat(*EDITED)]).encode(),
+            "projects.json": json.dumps([{**project, "docs": [doc]}]).encode(),
+            "memories.json": json.dumps([{"account_uuid": "u", "conversations_memory": "Ana renovates."}]).encode(),
+            "users.json": b'[{"uuid": "u", "full_name": "Ana"}]',
+        }
+        report = run("claude", self.zipped(tmp_path / "data.zip", parts))
+        assert report.files == {
+            "conversations.json": {"created": 4},
+            "memories.json": {"created": 1},
+            "projects.json": {"created": 2},
+            "users.json": {},
+        }
+        tiles = memory.recall("tiles", k=1)[0].record
+        assert (tiles.source, tiles.metadata["project"], tiles.conversation) == ("tiles.md", "House", None)
+        assert tiles.time is not None
+        assert tiles.time.date().isoformat() == "2026-02-02"
+
+    def test_an_export_of_the_other_program_is_refused_with_the_format_that_reads_it(
+        self, run: Run, tmp_path: Path
+    ) -> None:
+        with pytest.raises(ImportFormatError, match="for the format chatgpt"):
+            run("claude", self.zipped(tmp_path / "a.zip", {"conversations.json": json.dumps([tree("a4")]).encode()}))
+        (tmp_path / "cut.zip").write_bytes(self.zipped(tmp_path / "b.zip", self.parts()).read_bytes()[:200])
+        with pytest.raises(ImportFormatError, match="is a damaged zip file"):
+            run("chatgpt", tmp_path / "cut.zip")
 
     def test_a_damaged_file_of_several_leaves_the_others(self, run: Run, tmp_path: Path) -> None:
         parts = self.parts() | {"conversations-000.json": b"[{", "conversations-002.json": b"[7]"}
@@ -241,3 +304,48 @@ class TestTitles:
         context = str(memory.context("budget", max_tokens=500, user="bob"))
         assert "9,000" in context
         assert "Kitchen" not in context
+
+
+class TestLaterExports:
+    """What was imported before is, after a later export, what a first import of that export makes of it."""
+
+    EARLIER = (
+        message("m1", NO_PARENT, "Plan my trip to Oslo"),
+        message("m2", "m1", "When do you travel?", "assistant"),
+        message("m3", "m2", "In June, by train"),
+        message("m4", "m3", "The train takes seven hours.", "assistant"),
+    )
+    EDITED = (
+        *EARLIER,
+        message("m5", "m2", "In July, by ferry"),
+        message("m6", "m5", "The ferry takes a night.", "assistant"),
+    )
+    WENT_ON = (*EARLIER, message("m7", "m4", "And back?"))
+
+    def places(self, memory: Memory) -> dict[str, tuple[str | None, int | None, tuple[str, ...]]]:
+        return {record.id: (record.conversation, record.position, record.tags) for record in memory.find()}
+
+    @pytest.mark.parametrize(
+        "exports", [(EARLIER, EDITED), (EDITED, EARLIER), (EARLIER, EDITED, WENT_ON), (EDITED, WENT_ON)]
+    )
+    def test_turns_move_to_the_branch_in_which_the_last_export_has_them(
+        self, write: Write, exports: tuple[tuple[dict[str, Any], ...], ...]
+    ) -> None:
+        with recollect.open(":memory:") as after, recollect.open(":memory:") as fresh:
+            moved = 0
+            for messages in exports:
+                path = write("conversations.json", [chat(*messages)])
+                moved += import_path(after, "claude", path).moved
+            import_path(fresh, "claude", path)
+            found = self.places(after)
+            assert {each: found[each] for each in self.places(fresh)} == self.places(fresh)
+            assert moved > 0
+            assert import_path(after, "claude", path).moved == 0
+
+    def test_tags_that_were_added_stay(self, run: Run, write: Write, memory: Memory) -> None:
+        run("claude", write("conversations.json", [chat(*self.EARLIER)]))
+        memory.update("m3", tags=["travel"])
+        assert run("claude", write("conversations.json", [chat(*self.EDITED)])).moved == 2
+        record = memory.get("m3")
+        assert record is not None
+        assert record.tags == ("other-branch", "travel")

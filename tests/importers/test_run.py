@@ -112,6 +112,7 @@ def test_what_is_stored_with_other_values_or_under_another_id_is_counted(memory:
         "replaced": 0,
         "forgotten": 0,
         "differing": 1,
+        "moved": 0,
         "renumbered": 1,
         "expired": 0,
         "dated": 0,

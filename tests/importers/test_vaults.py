@@ -120,3 +120,35 @@ def test_what_counts_as_a_link() -> None:
     ]
     assert list(links_of("no links [x] (y) [[]] [z]()")) == []
     assert without_base64_media("no data: here;base64,AAAA") == ("no data: here;base64,AAAA", [])
+
+
+def test_names_of_pictures_have_no_unicode_form_and_their_text_is_the_caption(
+    run: Run, write: Write, memory: Memory, tmp_path: Path
+) -> None:
+    write("notes/Jose\u0301.png", PICTURE)
+    write("notes/a.md", "![[José.png|The portrait|300x200]]\n")
+    assert run("markdown", tmp_path / "notes").created == 2
+    assert memory.recall("portrait", k=1, where='source="José.png"')[0].record.metadata["caption"] == "The portrait"
+
+
+@pytest.mark.parametrize(
+    ("matter", "day", "tags"),
+    [
+        ("Date: 2026-03-05\nTags: [Home]", "2026-03-05", ("Home",)),
+        ("date created: 2026-03-05\ntag: home", "2026-03-05", ("home",)),
+        ("created: by Ana", None, ()),
+    ],
+)
+def test_front_matter_is_read_as_people_write_it(
+    run: Run, write: Write, memory: Memory, matter: str, day: str | None, tags: tuple[str, ...]
+) -> None:
+    report = run("markdown", write("a.md", f"---\n{matter}\n---\ntext\n"))
+    (record,) = memory.find()
+    assert report.damaged == ()
+    assert record.tags == tags
+    assert day is None or (record.time is not None and record.time.date().isoformat() == day)
+
+
+def test_a_creation_date_that_cannot_be_read_is_reported(run: Run, write: Write) -> None:
+    report = run("markdown", write("a.md", "---\ncreated: 05.03.2024\n---\ntext\n"))
+    assert "its date '05.03.2024' is neither" in report.damaged[0].reason

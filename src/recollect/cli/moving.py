@@ -191,10 +191,15 @@ def _show(path: Path, report: ImportReport) -> None:
         + (f", {report.forgotten} forgotten" if report.forgotten else "")
         + (f", {report.expired} expired and omitted" if report.expired else "")
     )
+    if report.moved:
+        click.echo(f"  moved to another branch or position of their conversation: {report.moved}")
+    if report.differing:
+        click.echo(f"  stored with other values than those of the source, which were kept: {report.differing}")
     if report.dated:
         click.echo(f"  without a time of their own, dated by what is around them: {report.dated}")
     for name, counts in list(report.files.items())[:_NAMED] if len(report.files) > 1 else ():
-        click.echo(f"  {name}: {', '.join(f'{count} {_OUTCOMES[outcome]}' for outcome, count in counts.items())}")
+        listed = ", ".join(f"{count} {_OUTCOMES[outcome]}" for outcome, count in counts.items())
+        click.echo(f"  {name}: {listed or 'not read'}")
     if len(report.files) > _NAMED:
         click.echo(f"  and {len(report.files) - _NAMED} more files (--json lists all)")
     if report.replaced:

@@ -15,7 +15,7 @@ from recollect.cli.files import text_of, write_file
 from recollect.cli.versions import DROP, NAME, print_restored, print_snapshots, take_snapshot
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError, UnknownRecordError
 from recollect.facets.outline.outline import Outline
-from recollect.facets.outline.reading import FORMATS, format_named, source_id
+from recollect.facets.outline.reading import FORMATS, format_named, source_ids
 from recollect.facets.outline.values import OutlineNode, OutlineView
 from recollect.operations import target_of
 
@@ -212,7 +212,7 @@ def rollback(settings: Settings, to: str, reason: str | None) -> None:
 
 def _id(outline: Outline, node: str) -> str:
     """Return the id of a node that is named by it, or by the name of its outline."""
-    for each in (node, source_id(node)):
+    for each in (node, *source_ids(node)):
         if outline.get(each) is not None:
             return each
     raise UnknownRecordError(node, "the outlines")

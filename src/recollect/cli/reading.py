@@ -126,6 +126,8 @@ def recall(
         lent_by = {each for hit in hits for word in hit.why.words for each in word.lent_by} if explain else set()
         lenders = {each: record for each in lent_by if (record := memory.get(each)) is not None}
     if explain and not settings.as_json:
+        if hits.plan.dates:
+            click.echo(f"dates: {render.plain(hits.plan.dates, 500)}")
         render.explain(hits, lenders)
     if hits.standing and not settings.as_json:
         click.echo("\nstanding instructions and preferences:")

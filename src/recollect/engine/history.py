@@ -32,6 +32,7 @@ from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Transaction, View
 from recollect.stores.roots import UNNAMED_SNAPSHOTS, release
+from recollect.text.unicode import nfc
 
 #: Two moments are compared by their tries if there are at least this many changes between them.
 _MANY_CHANGES = 200
@@ -49,7 +50,7 @@ def take_snapshot(core: Core, place: Place, operation: TakeSnapshot) -> Snapshot
     branch, micros = place.branch, microseconds(core.now())
     with core.store.write(branch, shared=True) as transaction:
         snapshots = transaction.snapshots(branch)
-        if operation.label is not None and any(each.name == operation.label for each in snapshots):
+        if operation.label is not None and any(_is_named(each, operation.label) for each in snapshots):
             raise InvalidArgumentError(
                 "name",
                 operation.label,
@@ -68,6 +69,10 @@ def take_snapshot(core: Core, place: Place, operation: TakeSnapshot) -> Snapshot
             if operation.label is None:
                 _drop(transaction, branch, each)
     return snapshot
+
+
+def _is_named(snapshot: Snapshot, label: str) -> bool:
+    return snapshot.name is not None and nfc(snapshot.name) == nfc(label)
 
 
 def _drop(transaction: Transaction, branch: Branch, snapshot: Snapshot) -> None:
@@ -91,7 +96,7 @@ def drop_snapshot(core: Core, place: Place, operation: DropSnapshot) -> Snapshot
     """
     branch = place.branch
     with core.store.write(branch, shared=True) as transaction:
-        found = next((each for each in transaction.snapshots(branch) if each.name == operation.label), None)
+        found = next((each for each in transaction.snapshots(branch) if _is_named(each, operation.label)), None)
         if found is None:
             raise UnknownTargetError(operation.label, "there is no such snapshot")
         _drop(transaction, branch, found)

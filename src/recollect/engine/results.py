@@ -342,6 +342,7 @@ class Plan(JsonForm, what="a plan"):
             two bytes each with the lower first, in base64. "" if there was none, and within a scope.
         kernels: The kernels that computed the scores, "native" or "numpy". Both give identical results, so plans that
             differ only in this are equal.
+        dates: How the dates of the question were read: the phrases, and the days that they mean. "" if it names none.
     """
 
     question: str
@@ -356,6 +357,7 @@ class Plan(JsonForm, what="a plan"):
     floor: float | None = None
     vector: str = field(default="", repr=False)
     kernels: str = field(default="numpy", compare=False)
+    dates: str = ""
 
 
 class LeftOut(NamedTuple):

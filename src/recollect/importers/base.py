@@ -49,6 +49,8 @@ class Item:
         part: The part of the memory that it belongs to: "records", or what a facet keeps, such as "terms".
         dated_by: What its time is of, if the source states none for it: "the turn before" (`times`).
         file: The file that it is in, of a source of several; "": the source itself.
+        placed: It is a turn whose conversation, position and branch are those of the source, also if it was imported
+            before: another branch may be shown now.
     """
 
     namespace: str | None
@@ -58,6 +60,7 @@ class Item:
     part: str = RECORDS
     dated_by: str = ""
     file: str = ""
+    placed: bool = False
 
 
 class Damage(NamedTuple):
@@ -100,8 +103,18 @@ class Promise(NamedTuple):
     part: str = RECORDS
 
 
+class Unread(NamedTuple):
+    """A file of the source that the importer does not read, such as a picture beside the conversations.
+
+    Attributes:
+        file: The file, as in `Item`.
+    """
+
+    file: str
+
+
 #: What an importer yields.
-Part = Item | ImportedDocument | Damage | Promise
+Part = Item | ImportedDocument | Damage | Promise | Unread
 
 
 @runtime_checkable
@@ -301,13 +314,13 @@ def leads_out(folder: Path, path: Path) -> bool:
     return os.path.commonpath((root, real)) != root
 
 
-def files_below(folder: Path, suffixes: tuple[str, ...], *, follow_links: bool) -> Iterator[FoundFile | Damage]:
+def files_below(folder: Path, suffixes: tuple[str, ...] | None, *, follow_links: bool) -> Iterator[FoundFile | Damage]:
     """Yield the files below a folder that have one of the suffixes, sorted by path. Hidden files are skipped.
 
     An entry with such a suffix that is not a file, and a subfolder that cannot be listed, is yielded as damage.
 
     Args:
-        suffixes: The suffixes, in lower case.
+        suffixes: The suffixes, in lower case; None: all files.
         follow_links: Whether links to files outside the folder are included. Links to folders never are.
     """
     unlisted: list[Damage] = []
@@ -334,8 +347,8 @@ def files_below(folder: Path, suffixes: tuple[str, ...], *, follow_links: bool) 
             yield FoundFile(path.relative_to(folder).as_posix(), Path(os.path.realpath(path)))
 
 
-def _ends(name: str, suffixes: tuple[str, ...]) -> bool:
-    return Path(name).suffix.lower() in suffixes
+def _ends(name: str, suffixes: tuple[str, ...] | None) -> bool:
+    return suffixes is None or Path(name).suffix.lower() in suffixes
 
 
 def _below(folder: Path, path: Path) -> str:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from recollect.arguments.checks import is_number
-from recollect.importers.base import Damage, Item, SeenIds, in_file
-from recollect.importers.exports import exported_chats
+from recollect.importers.base import Damage, Item, SeenIds, Unread, in_file
+from recollect.importers.exports import ExportedChat, exported_chats
 from recollect.importers.messages import can_name, untaken
 from recollect.importers.times import time_of_conversation
 from recollect.importers.trees import ConversationTree, Read
@@ -35,11 +35,11 @@ class ChatGPT:
     name = "chatgpt"
     summary = "ChatGPT: an export (zip, folder or conversations.json); the shown branch, and each other one apart"
 
-    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Unread]:
         ids, taken = SeenIds(), dict[str, int]()
         rule = 'an object with a "mapping"'
         for number, chat in enumerate(exported_chats(path, is_tree, rule, follow_links=follow_links), 1):
-            if isinstance(chat, Damage):
+            if not isinstance(chat, ExportedChat):
                 yield chat
                 continue
             about = chat.value
@@ -135,8 +135,10 @@ def _message(node: Any) -> dict[str, Any] | None:
         raise UnreadableError('has no "author" and "content" that are objects')
     if content.get("content_type") in _OMITTED or not (parts := _parts(content, message.get("recipient"))):
         return None
+    attached = about.get("attachments")
     out = {"role": author.get("role"), "name": author.get("name"), "content": parts, "id": message.get("id")}
-    return {**out, "create_time": message.get("create_time"), "model": about.get("model_slug")}
+    beside = {"attachments": attached} if isinstance(attached, list) else {}
+    return {**out, **beside, "create_time": message.get("create_time"), "model": about.get("model_slug")}
 
 
 def _parts(content: dict[str, Any], recipient: Any) -> list[dict[str, Any]]:
@@ -144,6 +146,8 @@ def _parts(content: dict[str, Any], recipient: Any) -> list[dict[str, Any]]:
     kind = content.get("content_type")
     raw: Any = next((content[key] for key in ("parts", "text", "result") if content.get(key) not in NOTHING), [])
     values = raw if isinstance(raw, list) else [raw]
+    if kind == "tether_quote":  # of a page or a file, whose title and address are beside its text
+        values = [*(content[key] for key in ("title", "url", "domain") if isinstance(content.get(key), str)), *values]
     if kind == "code" and isinstance(recipient, str) and recipient != "all":
         return [{"type": "tool_call", "name": recipient, "input": value} for value in values]
     out = []

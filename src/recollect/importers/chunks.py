@@ -28,6 +28,7 @@ from recollect.importers.times import day_of_name
 from recollect.records.documents import PieceNames, piece_id
 from recollect.records.factories import knowledge
 from recollect.records.record import Record
+from recollect.text.unicode import fold
 
 
 class Piece(NamedTuple):
@@ -69,11 +70,11 @@ class Folder:
 
     @cached_property
     def pictures(self) -> dict[str, list[FoundFile | Damage]]:
-        """Its pictures by their names, in lower case. Wikilinks find a file anywhere in a vault."""
+        """Its pictures by their names, in folded case. Wikilinks find a file anywhere in a vault."""
         found: dict[str, list[FoundFile | Damage]] = {}
         for each in files_below(self.path, PICTURES, follow_links=self.follow_links):
             name = each.source if isinstance(each, FoundFile) else each.place
-            found.setdefault(name.rpartition("/")[2].lower(), []).append(each)
+            found.setdefault(fold(name.rpartition("/")[2]), []).append(each)
         return found
 
 

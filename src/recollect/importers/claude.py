@@ -3,27 +3,28 @@
 A conversation is a list of messages, each with the `uuid` of the one before it (`parent_message_uuid`): a tree, if a
 question was edited or an answer regenerated (`trees`). Messages that name none follow the one before them in the list.
 The text of attached files, and what was pasted, becomes pieces of kind "knowledge" in the same conversation, with the
-time of their message.
+time of their message. The model's thoughts are not imported. The documents of projects, and what the program remembers,
+become pieces of kind "knowledge" without a conversation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import ImportFormatError
-from recollect.importers.base import Damage, Item, SeenIds, in_file, load_json
-from recollect.importers.exports import exported_chats
+from recollect.importers.base import Damage, Item, SeenIds, Unread, in_file, load_json
+from recollect.importers.exports import ExportedChat, exported_chats
 from recollect.importers.messages import Messages, can_name, turn_fields, untaken
 from recollect.importers.times import time_of_conversation
 from recollect.importers.trees import ConversationTree, Read
 from recollect.records.documents import bounded_id
 from recollect.records.factories import knowledge
 from recollect.records.messages import Turn, UnreadableError, read_turns
-from recollect.records.messages.parts import NOTHING, listed
+from recollect.records.messages.parts import NOTHING, THOUGHTS, listed
 from recollect.records.messages.values import kind_of
 from recollect.text.pieces import markdown_pieces, paragraphs
 
@@ -39,11 +40,12 @@ class Claude:
     name = "claude"
     summary = "Claude: an export (zip, folder or conversations.json); branches apart, attached texts as knowledge"
 
-    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Unread]:
         ids, taken = SeenIds(), dict[str, int]()
         rule = 'an object with a list "chat_messages"'
-        for number, chat in enumerate(exported_chats(path, is_chat, rule, follow_links=follow_links), 1):
-            if isinstance(chat, Damage):
+        found = exported_chats(path, is_chat, rule, follow_links=follow_links, beside=_beside(zone))
+        for number, chat in enumerate(found, 1):
+            if not isinstance(chat, ExportedChat):
                 yield chat
                 continue
             about = chat.value
@@ -68,7 +70,7 @@ class AnthropicMessages(Messages):
     names = ("uuid", "id", "conversation_id", "title")
     system = "system"
 
-    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Unread]:
         with suppress(ImportFormatError):
             data = load_json(path)
             if is_chat(data) or (isinstance(data, list) and any(map(is_chat, data))):
@@ -124,6 +126,8 @@ class _Chat:
                 attached = {name: value for name, value in attached.items() if name != "extracted_content"}
             attachments.append(attached)
         shown = {name: value for name, value in message.items() if name != "parent_message_uuid"}
+        if isinstance(parts := message.get("content"), list):
+            shown["content"] = [part for part in parts if not _is_thought(part)] or parts
         if attachments:
             shown["attachments"] = attachments
         turns: list[dict[str, Any]] = []
@@ -138,6 +142,39 @@ class _Chat:
             for fields in _pieces(text, attached, None if own is None else f"{own}/{number}", own)
         ]
         return Read(turns, beside)
+
+
+def _beside(zone: tzinfo) -> Callable[[str, Any], Iterator[Item]]:
+    """Return a function that yields the documents of projects and the memories in the other files of an export."""
+
+    def items(file: str, data: Any) -> Iterator[Item]:
+        for number, about in enumerate(listed(data), 1):
+            if not isinstance(about, dict):
+                continue
+            texts = [
+                (doc.get("filename"), doc.get("uuid"), doc.get("content"), doc) for doc in _objects(about.get("docs"))
+            ]
+            texts.append((about.get("name"), about.get("uuid"), about.get("prompt_template"), about))
+            texts.append((None, about.get("account_uuid"), about.get("conversations_memory"), about))
+            for name, uuid, text, stated in texts:
+                if not isinstance(text, str) or not text.strip():
+                    continue
+                time = time_of_conversation(stated, zone) or time_of_conversation(about, zone)
+                for fields in _pieces(text, {"file_name": name or file}, uuid if isinstance(uuid, str) else None, None):
+                    title = about.get("name")
+                    fields["metadata"] |= {"project": title} if isinstance(title, str) and title else {}
+                    fields |= {} if time is None else {"time": time}
+                    yield Item(namespace=None, fields=fields, place=f"{file}, {number}", file=file)
+
+    return items
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [each for each in listed(value) if isinstance(each, dict)]
+
+
+def _is_thought(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") in THOUGHTS
 
 
 def _pieces(text: str, attached: dict[str, Any], stem: str | None, turn: str | None) -> Iterator[dict[str, Any]]:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from recollect.errors import ImportFormatError, printable
 from recollect.importers.base import (
     Damage,
-    FoundFile,
+    Item,
+    Unread,
     files_below,
     format_error,
     load_json,
@@ -25,6 +26,8 @@ from recollect.records.messages.values import UnreadableError
 
 #: Maximum size of a file within a zip file, in bytes. A small zip file can unpack to any size.
 _MOST_UNPACKED = 2**31
+_JSON, _CHATS = ".json", "conversations*.json"
+_ZIP = b"PK\x03\x04"
 _DAMAGED = (zipfile.BadZipFile, zlib.error)
 
 
@@ -40,60 +43,54 @@ class ExportFile(NamedTuple):
     load: Callable[[], Any]
 
 
-def export_files(path: Path, pattern: str, *, follow_links: bool) -> list[ExportFile | Damage]:
-    """Return the JSON files of an export whose names match, sorted by path; and what cannot be read.
+def export_files(path: Path, *, follow_links: bool) -> list[ExportFile | Damage | Unread]:
+    """Return the files of an export, sorted by path: those of JSON, and what cannot be read or is something else.
 
     Args:
         path: A JSON file, whatever its name is; a folder; or a zip file.
-        pattern: The names of the files in a folder or a zip file, such as "conversations*.json".
 
     Raises:
-        ImportFormatError: It is none of these, or contains no such file.
+        ImportFormatError: It is none of these.
     """
     if os.path.isdir(path):
-        found = list(_of_folder(path, pattern, follow_links=follow_links))
-    elif _is_zip(path):
-        found = list(_of_zip(path, pattern))
-    else:
-        return [ExportFile(path.name, lambda: load_json(path))]
-    if not any(isinstance(each, ExportFile) for each in found):
-        raise format_error(path, "", f"contains no file {pattern} that can be read")
-    return found
+        return list(_of_folder(path, follow_links=follow_links))
+    return list(_of_zip(path)) if _is_zip(path) else [ExportFile(path.name, partial(load_json, path))]
 
 
-def _of_folder(path: Path, pattern: str, *, follow_links: bool) -> Iterator[ExportFile | Damage]:
-    for each in files_below(path, (".json",), follow_links=follow_links):
-        name = each.source if isinstance(each, FoundFile) else each.place
-        if fnmatch.fnmatch(os.path.basename(name), pattern):
-            yield (
-                each._replace(file=name)
-                if isinstance(each, Damage)
-                else ExportFile(name, partial(load_json, each.path))
-            )
+def _of_folder(path: Path, *, follow_links: bool) -> Iterator[ExportFile | Damage | Unread]:
+    for each in files_below(path, None, follow_links=follow_links):
+        if isinstance(each, Damage):
+            yield each._replace(file=each.place)
+        elif each.source.lower().endswith(_JSON):
+            yield ExportFile(printable(each.source), partial(load_json, each.path))
+        else:
+            yield Unread(printable(each.source))
 
 
 def _is_zip(path: Path) -> bool:
     try:
         with open_file(path) as file:
-            return zipfile.is_zipfile(file)
+            return file.read(4) == _ZIP or zipfile.is_zipfile(file)  # a file that is cut off begins as one only
     except (OSError, ValueError):
         return False  # `load_json` says why
 
 
-def _of_zip(path: Path, pattern: str) -> Iterator[ExportFile | Damage]:
+def _of_zip(path: Path) -> Iterator[ExportFile | Damage | Unread]:
     try:
         with zipfile.ZipFile(path) as archive:
             entries = sorted(archive.infolist(), key=lambda entry: entry.filename)
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise format_error(path, "", f"is a damaged zip file ({printable(error)})") from None
     for entry in entries:
-        if entry.is_dir() or not fnmatch.fnmatch(entry.filename.rpartition("/")[2], pattern):
+        name = printable(entry.filename)
+        if entry.is_dir():
             continue
-        if entry.file_size > _MOST_UNPACKED:
-            name = printable(entry.filename)
+        if not entry.filename.lower().endswith(_JSON):
+            yield Unread(name)
+        elif entry.file_size > _MOST_UNPACKED:
             yield Damage(name, f"has more than {_MOST_UNPACKED} bytes: unpack it first", name)
         else:
-            yield ExportFile(printable(entry.filename), partial(_unpacked, path, entry.filename))
+            yield ExportFile(name, partial(_unpacked, path, entry.filename))
 
 
 def _unpacked(path: Path, entry: str) -> Any:
@@ -128,37 +125,65 @@ class ExportedChat(NamedTuple):
 
 
 def exported_chats(
-    path: Path, is_chat: Callable[[Any], bool], rule: str, *, follow_links: bool
-) -> Iterator[ExportedChat | Damage]:
+    path: Path,
+    is_chat: Callable[[Any], bool],
+    rule: str,
+    *,
+    follow_links: bool,
+    beside: Callable[[str, Any], Iterator[Item]] | None = None,
+) -> Iterator[ExportedChat | Item | Damage | Unread]:
     """Yield the conversations of an export: those in its files conversations*.json.
 
     Args:
         path: A JSON file, a folder or a zip file.
         is_chat: Whether a JSON value is a conversation.
         rule: What a conversation must be, for messages: 'an object with a "mapping"'.
+        beside: Returns the items of another JSON file of a folder or a zip file, by its name and contents.
 
     Raises:
         ImportFormatError: It is no export, raised before anything is yielded. A file of several is yielded as damage.
     """
-    files = export_files(path, "conversations*.json", follow_links=follow_links)
+    files = export_files(path, follow_links=follow_links)
+    single = not os.path.isdir(path) and not _is_zip(path)
+    chats = [each for each in files if isinstance(each, ExportFile) and (single or _has_chats(each.name))]
+    if not chats and not any(isinstance(each, Damage) and _has_chats(each.file) for each in files):
+        raise format_error(path, "", f"contains no file {_CHATS}")
     for each in files:
-        if isinstance(each, Damage):
+        if not isinstance(each, ExportFile):
             yield each
             continue
         try:
             data = each.load()
+            if each not in chats:
+                items = list(beside(each.name, data)) if beside is not None else []
+                yield from items
+                if not items:
+                    yield Unread(each.name)
+                continue
             values = [data] if is_chat(data) else data
             if not isinstance(values, list) or (values and not any(map(is_chat, values))):
-                raise format_error(path, "", f"must be a list of conversations: each is {rule}")
+                raise format_error(path, "", f"must be a list of conversations: each is {rule}{_other(data)}")
         except ImportFormatError as error:
-            if len(files) == 1:
+            if len(chats) == 1 and each in chats:
                 raise
             yield Damage(", ".join(part for part in (each.name, error.args[1]) if part), error.args[2], each.name)
             continue
-        before = f"{each.name}, " if len(files) > 1 else ""
+        before = f"{each.name}, " if len(chats) > 1 else ""
         for number, value in enumerate(values, 1):
             place = f"{before}conversation {number}"
             if is_chat(value):
                 yield ExportedChat(each.name, place, value)
             else:
                 yield Damage(place, f"is not {rule}", each.name)
+
+
+def _has_chats(name: str) -> bool:
+    return fnmatch.fnmatch(name.rpartition("/")[2], _CHATS)
+
+
+def _other(data: Any) -> str:
+    """Return which format reads an export of another program, for a message."""
+    for key, form in (("mapping", "chatgpt"), ("chat_messages", "claude")):
+        if any(isinstance(each, dict) and key in each for each in (data if isinstance(data, list) else [data])):
+            return f" (this is an export for the format {form})"
+    return ""

@@ -31,7 +31,7 @@ _SCALARS = {
     "float": (r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
 }
 #: The names of the date of a document, the best first.
-_DATES = ("date", "created", "created_at", "creation_date")
+_DATES = ("date", "created", "created_at", "creation_date", "date created", "creation date", "created at")
 #: A space before the offset of a time, which YAML allows and ISO 8601 does not.
 _SPACE = re.compile(r"[ \t]+(?=Z$|[-+][0-9:]+$)")
 
@@ -122,8 +122,9 @@ def tags_of(values: Mapping[str, Any]) -> list[str]:
     Raises:
         UnreadableError: The value is not one of these.
     """
+    values = _in_lower_case(values)
     groups = values.get("taxonomies")
-    value = values.get("tags", groups.get("tags") if isinstance(groups, Mapping) else None)
+    value = values.get("tags", values.get("tag", groups.get("tags") if isinstance(groups, Mapping) else None))
     each = value.split(",") if isinstance(value, str) else [] if value is None else value
     if not isinstance(each, list) or any(isinstance(tag, (dict, list)) for tag in each):
         raise UnreadableError("its tags are neither a list of texts nor a text")
@@ -133,23 +134,29 @@ def tags_of(values: Mapping[str, Any]) -> list[str]:
 def time_of(values: Mapping[str, Any], zone: tzinfo) -> datetime | None:
     """Return the date of front matter, or when it says that the document was created.
 
-    It is ISO 8601 text, or a YAML timestamp. What else stands under "created", such as a name, is no time.
+    It is ISO 8601 text, or a YAML timestamp. What else stands under "created" without a digit, such as a name, is none.
 
     Args:
         values: The front matter.
         zone: The time zone of a date without an offset.
 
     Raises:
-        UnreadableError: Its "date" is not one of these.
+        UnreadableError: It is another date, or "date" is anything else.
     """
+    stated = _in_lower_case(values)
     for name in _DATES:
-        if values.get(name) not in (None, ""):
+        if stated.get(name) not in (None, ""):
             try:
-                return _time(values[name], zone)
+                return _time(stated[name], zone)
             except UnreadableError:
-                if name == _DATES[0]:
+                if name == _DATES[0] or any(char.isdigit() for char in str(stated[name])):
                     raise
     return None
+
+
+def _in_lower_case(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return front matter with its keys in lower case; of equal ones, that in lower case counts."""
+    return {key.lower(): value for key, value in values.items()} | {k: v for k, v in values.items() if k == k.lower()}
 
 
 def _time(value: Any, zone: tzinfo) -> datetime:
@@ -174,6 +181,7 @@ def aliases_of(values: Mapping[str, Any]) -> list[str]:
     >>> aliases_of({"aliases": ["SLO", "objective"]}), aliases_of({"alias": "SLO, objective"}), aliases_of({})
     (['SLO', 'objective'], ['SLO', 'objective'], [])
     """
+    values = _in_lower_case(values)
     value = values.get("aliases", values.get("alias"))
     each = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
     return list(dict.fromkeys(name for one in each if not isinstance(one, (dict, list)) and (name := _text(one))))

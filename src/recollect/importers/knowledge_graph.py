@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from recollect import filters as f
+from recollect.arguments.checks import is_number
 from recollect.facets.entities.graph import GRAPH_KINDS, Graph, Relation, node, observation, relation
 from recollect.importers.base import Damage, Item, check_memory, format_error, parse_json, read_text
 from recollect.records.messages.parts import NOTHING
@@ -35,6 +36,8 @@ _TIMES = {
 }
 _SOURCES, _TARGETS = ("from", "source"), ("to", "target")
 _RELATIONS = ("relationType", "relation_type", "relation", "label", "type")
+#: A number from this on is a time in milliseconds: in seconds, it would be after the year 5000.
+_LEAST_MS = 100_000_000_000
 #: The type of an entity that states none.
 _UNTYPED = "entity"
 
@@ -190,7 +193,9 @@ def _entity(value: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, dict[str
     if not isinstance(observations, list):
         raise UnreadableError('its "observations" is not a list of texts')
     used = {"name", *_KINDS, typed, "observations"}
-    yield "", _with_rest(node(name, entity_type), value, used, zone)
+    entity = _with_rest(node(name, entity_type), value, used, zone)
+    yield "", entity
+    when = {"time": entity["time"]} if "time" in entity else {}  # of observations that state none
     for number, each in enumerate(observations, 1):
         place = f", observation {number}"
         key = _first(each, _TEXTS) if isinstance(each, dict) else None
@@ -199,7 +204,8 @@ def _entity(value: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, dict[str
             yield place, UnreadableError(f"is {kind_of(said)}, not text")
             continue
         fields = observation(name, entity_type, said)
-        yield place, fields if key is None else _with_rest(fields, each, {key}, zone)
+        fields = fields if key is None else _with_rest(fields, each, {key}, zone)
+        yield place, {**when, **fields}
 
 
 def _relation(value: dict[str, Any], zone: tzinfo) -> dict[str, Any]:
@@ -213,8 +219,9 @@ def _with_rest(fields: dict[str, Any], value: dict[str, Any], used: set[str | No
     rest = {key: each for key, each in value.items() if key not in used and each not in NOTHING}
     for name, keys in _TIMES.items():
         if (key := _first(rest, keys)) is not None:
+            value_in_s = rest[key] / 1000 if is_number(rest[key], _LEAST_MS) else rest[key]
             with suppress(UnreadableError):  # then it stays in the metadata
-                fields = {**fields, name: instant(rest[key], zone)}
+                fields = {**fields, name: instant(value_in_s, zone)}
                 del rest[key]
     return {**fields, "metadata": {**rest, **fields["metadata"]}} if rest else fields
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import mimetypes
 import posixpath
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import tzinfo
 from typing import Any
 
@@ -18,12 +19,13 @@ from recollect.errors import printable
 from recollect.importers import front_matter
 from recollect.importers.base import Damage, FoundFile, ImportedDocument, Item, open_file, why_unreadable
 from recollect.importers.chunks import DocumentImporter, Folder, Piece
-from recollect.importers.embeds import PICTURES, links_of, media_name, without_base64_media
+from recollect.importers.embeds import PICTURES, Link, links_of, media_name, without_base64_media
 from recollect.records.documents import piece_id
 from recollect.records.factories import knowledge
 from recollect.records.messages.values import UnreadableError
 from recollect.text.markdown import front_matter_end
 from recollect.text.pieces import LONGEST, TOP, Lines, divided, paragraphs, sections_of
+from recollect.text.unicode import fold, nfc
 
 
 class Markdown(DocumentImporter):
@@ -71,14 +73,14 @@ class Markdown(DocumentImporter):
             yield Piece(one.content, one.line, media_name(number), 0, about)
 
     def embedded(self, document: ImportedDocument, folder: Folder) -> Iterator[ImportedDocument | Damage]:
-        links = [link for item in document.items for link in item.fields["metadata"].get("embedded", ())]
+        texts = [item.fields["content"] for item in document.items if isinstance(item.fields["content"], str)]
         note = document.source.removeprefix(folder.prefix)
-        for target in dict.fromkeys(links):
-            if not target.lower().endswith(PICTURES):
+        for link in (link for text in texts for link in links_of(text) if link.embedded):
+            if not link.target.lower().endswith(PICTURES):
                 continue
-            at = posixpath.normpath(posixpath.join(posixpath.dirname(note), target))
-            named = folder.pictures.get(posixpath.basename(target).lower(), [])
-            here = [each for each in named if _path_of(each) in (at, posixpath.normpath(target))]
+            at = posixpath.normpath(posixpath.join(posixpath.dirname(note), link.target))
+            named = folder.pictures.get(fold(posixpath.basename(link.target)), [])
+            here = [each for each in named if nfc(_path_of(each)) in (nfc(at), nfc(posixpath.normpath(link.target)))]
             found = next(iter(here or named), None)
             if found is None or _path_of(found) in folder.seen:
                 continue
@@ -86,14 +88,20 @@ class Markdown(DocumentImporter):
             if isinstance(found, Damage):
                 yield found._replace(file=found.place)
             else:
-                yield from _picture(found, folder.prefix + found.source, document)
+                yield from _picture(found, folder.prefix + found.source, document, _caption(link))
 
 
 def _path_of(file: FoundFile | Damage) -> str:
     return file.source if isinstance(file, FoundFile) else file.place
 
 
-def _picture(file: FoundFile, source: str, note: ImportedDocument) -> Iterator[ImportedDocument | Damage]:
+def _caption(link: Link) -> str:
+    """Return the text for a picture, or else the name of its file. Obsidian may have its size there (300x200)."""
+    parts = [part for part in link.text.split("|") if part.strip() and not part.strip().replace("x", "").isdigit()]
+    return parts[0].strip() if parts else posixpath.splitext(posixpath.basename(link.target))[0]
+
+
+def _picture(file: FoundFile, source: str, note: ImportedDocument, caption: str) -> Iterator[ImportedDocument | Damage]:
     """Yield a picture as a document of one record, with the time and the tags of the note that embeds it."""
     place = printable(source)
     try:
@@ -108,7 +116,7 @@ def _picture(file: FoundFile, source: str, note: ImportedDocument) -> Iterator[I
         source=source,
         chunk_index=0,
         media_type=mimetypes.guess_type(source)[0] or "application/octet-stream",
-        metadata={"caption": posixpath.splitext(posixpath.basename(source))[0]},
+        metadata={"caption": caption},
         **about,
     )
     fields["id"] = piece_id(source, media_name(1))
@@ -135,7 +143,8 @@ def _read(values: dict[str, Any], zone: tzinfo, fields: dict[str, Any], common: 
         fields["time"] = front_matter.time_of(values, zone)
     except UnreadableError as error:
         yield Damage("line 1", f"{error}; it is only in its metadata")
-        fields["time"] = front_matter.time_of({**values, "date": None}, zone)
+        with suppress(UnreadableError):
+            fields["time"] = front_matter.time_of({**values, "date": None, "Date": None}, zone)
     if title := front_matter.title_of(values):
         common["title"] = title
     if aliases := front_matter.aliases_of(values):

@@ -22,6 +22,7 @@ from recollect.importers.base import (
     Item,
     SeenIds,
     TurnImporter,
+    Unread,
     format_error,
     parse_json,
     read_text,
@@ -52,7 +53,7 @@ class Messages(TurnImporter):
     names: tuple[str, ...] = ("id", "conversation_id", "title")
     system: str | None = None
 
-    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Unread]:
         stem, ids = self.default_conversation or path.stem, SeenIds()
         text = read_text(path)
         try:

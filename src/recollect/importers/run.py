@@ -37,12 +37,14 @@ from recollect.importers.base import (
     Part,
     Promise,
     TurnImporter,
+    Unread,
     check_memory,
 )
 from recollect.importers.chunks import DocumentImporter
 from recollect.importers.embeds import PICTURES
 from recollect.ledger.parts import RECORDS
 from recollect.operations import Now, Remember, checked_parts
+from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Fields, Record
 
 if TYPE_CHECKING:
@@ -64,13 +66,14 @@ class ImportReport:
         replaced: How many documents had been imported before with other pieces, and were replaced.
         forgotten: How many records of such documents, and of deleted ones, were forgotten.
         differing: How many of the unchanged records have other values than in the source; the stored values were kept.
+        moved: How many turns that were stored already are in another conversation, branch or position now.
         renumbered: How many got another id than their own, because a different text has it.
         expired: How many records of an export have expired, and were left out.
         dated: How many records state no time and have that of the turn before or after them, of their conversation, or
             of the name of their file.
         damaged: The parts that could not be remembered, in the order of the source.
         files: By the file of the source, how many items each outcome had: "created", "unchanged", "updated", "expired",
-            and "damaged". Outcomes that no item had are left out.
+            and "damaged". Outcomes that no item had are left out. A file that was not read has none.
         namespaces: How many items of the source each namespace contains.
         parts: How many items of the source each part of the memories contains, by its name.
         roots: By namespace, whether its root is now the one that the source promises. It is not if the namespace has
@@ -84,6 +87,7 @@ class ImportReport:
     replaced: int = 0
     forgotten: int = 0
     differing: int = 0
+    moved: int = 0
     renumbered: int = 0
     expired: int = 0
     dated: int = 0
@@ -103,6 +107,7 @@ class ImportReport:
             "replaced": self.replaced,
             "forgotten": self.forgotten,
             "differing": self.differing,
+            "moved": self.moved,
             "renumbered": self.renumbered,
             "expired": self.expired,
             "dated": self.dated,
@@ -352,7 +357,10 @@ class _Run:
         self._done = 0
         self._damaged: list[tuple[int, Damage]] = []
         self._outcomes: dict[str, Any] = dict.fromkeys(
-            ("created", "unchanged", "updated", "replaced", "forgotten", "differing", "renumbered", "expired", "dated"),
+            (
+                *("created", "unchanged", "updated", "replaced", "forgotten", "differing"),
+                *("moved", "renumbered", "expired", "dated"),
+            ),
             0,
         )
         self._namespaces: dict[str, int] = {}
@@ -361,6 +369,9 @@ class _Run:
         self._roots: dict[str, bool] = {}
 
     def take(self, each: Part) -> None:
+        if isinstance(each, Unread):
+            self._files.setdefault(each.file, {})
+            return
         if isinstance(each, (Item, Promise)) and self._chosen is not None and each.part not in self._chosen:
             return
         if isinstance(each, Promise):
@@ -397,6 +408,7 @@ class _Run:
         else:
             store = _store_exactly if first.exact else _store
             results = store(memory._part(first.part), [item for _, item in batch])
+            self._outcomes["moved"] += _move(memory, [item for _, item in batch], results)
             self._count(memory, results, first.part)
         self._note(batch, results)
 
@@ -435,7 +447,8 @@ class _Run:
             self._outcomes[result.status] += 1
             self._count_in(item.file, result.status)
             self._outcomes["dated"] += bool(item.dated_by)
-            own = set(result.differing) - ({"time"} if item.dated_by else set())  # a later export may date it otherwise
+            # What is placed has been moved, and a later export may date a turn without a time otherwise.
+            own = set(result.differing) - set(_PLACE if item.placed else ()) - ({"time"} if item.dated_by else set())
             self._outcomes["differing"] += result.status == "unchanged" and bool(own)
             self._outcomes["renumbered"] += result.asked_id is not None
         self._done += len(batch)
@@ -480,6 +493,31 @@ def _store(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectErr
             raise reason
     outcomes = iter(report.results)
     return [failed[at] if at in failed else next(outcomes) for at in range(len(fields))]
+
+
+#: The fields of a turn that say where it is in its conversation. Of its tags, that of another branch does.
+_PLACE = ("conversation", "position", "tags")
+
+
+def _move(memory: Memory, items: Sequence[Item], results: Sequence[Outcome | RecollectError | None]) -> int:
+    """Move turns that were stored already to where the source has them now; return how many moved."""
+    from recollect.operations import Update
+
+    moves: list[Update] = []
+    for item, result in zip(items, results, strict=True):
+        if not item.placed or isinstance(result, RecollectError) or result is None or result.record is None:
+            continue
+        record, wanted = result.record, item.fields
+        own = [tag for tag in record.tags if tag != OTHER_BRANCH]
+        changes: dict[str, Any] = {name: wanted[name] for name in ("conversation", "position") if name in wanted}
+        changes["tags"] = [*own, *(tag for tag in wanted.get("tags", ()) if tag == OTHER_BRANCH)]
+        if result.status == "unchanged" and record.changed(**changes) != record:
+            moves.append(Update(id=record.id, changes=changes))
+    if moves:
+        with memory.batch() as batch:
+            for move in moves:
+                batch.execute(move)
+    return len(moves)
 
 
 def _store_exactly(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError | None]:

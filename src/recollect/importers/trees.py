@@ -3,7 +3,8 @@
 The turns of the branch that the program shows, from the root, are the conversation. Every other branch is a
 conversation of its own, from the message at which it leaves: its name is that of the conversation and of this message,
 its turns have the tag `other-branch`, and their positions go on from the turn before. A record's id is that of its
-message, so an import of a later export adds only new messages, also if another branch is shown by then.
+message, so an import of a later export adds only new messages. If another branch is shown by then, the turns that are
+stored move to where they are now.
 """
 
 from __future__ import annotations
@@ -105,11 +106,11 @@ class ConversationTree:
                         fields["metadata"] = {**fields["metadata"], "conversation": self._about}
                         self._about = {}
                     fields = {**fields, **common, "position": position}
-                    turns.append(Item(namespace=None, fields=fields, place=place))
+                    turns.append(Item(namespace=None, fields=fields, place=place, placed="id" in fields))
                     position += 1
                     at = fields.get("time", at)
                 beside[len(turns)] = [
-                    Item(namespace=None, fields={**fields, **common}, place=f"{place}, {inner}")
+                    Item(namespace=None, fields={**fields, **common}, place=f"{place}, {inner}", placed="id" in fields)
                     for inner, fields in read.beside
                 ]
             except UnreadableError as error:

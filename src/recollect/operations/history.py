@@ -15,6 +15,7 @@ from recollect.filters.tree import Filter
 from recollect.operations.base import ADMIN, READ, WRITE, Operation, Right, checked_parts
 from recollect.operations.reads import Recall
 from recollect.records.record import check_instant, record_id
+from recollect.text.unicode import nfc
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +37,7 @@ class TakeSnapshot(Operation, name="snapshot", right=WRITE, result="Snapshot", i
         if not isinstance(target_of(self.label, UTC), str):
             rule = f"reads as the number of a commit or as a time: use another name, such as 'before {self.label}'"
             raise InvalidArgumentError("name", self.label, rule)
+        object.__setattr__(self, "label", nfc(self.label))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,6 +41,7 @@ from recollect.records.frozen import unchecked, unchecked_tuple
 from recollect.records.record import Record, aware
 from recollect.stores.base import ReadView
 from recollect.text.change import Holds
+from recollect.text.dates import NO_DATES, described
 
 _WHOLE = 1 << SHARE_BITS
 _MEANING = SHARES.index("dense")
@@ -159,6 +160,7 @@ def recall(
         None if dense is None or dense.greatest is None else dense.floor / (1 << COSINE_BITS),
         "" if question_vector is None or dense is None or scope.fixed else question_vector.as_text(),
         scores.query.kernels.name,
+        "" if question.dates == NO_DATES else described(question.dates),
     )
     if scope.fixed:
         hits, governing = _shown(hits, scope), _shown(governing, scope)

@@ -22,6 +22,7 @@ from recollect.ledger.merkle import EMPTY
 from recollect.operations import Pin, target_of
 from recollect.records.codec import TIMES, datetime_of, microseconds
 from recollect.stores.base import View
+from recollect.text.unicode import nfc
 
 _ROOT = re.compile("[0-9a-fA-F]{64}")
 #: The order that cursors of moments are tokens of (`Cursors.after`).
@@ -163,7 +164,8 @@ def _at_snapshot(target: Pin, view: View, branch: Branch, now: int) -> PastPoint
     if target.index is not None:
         found = snapshots[target.index] if 0 <= target.index < len(snapshots) else None
     else:
-        found = next((each for each in snapshots if each.name == target.named), None)
+        wanted = nfc(target.named or "")
+        found = next((each for each in snapshots if each.name is not None and nfc(each.name) == wanted), None)
     if found is None:
         meant = None if target.named is None else target_of(target.named, UTC)
         hint = " (the number of a commit is an int)" if isinstance(meant, int) else ""

@@ -19,6 +19,7 @@ from recollect.errors import InvalidRecordError
 from recollect.filters.tree import Filter
 from recollect.records import factories
 from recollect.records.record import EntityId, Record
+from recollect.text.unicode import nfc
 
 NODE, OBSERVATION, RELATION = "node", "entity", "relation"
 #: The kinds of the records of a graph.
@@ -50,6 +51,7 @@ class Relation(NamedTuple):
 
 def node(name: str, entity_type: str) -> dict[str, Any]:
     """Build the record of an entity, as fields for `memory.remember`."""
+    name = nfc(name)
     metadata = {"entity_id": entity_id(name), "entity_name": name, "entity_type": entity_type}
     return {
         "id": _id(NODE, name),
@@ -62,12 +64,14 @@ def node(name: str, entity_type: str) -> dict[str, Any]:
 
 def observation(name: str, entity_type: str, text: str) -> dict[str, Any]:
     """Build the record of an observation about an entity, as fields for `memory.remember`."""
+    name = nfc(name)
     fields = factories.entity(text, name=name, entity=entity_id(name), entity_type=entity_type)
     return {"id": _id("observation", name, text), **fields}
 
 
 def relation(value: Relation) -> dict[str, Any]:
     """Build the record of a relation, as fields for `memory.remember`. It is about the entity where it starts."""
+    value = Relation(nfc(value.source), nfc(value.target), value.type)
     return {
         "id": _id(RELATION, *value),
         "kind": RELATION,

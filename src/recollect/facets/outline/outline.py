@@ -18,7 +18,7 @@ from recollect.engine.scope import QUALIFIED_PREFIX
 from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError
 from recollect.facets.outline.aligning import GAP, Placed, placed
 from recollect.facets.outline.operations import ReadTree, TreeEntry
-from recollect.facets.outline.reading import SOURCES, TRIES, checked_id, format_named, source_id
+from recollect.facets.outline.reading import SOURCES, TRIES, checked_id, format_named, source_ids
 from recollect.facets.outline.records import node_fields
 from recollect.facets.outline.searching import OutlineSearches
 from recollect.facets.outline.text.nodes import Node, check_depth, from_json, said_digest
@@ -118,6 +118,8 @@ class Outline(OutlineSearches, OutlineVersions):
             if node.id is not None and nfc(node.id).startswith(QUALIFIED_PREFIX):
                 raise InvalidArgumentError("tree", node.id, f"is an ID that begins with {QUALIFIED_PREFIX}")
         root_id = nfc(root.id) if root.id else _root_id(root, source, parent)
+        if not root.id and source is not None and len(ids := source_ids(source)) > 1:
+            root_id = next((each for each in ids if self.get(each) is not None), root_id)
         if snapshot:
             self._nodes.snapshot()
         occupied: frozenset[str] = frozenset()
@@ -278,7 +280,7 @@ def _root_id(root: Node, source: str | None, parent: str | None) -> str:
     """Return the id of a root without one: that of the source, else one that only the same tree below `parent` has."""
     if source is not None:
         check_text("source", source)
-        return source_id(source)
+        return source_ids(source)[0]
     digests: dict[int, bytes] = {}
     for node in reversed(list(root.walk())):
         own = said_digest(node.type, node.attributes, node.content) + (node.id or "").encode("utf-8", "surrogatepass")

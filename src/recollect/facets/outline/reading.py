@@ -31,7 +31,7 @@ from recollect.facets.outline.values import (
 from recollect.filters.tree import EVERYTHING, AllOf, AnyOf, Filter, Is, Meta, Tag
 from recollect.operations import Get
 from recollect.records.record import Record
-from recollect.text.unicode import fold, nfc
+from recollect.text.unicode import fold, nfc, normalized
 
 #: The tags of nodes that no prompt and no tool of a model shows, unless a caller says otherwise.
 PRIVATE = ("private",)
@@ -99,7 +99,7 @@ class OutlineReads(Uncopied):
         if under is not None:
             return self._below([checked_id(under)], titles)
         roots = self.roots()
-        named = [root for root in roots if (root.title or "") == titles[0]]
+        named = [root for root in roots if nfc(root.title or "") == nfc(titles[0])]
         if named and len(titles) == 1:
             return named[0]
         found = self._below([root.id for root in named], titles[1:]) if named else None
@@ -109,7 +109,9 @@ class OutlineReads(Uncopied):
         """Return the first node that a path of titles leads to from some nodes."""
         found: list[OutlineNode] = []
         for title in titles:
-            found = [child for node_id in level for child in self.children(node_id) if (child.title or "") == title]
+            found = [
+                child for node_id in level for child in self.children(node_id) if nfc(child.title or "") == nfc(title)
+            ]
             level = [child.id for child in found]
         return found[0] if found else None
 
@@ -327,6 +329,6 @@ def format_named(name: str) -> Format:
     return FORMATS[name]
 
 
-def source_id(source: str) -> str:
-    """Return the id of the root of an outline that has a name, unless its source gives it another."""
-    return str(uuid.uuid5(SOURCES, source))
+def source_ids(source: str) -> tuple[str, ...]:
+    """Return the id of an outline's root, and that which earlier releases derived from a name in decomposed form."""
+    return tuple(str(uuid.uuid5(SOURCES, name)) for name in dict.fromkeys((nfc(source), normalized("NFD", source))))

@@ -93,11 +93,15 @@ def read(text: str, view: WordView, now: date, tag: str | None = None) -> Questi
     """
     text = " ".join(text.split())
     dates = named(text, now, tag)
-    request, framed, wanted = request_of(text), without_kind(text), asks_for(text)
+    undated = text
+    # "The week before last" asks for no former state, and "the first of May" for no order.
+    for phrase in (*dates.relative, *dates.absolute):
+        undated = undated.replace(phrase, " ")
+    request, framed, wanted = request_of(undated), without_kind(text), asks_for(text)
     if dates.windows:
         tells = request.recollection or wanted & Kind.PAST
         dates = in_recent_days(dates, now) if tells else dates._replace(windows=())
-    holds = asks_what_holds(text)
+    holds = asks_what_holds(undated)
     table = view.table
     if dates.spans or dates.moments:
         if within(dates, table).any():
@@ -130,7 +134,7 @@ def read(text: str, view: WordView, now: date, tag: str | None = None) -> Questi
     happened = events(text) if dates == NO_DATES else ()
     beside = frozenset[str]()
     if happened or holds is not None:
-        names = " ".join([words_beside(text), *[name for _, name in happened]])
+        names = " ".join([words_beside(undated), *[name for _, name in happened]])
         beside = frozenset([term for term, _ in terms(names, language)])
     plain = dates == NO_DATES and not happened
     if happened:

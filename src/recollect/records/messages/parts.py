@@ -21,7 +21,8 @@ _BASE64 = re.compile(r"(data:[^,]{0,200};base64,)?([A-Za-z0-9+/_\-\r\n]+=*\s*)")
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)[;,]")
 #: Maximum characters of a description. Metadata has all of it.
 _SHOWN = 500
-_TEXTS = ("text", "input_text", "output_text")
+#: Types of parts that are text; "knowledge" is what a search of Claude found.
+_TEXTS = ("text", "input_text", "output_text", "knowledge")
 #: Types of parts that have another name in the description.
 _CALLED = {"image_url": "image", "input_image": "image", "input_audio": "audio", "input_file": "file"}
 #: Types of parts that call a tool.
@@ -117,7 +118,7 @@ def _label(part: dict[str, Any]) -> str:
     else:
         detail = inner
         if isinstance(inner, dict) or inner is None:
-            names = ("transcript", "file_name", "filename", "title")
+            names = ("transcript", "file_name", "filename", "title", "name")
             detail = next(((inner or part)[key] for key in names if key in (inner or part)), None) or _media_type(part)
     if isinstance(detail, str) and detail.strip():
         called += f": {without_base64(detail)}"

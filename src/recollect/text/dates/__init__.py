@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from recollect.text.dates.naming import MOST_DATES, NO_DATES, NamedDates, in_recent_days, named
+from recollect.text.dates.naming import MOST_DATES, NO_DATES, NamedDates, described, in_recent_days, named
 
-__all__ = ["MOST_DATES", "NO_DATES", "NamedDates", "in_recent_days", "named"]
+__all__ = ["MOST_DATES", "NO_DATES", "NamedDates", "described", "in_recent_days", "named"]

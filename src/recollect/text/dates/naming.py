@@ -88,6 +88,7 @@ class NamedDates(NamedTuple):
         whole_days: Whether the days are meant as a whole. If not, `moments` has the parts of them that are.
         main: Those of the days of `spans` that are meant most, such as 25 December, or each of "10 to 12 October".
         nearby: First and last day of times near the named ones, in which people may report them; they count less.
+        absolute: The phrases of the other dates.
     """
 
     months: frozenset[int]
@@ -101,6 +102,31 @@ class NamedDates(NamedTuple):
     whole_days: bool = True
     main: tuple[Span, ...] = ()
     nearby: tuple[Span, ...] = ()
+    absolute: tuple[str, ...] = ()
+
+
+def described(dates: NamedDates) -> str:
+    """Return how dates were read: the phrases, and the days that they mean; "" for none.
+
+    >>> described(named("What did I do the day before yesterday?", date(2024, 1, 1)))
+    'the day before yesterday: 2023-12-30'
+    >>> described(named("What did we buy in May 2023?", date(2024, 1, 1)))
+    'May 2023: 2023-05'
+    """
+    times = [first.isoformat() if first == last else f"{first} to {last}" for first, last in dates.spans]
+    years = [f"{year:04}" for year in sorted(dates.years)] or ["every year"] * bool(dates.months)
+    months = [f"{month:02}" for month in sorted(dates.months)]
+    for year in years:
+        if dates.days:
+            times += [f"{year}-{month:02}-{day:02}" for month, day in sorted(dates.days)]
+        else:
+            times += [f"{year}-{month}" for month in months] or [year]
+    times += [
+        " to ".join(datetime.fromtimestamp(micros / 1e6, UTC).isoformat(timespec="minutes") for micros in each)
+        for each in dates.moments
+    ]
+    phrases = ", ".join((*dates.relative, *dates.absolute))
+    return f"{phrases}: {'; '.join(dict.fromkeys(times))}" if times and phrases else ""
 
 
 #: Those of a question without a date.
@@ -369,6 +395,7 @@ def _gathered(text: str, phrases: Sequence[_Phrase], today: date, time: datetime
     nearby: list[Span] = []
     around: list[Span] = []
     relative: list[str] = []
+    absolute: list[str] = []
     moments: list[tuple[int, int]] = []
     several = len({phrase.time.year for phrase in phrases if isinstance(phrase.time, Fixed) and phrase.time.year}) > 1
     for word, meant in phrases:
@@ -386,6 +413,7 @@ def _gathered(text: str, phrases: Sequence[_Phrase], today: date, time: datetime
         if meant is None:
             recurring = word.of["YEARLY"]
             if recurring.month:
+                absolute.append(phrase)
                 months.add(recurring.month)
                 days.update([(recurring.month, recurring.day)] if recurring.day else [])
                 continue
@@ -395,6 +423,7 @@ def _gathered(text: str, phrases: Sequence[_Phrase], today: date, time: datetime
                 continue
             nearby += _other_years(recurring, meant.span[0].year)
         elif meant.year and not several and "BOUND" not in word.of:
+            absolute.append(phrase)
             years.add(meant.year)
             months.update([meant.month] if meant.month else [])
             days.update([(meant.month, meant.day)] if meant.month and meant.day else [])
@@ -408,8 +437,7 @@ def _gathered(text: str, phrases: Sequence[_Phrase], today: date, time: datetime
             main.append(meant.span)
         if meant.around is not None:
             (around if meant.around[0] == meant.around[1] else nearby).append(meant.around)
-        if not meant.words:
-            relative.append(phrase)
+        (absolute if meant.words else relative).append(phrase)
     return NamedDates(
         frozenset(months),
         frozenset(years),
@@ -420,6 +448,7 @@ def _gathered(text: str, phrases: Sequence[_Phrase], today: date, time: datetime
         tuple(around),
         main=tuple(main),
         nearby=tuple(nearby),
+        absolute=tuple(absolute),
     )
 
 
