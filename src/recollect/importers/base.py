@@ -103,7 +103,7 @@ class Promise(NamedTuple):
     part: str = RECORDS
 
 
-class Unread(NamedTuple):
+class UnreadFile(NamedTuple):
     """A file of the source that the importer does not read, such as a picture beside the conversations.
 
     Attributes:
@@ -114,7 +114,7 @@ class Unread(NamedTuple):
 
 
 #: What an importer yields.
-Part = Item | ImportedDocument | Damage | Promise | Unread
+Part = Item | ImportedDocument | Damage | Promise | UnreadFile
 
 
 @runtime_checkable

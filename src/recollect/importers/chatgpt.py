@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.arguments.checks import is_number
-from recollect.importers.base import Damage, Item, SeenIds, Unread, in_file
+from recollect.importers.base import Damage, Item, SeenIds, UnreadFile, in_file
 from recollect.importers.exports import ExportedChat, exported_chats
 from recollect.importers.messages import can_name, untaken
 from recollect.importers.times import time_of_conversation
@@ -35,7 +35,7 @@ class ChatGPT:
     name = "chatgpt"
     summary = "ChatGPT: an export (zip, folder or conversations.json); the shown branch, and each other one apart"
 
-    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Unread]:
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | UnreadFile]:
         ids, taken = SeenIds(), dict[str, int]()
         rule = 'an object with a "mapping"'
         for number, chat in enumerate(exported_chats(path, is_tree, rule, follow_links=follow_links), 1):

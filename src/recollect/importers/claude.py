@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.errors import ImportFormatError
-from recollect.importers.base import Damage, Item, SeenIds, Unread, in_file, load_json
+from recollect.importers.base import Damage, Item, SeenIds, UnreadFile, in_file, load_json
 from recollect.importers.exports import ExportedChat, exported_chats
 from recollect.importers.messages import Messages, can_name, turn_fields, untaken
 from recollect.importers.times import time_of_conversation
@@ -40,7 +40,7 @@ class Claude:
     name = "claude"
     summary = "Claude: an export (zip, folder or conversations.json); branches apart, attached texts as knowledge"
 
-    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Unread]:
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | UnreadFile]:
         ids, taken = SeenIds(), dict[str, int]()
         rule = 'an object with a list "chat_messages"'
         found = exported_chats(path, is_chat, rule, follow_links=follow_links, beside=_beside(zone))
@@ -70,7 +70,7 @@ class AnthropicMessages(Messages):
     names = ("uuid", "id", "conversation_id", "title")
     system = "system"
 
-    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Unread]:
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | UnreadFile]:
         with suppress(ImportFormatError):
             data = load_json(path)
             if is_chat(data) or (isinstance(data, list) and any(map(is_chat, data))):

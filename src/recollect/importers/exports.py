@@ -15,7 +15,7 @@ from recollect.errors import ImportFormatError, printable
 from recollect.importers.base import (
     Damage,
     Item,
-    Unread,
+    UnreadFile,
     files_below,
     format_error,
     load_json,
@@ -43,7 +43,7 @@ class ExportFile(NamedTuple):
     load: Callable[[], Any]
 
 
-def export_files(path: Path, *, follow_links: bool) -> list[ExportFile | Damage | Unread]:
+def export_files(path: Path, *, follow_links: bool) -> list[ExportFile | Damage | UnreadFile]:
     """Return the files of an export, sorted by path: those of JSON, and what cannot be read or is something else.
 
     Args:
@@ -57,14 +57,14 @@ def export_files(path: Path, *, follow_links: bool) -> list[ExportFile | Damage 
     return list(_of_zip(path)) if _is_zip(path) else [ExportFile(path.name, partial(load_json, path))]
 
 
-def _of_folder(path: Path, *, follow_links: bool) -> Iterator[ExportFile | Damage | Unread]:
+def _of_folder(path: Path, *, follow_links: bool) -> Iterator[ExportFile | Damage | UnreadFile]:
     for each in files_below(path, None, follow_links=follow_links):
         if isinstance(each, Damage):
             yield each._replace(file=each.place)
         elif each.source.lower().endswith(_JSON):
             yield ExportFile(printable(each.source), partial(load_json, each.path))
         else:
-            yield Unread(printable(each.source))
+            yield UnreadFile(printable(each.source))
 
 
 def _is_zip(path: Path) -> bool:
@@ -75,7 +75,7 @@ def _is_zip(path: Path) -> bool:
         return False  # `load_json` says why
 
 
-def _of_zip(path: Path) -> Iterator[ExportFile | Damage | Unread]:
+def _of_zip(path: Path) -> Iterator[ExportFile | Damage | UnreadFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             entries = sorted(archive.infolist(), key=lambda entry: entry.filename)
@@ -86,7 +86,7 @@ def _of_zip(path: Path) -> Iterator[ExportFile | Damage | Unread]:
         if entry.is_dir():
             continue
         if not entry.filename.lower().endswith(_JSON):
-            yield Unread(name)
+            yield UnreadFile(name)
         elif entry.file_size > _MOST_UNPACKED:
             yield Damage(name, f"has more than {_MOST_UNPACKED} bytes: unpack it first", name)
         else:
@@ -131,7 +131,7 @@ def exported_chats(
     *,
     follow_links: bool,
     beside: Callable[[str, Any], Iterator[Item]] | None = None,
-) -> Iterator[ExportedChat | Item | Damage | Unread]:
+) -> Iterator[ExportedChat | Item | Damage | UnreadFile]:
     """Yield the conversations of an export: those in its files conversations*.json.
 
     Args:
@@ -158,7 +158,7 @@ def exported_chats(
                 items = list(beside(each.name, data)) if beside is not None else []
                 yield from items
                 if not items:
-                    yield Unread(each.name)
+                    yield UnreadFile(each.name)
                 continue
             values = [data] if is_chat(data) else data
             if not isinstance(values, list) or (values and not any(map(is_chat, values))):

@@ -22,7 +22,7 @@ from recollect.importers.base import (
     Item,
     SeenIds,
     TurnImporter,
-    Unread,
+    UnreadFile,
     format_error,
     parse_json,
     read_text,
@@ -53,7 +53,7 @@ class Messages(TurnImporter):
     names: tuple[str, ...] = ("id", "conversation_id", "title")
     system: str | None = None
 
-    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Unread]:
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | UnreadFile]:
         stem, ids = self.default_conversation or path.stem, SeenIds()
         text = read_text(path)
         try:

@@ -37,7 +37,7 @@ from recollect.importers.base import (
     Part,
     Promise,
     TurnImporter,
-    Unread,
+    UnreadFile,
     check_memory,
 )
 from recollect.importers.chunks import DocumentImporter
@@ -369,7 +369,7 @@ class _Run:
         self._roots: dict[str, bool] = {}
 
     def take(self, each: Part) -> None:
-        if isinstance(each, Unread):
+        if isinstance(each, UnreadFile):
             self._files.setdefault(each.file, {})
             return
         if isinstance(each, (Item, Promise)) and self._chosen is not None and each.part not in self._chosen:
