@@ -14,7 +14,8 @@ from recollect.importers.knowledge_graph import KnowledgeGraph, write_graph
 from recollect.importers.markdown import Markdown, Text
 from recollect.importers.mem0 import Mem0
 from recollect.importers.messages import OpenAI
-from recollect.importers.run import ImportReport, import_path
+from recollect.importers.report import ImportReport
+from recollect.importers.run import import_path
 from recollect.importers.tables import Csv
 
 __all__ = [
