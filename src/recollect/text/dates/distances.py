@@ -20,6 +20,8 @@ _FEW = 2
 #: Units in their order, from that of which each may follow the ones before it in a distance.
 _ORDER = "decade year half quarter season month fortnight week day hour minute".split()
 _HOURS = {"minute": 1, "hour": 60, "day": 24 * 60, "week": 7 * 24 * 60}
+#: Units of which so many ago means the days around one.
+_DAYS = frozenset(("week", "fortnight"))
 _NODATE: Made = {"NODATE": None}
 
 
@@ -167,14 +169,22 @@ def ago(context: PhraseContext, counted: PhraseWord) -> Made:
     said: Counted = counted.of["COUNTED"]
     if (hours := in_hours(said)) is not None:
         return {"MOMENTS": Moments("ago", hours)}
-    return as_fixed(Fixed(away(context.today, said, -1), _unit_of(said)))
+    return as_fixed(_away_from_today(context, said, -1))
+
+
+def _away_from_today(context: PhraseContext, counted: Counted, by: int) -> Fixed:
+    """Return the days that are so far from today; of the week around a day, that day is meant most."""
+    main = None
+    if counted.exact and counted.unit in _DAYS and counted.number == int(counted.number):
+        main = spans.same_day(context.today, -by * counted.number, counted.unit)
+    return Fixed(away(context.today, counted, by), _unit_of(counted), main=main)
 
 
 def hence(context: PhraseContext, counted: PhraseWord) -> Made:
     said: Counted = counted.of["COUNTED"]
     if in_hours(said) is not None:
         return _NODATE
-    return as_fixed(Fixed(away(context.today, said, 1), _unit_of(said)))
+    return as_fixed(_away_from_today(context, said, 1))
 
 
 def less_ago(context: PhraseContext, counted: PhraseWord) -> Made:
@@ -274,6 +284,23 @@ def number_within(context: PhraseContext, number: PhraseWord, which: PhraseWord,
     if "noun_chains" in context.flags:
         return None
     return within(context, which, PhraseWord({"COUNTED": Counted(number.of["NUM"], unit.of["UNIT"])}, 0, 0))
+
+
+def within_days(context: PhraseContext, which: PhraseWord, least: PhraseWord, most: PhraseWord) -> Made:
+    """Read "この2、3日"."""
+    if least.of["NUM"] + 1 != most.of["DAY"]:
+        return None
+    return within(context, which, PhraseWord({"COUNTED": Counted(most.of["DAY"], "day")}, 0, 0))
+
+
+def yearly_within(context: PhraseContext, unit: PhraseWord, *words: PhraseWord) -> Made:
+    """Read "in the last year at Christmas"."""
+    *_, span, time = (unit, *words)
+    if "COUNTED" in span.of:
+        one_year = span.of["COUNTED"].exact and span.of["COUNTED"][:2] == (1, "year")
+    else:
+        one_year = span.of["UNIT"] == "year"
+    return as_fixed(time.of["YEARLY"].at(context.today)) if one_year else None
 
 
 def past_unit(context: PhraseContext, unit: PhraseWord) -> Made:

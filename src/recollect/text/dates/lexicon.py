@@ -35,18 +35,24 @@ _SHARED = {
 }
 
 _NUMERIC = (
-    r"(?P<ymd>(?<![\d./-])(?:19|20)\d\d(?P<sep>[-/.])(?:0?[1-9]|1[0-2])(?P=sep)(?:0?[1-9]|[12]\d|3[01])(?![\d]|[-/.]\d))"
+    r"(?P<weekyear>(?<![\w-])[wW]\d\d[ /-](?:19|20)\d\d(?![\w-]))|(?=\d)(?:"
+    r"(?P<isoweek>(?<![\dA-Za-z./-])(?:19|20)\d\d[ -]?[wW]\d\d(?:-?[1-7])?(?![\dA-Za-z-]))"
+    r"|(?P<compact>(?<![\dA-Za-z./-])(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?![./-]?\d|[A-Za-z]))"
+    r"|(?P<ymd>(?<![\d./-])(?:19|20)\d\d(?P<sep>[-/.])(?:0?[1-9]|1[0-2])(?P=sep)(?:0?[1-9]|[12]\d|3[01])(?![\d]|[-/.]\d))"
     r"|(?P<dmy>(?<![\d./-])\d{1,2}(?P<sep2>[./-])\d{1,2}(?P=sep2)(?:(?:19|20)\d\d|\d\d)(?!\d|[./-]\d))"
     r"|(?P<ym>(?<![\d./-])(?:19|20)\d\d[-/.](?:0[1-9]|1[0-2])(?![\d]|[-/.]\d))"
     r"|(?P<years>(?<![\d./-])(?:19|20)\d\d[/-](?:19|20)?\d\d(?![\d]|[-/.]\d))"
     r"|(?P<my>(?<![\w./-])(?:0?[1-9]|1[0-2])/(?:19|20)\d\d(?![\d]|[-/.]\d))"
     r"|(?P<dm>(?<![\d./-])(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?![\d]))"
-    r"|(?P<mixed>\d+(?:[./:-]\d+){2,}|\d+[.,:]\d+)"
+    r"|(?P<mixed>\d+(?:[./:-]\d+){2,}|\d+[.,:]\d+))"
 )
 _DECADE = r"(?P<decade>(?:19|20)\d0(?:'?s|ern?)\b|['’]?(?:\d0'?s|[5-9]0ern?)\b)"
 _CLOCK = r"(?P<clock>\d{1,2}[:.h][0-5]\d(?!\d)(?:\s?[ap]\.?m\b)?|\d{1,2}\s?(?:[ap]\.?m\b|o'clock|uhr\b|uur\b|h\b))"
 _SHORT_YEAR = r"(?P<short>(?:(?<!\w)|(?<=[a-z]{2}[a-km-z])|(?<=[qhtk][1-4]))['’]\d\d\b)"
 _NUMBER = r"(?P<number>\d+)"
+
+
+_DIGRAPHS = {ord(vowel): f"{vowel_of}e" for vowel, vowel_of in (("ä", "a"), ("ö", "o"), ("ü", "u"))}
 
 
 def plain(text: str) -> str:
@@ -55,6 +61,14 @@ def plain(text: str) -> str:
         return text.lower()
     parts = unicodedata.normalize("NFD", text.casefold())
     return unicodedata.normalize("NFC", "".join(each for each in parts if not "\u0300" <= each <= "\u036f"))
+
+
+def plain_forms(phrase: str, code: str) -> set[str]:
+    """Return a phrase without accents; in German also with "ae" for "ä", as people type it."""
+    forms = {plain(phrase)}
+    if code == "de" and not phrase.isascii():
+        forms.add(plain(phrase.casefold().translate(_DIGRAPHS)))
+    return forms
 
 
 class Lexicon:
@@ -86,7 +100,7 @@ class Lexicon:
 
     def _add(self, phrase: str, category: str, value: object) -> None:
         """Add a word as it is written, and without accents."""
-        forms = {phrase.casefold(), plain(phrase)} if len(phrase) > 1 else {phrase.casefold()}
+        forms = {phrase.casefold(), *plain_forms(phrase, self.code)} if len(phrase) > 1 else {phrase.casefold()}
         for form in forms:
             key = (tuple(_PARTS.findall(form)) or (form,)) if self.spaced else tuple(form)
             self._entries.setdefault(key, {}).setdefault(category, value)
@@ -112,6 +126,11 @@ class Lexicon:
         if "nouns" in self.flags:
             return not word[:1].isupper()
         return not self.spaced or plain(word) in self._functions
+
+    @cached_property
+    def articles(self) -> frozenset[str]:
+        """The words between a preposition and a time."""
+        return frozenset(key[0] for key, of in self._entries.items() if len(key) == 1 and "THE" in of)
 
     @cached_property
     def _functions(self) -> frozenset[str]:
@@ -184,6 +203,14 @@ class Lexicon:
         text = found[0]
         if found["ymd"] or found["dmy"]:
             return {"DASHED": text} if re.fullmatch(r"\d\d?-\d\d?-\d\d", text) else {"NUMERIC": text}
+        if found["compact"]:
+            return {"NUMERIC": f"{text[:4]}-{text[4:6]}-{text[6:]}"}
+        if found["isoweek"]:
+            _, _, rest = text.lower().partition("w")
+            weekday = rest[2:].strip("-")
+            return {"ISOWEEK": (int(text[:4]), int(rest[:2]), int(weekday) if weekday else None)}
+        if found["weekyear"]:
+            return {"ISOWEEK": (int(text[-4:]), int(text[1:3]), None)}
         if found["ym"]:
             year, month = int(text[:4]), int(text[5:])
             return {"YEARMONTH": (year, month)}
@@ -247,13 +274,16 @@ _NAMES = frozenset("MONTH WEEKDAY SEASON HOLIDAY".split())
 _HYPHENS = frozenset("-‐‑–")
 #: Shorter words are words of other languages, too.
 _SURE = 4
+#: Greatest number by whose word a language is told.
+_MOST_TOLD = 10
 _PARTS = re.compile(r"'s\b|[^\W\d_]+|\d+|[^\w\s'-]")
 #: Categories of which each phrase without digits has a word.
 _ANCHORS = "near nearyear weekday weekdays month unit season holiday decade halfyearpost".split()
 #: Categories of the parts of compounds.
 _HEADS, _TAILS = ("month", "unit", "season"), ("unit", "halfword", "partword")
 _OF_NUMBERS = (
-    {"NUMERIC"}, {"DASHED"}, {"YEARMONTH"}, {"YEARS"}, {"DAYANDMONTH"}, {"DECADE"}, {"CLOCK"}, {"SHORTYEAR"}, {"POSS"},
+    {"NUMERIC"}, {"ISOWEEK"}, {"DASHED"}, {"YEARMONTH"}, {"YEARS"}, {"DAYANDMONTH"}, {"DECADE"}, {"CLOCK"},
+    {"SHORTYEAR"}, {"POSS"},
     {"DAY", "ORD", "SUREDAY"}, {"DAY", "NUM"}, {"NUM"}, {"YEAR", "NUM"}, {"YEAR"}, {"YEARLY", "MONTH"}, {"SIGN"},
     {"DAY", "SUREDAY"}, {"PLAINYEAR", "NUM"}, {"OLDYEAR", "NUM"}, {"NUMS"}, {"FUNCTION"},
 )  # fmt: skip
@@ -278,9 +308,9 @@ _CJK = re.compile(
     rf"|(?P<year>(?:1\d|20)\d\d|[一二][〇零一二三四五六七八九]{{3}})年(?![前代間间])"
     rf"|(?P<month>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月(?:份)?(?![亮球光食面君様]|さ[んま]|ちゃん)"
     rf"|(?P<day>3[01]|[12]\d|0?[1-9]|三十一?|二十[一二三四五六七八九]?|十[一二三四五六七八九]?|[一二三四五六七八九])(?:日|号|號)"
-    rf"(?![間间前本後后目楼樓线線门門房院馆館厅廳桌车車机機店室棟坊球]|ほど|くらい|ぐらい|以上|以内|足らず|あまり)"
+    rf"(?!前(?![后後])|[間间本後后目楼樓线線门門房院馆館厅廳桌车車机機店室棟坊球]|ほど|くらい|ぐらい|以上|以内|足らず|あまり)"
     rf"|(?P<decade>(?:19|20)?\d0|[二三四五六七八九]十)年代"
-    rf"|(?P<several>(?:[一二三四五六七八两兩][二三四五六七八九两兩](?!{_CJK_NUMBER}))|[二三四五六七八九]?十[几幾数多]|[数几幾]十)"
+    rf"|(?P<several>(?:[一二三四五六七八两兩][二三四五六七八九两兩](?!{_CJK_NUMBER}))|[二三四五六七八九]?十[几幾数多来來]|[数几幾]十)"
     rf"|第(?P<nth>\d\d|{_CJK_NUMBER}{{2,3}})"
     rf"|(?P<number>(?!零.){_CJK_NUMBER}+)"
 )
@@ -305,6 +335,8 @@ def _several(text: str) -> Mapping[str, Any]:
         return {"NUMS": (20, 90)}
     if "十" in text:
         tens = 10 * _CJK_DIGITS.get(text[0], 1)
+        if text[-1] in "来來":  # about so many
+            return {"NUMS": (tens - 1, tens + 1)}
         return {"NUMS": (tens + 1, tens + 9)}
     least, most = (_CJK_DIGITS[char] for char in text)
     return {"NUMS": (least, most)} if least < most else {}
@@ -403,10 +435,20 @@ def words_in(code: str) -> frozenset[str]:
     phrases = [phrase for category in _ANCHORS if category in table for phrase, _ in _values(category, table[category])]
     if code in _UNSPACED:
         return frozenset(map(plain, phrases))
-    words = {max(_PARTS.findall(plain(phrase)), key=len) for phrase in phrases}
+    words = {max(_PARTS.findall(form), key=len) for phrase in phrases for form in plain_forms(phrase, code)}
     if "compounds" in table["flags"]:
         words.update(map(plain, compounds(code)))
     return frozenset(words)
+
+
+@cache
+def words_of_distances(code: str) -> frozenset[str]:
+    """Return the numbers and the words beside them in "hace dos semanas", which tell languages apart."""
+    table = _TABLES[code]
+    phrases = [phrase for each in ("back", "ago", "about") for phrase, _ in _values(each, table.get(each, ""))]
+    phrases += [phrase for phrase, number in _numbers(table.get("numbers", {})) if number <= _MOST_TOLD]
+    months = frozenset[str]().union(*map(words_in, CODES))  # "sept" is a number, and a month
+    return frozenset(phrase for phrase in phrases if " " not in phrase) - months
 
 
 @cache

@@ -6,10 +6,14 @@ They return the members, of one category each; what is said of a list is said of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import date
 from typing import Any
 
+from recollect.text.dates import spans
 from recollect.text.dates.grammar import PhraseWord
-from recollect.text.dates.meanings import PhraseContext
+from recollect.text.dates.meanings import PhraseContext, as_fixed
+from recollect.text.dates.parts import nth
 from recollect.text.dates.times import Fixed, Recurring
 
 #: The sets of categories of the members.
@@ -36,6 +40,26 @@ def yearlies(context: PhraseContext, first: PhraseWord, last: PhraseWord) -> Seq
         return ()
     day = {"DATE": None} if all("DATE" in member for member in members) else {}
     return [{"YEARLY": member["YEARLY"], **day} for member in members]
+
+
+def weekdays_in_year(
+    context: PhraseContext, weekday: PhraseWord, day: PhraseWord, year: PhraseWord
+) -> Sequence[Mapping[str, Any]]:
+    """Read "Friday the 13th in 2025": all of that year."""
+    found = []
+    for month in range(1, 13):
+        with suppress(ValueError):
+            at = date(year.of["YEAR"], month, day.of["DAY"])
+            if at.weekday() == weekday.of["WEEKDAY"]:
+                found.append(as_fixed(Fixed(spans.one(at), "day", words=True)))
+    return [each for each in found if each] or [{"NODATE": None}]
+
+
+def nths(context: PhraseContext, *words: PhraseWord) -> Sequence[Mapping[str, Any]]:
+    """Read "the first week and the last week of May"."""
+    *parts, time = words
+    found = [nth(context, parts[at], parts[at + 1], time) for at in (0, 2)]
+    return [each for each in found if each] if all(found) and not any(word.others for word in words) else ()
 
 
 def before_a_year(context: PhraseContext, first: PhraseWord, last: PhraseWord) -> Sequence[Mapping[str, Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, timedelta
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from recollect.text.dates import spans
@@ -40,8 +41,8 @@ _YEARS = 7
 _SOME_YEARS = tuple(range(2000, 2028))
 #: The number of days, weeks or months of "the last days".
 SOME = 3
-#: Weeks of a year by a greater number than this are those of ISO 8601.
-_FIRST_WEEKS = 4
+#: Of years before 1900, two that are multiples of this may be numbers of something.
+_ROUND = 50
 Change: TypeAlias = Callable[[Span], Span]
 _CATEGORIES = {"day": "OFDAY", "week": "OFWEEK", "month": "OFMONTH", "year": "OFYEAR"}
 #: The sets of categories that the actions return.
@@ -121,11 +122,6 @@ def _has(change: Change, time: Recurring, year: int) -> bool:
     return False
 
 
-def _whole(span: Span) -> Span:
-    """Return a time of which a part is named: what happened in a part of it may be reported later in it."""
-    return span
-
-
 def needed(time: Fixed | None) -> Fixed:
     if time is None:
         raise ValueError("no such day")
@@ -163,6 +159,32 @@ def weekday_and_number(context: PhraseContext, weekday: PhraseWord, day: PhraseW
                 return as_fixed(Fixed(spans.one(found), "day"))
         at = at.replace(day=1) - timedelta(1)
     return {"NODATE": None}
+
+
+def holiday_and_date(context: PhraseContext, holiday: PhraseWord, comma: PhraseWord | None, day: PhraseWord) -> Made:
+    """Read "Labour Day, 1 May": one day that is named twice. Without a comma, the date says which day is meant."""
+    time, named = holiday.of["YEARLY"], day.of["YEARLY"]
+    if "DATE" in holiday.of or time.month or not time.words:
+        return None
+    if comma is not None and not any(_has(partial(_only, day=named.of(year)), time, year) for year in _SOME_YEARS):
+        return None
+    return as_yearly(named)
+
+
+def _only(span: Span, day: Span) -> Span:
+    """Return a day that a time has.
+
+    Raises:
+        ValueError: It does not have it.
+    """
+    if not span[0] <= day[0] <= span[1]:
+        raise ValueError("another day")
+    return day
+
+
+def same_date(context: PhraseContext, day: PhraseWord) -> Made:
+    """Read "5月10日前后"."""
+    return {key: value for key, value in day.of.items() if key in ("YEARLY", "DATE")}
 
 
 def same(context: PhraseContext, day: PhraseWord) -> Made:
@@ -260,16 +282,30 @@ def today_in(context: PhraseContext, time: PhraseWord, day: PhraseWord) -> Made:
 
 
 def this_unit_in_year(context: PhraseContext, year: PhraseWord, unit: PhraseWord) -> Made:
-    """Read "this week last year"."""
+    """Read "this week last year", "a year ago last month"."""
     fixed: Fixed = unit.of["FIXED"]
-    if not fixed.span[0] <= context.today <= fixed.span[1]:
+    for by in (0, -1, 1):
+        if fixed.span == spans.unit_around(context.today, fixed.unit, by) and fixed.year is None:
+            return as_fixed(Fixed(spans.unit_around(_today_in_year(context, year), fixed.unit, by), fixed.unit))
+    return None
+
+
+def this_time_in(context: PhraseContext, time: PhraseWord) -> Made:
+    """Read "this time last year", "on this day last month": the days around that day."""
+    fixed = needed(time_of(context, time))
+    if fixed.unit == "year":
+        day = spans.same_day(context.today, context.today.year - fixed.span[0].year, "year")[0]
+    elif fixed.year is not None:
         return None
-    return as_fixed(Fixed(spans.unit_around(_today_in_year(context, year), fixed.unit), fixed.unit))
-
-
-def this_time_in_year(context: PhraseContext, year: PhraseWord) -> Made:
-    """Read "this time last year": the days around that day."""
-    return as_fixed(Fixed(spans.back(_today_in_year(context, year), 0, "week")))
+    else:
+        unit = fixed.unit
+        by = next((by for by in (-2, -1, 0, 1, 2) if fixed.span == spans.unit_around(context.today, unit, by)), None)
+        if by is None:
+            return None
+        day = spans.same_day(context.today, -by, unit)[0]
+        if unit == "week":
+            return as_fixed(Fixed(spans.one(day), "day"))
+    return as_fixed(Fixed(spans.back(day, 0, "week"), main=spans.one(day)))
 
 
 def _today_in_year(context: PhraseContext, year: PhraseWord) -> date:
@@ -363,133 +399,6 @@ def week_later(context: PhraseContext, day: PhraseWord) -> Made:
     return as_fixed(Fixed(spans.one(day.of["FIXED"].span[0] + timedelta(7)), "day"))
 
 
-# Parts
-
-
-def nth(context: PhraseContext, ordinal: PhraseWord, unit: PhraseWord, time: PhraseWord) -> Made:
-    number = ordinal.of["ORD"]
-    if "HALFWORD" in unit.of:
-        return mapped(time, context, lambda span: spans.half(span, number), "span", around=_whole)
-    if "WEEKDAY" in unit.of:
-        day = unit.of["WEEKDAY"]
-        return mapped(time, context, lambda span: spans.nth(span, number, day), "day", around=_whole)
-    kind = unit.of["UNIT"]
-    if kind in ("hour", "minute"):
-        return None
-    if kind == "week" and _is_year(time) and (number > _FIRST_WEEKS or "prepositions" not in context.flags):
-        return in_year(context, PhraseWord(iso_week(context, PhraseWord({"NUM": number}, 0, 0)) or {}, 0, 0), time)
-    if kind == "fortnight":  # of a month, as "la deuxième quinzaine de mai"
-        return mapped(time, context, lambda span: spans.half(span, number), "span", around=_whole)
-    return mapped(time, context, lambda span: spans.nth(span, number, kind), kind, around=_whole)
-
-
-def _is_year(word: PhraseWord) -> bool:
-    return "YEAR" in word.of or "OFYEAR" in word.of
-
-
-def nth_of_this(context: PhraseContext, ordinal: PhraseWord, unit: PhraseWord, of: PhraseWord) -> Made:
-    return _of_this(context, of, lambda time: nth(context, ordinal, unit, time))
-
-
-def _of_this(context: PhraseContext, unit: PhraseWord, made_of: Callable[[PhraseWord], Made]) -> Made:
-    """Return a part of this day, week, month or year, or of the one before if it has not begun."""
-    kind = unit.of["UNIT"]
-    if kind in ("hour", "minute", "weekend", "day"):
-        return None
-    for by in (0, -1):
-        found = made_of(PhraseWord({"FIXED": Fixed(spans.unit_around(context.today, kind, by), kind)}, 0, 0))
-        if found and "FIXED" in found and found["FIXED"].span[0] <= context.today:
-            return found
-    return None
-
-
-def nth_counted(context: PhraseContext, ordinal: PhraseWord, counted: PhraseWord, time: PhraseWord) -> Made:
-    """Read "the first two weeks of May"."""
-    number, said = ordinal.of["ORD"], counted.of["COUNTED"]
-    count, unit = said.number, said.unit
-    if (
-        said.rest is not None
-        or number not in (1, -1)
-        or unit not in ("day", "week", "weekend", "month", "quarter")
-        or count != int(count)
-    ):
-        return None
-
-    def of(span: Span) -> Span:
-        ends = spans.nth(span, number, unit), spans.nth(span, number * int(count), unit)
-        return min(ends)[0], max(ends)[1]
-
-    return mapped(time, context, of, "span", around=_whole)
-
-
-def nth_plural(context: PhraseContext, ordinal: PhraseWord, unit: PhraseWord, time: PhraseWord) -> Made:
-    """Read "the last days of May": three."""
-    return nth_counted(context, ordinal, PhraseWord({"COUNTED": Counted(SOME, unit.of["PLURAL"])}, 0, 0), time)
-
-
-def nth_quarter(context: PhraseContext, ordinal: PhraseWord, unit: PhraseWord) -> Made:
-    number, kind = ordinal.of["ORD"], unit.of["UNIT"]
-    if kind == "quarter" and 1 <= number <= 4:
-        return as_yearly(Recurring.quarter_of(number))
-    if kind == "half" and 1 <= number <= 2:
-        return as_yearly(Recurring.half_of(number))
-    if kind == "week" and number > _FIRST_WEEKS and ("WEEKWORD" in unit.of or "prepositions" not in context.flags):
-        return iso_week(context, PhraseWord({"NUM": number}, 0, 0))
-    return None
-
-
-def part(context: PhraseContext, word: PhraseWord, time: PhraseWord) -> Made:
-    third = next(word.of[each] for each in ("PARTWORD", "PARTOF", "PARTPOST") if each in word.of)
-    if "YEARLY" in time.of:
-        unit = time.of["YEARLY"].unit
-    elif "YEAR" in time.of:
-        unit = "year"
-    else:
-        unit = time.of["FIXED"].unit
-    if unit == "day":  # "late on Monday"
-        return {key: value for key, value in time.of.items() if key in ("FIXED", "OFDAY", "YEARLY", "DATE")}
-    return mapped(time, context, lambda span: spans.part(span, third, unit), "span", around=_whole)
-
-
-def part_of_this(context: PhraseContext, word: PhraseWord, unit: PhraseWord) -> Made:
-    return _of_this(context, unit, lambda time: part(context, word, time))
-
-
-def half_year(context: PhraseContext, half: PhraseWord) -> Made:
-    return as_yearly(Recurring.half_of(half.of["HALFYEARPOST"]))
-
-
-def half(context: PhraseContext, half: PhraseWord, time: PhraseWord) -> Made:
-    number = half.of["HALFPOST"] if "HALFPOST" in half.of else half.of["HALFYEARPOST"]
-    return mapped(time, context, lambda span: spans.half(span, number), "span", around=_whole)
-
-
-def day_of(context: PhraseContext, day: PhraseWord, time: PhraseWord) -> Made:
-    number = day.of["DAY"]
-    return mapped(time, context, lambda span: spans.day_in(span, number), "day")
-
-
-def day_of_this(context: PhraseContext, day: PhraseWord, unit: PhraseWord) -> Made:
-    return _of_this(context, unit, lambda time: day_of(context, day, time)) if unit.of["UNIT"] == "month" else None
-
-
-def weekday_of(context: PhraseContext, weekday: PhraseWord, week: PhraseWord) -> Made:
-    return as_fixed(Fixed(spans.weekday_in(week.of["FIXED"].span, weekday.of["WEEKDAY"]), "day"))
-
-
-def weekrange_of(context: PhraseContext, days: PhraseWord, week: PhraseWord) -> Made:
-    first, last = days.of["WEEKRANGE"]
-    begin = spans.weekday_in(week.of["FIXED"].span, first)
-    return as_fixed(Fixed((begin[0], begin[0] + timedelta((last - first) % 7))))
-
-
-def weekend_of(context: PhraseContext, week: PhraseWord, unit: PhraseWord) -> Made:
-    if unit.of["UNIT"] != "weekend":
-        return None
-    middle = week.of["FIXED"].span[0] + timedelta(3)
-    return as_fixed(Fixed(spans.unit_around(middle, "weekend"), "weekend"))
-
-
 # Words by themselves
 
 
@@ -511,10 +420,27 @@ def iso_week(context: PhraseContext, number: PhraseWord) -> Made:
     return as_yearly(Recurring(of, "week")) if 1 <= number.of["NUM"] <= 53 else None
 
 
+def iso_weeks(context: PhraseContext, first: PhraseWord, last: PhraseWord) -> Made:
+    """Read "weeks 3 to 5"."""
+    ends = [iso_week(context, number) for number in (first, last)]
+    if not all(ends) or first.of["NUM"] >= last.of["NUM"]:
+        return {"NODATE": None}
+    one, other = (end["YEARLY"] for end in ends if end)
+    return as_yearly(Recurring(lambda year: spans.to(one.of(year), other.of(year))))
+
+
 def in_old_year(context: PhraseContext, year: PhraseWord) -> Made:
     """Read "in 1848"."""
     number = year.of["OLDYEAR"]
     return as_fixed(Fixed(spans.year_of(number), "year", number))
+
+
+def between_old_years(context: PhraseContext, first: PhraseWord, last: PhraseWord) -> Made:
+    """Read "between 1850 and 1860"; from 1500 to 1800, anything may be."""
+    one, other = first.of["NUM"], last.of["NUM"]
+    if one > other or not (one % _ROUND or other % _ROUND):
+        return None
+    return as_fixed(Fixed(spans.to(spans.year_of(one), spans.year_of(other)), words=True))
 
 
 def aside(context: PhraseContext, *_: PhraseWord) -> Made:
@@ -523,10 +449,15 @@ def aside(context: PhraseContext, *_: PhraseWord) -> Made:
 
 
 def week_of_year(context: PhraseContext, word: PhraseWord) -> Made:
-    """Read "KW 1/2025"."""
-    year, number = word.of["YEARMONTH"]
-    week = iso_week(context, PhraseWord({"NUM": number}, 0, 0))
-    return in_year(context, PhraseWord(week or {}, 0, 0), PhraseWord({"YEAR": year}, 0, 0))
+    """Read "KW 1/2025", "2025-W33" and "2025-W33-2"."""
+    year, number, day = word.of["ISOWEEK"] if "ISOWEEK" in word.of else (*word.of["YEARMONTH"], None)
+    try:
+        monday = date.fromisocalendar(year, number, 1)
+    except ValueError:
+        return {"NODATE": None}
+    if day is not None:
+        return as_fixed(Fixed(spans.one(monday + timedelta(day - 1)), "day", words=True))
+    return as_fixed(Fixed((monday, monday + timedelta(6)), "week", words=True))
 
 
 def none(context: PhraseContext, *_: PhraseWord) -> Made:

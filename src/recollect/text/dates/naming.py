@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import re
 from calendar import timegm
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, partial
 from itertools import islice, takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recollect.text.dates import spans
 from recollect.text.dates.grammar import Cascade, PhraseWord
 from recollect.text.dates.hours import Window, windows_in, words_of_hours
-from recollect.text.dates.lexicon import CODES, Lexicon, lexicon, plain, sure_words, words_in
+from recollect.text.dates.lexicon import CODES, Lexicon, lexicon, plain, sure_words, words_in, words_of_distances
 from recollect.text.dates.lists import LISTED
 from recollect.text.dates.meanings import MADE, PhraseContext, time_of
 from recollect.text.dates.rules import RULES
@@ -60,6 +60,8 @@ _DAY_FIRST = frozenset("de fr es it pt nl".split())
 #: The signs other than a slash with which languages write dates with two digits of the year (CLDR 46).
 _SHORT_WITH = {"de": ".", "nl": "-"}
 #: The categories of a word after those of a date that is no noun.
+#: Number of characters of a month that is abbreviated, and so may be another word.
+_ABBREVIATION = 3
 _FUNCTION = {"FUNCTION": None}
 #: Categories of words before a month, a season, a holiday or a year that make it a time.
 _INTRODUCING = frozenset("IN ON OF FROM TO SINCE BEFORE AFTER BETWEEN UNTIL AND".split())
@@ -205,22 +207,31 @@ def _languages(question: str) -> tuple[list[str], str, list[str]]:
     words = _words(question)
     spoken = {part for run in marked_runs(question) for part in run.split("'")}
     own = language_of(question)
-    counts = {code: len(spoken & stop_words(code)) for code in CODES if code in STEMMED}
+    spoken.update(plain(question).split())
+    counts = {code: len(spoken & _common_words(code)) for code in CODES if code in STEMMED}
     for code, signs in _OWN_SIGNS.items() if not question.isascii() else ():
         counts[code] += _OTHER_WORDS * any(sign in question for sign in signs)
     most = max(counts.values())
     first = [code for code, count in counts.items() if count == most]
+    kana = not question.isascii() and any("\u3041" <= char <= "\u309f" for char in question)  # it is not Chinese
     if not most and any(unspaced for _, unspaced in runs(question)):
-        first = [code for code in CODES if code not in STEMMED]
+        first = ["ja"] if kana else [code for code in CODES if code not in STEMMED]
     near = [code for code, count in counts.items() if most - 1 == count >= _OTHER_WORDS]
     languages = dict.fromkeys([*(code for code in (own,) if code in first), *first, *near, *CODES])
     digits = not _DIGITS.isdisjoint(question)
     possible = [
         code
         for code in languages
-        if _may_name(code, code in first or code in near, words, question) or (digits and code in first)
+        if (_may_name(code, code in first or code in near, words, question) or (digits and code in first))
+        and not (kana and code == "zh")
     ]
     return possible, own if own != ENGLISH or counts[own] == most else first[0], first
+
+
+@cache
+def _common_words(code: str) -> frozenset[str]:
+    """Return the stop words of a language and those for distances in time, also without accents."""
+    return frozenset({form for word in stop_words(code) | words_of_distances(code) for form in (word, plain(word))})
 
 
 def _may_name(code: str, likely: bool, words: set[str], question: str) -> bool:
@@ -265,6 +276,8 @@ def _found(
         context = PhraseContext(today, code, known.flags, partial(_days_in_digits, tag=tag or code))
         words = known.divided(text, code == own)
         found = list(islice(_phrases(words, text, known, context, code in likely), MOST_DATES))
+        if code not in likely:
+            found = [phrase for phrase in found if not _after_article(phrase.word, text, likely)]
         asides += [range(word.begin, word.end) for word, _ in found if "ASIDE" in word.of]
         read.append(found)
     best: list[_Phrase] = []
@@ -275,6 +288,12 @@ def _found(
         if length > most:
             best, most = found, length
     return best
+
+
+def _after_article(word: PhraseWord, text: str, likely: Sequence[str]) -> bool:
+    """Return whether a word of another language has an article of the question's: "the Ostern family" is a name."""
+    before = text[: word.begin].casefold().split()[-1:]
+    return bool(before) and any(before[0] in lexicon(code).articles for code in likely)
 
 
 def _phrases(
@@ -357,8 +376,9 @@ def _is_meant(words: Sequence[PhraseWord], number: int, text: str, known: Lexico
     before = words[number - 1].of if number else {}
     at = number - 2 if "THE" in before and _INTRODUCING.isdisjoint(before) else number - 1
     introduced = at < 0 or _introduces(words, at)
-    if at < 0 and "THE" not in before:
-        introduced = False
+    noun = number + 1 < len(words) and not words[number + 1].of
+    if at < 0 and ("THE" not in before or (noun and "SEASON" in of and text[word.begin].isupper())):
+        introduced = False  # "the Winter family"
     if "YEARLY" in of:
         time = of["YEARLY"]
         phrase = plain(text[word.begin : word.end])
@@ -368,15 +388,20 @@ def _is_meant(words: Sequence[PhraseWord], number: int, text: str, known: Lexico
             name = "".join(parts).isalpha() and len(parts) <= 2 * len(word.members)  # or a list of names
             return introduced or bare or not (name or "QUARTER" in of or "HALFYEAR" in of)
         if time.month and not time.day:
-            return introduced or parts[0] not in known.unsure
+            unsure = parts[0] in known.unsure or (known.spaced and len(parts[0]) <= _ABBREVIATION)
+            return (introduced and not _names_a_thing(before)) or not unsure
         return True
     if "NUM" not in of:  # a year that is written as one
         return True
-    noun = number + 1 < len(words) and not words[number + 1].of
     if noun and ("nouns" in known.flags or not of["YEAR"] % 100):  # "2000 trees"
         return False
     year = introduced and not (_INTRODUCING - {"ON"}).isdisjoint(before)
     return year or "THE" in before or "bareyear" in known.flags
+
+
+def _names_a_thing(before: Mapping[str, Any]) -> bool:
+    """Return whether what is before a word is an article and no preposition: "o marco" is a mark."""
+    return "THE" in before and "IN" not in before
 
 
 def _introduces(words: Sequence[PhraseWord], at: int) -> bool:

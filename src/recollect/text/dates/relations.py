@@ -112,13 +112,31 @@ def unit_of_day(context: PhraseContext, unit: PhraseWord, day: PhraseWord) -> Ma
     return mapped(day, context, of, kind)
 
 
+def unit_from_day(context: PhraseContext, unit: PhraseWord, day: PhraseWord) -> Made:
+    """Read "the week beginning 4 May"."""
+    if unit.of["UNIT"] != "week":
+        return None
+    return mapped(day, context, lambda span: (span[0], span[0] + timedelta(6)), "week")
+
+
 def unit_of_days(context: PhraseContext, unit: PhraseWord, days: PhraseWord) -> Made:
     """Read "the weekend of 13 and 14 June", "the week from 5 to 11 October": these days. "Weekends in May" are none."""
     time: Recurring = days.of["YEARLY"]
     kind = unit.of["UNIT"]
+    if kind == "week" and (week := unit_of_holiday(context, unit, days)) is not None:
+        return week
     if time.unit == "span" and kind in ("week", "weekend"):
         return as_yearly(time)
     return {"NODATE": None} if kind == "weekend" else None
+
+
+def unit_of_holiday(context: PhraseContext, unit: PhraseWord, days: PhraseWord) -> Made:
+    """Read "the week of Christmas", "Christmas week": the one that its main day is in."""
+    time: Recurring | Fixed = days.of["YEARLY"] if "YEARLY" in days.of else days.of["FIXED"]
+    holiday = time.words and not time.month and (time.unit == "day" or time.main is not None)
+    if unit.of["UNIT"] != "week" or not holiday:
+        return None
+    return mapped(_main(days), context, lambda span: spans.unit_around(span[0], "week"), "week")
 
 
 def _as_time(context: PhraseContext, word: PhraseWord) -> PhraseWord:
@@ -231,6 +249,15 @@ def by_then(context: PhraseContext, time: PhraseWord) -> Made:
     first, last = fixed.span
     words = fixed.words or fixed.year is not None or "YEARLY" in time.of
     return {"BOUND": Fixed((date.min, last), main=fixed.span if first == last else None, words=words)}
+
+
+def by_distance(context: PhraseContext, counted: PhraseWord) -> Made:
+    """Read "entro due settimane": until then."""
+    days = in_days(counted.of["COUNTED"])
+    if days is None:
+        return {"NODATE": None}
+    then = spans.same_day(context.today, -days.number, days.unit)
+    return {"BOUND": Fixed((date.min, then[1]), main=then)}
 
 
 def bound(context: PhraseContext, bound: PhraseWord, time: PhraseWord) -> Made:
