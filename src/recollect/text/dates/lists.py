@@ -46,13 +46,19 @@ def weekdays_in_year(
     context: PhraseContext, weekday: PhraseWord, day: PhraseWord, year: PhraseWord
 ) -> Sequence[Mapping[str, Any]]:
     """Read "Friday the 13th in 2025": all of that year."""
+    found = [as_fixed(time) for time in days_of_year(weekday.of["WEEKDAY"], day.of["DAY"], year.of["YEAR"])]
+    return [each for each in found if each] or [{"NODATE": None}]
+
+
+def days_of_year(weekday: int, number: int, year: int) -> list[Fixed]:
+    """Return the days of a year with a name and a number in their month."""
     found = []
     for month in range(1, 13):
         with suppress(ValueError):
-            at = date(year.of["YEAR"], month, day.of["DAY"])
-            if at.weekday() == weekday.of["WEEKDAY"]:
-                found.append(as_fixed(Fixed(spans.one(at), "day", words=True)))
-    return [each for each in found if each] or [{"NODATE": None}]
+            at = date(year, month, number)
+            if at.weekday() == weekday:
+                found.append(Fixed(spans.one(at), "day", words=True))
+    return found
 
 
 def nths(context: PhraseContext, *words: PhraseWord) -> Sequence[Mapping[str, Any]]:

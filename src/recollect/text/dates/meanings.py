@@ -48,7 +48,7 @@ _CATEGORIES = {"day": "OFDAY", "week": "OFWEEK", "month": "OFMONTH", "year": "OF
 #: The sets of categories that the actions return.
 MADE = [
     *(frozenset(("FIXED", each)) for each in _CATEGORIES.values()),
-    *map(frozenset, (("FIXED",), ("YEARLY",), ("YEARLY", "DATE"))),
+    *map(frozenset, (("FIXED",), ("YEARLY",), ("YEARLY", "DATE"), ("FIXED", "OFDAY", "NAMEDDAY"))),
     *(frozenset((each,)) for each in ("COUNTED", "WEEKRANGE", "MOMENTS", "BOUND", "NODATE", "ASIDE", "ORD")),
 ]
 
@@ -156,7 +156,8 @@ def weekday_and_number(context: PhraseContext, weekday: PhraseWord, day: PhraseW
         with suppress(ValueError):
             found = at.replace(day=day.of["DAY"])
             if found <= context.today and found.weekday() == weekday.of["WEEKDAY"]:
-                return as_fixed(Fixed(spans.one(found), "day"))
+                made = as_fixed(Fixed(spans.one(found), "day")) or {}
+                return {**made, "NAMEDDAY": (weekday.of["WEEKDAY"], day.of["DAY"])}
         at = at.replace(day=1) - timedelta(1)
     return {"NODATE": None}
 

@@ -21,7 +21,7 @@ from recollect.text.dates import spans
 from recollect.text.dates.grammar import Cascade, PhraseWord
 from recollect.text.dates.hours import Window, windows_in, words_of_hours
 from recollect.text.dates.lexicon import CODES, Lexicon, lexicon, plain, sure_words, words_in, words_of_distances
-from recollect.text.dates.lists import LISTED
+from recollect.text.dates.lists import LISTED, days_of_year
 from recollect.text.dates.meanings import MADE, PhraseContext, time_of
 from recollect.text.dates.rules import RULES
 from recollect.text.dates.spans import Span, century
@@ -60,9 +60,9 @@ _DAY_FIRST = frozenset("de fr es it pt nl".split())
 #: The signs other than a slash with which languages write dates with two digits of the year (CLDR 46).
 _SHORT_WITH = {"de": ".", "nl": "-"}
 #: The categories of a word after those of a date that is no noun.
+_FUNCTION = {"FUNCTION": None}
 #: Number of characters of a month that is abbreviated, and so may be another word.
 _ABBREVIATION = 3
-_FUNCTION = {"FUNCTION": None}
 #: Categories of words before a month, a season, a holiday or a year that make it a time.
 _INTRODUCING = frozenset("IN ON OF FROM TO SINCE BEFORE AFTER BETWEEN UNTIL AND".split())
 _TIMES = frozenset("YEARLY FIXED YEAR".split())
@@ -287,7 +287,21 @@ def _found(
         length = sum(phrase.word.end - phrase.word.begin for phrase in found)
         if length > most:
             best, most = found, length
-    return best
+    return list(_in_their_year(best))
+
+
+def _in_their_year(phrases: Sequence[_Phrase]) -> Iterator[_Phrase]:
+    """Yield phrases; those such as "Friday the 13th" are in the year that another one names, if it is only one."""
+    years = [time.year for _, time in phrases if isinstance(time, Fixed) and time.unit == "year" and time.year]
+    if len(years) != 1 or not any("NAMEDDAY" in word.of for word, _ in phrases):
+        yield from phrases
+        return
+    for word, time in phrases:
+        if "NAMEDDAY" in word.of:
+            weekday, number = word.of["NAMEDDAY"]
+            yield from (_Phrase(word, day) for day in days_of_year(weekday, number, years[0]))
+        elif not (isinstance(time, Fixed) and time.unit == "year"):
+            yield _Phrase(word, time)
 
 
 def _after_article(word: PhraseWord, text: str, likely: Sequence[str]) -> bool:

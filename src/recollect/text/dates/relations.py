@@ -120,12 +120,15 @@ def unit_from_day(context: PhraseContext, unit: PhraseWord, day: PhraseWord) -> 
 
 
 def unit_of_days(context: PhraseContext, unit: PhraseWord, days: PhraseWord) -> Made:
-    """Read "the weekend of 13 and 14 June", "the week from 5 to 11 October": these days. "Weekends in May" are none."""
+    """Read "the weekend of 13 and 14 June", "the week from 5 to 11 October", "the month of May": these days.
+
+    "Weekends in May" are none.
+    """
     time: Recurring = days.of["YEARLY"]
     kind = unit.of["UNIT"]
     if kind == "week" and (week := unit_of_holiday(context, unit, days)) is not None:
         return week
-    if time.unit == "span" and kind in ("week", "weekend"):
+    if (time.unit == "span" and kind in ("week", "weekend")) or kind == time.unit == "month":
         return as_yearly(time)
     return {"NODATE": None} if kind == "weekend" else None
 
@@ -133,6 +136,8 @@ def unit_of_days(context: PhraseContext, unit: PhraseWord, days: PhraseWord) -> 
 def unit_of_holiday(context: PhraseContext, unit: PhraseWord, days: PhraseWord) -> Made:
     """Read "the week of Christmas", "Christmas week": the one that its main day is in."""
     time: Recurring | Fixed = days.of["YEARLY"] if "YEARLY" in days.of else days.of["FIXED"]
+    if isinstance(time, Fixed) and unit.of["UNIT"] == "month" == time.unit and time.year:
+        return as_fixed(time)  # "the month of May 2025"
     holiday = time.words and not time.month and (time.unit == "day" or time.main is not None)
     if unit.of["UNIT"] != "week" or not holiday:
         return None

@@ -102,7 +102,7 @@ RULES: tuple[Rule, ...] = (
     Rule("between the|on* WEEKDAY and the|on* WEEKDAY", r.weekrange),
     Rule("WEEKDAY and WEEKDAY betweenpost", r.weekrange),
     Rule("from? the|on* WEEKDAY to|until|dash the|on* WEEKDAY untilpost?", r.weekrange),
-    Rule("< ORD and|comma+ the? ORD > unit|weekday|counted", lists.of("ORD"), listing=True),
+    Rule("< ORD and|comma+ in|on|the* ORD > unit|weekday|counted", lists.of("ORD"), listing=True),
     Rule(
         "~between|dash|the the? < WEEKDAY and|comma+ on|the* WEEKDAY > ~betweenpost",
         lists.of("WEEKDAY"),
@@ -130,7 +130,7 @@ RULES: tuple[Rule, ...] = (
     # Parts of a time
     Rule(f"ORD COUNTED of|in* the? {_X}", p.nth_counted),
     Rule(f"ORD PLURAL of|in* the? {_X}", p.nth_plural),
-    Rule(f"ORD {_PART} and|comma+ the? ORD {_PART} of|in|dash* the? {_X}", lists.nths, listing=True),
+    Rule(f"ORD {_PART} and|comma+ in|on|the* ORD {_PART} of|in|dash* the? {_X}", lists.nths, listing=True),
     Rule(f"ORD {_PART} of|in|dash* the? {_X}", p.nth),
     Rule(f"{_X} of? ORD COUNTED", p.nth_counted, (1, 2, 0)),
     Rule(
@@ -234,7 +234,7 @@ RULES: tuple[Rule, ...] = (
     Rule("UNIT of+ the? DATE|OFDAY|SUREDAY", r.unit_of_day),
     Rule("UNIT on|in+ the? DATE", r.unit_of_day),
     Rule("UNIT of|in* the? YEARLY", r.unit_of_days),
-    Rule("UNIT of+ the? FIXED", r.unit_of_holiday),
+    Rule("UNIT of* the? FIXED", r.unit_of_holiday),
     Rule("YEARLY|FIXED of? UNIT", r.unit_of_holiday, (1, 0)),
     Rule("DATE|OFDAY of+ UNIT", r.unit_of_day, (1, 0)),
     # Lists of which one has a year
