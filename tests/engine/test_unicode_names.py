@@ -21,7 +21,9 @@ from recollect import Memory, filters
 from recollect.cli.app import app
 from recollect.errors import InvalidArgumentError, InvalidRecordError, ScopeError
 from recollect.facets.entities.graph import Relation, node, relation
+from recollect.facets.keyed.records import former_id_of
 from recollect.facets.keyed.values import Event
+from recollect.importers import import_path, write_jsonl
 from recollect.records.names import NAMES
 from recollect.records.record import Record
 from recollect.text.unicode import Form
@@ -166,9 +168,8 @@ class TestOlderStores:
             stored = memory.find(filters.user("José") & filters.contains("coffee"))[0]
             tags = ["été", "a"]
             assert memory.remember("Likes coffee", user="José", agent="Zoë", entity="café", tags=tags).id == stored.id
-            changed = memory.update(stored.id, importance=0.5)
-            assert decomposed.encode() in stored.to_bytes()
-            assert decomposed.encode() not in changed.to_bytes()
+            assert decomposed.encode() in memory.update(stored.id, importance=0.5).to_bytes()
+            assert decomposed.encode() not in memory.update(stored.id, user="José").to_bytes()
             assert memory.keyed.cas("ключ й", b"two", b"three")
             assert memory.keyed.keys() == ["clé", "ключ й"]
             memory.glossary.memorize("août", "August", "", "Zoë")
@@ -202,3 +203,35 @@ class TestOtherNames:
         assert memory.outline.at_path(["", other]) is not None
         assert node(name, "person") == node(other, "person")
         assert relation(Relation(name, "Bob", "knows")) == relation(Relation(other, "Bob", "knows"))
+
+
+class TestOlderRecordsElsewhere:
+    def test_an_export_of_an_older_store_is_imported_with_its_hashes_and_roots(self, old: Path, tmp_path: Path) -> None:
+        exported = tmp_path / "old.jsonl"
+        with recollect.open(old) as memory, exported.open("w", encoding="utf-8", newline="\n") as file:
+            write_jsonl(memory, file)
+            hashes = {each.hash for each in memory.find()}
+        with recollect.open(tmp_path / "new.db") as memory:
+            report = import_path(memory, "jsonl", exported)
+            assert (report.damaged, report.roots) == ((), {"default": True})
+            assert {each.hash for each in memory.find()} == hashes
+            assert memory.count(filters.user("José")) == 6
+            assert memory.check() == []
+            assert import_path(memory, "jsonl", exported).created == 0
+
+    def test_forgetting_and_erasing_a_key_leaves_no_other_form_of_it(self, old: Path) -> None:
+        with recollect.open(old) as memory:
+            memory.keyed.write("ключ й", b"new")
+            former = memory.keyed._entries
+            former.remember("an old value", id=former_id_of("é") or "", kind="entry", metadata={"key": "e\u0301"})
+            memory.keyed.forget("é")
+            assert memory.keyed.read("é") is None
+            memory.keyed.erase("é")
+            assert memory.keyed.keys() == ["clé", "ключ й"]
+
+    def test_a_change_of_another_field_keeps_the_bytes_of_the_names(self, old: Path) -> None:
+        with recollect.open(old, read_only=True) as memory:
+            record = next(each for each in memory.find() if each.stored_names())
+            assert record.changed() == record
+            assert record.changed(importance=0.5).changed(importance=record.importance) == record
+            assert record.changed(user="Bob").stored_names().keys() == record.stored_names().keys() - {"user"}

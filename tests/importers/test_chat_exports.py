@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
 import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -110,6 +112,20 @@ class TestClaude:
         assert turn.metadata["attachments"][0] == {"file_name": "", "file_size": 40}
         again = run("claude", path)
         assert (again.created, again.unchanged, again.differing) == (0, 8, 0)
+
+    def test_attachments_of_a_second_user_derive_from_their_own_turns(self, write: Write) -> None:
+        asked = message(
+            "m5", "m4", "What now?", attachments=[{"file_name": "a.txt", "extracted_content": "Grey grout."}]
+        )
+        path = write("conversations.json", [chat(*EDITED, asked)])
+        with recollect.open(":memory:") as memory:
+            for user in ("ana", "bob", "bob"):
+                import_path(memory, "claude", path, defaults={"user": user})
+            for user in ("ana", "bob"):
+                (piece,) = memory.find(filters.kind("knowledge") & filters.user(user))
+                turn = memory.get(piece.derived_from[0])
+                assert turn is not None
+                assert turn.user == user
 
     def test_a_damaged_message_leaves_the_others(self, run: Run, write: Write, memory: Memory) -> None:
         broken = {**message("m2", "m1", ""), "content": 7}
@@ -243,6 +259,22 @@ class TestFiles:
         assert "cannot be unpacked" in report.damaged[0].reason
         assert report.created == 1
 
+    def test_hidden_files_of_a_zip_file_are_left_out(self, run: Run, tmp_path: Path) -> None:
+        parts = {**self.parts(), "__MACOSX/._conversations-000.json": b"\0\1", ".DS_Store": b"x"}
+        report = run("chatgpt", self.zipped(tmp_path / "mac.zip", parts))
+        assert report.damaged == ()
+        assert len(report.files) == 4
+
+    @pytest.mark.parametrize("at", range(0, 2000, 23))
+    def test_a_zip_file_with_a_damaged_byte_gives_a_report_or_a_refusal(
+        self, run: Run, tmp_path: Path, at: int
+    ) -> None:
+        whole = bytearray(self.zipped(tmp_path / "a.zip", self.parts()).read_bytes())
+        whole[at % len(whole)] ^= 0xFF
+        (tmp_path / "b.zip").write_bytes(whole)
+        with contextlib.suppress(ImportFormatError):
+            run("chatgpt", tmp_path / "b.zip")
+
     def test_a_file_that_unpacks_to_too_much_is_reported(
         self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -251,6 +283,16 @@ class TestFiles:
         assert [(each.file, each.reason) for each in report.damaged] == [
             ("conversations-000.json", "has more than 1000 bytes: unpack it first")
         ]
+
+
+@pytest.mark.parametrize("odd", [{"children": 5}, {"children": True}, {"message": {"create_time": 10**400}}])
+def test_odd_values_of_nodes_are_no_error(run: Run, tmp_path: Path, odd: dict[str, Any]) -> None:
+    path = tmp_path / "conversations.json"
+    sys.set_int_max_str_digits(0)
+    path.write_text(json.dumps([{"mapping": {"a": odd, "b": node("b", None, "So?")}}]))
+    sys.set_int_max_str_digits(4300)
+    with contextlib.suppress(ImportFormatError):
+        run("chatgpt", path)
 
 
 class TestNodesWithoutLinks:

@@ -152,3 +152,40 @@ def test_front_matter_is_read_as_people_write_it(
 def test_a_creation_date_that_cannot_be_read_is_reported(run: Run, write: Write) -> None:
     report = run("markdown", write("a.md", "---\ncreated: 05.03.2024\n---\ntext\n"))
     assert "its date '05.03.2024' is neither" in report.damaged[0].reason
+
+
+def test_a_note_with_a_decomposed_name_is_replaced_and_not_forgotten(
+    run: Run, write: Write, memory: Memory, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"name": "notes", "forget_deleted": True}
+    path = write("notes/Cafe\u0301.md", "# One\n\nhello\n\n# Two\n\nbye\n")
+    assert (run("markdown", tmp_path / "notes", **options).created, memory.count()) == (2, 2)
+    path.write_text("# One\n\nhello again\n")
+    report = run("markdown", tmp_path / "notes", **options)
+    assert (report.updated, report.forgotten, report.replaced, memory.count()) == (1, 1, 1, 1)
+    path.unlink()
+    write("notes/b.md", "text\n")
+    assert run("markdown", tmp_path / "notes", **options).forgotten == 1
+
+
+def test_one_file_brings_only_pictures_beside_it(run: Run, write: Write, memory: Memory) -> None:
+    write("dl/private/passport.jpg", PICTURE)
+    write("dl/beside.png", PICTURE)
+    path = write("dl/e.md", "![](passport.jpg) ![[passport.jpg]] ![](beside.png)\n")
+    assert run("markdown", path).created == 2
+    assert memory.count(filters.source("beside.png")) == 1
+
+
+def test_a_path_that_leads_nowhere_finds_no_other_file_of_the_name(run: Run, write: Write, tmp_path: Path) -> None:
+    write("v/old/q.png", PICTURE)
+    write("v/a.md", "![](img/q.png)\n")
+    assert run("markdown", tmp_path / "v").created == 1
+    write("v/b.md", "![[q.png]]\n")
+    assert run("markdown", tmp_path / "v").created == 2
+
+
+@pytest.mark.parametrize(
+    "hostile", ["`" * 100_000, "[" * 100_000, "![[" * 30_000, "[a](b '" * 20_000, "~~~\n" * 20_000]
+)
+def test_hostile_text_takes_no_more_than_linear_time(hostile: str) -> None:
+    list(links_of(hostile))  # of quadratic time, this took minutes

@@ -807,5 +807,6 @@ def _fields_of(record: Record) -> dict[str, Any]:
     values: dict[str, Any] = {
         name: getattr(record, name) for name in record.present() if name in Fields.__annotations__
     }
+    values |= record.stored_names()
     unknown: tuple[RawField, ...] = record.unknown
     return {**values, "unknown": unknown} if unknown else values

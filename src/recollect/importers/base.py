@@ -314,7 +314,9 @@ def leads_out(folder: Path, path: Path) -> bool:
     return os.path.commonpath((root, real)) != root
 
 
-def files_below(folder: Path, suffixes: tuple[str, ...] | None, *, follow_links: bool) -> Iterator[FoundFile | Damage]:
+def files_below(
+    folder: Path, suffixes: tuple[str, ...] | None, *, follow_links: bool, deep: bool = True
+) -> Iterator[FoundFile | Damage]:
     """Yield the files below a folder that have one of the suffixes, sorted by path. Hidden files are skipped.
 
     An entry with such a suffix that is not a file, and a subfolder that cannot be listed, is yielded as damage.
@@ -322,6 +324,7 @@ def files_below(folder: Path, suffixes: tuple[str, ...] | None, *, follow_links:
     Args:
         suffixes: The suffixes, in lower case; None: all files.
         follow_links: Whether links to files outside the folder are included. Links to folders never are.
+        deep: Whether the files of its subfolders are, too.
     """
     unlisted: list[Damage] = []
 
@@ -330,7 +333,7 @@ def files_below(folder: Path, suffixes: tuple[str, ...] | None, *, follow_links:
 
     found: list[Path] = []
     for parent, folders, names in os.walk(folder, onerror=note):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        folders[:] = [name for name in folders if deep and not name.startswith(".")]
         found += [Path(parent, name) for name in names if not name.startswith(".") and _ends(name, suffixes)]
     yield from unlisted
     for path in sorted(found, key=lambda path: path.relative_to(folder).parts):

@@ -20,10 +20,12 @@ from recollect.importers.messages import can_name, untaken
 from recollect.importers.times import time_of_conversation
 from recollect.importers.trees import ConversationTree, Read
 from recollect.records.messages import Turn, UnreadableError, read_turns
-from recollect.records.messages.parts import NOTHING
+from recollect.records.messages.parts import NOTHING, listed
 from recollect.records.messages.values import kind_of
 
 _NAMES = ("conversation_id", "id", "title")
+#: A time in seconds since 1970 is below this.
+_LATEST_S = 1e12
 _STRUCTURE = ("mapping", "current_node")
 #: Content that is no part of the conversation: thoughts of the model, and instructions that apply to all.
 _OMITTED = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
@@ -76,7 +78,7 @@ def _parents(nodes: dict[str, Any]) -> dict[str, str | None]:
     """
     parents: dict[str, str | None] = dict.fromkeys(nodes)
     for node, value in nodes.items():
-        for child in value.get("children") or () if isinstance(value, dict) else ():
+        for child in listed(value.get("children")) if isinstance(value, dict) else ():
             if isinstance(child, str) and parents.get(child, node) is None:
                 parents[child] = node
     for node, value in nodes.items():
@@ -96,7 +98,7 @@ def _parents(nodes: dict[str, Any]) -> dict[str, str | None]:
 def _time(node: Any) -> float | None:
     message = node.get("message") if isinstance(node, dict) else None
     time = message.get("create_time") if isinstance(message, dict) else None
-    return float(time) if is_number(time) else None
+    return float(time) if is_number(time, 0, _LATEST_S) else None
 
 
 def _read(node: Any, ids: SeenIds, zone: tzinfo) -> Read:

@@ -28,7 +28,7 @@ from recollect.importers.times import day_of_name
 from recollect.records.documents import PieceNames, piece_id
 from recollect.records.factories import knowledge
 from recollect.records.record import Record
-from recollect.text.unicode import fold
+from recollect.text.unicode import fold, nfc
 
 
 class Piece(NamedTuple):
@@ -56,10 +56,11 @@ class Folder:
         path: The folder.
         prefix: What the sources of its files begin with.
         follow_links: Whether links to files outside of it are followed.
+        single: Whether only one file is imported: then only pictures beside it are read.
     """
 
-    def __init__(self, path: Path, prefix: str, *, follow_links: bool) -> None:
-        self.path, self.prefix, self.follow_links = path, prefix, follow_links
+    def __init__(self, path: Path, prefix: str, *, follow_links: bool, single: bool = False) -> None:
+        self.path, self.prefix, self.follow_links, self.single = path, prefix, follow_links, single
         #: The files that were embedded so far, by their path in the folder.
         self.seen: set[str] = set()
 
@@ -68,14 +69,34 @@ class Folder:
         """Whether it is a vault of Obsidian, in which the name of a note is its title."""
         return (self.path / ".obsidian").is_dir()
 
+    def picture(self, at: str, target: str, *, anywhere: bool) -> FoundFile | Damage | None:
+        """Return the picture that a document embeds; None if there is none.
+
+        Args:
+            at: Its path in the folder, if the target is relative to the document.
+            target: Its target.
+            anywhere: Whether a file of that name anywhere in the folder is meant, as by a wikilink.
+        """
+        paths = {nfc(at), nfc(os.path.normpath(target))}
+        if self.single:  # only what the document names, and no other file beside it
+            paths = {nfc(at)} if nfc(at).rpartition("/")[0] == "" else set()
+        named = self._pictures.get(fold(at.rpartition("/")[2]), [])
+        exact = [each for each in named if nfc(path_of(each)) in paths]
+        return next(iter(exact or (named if anywhere and not self.single else [])), None)
+
     @cached_property
-    def pictures(self) -> dict[str, list[FoundFile | Damage]]:
-        """Its pictures by their names, in folded case. Wikilinks find a file anywhere in a vault."""
+    def _pictures(self) -> dict[str, list[FoundFile | Damage]]:
+        """Its pictures by their names, in folded case."""
         found: dict[str, list[FoundFile | Damage]] = {}
-        for each in files_below(self.path, PICTURES, follow_links=self.follow_links):
+        for each in files_below(self.path, PICTURES, follow_links=self.follow_links, deep=not self.single):
             name = each.source if isinstance(each, FoundFile) else each.place
             found.setdefault(fold(name.rpartition("/")[2]), []).append(each)
         return found
+
+
+def path_of(file: FoundFile | Damage) -> str:
+    """Return the path of a file that was found below a folder."""
+    return file.source if isinstance(file, FoundFile) else file.place
 
 
 class DocumentImporter:
@@ -121,7 +142,7 @@ class DocumentImporter:
         if not os.path.isdir(path):
             if not os.path.isfile(path):
                 raise format_error(path, "", "is not a regular file" if os.path.exists(path) else "does not exist")
-            single = Folder(path.parent, prefix, follow_links=follow_links)
+            single = Folder(path.parent, prefix, follow_links=follow_links, single=True)
             yield from self._document(Path(os.path.realpath(path)), prefix + path.name, zone, single)
             return
         found = False
@@ -137,6 +158,7 @@ class DocumentImporter:
             raise format_error(path, "", f"contains no file that ends in {' or '.join(self.suffixes)}")
 
     def _document(self, path: Path, source: str, zone: tzinfo, folder: Folder) -> Iterator[ImportedDocument | Damage]:
+        source = nfc(source)  # as records have it
         place = printable(source)
         try:
             text = read_text(path, follow=False)

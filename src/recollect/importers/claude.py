@@ -71,11 +71,12 @@ class AnthropicMessages(Messages):
     system = "system"
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | UnreadFile]:
-        with suppress(ImportFormatError):
+        data = None
+        with suppress(ImportFormatError):  # it may be JSON lines
             data = load_json(path)
-            if is_chat(data) or (isinstance(data, list) and any(map(is_chat, data))):
-                yield from Claude().read(path, zone, follow_links=follow_links)
-                return
+        if any(map(is_chat, data if isinstance(data, list) else [data])):
+            yield from Claude().read(path, zone, follow_links=follow_links)
+            return
         yield from super().read(path, zone, follow_links=follow_links)
 
 
@@ -89,6 +90,8 @@ class _Chat:
         for number, message in enumerate(about["chat_messages"], 1):
             uuid = message.get("uuid") if isinstance(message, dict) else None
             key = uuid if isinstance(uuid, str) and uuid and uuid not in self._messages else f"#{number}"
+            while key in self._messages:
+                key += "#"
             self._messages[key], self._numbers[key] = message, number
 
     def tree(self, place: str) -> ConversationTree:

@@ -26,7 +26,7 @@ _CAPTION = re.compile(
 )
 #: Fenced code, to its end or that of the text; and code within a line.
 _CODE = re.compile(
-    r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)|(`+)(?!`)[^\n]{0,1000}?(?<!`)\2(?!`)",
+    r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)|(?<!`)(`++)[^\n]{0,1000}?(?<!`)\2(?!`)",
     re.DOTALL | re.MULTILINE,
 )
 _LINK = re.compile(
@@ -59,11 +59,13 @@ class Link(NamedTuple):
         target: The path, or the name of the note.
         text: The text that is shown for it, or "".
         embedded: Whether the target is shown at this place.
+        is_wiki: Whether it is a wikilink, which finds a file by its name.
     """
 
     target: str
     text: str
     embedded: bool
+    is_wiki: bool
 
     @property
     def media_type(self) -> str | None:
@@ -94,7 +96,9 @@ def without_base64_media(text: str) -> tuple[str, list[Media]]:
 
 def _decoded(payload: str) -> bytes | None:
     try:
-        return base64.b64decode(payload.replace("-", "+").replace("_", "/"), validate=True)
+        return base64.b64decode(
+            (payload + "=" * (-len(payload) % 4)).replace("-", "+").replace("_", "/"), validate=True
+        )
     except (binascii.Error, ValueError):
         return None
 
@@ -104,7 +108,9 @@ def links_of(text: str) -> Iterator[Link]:
     seen = set()
     for found in _LINK.finditer(_CODE.sub("", text)):
         target = found["wiki"] or unquote((found["angled"] or found["target"]).partition("#")[0])
-        link = Link(target.strip(), found["shown"] or found["text"] or "", bool(found["embedded"]))
+        link = Link(
+            target.strip(), found["shown"] or found["text"] or "", bool(found["embedded"]), found["wiki"] is not None
+        )
         if link.target and not _ADDRESS.match(link.target) and (link.target, link.embedded) not in seen:
             seen.add((link.target, link.embedded))
             yield link

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import lzma
 import os
 import zipfile
 import zlib
@@ -28,7 +29,11 @@ from recollect.records.messages.values import UnreadableError
 _MOST_UNPACKED = 2**31
 _JSON, _CHATS = ".json", "conversations*.json"
 _ZIP = b"PK\x03\x04"
-_DAMAGED = (zipfile.BadZipFile, zlib.error)
+#: What Python raises for zip files that are damaged, encrypted, or packed in a way that it does not know.
+_DAMAGED = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, NotImplementedError, ValueError, EOFError, OSError,
+    IndexError,
+)  # fmt: skip
 
 
 class ExportFile(NamedTuple):
@@ -79,26 +84,27 @@ def _of_zip(path: Path) -> Iterator[ExportFile | Damage | UnreadFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             entries = sorted(archive.infolist(), key=lambda entry: entry.filename)
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except _DAMAGED as error:
         raise format_error(path, "", f"is a damaged zip file ({printable(error)})") from None
     for entry in entries:
         name = printable(entry.filename)
-        if entry.is_dir():
-            continue
+        if not name or name.endswith("/") or any(part.startswith((".", "__MACOSX")) for part in name.split("/")):
+            continue  # a folder, or hidden, as in a folder
         if not entry.filename.lower().endswith(_JSON):
             yield UnreadFile(name)
-        elif entry.file_size > _MOST_UNPACKED:
-            yield Damage(name, f"has more than {_MOST_UNPACKED} bytes: unpack it first", name)
+        elif entry.file_size > (most := _MOST_UNPACKED if _has_chats(name) else _MOST_UNPACKED // 8):
+            yield Damage(name, f"has more than {most} bytes: unpack it first", name)
         else:
-            yield ExportFile(name, partial(_unpacked, path, entry.filename))
+            yield ExportFile(name, partial(_unpacked, path, entry))
 
 
-def _unpacked(path: Path, entry: str) -> Any:
+def _unpacked(path: Path, found: zipfile.ZipInfo) -> Any:
     """Parse a file within a zip file. Raises ImportFormatError."""
+    entry = printable(found.filename)
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(entry) as file:
+        with zipfile.ZipFile(path) as archive, archive.open(found) as file:
             raw = file.read(_MOST_UNPACKED + 1)
-    except (RuntimeError, NotImplementedError, ValueError, EOFError, OSError, *_DAMAGED) as error:
+    except _DAMAGED as error:
         raise format_error(path, entry, f"cannot be unpacked ({printable(error)})") from None
     if len(raw) > _MOST_UNPACKED:
         raise format_error(path, entry, f"has more than {_MOST_UNPACKED} bytes: unpack it first")
@@ -148,9 +154,13 @@ def exported_chats(
     chats = [each for each in files if isinstance(each, ExportFile) and (single or _has_chats(each.name))]
     if not chats and not any(isinstance(each, Damage) and _has_chats(each.file) for each in files):
         raise format_error(path, "", f"contains no file {_CHATS}")
-    for each in files:
+    # The conversations first, so that a file that is none is refused before anything is stored.
+    for each in (*chats, *(other for other in files if other not in chats)):
         if not isinstance(each, ExportFile):
             yield each
+            continue
+        if each not in chats and beside is None:
+            yield UnreadFile(each.name)
             continue
         try:
             data = each.load()
@@ -166,7 +176,8 @@ def exported_chats(
         except ImportFormatError as error:
             if len(chats) == 1 and each in chats:
                 raise
-            yield Damage(", ".join(part for part in (each.name, error.args[1]) if part), error.args[2], each.name)
+            place = ", ".join(dict.fromkeys(part for part in (each.name, error.args[1]) if part))
+            yield Damage(place, error.args[2], each.name)
             continue
         before = f"{each.name}, " if len(chats) > 1 else ""
         for number, value in enumerate(values, 1):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.records.frozen import INT64
 from recollect.records.messages.values import UnreadableError, instant, kind_of
+from recollect.text.unicode import nfc
 
 if TYPE_CHECKING:
     import yaml
@@ -128,7 +129,7 @@ def tags_of(values: Mapping[str, Any]) -> list[str]:
     each = value.split(",") if isinstance(value, str) else [] if value is None else value
     if not isinstance(each, list) or any(isinstance(tag, (dict, list)) for tag in each):
         raise UnreadableError("its tags are neither a list of texts nor a text")
-    return list(dict.fromkeys(tag for one in each if (tag := _text(one))))
+    return list(dict.fromkeys(nfc(tag) for one in each if (tag := _text(one))))
 
 
 def time_of(values: Mapping[str, Any], zone: tzinfo) -> datetime | None:
@@ -189,7 +190,7 @@ def aliases_of(values: Mapping[str, Any]) -> list[str]:
 
 def title_of(values: Mapping[str, Any]) -> str:
     """Return the title of front matter; "" if it has none."""
-    value = values.get("title")
+    value = _in_lower_case(values).get("title")
     return "" if isinstance(value, (dict, list)) else _text(value)
 
 

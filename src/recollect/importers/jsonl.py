@@ -36,7 +36,7 @@ from recollect.importers.tables import RowImporter
 from recollect.ledger.commits import RESERVED
 from recollect.ledger.parts import RECORDS
 from recollect.records.messages.values import UnreadableError, kind_of
-from recollect.records.record import Record, fields_from_json, record_id
+from recollect.records.record import fields_from_json, record_id, restored
 from recollect.records.redacted import redacted
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def _fields(value: dict[str, Any]) -> dict[str, Any]:
             raise UnreadableError(f"has {'both' if present else 'no'} {' and '.join(present) or ' or '.join(names)}")
     try:
         fields = fields_from_json(value)
-        record = Record(**fields)
+        record = restored(**fields)
     except RecollectError as error:
         raise UnreadableError(str(error)) from None
     if promised is not None and promised != record.hash:

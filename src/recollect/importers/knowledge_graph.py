@@ -37,7 +37,7 @@ _TIMES = {
 _SOURCES, _TARGETS = ("from", "source"), ("to", "target")
 _RELATIONS = ("relationType", "relation_type", "relation", "label", "type")
 #: A number from this on is a time in milliseconds: in seconds, it would be after the year 5000.
-_LEAST_MS = 100_000_000_000
+_LEAST_MS, _MOST_MS = 10**11, 10**16
 #: The type of an entity that states none.
 _UNTYPED = "entity"
 
@@ -219,7 +219,7 @@ def _with_rest(fields: dict[str, Any], value: dict[str, Any], used: set[str | No
     rest = {key: each for key, each in value.items() if key not in used and each not in NOTHING}
     for name, keys in _TIMES.items():
         if (key := _first(rest, keys)) is not None:
-            value_in_s = rest[key] / 1000 if is_number(rest[key], _LEAST_MS) else rest[key]
+            value_in_s = rest[key] / 1000 if is_number(rest[key], _LEAST_MS, _MOST_MS) else rest[key]
             with suppress(UnreadableError):  # then it stays in the metadata
                 fields = {**fields, name: instant(value_in_s, zone)}
                 del rest[key]

@@ -15,17 +15,18 @@ from contextlib import suppress
 from datetime import tzinfo
 from typing import Any
 
-from recollect.errors import printable
+from recollect.errors import InvalidRecordError, printable
 from recollect.importers import front_matter
 from recollect.importers.base import Damage, FoundFile, ImportedDocument, Item, open_file, why_unreadable
-from recollect.importers.chunks import DocumentImporter, Folder, Piece
+from recollect.importers.chunks import DocumentImporter, Folder, Piece, path_of
 from recollect.importers.embeds import PICTURES, Link, links_of, media_name, without_base64_media
 from recollect.records.documents import piece_id
 from recollect.records.factories import knowledge
 from recollect.records.messages.values import UnreadableError
+from recollect.records.record import Record
 from recollect.text.markdown import front_matter_end
 from recollect.text.pieces import LONGEST, TOP, Lines, divided, paragraphs, sections_of
-from recollect.text.unicode import fold, nfc
+from recollect.text.unicode import nfc
 
 
 class Markdown(DocumentImporter):
@@ -79,20 +80,14 @@ class Markdown(DocumentImporter):
             if not link.target.lower().endswith(PICTURES):
                 continue
             at = posixpath.normpath(posixpath.join(posixpath.dirname(note), link.target))
-            named = folder.pictures.get(fold(posixpath.basename(link.target)), [])
-            here = [each for each in named if nfc(_path_of(each)) in (nfc(at), nfc(posixpath.normpath(link.target)))]
-            found = next(iter(here or named), None)
-            if found is None or _path_of(found) in folder.seen:
+            found = folder.picture(at, link.target, anywhere=link.is_wiki)
+            if found is None or path_of(found) in folder.seen:
                 continue
-            folder.seen.add(_path_of(found))
+            folder.seen.add(path_of(found))
             if isinstance(found, Damage):
                 yield found._replace(file=found.place)
             else:
                 yield from _picture(found, folder.prefix + found.source, document, _caption(link))
-
-
-def _path_of(file: FoundFile | Damage) -> str:
-    return file.source if isinstance(file, FoundFile) else file.place
 
 
 def _caption(link: Link) -> str:
@@ -103,7 +98,13 @@ def _caption(link: Link) -> str:
 
 def _picture(file: FoundFile, source: str, note: ImportedDocument, caption: str) -> Iterator[ImportedDocument | Damage]:
     """Yield a picture as a document of one record, with the time and the tags of the note that embeds it."""
+    source = nfc(source)
     place = printable(source)
+    try:
+        Record(id="picture", content="picture", source=source)
+    except InvalidRecordError as error:
+        yield Damage(place, f"its path cannot be the source of a record: it {error.args[2]}", place)
+        return
     try:
         with open_file(file.path, follow=False) as opened:
             content = opened.read()

@@ -32,6 +32,7 @@ from recollect.records.messages import Turn, UnreadableError, read_turns
 from recollect.records.messages.parts import NOTHING, without_base64
 from recollect.records.messages.turns import is_message
 from recollect.records.record import Record
+from recollect.text.unicode import nfc
 
 _LINES_SUFFIXES = (".jsonl", ".ndjson")
 
@@ -205,7 +206,7 @@ def untaken(name: str, taken: dict[str, int]) -> str:
     >>> taken = {}; [untaken("New chat", taken) for _ in range(3)]
     ['New chat', 'New chat#2', 'New chat#3']
     """
-    free = name
+    free = name = nfc(name)
     while free in taken:
         taken[name] += 1
         free = f"{name}#{taken[name]}"

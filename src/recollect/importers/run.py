@@ -25,6 +25,7 @@ from recollect.errors import (
     RecollectError,
     ScopeError,
     StoreError,
+    UnknownRecordError,
     printable,
 )
 from recollect.importers import replacing
@@ -46,7 +47,8 @@ from recollect.importers.report import ImportReport
 from recollect.ledger.parts import RECORDS
 from recollect.operations import Now, Remember, checked_parts
 from recollect.records.factories import OTHER_BRANCH
-from recollect.records.record import Fields, Record
+from recollect.records.record import Fields, Record, restored
+from recollect.text.unicode import nfc
 
 if TYPE_CHECKING:
     from recollect.engine.results import Outcome
@@ -154,13 +156,18 @@ class Source:
         A file that cannot be seen for another reason, such as a folder that cannot be read, counts as existing.
         """
         prefix = f"{self._name}/"
-        return [
+        gone = [
             source
             for source in (replacing.sources(memory, self._defaults) if self._forget_deleted else ())
             if source.startswith(prefix)
             and source.lower().endswith(self._suffixes)
             and _is_missing(self._path / source.removeprefix(prefix))
         ]
+        if not gone:
+            return []
+        # A source is in NFC, and the name of its file may have another form.
+        there = {nfc(path.relative_to(self._path).as_posix()) for path in self._path.rglob("*")}
+        return [source for source in gone if source.removeprefix(prefix) not in there]
 
 
 def _checked(defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -300,6 +307,7 @@ class _Run:
             0,
         )
         self._namespaces: dict[str, int] = {}
+        self._renumbered: dict[str, str] = {}  # the ids that turns got, by those of the source
         self._files: dict[str, dict[str, int]] = {}
         self._parts: dict[str, int] = {}
         self._roots: dict[str, bool] = {}
@@ -345,8 +353,25 @@ class _Run:
             store = _store_exactly if first.exact else _store
             results = store(memory._part(first.part), [item for _, item in batch])
             self._outcomes["moved"] += _move(memory, [item for _, item in batch], results)
+            self._relink(memory, [item for _, item in batch], results)
             self._count(memory, results, first.part)
         self._note(batch, results)
+
+    def _relink(
+        self, memory: Memory, items: Sequence[Item], results: Sequence[Outcome | RecollectError | None]
+    ) -> None:
+        """Let what derives from a turn name the id that the turn got, where another user's record has its own."""
+        from recollect.engine.results import Outcome
+        from recollect.operations import Update
+
+        stored = [
+            (item, each) for item, each in zip(items, results, strict=True) if isinstance(each, Outcome) and each.record
+        ]
+        self._renumbered |= {each.asked_id: each.record.id for _, each in stored if each.asked_id and each.record}
+        for item, each in stored if self._renumbered else ():
+            links = tuple(self._renumbered.get(link, link) for link in item.fields.get("derived_from", ()))
+            if each.record is not None and links and links != each.record.derived_from:
+                memory.execute(Update(id=each.record.id, changes={"derived_from": links}))
 
     def _flush_documents(self) -> None:
         documents, self._documents = self._documents, []
@@ -452,7 +477,8 @@ def _move(memory: Memory, items: Sequence[Item], results: Sequence[Outcome | Rec
     if moves:
         with memory.batch() as batch:
             for move in moves:
-                batch.execute(move)
+                with suppress(UnknownRecordError):  # another process has forgotten it meanwhile
+                    batch.execute(move)
     return len(moves)
 
 
@@ -463,7 +489,7 @@ def _store_exactly(memory: Memory, items: Iterable[Item]) -> list[Outcome | Reco
         now = memory.execute(Now())
         for item in items:
             try:
-                record = Record(**item.fields)
+                record = restored(**item.fields)
                 expired = record.expires is not None and record.expires <= now
                 results.append(None if expired else _restored(batch, record))
             except StoreError:

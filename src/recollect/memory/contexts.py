@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 from recollect import filters as f
@@ -162,7 +162,7 @@ class Contexts(Calls):
             zone,
             validity.ended,
             left_out,
-            cache(lambda conversation: self._title(conversation, all_of(condition, *owners.readable))),
+            self._titles([each.record for each in found.all], all_of(condition, *owners.readable)),
             of_user=owners.user is not None,
         )
         filling.fill(found)
@@ -173,10 +173,16 @@ class Contexts(Calls):
             filling.fill(found)
         return filling.finished(count)
 
-    def _title(self, conversation: str, readable: Filter) -> str:
-        """Return the title of a chat, which its first turn has; "" if it has none or the turn may not be read."""
-        chat = all_of(f.conversation(conversation), f.kind("conversation"), readable)
-        return next((title_of_chat(turn) or "" for turn in self.find(chat, order="position", limit=1)), "")
+    def _titles(self, candidates: Sequence[Record], readable: Filter) -> Callable[[str], str]:
+        """Return a function that returns the title of a chat; "" if it has none, or its first turn may not be read."""
+
+        @cache
+        def titles() -> dict[str, str]:
+            chats = dict.fromkeys(each.conversation for each in candidates if each.conversation is not None)
+            first = self.find(all_of(f.conversation(*chats), f.kind("conversation"), f.meta("conversation"), readable))
+            return {str(turn.conversation): title_of_chat(turn) or "" for turn in first}
+
+        return lambda conversation: titles().get(conversation, "")
 
     def _beside(self, what: str) -> NamespaceCalls:
         """Return what is stored beside the records, as a memory. A batch has only records."""

@@ -140,5 +140,5 @@ def title_of_chat(record: Record) -> str | None:
     about = record.metadata.get("conversation")
     if not isinstance(about, Mapping):
         return None
-    title = next((about[key] for key in ("title", "name") if about.get(key)), None)
-    return title if isinstance(title, str) and title.strip() else None
+    titles = (about.get(key) for key in ("title", "name"))
+    return next((title for title in titles if isinstance(title, str) and title.strip()), None)

@@ -465,7 +465,7 @@ class Record:
             record = cls(**values, unknown=unknown)
         except (InvalidRecordError, TypeError) as error:
             raise CodecError(str(error), 0) from None
-        object.__setattr__(record, "_stored", stored)
+        object.__setattr__(record, "_stored", stored or None)
         if record.to_bytes() != data:
             raise CodecError("a value is not in its canonical form", 0)
         return record
@@ -484,7 +484,7 @@ class Record:
         values.setdefault("id", MISSING)
         values.setdefault("metadata", _NO_METADATA)
         stored = uncomposed(values)
-        return _unchecked(**values, unknown=unknown, _bytes=data, _stored=stored)
+        return _unchecked(**values, unknown=unknown, _bytes=data, _stored=stored or None)
 
     def changed(self, **changes: Any) -> Record:
         """Return a copy with some fields changed, validated like any record.
@@ -499,9 +499,20 @@ class Record:
         values = dict(zip(FIELD_NAMES, _values(self), strict=True))
         if type(self) is not Record:  # a subclass may have more fields or other rules
             return type(self)(**{**values, "unknown": self.unknown, **changes})
-        record: Record = _unchecked(**{**values, "unknown": self.unknown, "_bytes": None, "_stored": None, **changes})
+        stored = {name: value for name, value in (self._stored or {}).items() if name not in changes} or None
+        record: Record = _unchecked(**{**values, "unknown": self.unknown, "_bytes": None, "_stored": stored, **changes})
         record._check(_in_order(changes))  # the other fields are valid already
         return record
+
+    def storing(self, names: Mapping[str, Any]) -> Record:
+        """Return a copy whose bytes have these names, which are its own in another form than NFC."""
+        copied = self.changed()
+        object.__setattr__(copied, "_stored", dict(names) or None)
+        return copied
+
+    def stored_names(self) -> Mapping[str, Any]:
+        """Return the names that its bytes have in another form than NFC: those that an earlier release stored."""
+        return self._stored or {}
 
     def present(self) -> dict[str, Any]:
         """Return the fields that are present, by their names in `codec.FIELDS` (content is `text` or `data`)."""
@@ -549,7 +560,7 @@ class Record:
             if name not in given:
                 raise InvalidRecordError(name, None, "is missing")
         record = checked(**given) if cls is Record else cls(**given)  # a subclass may have more fields or other rules
-        object.__setattr__(record, "_stored", _stored_names(given))
+        object.__setattr__(record, "_stored", _stored_names(given) or None)
         return record
 
 
@@ -580,6 +591,13 @@ _TIME_FIELDS = frozenset(name for name, (_, kind) in codec.FIELDS.items() if kin
 def _in_order(given: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """The given fields with their values, in the order of FIELD_NAMES."""
     return [(name, given[name]) for name in sorted(_PLACES.keys() & given, key=_PLACES.__getitem__)]
+
+
+def restored(**given: Any) -> Record:
+    """The same as `checked`, for a record that was stored before: its bytes have the names as they are passed."""
+    record = checked(**given)
+    object.__setattr__(record, "_stored", _stored_names(given) or None)
+    return record
 
 
 def checked(**given: Any) -> Record:

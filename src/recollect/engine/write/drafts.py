@@ -18,7 +18,7 @@ from recollect.operations import Remember
 from recollect.records.codec import encode_json
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.identity import derived_id, identified
-from recollect.records.record import FIELD_NAMES, Record, RecordId, checked, located_fields
+from recollect.records.record import FIELD_NAMES, Record, RecordId, checked, located_fields, restored
 from recollect.text.manner import MACHINE_ROLES, SAID_TAGS, WISHES, standing_tags
 
 # Limits on the sizes of records, questions and queries. The defaults are far above normal use.
@@ -192,7 +192,7 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
     stated = {name: value for name, value in operation.fields.items() if value is not None}
     fields = scope.fill(located_fields(stated, intake.zone))
     if operation.exact:
-        record = checked(id=operation.id, content=operation.content, **fields)
+        record = restored(id=operation.id, content=operation.content, **fields)
         check_limits(record, intake)
         return Draft(
             record,

@@ -328,7 +328,7 @@ class Writer(Naming):
         names = {*draft.explicit, "content", "media_type"}
         record = existing.changed(**{name: getattr(draft.comparable_to(existing), name) for name in names})
         if draft.exact:
-            record = record.changed(unknown=draft.record.unknown)
+            record = record.changed(unknown=draft.record.unknown).storing(draft.record.stored_names())
         else:
             record = retagged(existing, self._with_position(record), tags_given="tags" in draft.explicit)
         if record == existing:

@@ -9,6 +9,8 @@ with what it evicts, so agents in any number of threads and processes see one or
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -149,13 +151,12 @@ class Keyed(Uncopied):
 
     def forget(self, key: str) -> bool:
         """Remove a key, and return whether there was one. Its history stays."""
-        try:
-            outcome = self._entries.execute(
-                Forget(id=_id_of(self._entries.execute, checked_key(key))), actor=self._actor, reason=self._reason
-            )
-        except UnknownRecordError:
-            return False
-        return bool(outcome.status == "forgotten")
+        forgotten = False
+        for entry in _ids_of(checked_key(key)):
+            with suppress(UnknownRecordError):
+                outcome = self._entries.execute(Forget(id=entry), actor=self._actor, reason=self._reason)
+                forgotten |= outcome.status == "forgotten"
+        return forgotten
 
     def recall(self, query: str, k: int = 5, min_score: float = 0.0) -> list[Found]:
         """Return the entries whose values answer a question best, best first. Each is a use, in this order.
@@ -268,7 +269,7 @@ class Keyed(Uncopied):
         Cost:
             All entries are read.
         """
-        return sorted(key_of(record) for record in self._entries.execute(Find(order="id")))
+        return sorted({key_of(record) for record in self._entries.execute(Find(order="id"))})
 
     def history(self, key: str) -> list[RecordVersion]:
         """Return every version that a key had, oldest first; [] if it never had one. See `Memory.history`."""
@@ -283,12 +284,14 @@ class Keyed(Uncopied):
         Raises:
             UnknownRecordError: The key never had a value.
         """
-        try:
-            return self._entries.erase(
-                _id_of(self._entries.execute, checked_key(key)), actor=self._actor, reason=self._reason
-            )
-        except UnknownRecordError:
-            raise UnknownRecordError(key, "the keyed memory") from None
+        erased: list[Erased] = []
+        for entry in _ids_of(checked_key(key)):
+            with suppress(UnknownRecordError):
+                erased.append(self._entries.erase(entry, actor=self._actor, reason=self._reason))
+        if not erased:
+            raise UnknownRecordError(key, "the keyed memory")
+        ids = tuple(sorted(each for one in erased for each in one.ids))
+        return replace(erased[-1], ids=ids, versions=sum(one.versions for one in erased))
 
     def _write(
         self,
@@ -331,6 +334,11 @@ class Keyed(Uncopied):
     @property
     def _announcer(self) -> Announcer:
         return announcer_of(self._entries)
+
+
+def _ids_of(key: str) -> list[str]:
+    """Return the id of a key, and the one that earlier releases gave its decomposed form."""
+    return [each for each in (id_of(key), former_id_of(key)) if each is not None]
 
 
 def _id_of(execute: Callable[[Operation], Any], key: str) -> str:

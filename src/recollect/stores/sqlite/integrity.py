@@ -87,6 +87,7 @@ class Examination:
         self._connection = connection
         self._path = path
         self._key = key
+        self._format = connection.pragma("user_version")
         self._unreadable = False
         self._named: dict[tuple[int, bytes], str] = {}  # ids by namespace and version, for all versions in the log
         self._live: dict[int, dict[str, bytes]] = {}  # the live versions that result from the log, by branch
@@ -414,7 +415,8 @@ class Examination:
                 each
                 for each, ours, its in zip(HEAD_COLUMNS, copied, fields, strict=True)
                 # Before format 4, a name was copied as it was stored.
-                if ours != its and not (isinstance(ours, str) and each in NAMES and nfc(ours) == its)
+                if ours != its
+                and not (self._format < 4 and isinstance(ours, str) and each in NAMES and nfc(ours) == its)
             ]
         if wrong or namespace != self._namespace_of.get(branch) or (record is not None and record.id != record_id):
             at = f"{self._branch(branch)}: the head of record {record_id!r}"

@@ -422,7 +422,11 @@ class Names:
         """
         pieces = _TOKEN.findall(text)
         ends = list(accumulate(map(len, pieces)))
-        spelt = "".join(map(self._symbols.__getitem__, pieces))
+        symbols = list(map(self._symbols.__getitem__, pieces))
+        if "" in symbols:  # pieces of nothing but ignorable characters
+            kept = [at for at, symbol in enumerate(symbols) if symbol]
+            pieces, ends = [pieces[at] for at in kept], [ends[at] for at in kept]
+        spelt = "".join(symbols)
         return [
             NameSpan(ends[start] - len(pieces[start].lstrip()), ends[end - 1], self._numbers[number])
             for number, start, end in self._automaton.find_matches_as_indexes(spelt)
@@ -446,7 +450,8 @@ class _Symbols(dict[str, str]):
     def __missing__(self, token: str) -> str:
         if len(self) >= self._MOST:
             self.clear()
-        symbol = self[token] = self._of_folded.get(same_letters(token.lstrip()), _UNKNOWN)
+        folded = same_letters(token.lstrip())
+        symbol = self[token] = self._of_folded.get(folded, _UNKNOWN) if folded or not token.strip() else ""
         return symbol
 
 
