@@ -180,10 +180,7 @@ def _is_item_of_answer(value: dict[str, Any]) -> bool:
 
 
 def _turns(message: dict[str, Any], zone: tzinfo | None) -> Iterator[Turn | UnreadableError]:
-    """Yield the turns of a message: one, or one for each result of a tool and one for the rest.
-
-    The rest comes first if it calls the tools.
-    """
+    """Yield the turns of a message: one, or one for each result of a tool and one for the rest."""
     content = message.get("content")
     results = [part for part in listed(content) if isinstance(part, dict) and part.get("type") in _TOOL_RESULTS]
     if not results:
@@ -191,15 +188,12 @@ def _turns(message: dict[str, Any], zone: tzinfo | None) -> Iterator[Turn | Unre
         return
     rest = [part for part in listed(content) if not any(part is result for result in results)]
     about = {key: value for key, value in message.items() if key != "content"}
-    calls_first = any(isinstance(part, dict) and part.get("type") in CALLS for part in rest)
-    if calls_first:
-        yield _turn({**about, "content": rest}, zone)
     for number, result in enumerate(results):
         # What the message states beside its content is kept once.
         stated = about if number == 0 and not rest else {key: about[key] for key in _TIMES if key in about}
         own = {key: value for key, value in result.items() if key != "type"}
         yield _turn({"content": None, **stated, **own, "role": "tool"}, zone)
-    if rest and not calls_first:
+    if rest:
         yield _turn({**about, "content": rest}, zone)
 
 
