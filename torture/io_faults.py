@@ -132,7 +132,7 @@ class Run:
         for error in errors:
             self._judge(error)
         self._fault.over = self._fault.over or self._fault.happened
-        in_doubt = any(isinstance(error, CommitInDoubtError) for error in errors)
+        in_doubt = step.stays or any(isinstance(error, CommitInDoubtError) for error in errors)
         # A step of several threads may be held in part: of those records that were told to be, or are in doubt.
         if not step.at_once and not in_doubt:
             self._crash({state_of(self._model).roots}, f"after {step.name} was refused: {errors[0]}")

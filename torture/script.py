@@ -84,12 +84,16 @@ def state_of(memory: Memory) -> State:
 
 @dataclass(frozen=True)
 class Step:
-    """One step. `do` is done by one thread; `at_once` are the texts, by id, of which each of several threads writes."""
+    """One step. `do` is done by one thread; `at_once` are the texts, by id, of which each of several threads writes.
+
+    What a step has committed `stays`, if an error can follow its commit: an import reads the root that it then has.
+    """
 
     name: str
     do: Callable[[Memory], object] | None = None
     at_once: tuple[tuple[tuple[str, str], ...], ...] = ()
     reopens: bool = False
+    stays: bool = False
 
 
 class Script:
@@ -234,7 +238,7 @@ def _steps_of_parts(seed: int, count: int) -> dict[int, Step]:
     steps = {
         0.2: Step("snapshot", lambda memory: memory.snapshot(_EARLY)),
         0.5: Step("clear", lambda memory: memory.clear(parts=some)),
-        0.6: Step("import", lambda memory: _import(memory, other)),
+        0.6: Step("import", lambda memory: _import(memory, other), stays=True),
         0.7: Step("roll back parts", lambda memory: _to_early(memory, None if some is None else ["records", *some])),
         0.8: Step("erase where", lambda memory: memory.erase(matching, parts=[part])),
         0.95: Step("revert of parts", _revert_of_parts),
