@@ -25,7 +25,7 @@ from recollect.facets.keyed.records import former_id_of
 from recollect.facets.keyed.values import Event
 from recollect.importers import import_path, write_jsonl
 from recollect.records.names import NAMES
-from recollect.records.record import Record
+from recollect.records.record import Record, stored_names
 from recollect.text.unicode import Form
 
 NAME = "Zoë é 각"
@@ -231,7 +231,7 @@ class TestOlderRecordsElsewhere:
 
     def test_a_change_of_another_field_keeps_the_bytes_of_the_names(self, old: Path) -> None:
         with recollect.open(old, read_only=True) as memory:
-            record = next(each for each in memory.find() if each.stored_names())
+            record = next(each for each in memory.find() if stored_names(each))
             assert record.changed() == record
             assert record.changed(importance=0.5).changed(importance=record.importance) == record
-            assert record.changed(user="Bob").stored_names().keys() == record.stored_names().keys() - {"user"}
+            assert stored_names(record.changed(user="Bob")).keys() == stored_names(record).keys() - {"user"}

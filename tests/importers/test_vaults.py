@@ -187,5 +187,5 @@ def test_a_path_that_leads_nowhere_finds_no_other_file_of_the_name(run: Run, wri
 @pytest.mark.parametrize(
     "hostile", ["`" * 100_000, "[" * 100_000, "![[" * 30_000, "[a](b '" * 20_000, "~~~\n" * 20_000]
 )
-def test_hostile_text_takes_no_more_than_linear_time(hostile: str) -> None:
-    list(links_of(hostile))  # of quadratic time, this took minutes
+def test_signs_of_links_that_never_end_are_no_links(hostile: str) -> None:
+    assert list(links_of(hostile)) == []  # read in linear time: with a pattern that tries each end, this took minutes

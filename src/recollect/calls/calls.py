@@ -44,7 +44,7 @@ from recollect.operations import (
     Zone,
 )
 from recollect.records.codec import RawField
-from recollect.records.record import FieldChanges, Fields, Instant, Record
+from recollect.records.record import FieldChanges, Fields, Instant, Record, stored_names
 
 #: Keys of a mapping that are arguments of `Remember`, not fields of the record.
 _ARGUMENTS = ("content", "id", "expect", "if_exists", "ttl", "standing")
@@ -807,6 +807,6 @@ def _fields_of(record: Record) -> dict[str, Any]:
     values: dict[str, Any] = {
         name: getattr(record, name) for name in record.present() if name in Fields.__annotations__
     }
-    values |= record.stored_names()
+    values |= stored_names(record)
     unknown: tuple[RawField, ...] = record.unknown
     return {**values, "unknown": unknown} if unknown else values

@@ -15,8 +15,7 @@ from typing import Any
 
 from recollect.arguments.checks import is_number
 from recollect.importers.base import Damage, Item, SeenIds, UnreadFile, in_file
-from recollect.importers.exports import ExportedChat, exported_chats
-from recollect.importers.messages import can_name, untaken
+from recollect.importers.exports import ExportedChat, exported_chats, name_of_chat
 from recollect.importers.times import time_of_conversation
 from recollect.importers.trees import ConversationTree, Read
 from recollect.records.messages import Turn, UnreadableError, read_turns
@@ -45,8 +44,7 @@ class ChatGPT:
                 yield chat
                 continue
             about = chat.value
-            named = [about[key] for key in _NAMES if isinstance(about.get(key), str)]
-            name = untaken(next(filter(can_name, named), f"{path.stem}#{number}"), taken)
+            name = name_of_chat(about, _NAMES, f"{path.stem}#{number}", taken)
             nodes = about["mapping"]
             tree = ConversationTree(
                 _parents(nodes),

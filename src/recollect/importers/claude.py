@@ -17,8 +17,8 @@ from typing import Any
 
 from recollect.errors import ImportFormatError
 from recollect.importers.base import Damage, Item, SeenIds, UnreadFile, in_file, load_json
-from recollect.importers.exports import ExportedChat, exported_chats
-from recollect.importers.messages import Messages, can_name, turn_fields, untaken
+from recollect.importers.exports import ExportedChat, exported_chats, name_of_chat
+from recollect.importers.messages import Messages, can_name, turn_fields
 from recollect.importers.times import time_of_conversation
 from recollect.importers.trees import ConversationTree, Read
 from recollect.records.documents import bounded_id
@@ -49,8 +49,7 @@ class Claude:
                 yield chat
                 continue
             about = chat.value
-            named = [about[key] for key in _NAMES if isinstance(about.get(key), str)]
-            name = untaken(next(filter(can_name, named), f"{path.stem}#{number}"), taken)
+            name = name_of_chat(about, _NAMES, f"{path.stem}#{number}", taken)
             yield from in_file(chat.file, _Chat(about, name, ids, zone).tree(chat.place).items())
 
 

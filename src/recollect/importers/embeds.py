@@ -1,4 +1,4 @@
-"""What Markdown contains besides text: links to other notes, embedded files, and pictures as base64.
+"""The parts of Markdown that are no text: links to other notes, embedded files, and pictures as base64.
 
 A link is that of CommonMark, `[text](other.md)`, or a wikilink, `[[other note#heading|text]]`; with a "!" before it,
 its target is embedded. Code is not searched for links. Base64 of more than `LONGEST_BASE64` characters is no text: it

@@ -7,7 +7,7 @@ import lzma
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from recollect.importers.base import (
     open_file,
     parse_json,
 )
+from recollect.importers.messages import can_name, untaken
 from recollect.records.messages.values import UnreadableError
 
 #: Maximum size of a file within a zip file, in bytes. A small zip file can unpack to any size.
@@ -128,6 +129,19 @@ class ExportedChat(NamedTuple):
     file: str
     place: str
     value: dict[str, Any]
+
+
+def name_of_chat(about: Mapping[str, Any], keys: Iterable[str], otherwise: str, taken: dict[str, int]) -> str:
+    """Return the name under which a chat is stored, and mark it as taken.
+
+    Args:
+        about: The chat.
+        keys: Its keys that may have a name, the best first.
+        otherwise: The name of a chat that has none that is valid.
+        taken: The names of the chats before, as `untaken` counts them.
+    """
+    stated = (about[key] for key in keys if isinstance(about.get(key), str))
+    return untaken(next(filter(can_name, stated), otherwise), taken)
 
 
 def exported_chats(

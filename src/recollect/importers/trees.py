@@ -21,7 +21,7 @@ from recollect.records.messages.parts import without_base64
 
 
 class Read(NamedTuple):
-    """What a message becomes.
+    """The records that a message is stored as.
 
     Attributes:
         turns: The fields of its turns; none if the conversation does not show it.

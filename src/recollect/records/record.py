@@ -504,16 +504,6 @@ class Record:
         record._check(_in_order(changes))  # the other fields are valid already
         return record
 
-    def storing(self, names: Mapping[str, Any]) -> Record:
-        """Return a copy whose bytes have these names, which are its own in another form than NFC."""
-        copied = self.changed()
-        object.__setattr__(copied, "_stored", dict(names) or None)
-        return copied
-
-    def stored_names(self) -> Mapping[str, Any]:
-        """Return the names that its bytes have in another form than NFC: those that an earlier release stored."""
-        return self._stored or {}
-
     def present(self) -> dict[str, Any]:
         """Return the fields that are present, by their names in `codec.FIELDS` (content is `text` or `data`)."""
         return self._present(_TEXT_NAMES if isinstance(self.content, str) else _DATA_NAMES)
@@ -591,6 +581,18 @@ _TIME_FIELDS = frozenset(name for name, (_, kind) in codec.FIELDS.items() if kin
 def _in_order(given: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """The given fields with their values, in the order of FIELD_NAMES."""
     return [(name, given[name]) for name in sorted(_PLACES.keys() & given, key=_PLACES.__getitem__)]
+
+
+def stored_names(record: Record) -> Mapping[str, Any]:
+    """Return the names that a record's bytes have in another form than NFC: those that an earlier release stored."""
+    return record._stored or {}
+
+
+def with_stored_names(record: Record, names: Mapping[str, Any]) -> Record:
+    """Return a copy whose bytes have these names (`stored_names`), which are its own in another form than NFC."""
+    copied = record.changed()
+    object.__setattr__(copied, "_stored", dict(names) or None)
+    return copied
 
 
 def restored(**given: Any) -> Record:

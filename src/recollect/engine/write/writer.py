@@ -39,7 +39,7 @@ from recollect.ledger.merkle import EMPTY, Live, redacted_id, version_hash
 from recollect.operations import ABSENT
 from recollect.records.codec import encode_json, microseconds
 from recollect.records.identity import derived_ids, numbered_ids, same_fact, same_text
-from recollect.records.record import FIELD_NAMES, Record, located_fields
+from recollect.records.record import FIELD_NAMES, Record, located_fields, stored_names, with_stored_names
 from recollect.stores.base import Transaction
 from recollect.stores.parts import parts_after, parts_of
 from recollect.stores.values import Resolved, expired
@@ -328,7 +328,8 @@ class Writer(Naming):
         names = {*draft.explicit, "content", "media_type"}
         record = existing.changed(**{name: getattr(draft.comparable_to(existing), name) for name in names})
         if draft.exact:
-            record = record.changed(unknown=draft.record.unknown).storing(draft.record.stored_names())
+            record = record.changed(unknown=draft.record.unknown)
+            record = with_stored_names(record, stored_names(draft.record))
         else:
             record = retagged(existing, self._with_position(record), tags_given="tags" in draft.explicit)
         if record == existing:

@@ -359,7 +359,6 @@ def places_of(
         zone: The time zone in which times are shown.
         ended: Returns until when a record was valid; None if it still is.
         title_of: Returns the title of a conversation; "" if it has none.
-        title_of: Returns the title of a conversation; "" if it has none.
         of_user: Whether they are those of one user, who need not be named.
     """
     sessions: dict[Session, datetime] = {}

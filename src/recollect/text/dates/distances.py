@@ -20,7 +20,7 @@ _FEW = 2
 #: Units in their order, from that of which each may follow the ones before it in a distance.
 _ORDER = "decade year half quarter season month fortnight week day hour minute".split()
 _HOURS = {"minute": 1, "hour": 60, "day": 24 * 60, "week": 7 * 24 * 60}
-#: Units of which so many ago means the days around one.
+#: Units that a distance counts in whole: "two weeks ago" means the days around the one two weeks before.
 _DAYS = frozenset(("week", "fortnight"))
 _NODATE: Made = {"NODATE": None}
 

@@ -274,8 +274,8 @@ _NAMES = frozenset("MONTH WEEKDAY SEASON HOLIDAY".split())
 _HYPHENS = frozenset("-‐‑–")
 #: Shorter words are words of other languages, too.
 _SURE = 4
-#: Greatest number by whose word a language is told.
-_MOST_TOLD = 10
+#: Numbers up to this one have words that show in which language a question is.
+_MOST_SHOWING = 10
 _PARTS = re.compile(r"'s\b|[^\W\d_]+|\d+|[^\w\s'-]")
 #: Categories of which each phrase without digits has a word.
 _ANCHORS = "near nearyear weekday weekdays month unit season holiday decade halfyearpost".split()
@@ -335,7 +335,7 @@ def _several(text: str) -> Mapping[str, Any]:
         return {"NUMS": (20, 90)}
     if "十" in text:
         tens = 10 * _CJK_DIGITS.get(text[0], 1)
-        if text[-1] in "来來":  # about so many
+        if text[-1] in "来來":  # "about ten", "about twenty"
             return {"NUMS": (tens - 1, tens + 1)}
         return {"NUMS": (tens + 1, tens + 9)}
     least, most = (_CJK_DIGITS[char] for char in text)
@@ -446,7 +446,7 @@ def words_of_distances(code: str) -> frozenset[str]:
     """Return the numbers and the words beside them in "hace dos semanas", which tell languages apart."""
     table = _TABLES[code]
     phrases = [phrase for each in ("back", "ago", "about") for phrase, _ in _values(each, table.get(each, ""))]
-    phrases += [phrase for phrase, number in _numbers(table.get("numbers", {})) if number <= _MOST_TOLD]
+    phrases += [phrase for phrase, number in _numbers(table.get("numbers", {})) if number <= _MOST_SHOWING]
     months = frozenset[str]().union(*map(words_in, CODES))  # "sept" is a number, and a month
     return frozenset(phrase for phrase in phrases if " " not in phrase) - months
 
