@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import atexit
-import subprocess
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import AsyncSqliteStore, SqliteStore
+from tests.frameworks.places import make_store, new_database
 from tests.frameworks.serving import served
 
 import recollect
 from recollect.compat.langgraph import AsyncRecollectStore, RecollectStore
-
-_names = count(1)
 
 
 def in_memory(index: Any = None) -> InMemoryStore:
@@ -66,30 +60,15 @@ def async_sqlite_without_index(path: str | None = None, ttl: Any = None) -> Any:
     return _async_sqlite(path, None, ttl)
 
 
-@cache
-def _server() -> Any:
-    from recollect.testing.postgres import PostgresServer
-
-    server = PostgresServer()
-    server.start()
-    atexit.register(server.stop)
-    return server
-
-
 def _database(path: str | None) -> str:
     """Return the address of a database: a new one, or the one of a folder."""
-    import psycopg
-
     place = None if path is None else Path(path) / "database"
     if place is not None and place.exists():
-        name = place.read_text("utf-8")
-    else:
-        name = f"case_{next(_names)}"
-        with psycopg.connect(_server().dsn, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
-        if place is not None:
-            place.write_text(name, "utf-8")
-    return str(_server().dsn).replace("/postgres?", f"/{name}?")
+        return place.read_text("utf-8")
+    address = new_database()
+    if place is not None:
+        place.write_text(address, "utf-8")
+    return address
 
 
 @contextmanager
@@ -128,6 +107,6 @@ def ours_on_server(path: str | None = None, ttl: Any = None) -> Iterator[Recolle
 def ours_on_postgres(path: str | None = None, ttl: Any = None) -> Iterator[RecollectStore]:
     """Ours on PostgreSQL."""
     address = _database(path)
-    subprocess.run([sys.executable, "-m", "recollect", "store", "init", address], check=True, capture_output=True)
+    make_store(address)
     with RecollectStore(address, ttl=ttl) as store:
         yield store

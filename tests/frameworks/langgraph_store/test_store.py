@@ -22,9 +22,10 @@ from tests.frameworks.serving import served
 
 import recollect
 from recollect import filters as f
+from recollect.compat.conditions import bound, fits
 from recollect.compat.langgraph import AsyncRecollectStore, RecollectStore
-from recollect.compat.langgraph.conditions import bound, fits
-from recollect.compat.langgraph.items import stored_form, value_of
+from recollect.compat.langgraph.items import stored_form
+from recollect.compat.objects import value_of
 from recollect.errors import InvalidArgumentError, RejectedError, ScopeError
 
 ANA = ("users", "ana")

@@ -1,12 +1,11 @@
 """The form in which an item is stored: one record for each namespace and key.
 
-The value is in the metadata (`compat.stored_json`), so that it comes back as it was; its texts, numbers
-and flags are there once more, for filters; and its words are the content, for recall. `time` is that of the last put.
+The value is in the metadata (`compat.objects`), and its words are the content, for recall. `time` is that of the last
+put.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -16,22 +15,19 @@ from typing import Any, NamedTuple, TypeVar
 from langgraph.store.base import Item, get_text_at_path, tokenize_path
 
 from recollect import Record
-from recollect.compat.stored_json import is_text, loaded, safe_name, stored, unlettered
+from recollect.compat.objects import VALUE, clean, object_metadata, value_of
+from recollect.compat.stored_json import loaded, safe_name, unlettered
 
 #: The kind of the records.
 KIND = "item"
-#: The names in their metadata: the namespace, the key, the value, the time of the first put, the minutes to live,
-#: the values that filters compare, and whether there are others.
-NAMESPACE, KEY, VALUE, CREATED, TTL, FIELDS, MORE = "namespace", "key", "value", "created", "ttl", "fields", "more"
+#: The names in their metadata, besides those of `compat.objects`: the namespace, the key, the time of the first put and
+#: the minutes to live.
+NAMESPACE, KEY, CREATED, TTL = "namespace", "key", "created", "ttl"
 
-#: Maximum size of an id and of a name that is readable, in bytes, and of a text that filters compare in the index.
-_ID_BYTES, _NAME_BYTES, _COMPARED = 200, 900, 256
+#: Maximum size of an id and of a name that is readable, in bytes.
+_ID_BYTES, _NAME_BYTES = 200, 900
 #: A text of fewer words is indexed with its key, of which it may be the only explanation: "colour: blue".
 _FEW_WORDS = 4
-#: How many objects within each other are compared in the index.
-_DEPTH = 8
-_INT64 = range(-(2**63), 2**63)
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 #: What separates labels, and what no name of a record may contain. A label in which it occurs is quoted.
 _QUOTES = re.compile(r"(?:%[0-9a-f]{2})+")
 _QUOTED = re.compile(r"[%/\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -130,17 +126,9 @@ def stored_form(
         minutes: The minutes that it lives; None if it does not expire.
         policies: The policies of the memory.
     """
-    text = stored(value, policies)
-    same: dict[str, Any] = loaded(text)
-    compared, more = _compared(same)
-    metadata: dict[str, Any] = {
-        NAMESPACE: list(map(safe_name, namespace)),
-        KEY: safe_name(key),
-        VALUE: text,
-        FIELDS: compared,
-    }
-    if more:
-        metadata[MORE] = True
+    of_value = object_metadata(value, policies)
+    same: dict[str, Any] = loaded(of_value[VALUE])
+    metadata: dict[str, Any] = {NAMESPACE: list(map(safe_name, namespace)), KEY: safe_name(key), **of_value}
     if minutes is not None:
         metadata[TTL] = float(minutes)
     words = "" if paths is None else "\n".join(_words(same, paths))
@@ -153,39 +141,6 @@ def stored_form(
         "metadata": metadata,
     }
     return StoredItem(id_of(namespace, key), fields, minutes)
-
-
-def _compared(value: dict[str, Any], depth: int = _DEPTH) -> tuple[dict[str, Any], bool]:
-    """Return the scalars in a value and in its objects, as the index compares them, and whether there are others."""
-    out: dict[str, Any] = {}
-    more = False
-    for name, each in value.items():
-        if isinstance(each, list):  # filters compare lists by reading the item
-            continue
-        if not is_text(name) or (isinstance(each, dict) and not depth):
-            more = True
-        elif isinstance(each, dict):
-            out[name], below = _compared(each, depth - 1)
-            more = more or below
-        elif is_compared(each):
-            out[name] = each
-        else:
-            more = True
-    return out, more
-
-
-def is_compared(value: object) -> bool:
-    """Return whether a value can be in the metadata as it is, so that the index compares it."""
-    if isinstance(value, str):
-        return len(value) <= _COMPARED and is_text(value)
-    if isinstance(value, float):
-        return math.isfinite(value) and (value != 0.0 or math.copysign(1.0, value) > 0)
-    return value is None or (isinstance(value, int) and value in _INT64)
-
-
-def clean(text: str) -> str:
-    """Return a text with lone surrogates replaced, as recall takes it."""
-    return _SURROGATE.sub("\ufffd", text)
 
 
 def _words(value: dict[str, Any], paths: Sequence[str]) -> Iterator[str]:
@@ -206,12 +161,6 @@ def _leaves(name: str, value: object) -> Iterator[str]:
             yield from _leaves(name, each)
     elif value is not None and str(value).strip():
         yield f"{name}: {value}" if name and len(str(value).split()) < _FEW_WORDS else str(value)
-
-
-def value_of(record: Record) -> dict[str, Any]:
-    """Return the value of a record's item, a new object each time."""
-    value: dict[str, Any] = loaded(record.metadata[VALUE])
-    return value
 
 
 def item_of(record: Record, kind: type[I], **more: Any) -> I:

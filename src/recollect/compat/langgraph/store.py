@@ -9,10 +9,10 @@ from __future__ import annotations
 import concurrent.futures
 import json
 import logging
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, Self, TypeAlias
 
 from langgraph.store.base import (
@@ -33,16 +33,15 @@ from langgraph.store.base import (
 )
 
 import recollect
-from recollect import Hit, RecollectWarning, Record
+from recollect import Record
 from recollect import filters as f
-from recollect.compat.langgraph.conditions import bound, check, fits
-from recollect.compat.langgraph.embedding import ConfiguredEmbedder
+from recollect.compat.conditions import bound, check, fits
+from recollect.compat.langchain_embedder import ConfiguredEmbedder
 from recollect.compat.langgraph.items import (
     CREATED,
     KIND,
     TTL,
     StoredItem,
-    clean,
     id_of,
     is_path,
     item_of,
@@ -51,14 +50,14 @@ from recollect.compat.langgraph.items import (
     put_at,
     stored_form,
     tag_of,
-    value_of,
 )
 from recollect.compat.langgraph.sweeping import Sweeper, swept
+from recollect.compat.objects import value_of
 from recollect.compat.opening import Closing, Opened, Place, opened
+from recollect.compat.searching import Condition, Searcher
 from recollect.compat.storing import store_all
 from recollect.compat.threads import completed
-from recollect.errors import AccessError, AnswerTooLargeError, ReadOnlyStoreError, StoreBusyError
-from recollect.filters import Filter
+from recollect.errors import AccessError, ReadOnlyStoreError, StoreBusyError
 from recollect.operations import GetPolicies, Now, Remember
 
 #: The namespace and the key of an item.
@@ -67,8 +66,6 @@ _log = logging.getLogger("recollect.compat.langgraph")
 #: The actor of the commits.
 ACTOR = "langgraph"
 _OWNERS = ("user", "agent", "conversation")
-#: Records that are read at a time where a filter is decided by their values.
-_PAGE = 200
 #: A time to live is renewed when more than this share of it has passed.
 _RENEWED = 0.1
 _MINUTE_S = 60.0
@@ -112,6 +109,7 @@ class RecollectStore(Closing, BaseStore):
         # Without a scope, it neither gets nor replaces the items of scopes: so its searches do not find them either.
         others = (name for name in _OWNERS if name not in self._opened.memory.scope)
         self._own = f.all_of(f.kind(KIND), *(~f.has(name) for name in others))
+        self._searcher = Searcher(self._opened.memory, waits=self.embeddings is not None)
         self._sweeper = Sweeper(self._opened.memory)
 
     @classmethod
@@ -249,76 +247,13 @@ class RecollectStore(Closing, BaseStore):
             where &= f.tag(tag_of(op.namespace_prefix))
         if conditions:
             where &= bound(conditions)
-        count = op.offset + op.limit
         if not op.limit:
             return []
+        wanted, count = Condition(where, partial(_fits, conditions) if conditions else None), op.offset + op.limit
         if not op.query or not op.query.strip():
-            newest = self._newest(where, conditions, count)
-            return [(record, None) for record in newest[op.offset :]]
-        found: list[tuple[Record, float | None]] = list(self._recalled(op.query, where, conditions, count))
-        # A search returns as many items as there are, whatever fits: first those that could have been found.
-        for indexed in (True, False):
-            if len(found) < count:
-                known = {record.id for record, _ in found}
-                others = where & f.has("searchable") if indexed else where & ~f.has("searchable")
-                more = self._newest(others, conditions, count - len(found), known)
-                found += [(record, 0.0 if indexed else None) for record in more]
-        return found[op.offset :]
-
-    def _recalled(
-        self, query: str, where: Filter, conditions: Mapping[str, Any], count: int
-    ) -> list[tuple[Record, float]]:
-        """Return up to `count` hits whose values fit."""
-        asked = count
-        while True:
-            hits = self._hits(query, where, asked)
-            fitting = [(hit.record, hit.score) for hit in hits if fits(value_of(hit.record), conditions)]
-            if len(fitting) >= count or len(hits) < asked:
-                return fitting[:count]
-            asked *= 4
-
-    def _hits(self, query: str, where: Filter, count: int) -> list[Hit]:
-        """Return up to `count` hits, from a server in several answers if they are too large for one.
-
-        A filter never changes the scores, so those after the first are the best of the others.
-        """
-        out: list[Hit] = []
-        most = count
-        while len(out) < count:
-            asked = min(most, count - len(out))
-            others = where & ~f.id(*(hit.record.id for hit in out)) if out else where
-            try:
-                hits = self.memory.recall(
-                    clean(query), k=asked, where=others, wait_for_vectors=self.embeddings is not None
-                )
-            except AnswerTooLargeError:
-                if asked == 1:
-                    raise
-                most = asked // 2
-                continue
-            if self.embeddings is not None and hits.plan.notes and self.memory.vector_stats()["failed"]:
-                words_only = "; ".join(hits.plan.notes)
-                warnings.warn(f"the search used words only: {words_only}", RecollectWarning, stacklevel=2)
-            out += hits
-            if len(hits) < asked:
-                break
-        return out
-
-    def _newest(
-        self, where: Filter, conditions: Mapping[str, Any], count: int, known: Iterable[str] = ()
-    ) -> list[Record]:
-        """Return up to `count` records whose values fit, without those with known ids: the newest put first."""
-        known, out, after = set(known), [], None
-        while True:
-            page = self.memory.find(where, limit=max(_PAGE, count) if conditions or known else count, after=after)
-            for record in page:
-                if record.id not in known and (not conditions or fits(value_of(record), conditions)):
-                    out.append(record)
-                    if len(out) == count:
-                        return out
-            if page.cursor is None:
-                return out
-            after = page.cursor
+            return [(record, None) for record in self._searcher.newest(wanted, count)[op.offset :]]
+        found = self._searcher.filled(op.query, wanted, count)[op.offset :]
+        return [(record, hit.score if hit else 0.0 if record.searchable else None) for record, hit in found]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         """Return the namespaces that have an item, sorted."""
@@ -430,6 +365,10 @@ def _remembered(stored: StoredItem, before: Record | None, now: datetime) -> Rem
         standing=False,
         ttl=None if stored.minutes is None else stored.minutes * _MINUTE_S,
     )
+
+
+def _fits(conditions: Mapping[str, Any], record: Record) -> bool:
+    return fits(value_of(record), conditions)
 
 
 def _literal(path: Sequence[str]) -> tuple[str, ...]:

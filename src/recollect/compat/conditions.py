@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Any
 
 from recollect import filters as f
-from recollect.compat.langgraph.items import FIELDS, MORE, is_compared
+from recollect.compat.objects import FIELDS, MORE, is_compared
 from recollect.compat.stored_json import is_text
 from recollect.filters import Filter
 

@@ -1,4 +1,4 @@
-"""The embedding model of an index configuration as an embedder of a memory."""
+"""An embedding model of LangChain, which a store is configured with, as an embedder of a memory."""
 
 from __future__ import annotations
 
