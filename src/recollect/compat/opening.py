@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +12,7 @@ from typing import Any, Self, TypeAlias
 
 import recollect
 from recollect.errors import InvalidArgumentError
+from recollect.memory.opening import default_path
 
 #: What an adapter is made with: a memory, a path, or the address of a store or a server.
 Place: TypeAlias = recollect.Memory | str | os.PathLike[str]
@@ -117,12 +119,21 @@ def opened(place: Place, **options: Any) -> Opened:
     if not isinstance(place, (str, os.PathLike)):
         raise InvalidArgumentError("memory", place, "must be a memory, a path, or an address")
     path = os.fspath(place)
+    connects = path.startswith(_SERVERS)
+    return _opened(path, options, lambda: recollect.connect(path) if connects else recollect.open(path, **options))
+
+
+def opened_default(**options: Any) -> Opened:
+    """Open the default store for an adapter. The errors are those of `opened`."""
+    return _opened(default_path(), options, lambda: recollect.open(**options))
+
+
+def _opened(path: str, options: dict[str, Any], make: Callable[[], recollect.Memory]) -> Opened:
     key = path if "://" in path or path.startswith(_SERVERS) else str(Path(path).absolute().resolve())
     with _lock:
         entry = None if path == _ALONE else _shared.get(key)
         if entry is None:
-            connects = path.startswith(_SERVERS)
-            entry = _Shared(recollect.connect(path) if connects else recollect.open(path, **options), options)
+            entry = _Shared(make(), options)
             key = f"{_ALONE}{id(entry)}" if path == _ALONE else key
             _shared[key] = entry
         elif entry.options != options:
