@@ -35,7 +35,15 @@ def test_every_block_says_what_it_is(page: Path) -> None:
 
 
 #: The pages about frameworks, which tests/frameworks/*/test_page.py run where the framework is installed.
-OF_FRAMEWORKS = ("adk.md", "anthropic-memory-tool.md", "langgraph.md", "langgraph-stores.md", "openai-agents.md")
+OF_FRAMEWORKS = (
+    "adk.md",
+    "anthropic-memory-tool.md",
+    "haystack.md",
+    "langchain.md",
+    "langgraph.md",
+    "langgraph-stores.md",
+    "openai-agents.md",
+)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name not in OF_FRAMEWORKS], ids=lambda page: page.name)

@@ -15,12 +15,14 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import recollect
 from recollect import filters as f
+from recollect.compat.searching import Condition, Searcher
 from recollect.compat.stored_json import safe_name, unlettered
 
 KIND = "memory_file"
@@ -101,7 +103,31 @@ class Files:
     def text(self, path: str) -> str | None:
         """Return the text of a file, or None if there is no file with this path. Paths are canonical here and below."""
         record = self.own(self._memory.get(file_id(path)))
-        return None if record is None else _text(record)
+        return None if record is None else text_of(record)
+
+    def record(self, path: str, calls: Any = None) -> recollect.Record | None:
+        """Return the record of a file, or None if there is no file with this path.
+
+        Args:
+            path: Its path.
+            calls: A batch, to read what it has changed.
+        """
+        return self.own((calls or self._memory).get(file_id(path)))
+
+    def recalled(self, folder: str, query: str, wanted: Callable[[str], bool], count: int) -> list[recollect.Hit]:
+        """Return up to `count` files below a folder that answer a query, best first.
+
+        Args:
+            folder: The folder.
+            query: The question; a blank one finds nothing.
+            wanted: Whether the file with a path is one.
+            count: The maximum number of files.
+
+        Cost:
+            That of `Memory.recall`.
+        """
+        condition = Condition(self._below(folder), lambda record: wanted(path_of(record)))
+        return Searcher(self._memory).recalled(query, condition, count)
 
     def is_folder(self, path: str) -> bool:
         """Return whether a path is the root, or there is a file below it.
@@ -121,7 +147,7 @@ class Files:
         where = self._below(folder)
         found = self._memory.find(where, limit=FEW)
         if found.cursor is None:
-            return [FileEntry(path=_path_of(record), size=len(_text(record).encode("utf-8"))) for record in found]
+            return [FileEntry(path=path_of(record), size=len(text_of(record).encode("utf-8"))) for record in found]
         return [_entry(str(value)) for value, _ in self._memory.values("meta.entry", where=where)]
 
     @contextmanager
@@ -154,10 +180,15 @@ class FileChanges:
         self._files = files
         self._batch = batch
 
+    @property
+    def batch(self) -> recollect.Batch:
+        """The batch, for other records of the same commit."""
+        return self._batch
+
     def text(self, path: str) -> str | None:
         """Return the text of a file, or None if there is no file with this path."""
         record = self._files.own(self._batch.get(file_id(path)))
-        return None if record is None else _text(record)
+        return None if record is None else text_of(record)
 
     def is_folder(self, path: str) -> bool:
         """Return whether a path is a folder. Call it before the first change.
@@ -167,8 +198,13 @@ class FileChanges:
         """
         return self._files.is_folder(path)
 
-    def create(self, path: str, text: str) -> None:
-        """Store a new file.
+    def create(self, path: str, text: str, metadata: Mapping[str, Any] | None = None) -> recollect.Record:
+        """Store a new file and return its record.
+
+        Args:
+            path: Its path.
+            text: Its text.
+            metadata: Metadata of the record, besides what a file has.
 
         Raises:
             FileExistsError: There is a file or a folder with this path.
@@ -177,20 +213,25 @@ class FileChanges:
         """
         self._check_free(path)
         content = _Content.of(text)
-        self._batch.remember(
+        return self._batch.remember(
             content.stored,
             id=file_id(path),
             kind=KIND,
             source=path,  # also makes it a document: what it states is not a standing instruction of the user
             tags=_tags(path),
-            metadata={"path": safe_name(path), "entry": f"{content.size} {safe_name(path)}"},
+            metadata={**(metadata or {}), "path": safe_name(path), "entry": f"{content.size} {safe_name(path)}"},
             media_type=content.media_type,
             searchable=content.searchable,
             expect=recollect.ABSENT,
         )
 
-    def write(self, path: str, text: str) -> None:
-        """Replace the text of a file. Its time, and tags and metadata that others have added, stay.
+    def write(self, path: str, text: str, metadata: Mapping[str, Any] | None = None) -> recollect.Record:
+        """Replace the text of a file and return its record. Its time, and tags and metadata of others, stay.
+
+        Args:
+            path: Its path.
+            text: The new text.
+            metadata: Keys of the metadata to set.
 
         Raises:
             FileNotFoundError: There is no file with this path.
@@ -200,10 +241,10 @@ class FileChanges:
         if record is None:
             raise FileNotFoundError(path)
         content = _Content.of(text)
-        self._batch.update(
+        return self._batch.update(
             record.id,
             content=content.stored,
-            metadata={**record.metadata, "entry": f"{content.size} {safe_name(path)}"},
+            metadata={**record.metadata, **(metadata or {}), "entry": f"{content.size} {safe_name(path)}"},
             media_type=content.media_type,
             searchable=content.searchable,
         )
@@ -239,7 +280,7 @@ class FileChanges:
         self._check_folders(new)
         if new.startswith(f"{old}/"):
             raise PathError(f"{old} cannot be moved to {new}, which lies below it")
-        moved = [_moved(record, self._files.path(new + _path_of(record)[len(old) :])) for record in records]
+        moved = [_moved(record, self._files.path(new + path_of(record)[len(old) :])) for record in records]
         report = self._batch.remember_all(moved, on_error="raise")
         stored = [outcome.record and outcome.record.id for outcome in report.results]
         if stored != [record.id for record in moved]:
@@ -275,13 +316,14 @@ class _Content:
         return cls(text, len(data), None, bool(text.strip()))  # a record that is searched has a text that is not blank
 
 
-def _path_of(record: recollect.Record) -> str:
+def path_of(record: recollect.Record) -> str:
     """Return the path of a file: its source, which no policy changes."""
     assert record.source is not None, "every file has one"
     return record.source
 
 
-def _text(record: recollect.Record) -> str:
+def text_of(record: recollect.Record) -> str:
+    """Return the text of a file."""
     return record.content if isinstance(record.content, str) else record.content.decode("utf-8")
 
 
@@ -311,7 +353,7 @@ def _entry(text: str) -> FileEntry:
 
 def _moved(record: recollect.Record, path: str) -> recollect.Record:
     size = record.metadata["entry"].partition(" ")[0]
-    added = set(record.tags).difference(_tags(_path_of(record)))
+    added = set(record.tags).difference(_tags(path_of(record)))
     return record.changed(
         id=file_id(path),
         source=path,
