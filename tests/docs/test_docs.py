@@ -38,11 +38,14 @@ def test_every_block_says_what_it_is(page: Path) -> None:
 OF_FRAMEWORKS = (
     "adk.md",
     "anthropic-memory-tool.md",
+    "crewai.md",
     "haystack.md",
     "langchain.md",
     "langgraph.md",
     "langgraph-stores.md",
+    "llama-index.md",
     "openai-agents.md",
+    "pydantic-ai.md",
 )
 
 

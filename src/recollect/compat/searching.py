@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import recollect
 from recollect import Hit, RecollectWarning, Record
 from recollect import filters as f
-from recollect.compat.objects import clean
+from recollect.compat.objects import VALUE, clean, value_of
 from recollect.errors import AnswerTooLargeError
 from recollect.filters import Filter
 
@@ -42,6 +42,19 @@ class Condition:
     def holds(self, record: Record) -> bool:
         """Return whether a record that `bound` admits fits."""
         return self.fits is None or self.fits(record)
+
+
+#: The fields of a record that say where it comes from.
+_FIELDS = ("kind", "user", "agent", "conversation", "speaker", "role", "source", "time")
+
+
+def found_metadata(hit: Hit) -> dict[str, Any]:
+    """Return what is known of a hit besides its text, as JSON: its metadata, its fields, and why it was found."""
+    record = hit.record
+    fields = record.to_json()
+    own = value_of(record) if isinstance(record.metadata.get(VALUE), str) else fields.get("metadata", {})
+    why = {"score": hit.score, "confidence": hit.confidence, "why": str(hit.why)}
+    return {**own, **{name: fields[name] for name in _FIELDS if name in fields}, **why}
 
 
 class Searcher:

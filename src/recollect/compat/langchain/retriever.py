@@ -10,13 +10,10 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, PrivateAttr
 
 from recollect import Hit
-from recollect.compat.objects import VALUE, value_of
 from recollect.compat.opening import Opened, opened
+from recollect.compat.searching import found_metadata
 from recollect.compat.threads import completed
 from recollect.filters import Filter
-
-#: The fields of a record that the metadata of a document have.
-_FIELDS = ("kind", "user", "agent", "conversation", "speaker", "role", "source", "time")
 
 
 class RecollectRetriever(BaseRetriever):
@@ -90,9 +87,4 @@ class RecollectRetriever(BaseRetriever):
 
 def document_of(hit: Hit) -> Document:
     """Return a hit as a document."""
-    record = hit.record
-    fields = record.to_json()
-    own = value_of(record) if isinstance(record.metadata.get(VALUE), str) else dict(record.metadata)
-    why = {"score": hit.score, "confidence": hit.confidence, "why": str(hit.why)}
-    stated = {name: fields[name] for name in _FIELDS if name in fields}
-    return Document(id=record.id, page_content=record.text, metadata={**own, **stated, **why})
+    return Document(id=hit.record.id, page_content=hit.record.text, metadata=found_metadata(hit))
