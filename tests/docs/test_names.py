@@ -66,13 +66,18 @@ def has(owner: Any, names: list[str]) -> bool:
 
 
 def _states(module: str, names: list[str]) -> bool:
-    """Return whether the source of a module that cannot be imported here has a name, as a class or an import."""
+    """Return whether the source of a module that cannot be imported here defines or imports a name."""
     path = PACKAGE.joinpath(*module.split(".")[1:])
     source = next((each for each in (path.with_suffix(".py"), path / "__init__.py") if each.is_file()), None)
     if source is None or len(names) > 1:
         return False
-    pattern = r"^(?:class|from [\w.]+ import (?:\w+, )*){}\b"
-    return all(re.search(pattern.format(rf" ?{name}"), source.read_text("utf-8"), re.MULTILINE) for name in names)
+    known: set[str] = set()
+    for node in ast.parse(source.read_text("utf-8")).body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            known.add(node.name)
+        elif isinstance(node, ast.ImportFrom):
+            known.update(each.asname or each.name for each in node.names)
+    return known.issuperset(names)
 
 
 #: Endings of files, which are no attributes.

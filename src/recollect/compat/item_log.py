@@ -32,7 +32,7 @@ _SPEAKERS = {"user": "user", "assistant": "agent"}
 _UNSEARCHABLE = {"content": "", "searchable": False}
 
 
-class Said(NamedTuple):
+class SpokenText(NamedTuple):
     """What an item says.
 
     Attributes:
@@ -68,7 +68,7 @@ class ItemLog:
         *,
         source: str,
         ids: str,
-        said: Callable[[Any], Said | None],
+        said: Callable[[Any], SpokenText | None],
         user: str | None = None,
         agent: str | None = None,
     ) -> None:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from recollect import Batch
-from recollect.compat.item_log import ItemLog, Said
+from recollect.compat.item_log import ItemLog, SpokenText
 from recollect.compat.opening import Place, opened
 from recollect.compat.threads import completed
 from recollect.errors import ClosedError, MissingExtraError
@@ -196,11 +196,11 @@ def _settings(settings: SessionSettings | dict[str, Any] | None) -> SessionSetti
     return settings if isinstance(settings, SessionSettings) else SessionSettings().resolve(settings)
 
 
-def _said(item: Any) -> Said | None:
+def _said(item: Any) -> SpokenText | None:
     role = item.get("role") if isinstance(item, Mapping) else None
     if not isinstance(role, str) or not role:
         return None
-    return Said(_ROLES.get(role, role), "\n".join(_texts(item)))
+    return SpokenText(_ROLES.get(role, role), "\n".join(_texts(item)))
 
 
 def _texts(message: Mapping[str, Any]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
 
 from recollect import Batch
-from recollect.compat.item_log import ItemLog, Said
+from recollect.compat.item_log import ItemLog, SpokenText
 from recollect.compat.opening import Closing, Place, opened
 from recollect.compat.threads import completed
 
@@ -110,10 +110,10 @@ def _messages(items: list[Any]) -> list[BaseMessage]:
     return messages
 
 
-def _said(item: Any) -> Said | None:
+def _said(item: Any) -> SpokenText | None:
     """Return what a message says: the texts of its content. A call of a tool says nothing."""
     content = item["data"].get("content")
     parts = content if isinstance(content, list) else [content]
     texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
     kind = item["data"].get("role") or item["type"]
-    return Said(_ROLES.get(kind, kind), "\n".join(text for text in texts if isinstance(text, str)))
+    return SpokenText(_ROLES.get(kind, kind), "\n".join(text for text in texts if isinstance(text, str)))

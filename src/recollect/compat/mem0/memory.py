@@ -57,7 +57,7 @@ class Memory(Closing):
     """The memory of users, agents and runs, with the calls and results of mem0.
 
     What is added is stored as it is said, found by words, and kept with its history. It can be used from several
-    threads and processes. All records of the memory are memories, whoever stored them: `user_id` is the user of a
+    threads and processes. All records of the memory are memories, also those of other calls: `user_id` is the user of a
     record, `agent_id` its agent, `run_id` its conversation and `actor_id` its speaker.
 
     Args:
