@@ -90,6 +90,7 @@ def _owners(python: Path, name: str, framework: dict[str, Any], *, newest: bool)
         (folder / "pytest.ini").write_text(_SETTINGS, "utf-8")
         suite = TESTS / framework["folder"] / framework["suite"]
         command = [str(python), "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-c", str(folder / "pytest.ini")]
+        command += ["--confcutdir", str(TESTS)]
         print(f"-- the suite of {framework['of']}", flush=True)
         variables = os.environ | {"PYTHONPATH": str(ROOT)}
         return subprocess.run([*command, str(suite)], cwd=ROOT, env=variables).returncode == 0

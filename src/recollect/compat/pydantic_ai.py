@@ -275,9 +275,8 @@ class RecollectMemoryStore(Closing):
         try:
             return changes.create(path, text, own) if record is None else changes.write(path, text, own)
         except (FileExistsError, NotADirectoryError) as error:
-            raise ValueError(
-                f"memory path {path.removeprefix(self._root + '/')!r} is, or lies below, {error}"
-            ) from error
+            name = path.removeprefix(f"{self._root}/")
+            raise ValueError(f"memory path {name!r} is a folder, or lies below a file: {error}") from error
 
     def _done(self, operation: MemoryOperation, batch: Batch | None) -> MemoryMutation | None:
         receipt = (batch or self._scoped).get(self._receipt_id(operation))

@@ -15,7 +15,6 @@ pytest.importorskip("crewai")
 from crewai import Agent, BaseLLM, Crew, Task
 from crewai.tools import BaseTool
 from pydantic import ValidationError
-from tests.frameworks.places import place  # noqa: F401 - a fixture
 
 import recollect
 from recollect.compat.crewai import DEFAULT, memory_tools
@@ -28,7 +27,7 @@ def tools(memory: recollect.Memory, **options: Any) -> dict[str, BaseTool]:
     return {tool.name: tool for tool in memory_tools(memory, **options)}
 
 
-def test_tools_remember_recall_change_and_forget(place: recollect.Memory) -> None:  # noqa: F811
+def test_tools_remember_recall_change_and_forget(place: recollect.Memory) -> None:
     by_name = tools(place.scoped(user="ana"))
     assert tuple(by_name) == DEFAULT
     stored = json.loads(by_name["remember"].run(content="Ana prefers window seats", kind="user_fact"))
@@ -40,18 +39,18 @@ def test_tools_remember_recall_change_and_forget(place: recollect.Memory) -> Non
     assert json.loads(by_name["recall"].run(question="Which seats does Ana prefer?")) == []
 
 
-def test_a_scope_keeps_an_agent_to_its_user(place: recollect.Memory) -> None:  # noqa: F811
+def test_a_scope_keeps_an_agent_to_its_user(place: recollect.Memory) -> None:
     place.remember("Bob prefers aisle seats", user="bob")
     assert json.loads(tools(place.scoped(user="ana"))["recall"].run(question="seats")) == []
 
 
-def test_an_error_is_an_answer_that_the_model_can_read(place: recollect.Memory) -> None:  # noqa: F811
+def test_an_error_is_an_answer_that_the_model_can_read(place: recollect.Memory) -> None:
     answer = json.loads(tools(place)["forget"].run(id="unknown"))
     assert answer["error"] == "unknown_record"
     assert "unknown" in answer["message"]
 
 
-def test_arguments_are_checked_and_described(place: recollect.Memory) -> None:  # noqa: F811
+def test_arguments_are_checked_and_described(place: recollect.Memory) -> None:
     recall = tools(place)["recall"]
     with pytest.raises((ValidationError, ValueError)):
         recall.run(k=3)
@@ -62,7 +61,7 @@ def test_arguments_are_checked_and_described(place: recollect.Memory) -> None:  
     assert "The question" in str(schema["properties"]["question"])
 
 
-def test_tools_are_chosen_named_and_only_read(place: recollect.Memory) -> None:  # noqa: F811
+def test_tools_are_chosen_named_and_only_read(place: recollect.Memory) -> None:
     assert "remember" not in tools(place, only=None, read_only=True)
     assert set(tools(place, only=("recall",), prefix="memory_")) == {"memory_recall"}
     assert len(memory_tools(place, only=None)) > len(DEFAULT)
@@ -70,7 +69,7 @@ def test_tools_are_chosen_named_and_only_read(place: recollect.Memory) -> None: 
         memory_tools(place, only=("dream",))
 
 
-def test_a_crew_remembers_by_its_tools(place: recollect.Memory) -> None:  # noqa: F811
+def test_a_crew_remembers_by_its_tools(place: recollect.Memory) -> None:
     asked: list[str] = []
 
     class Scripted(BaseLLM):

@@ -8,7 +8,6 @@ from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
 from haystack.testing import document_store as sync
 from haystack.testing import document_store_async as awaited
-from tests.frameworks.places import place  # noqa: F401 - a fixture
 
 import recollect
 from recollect.compat.haystack import RecollectDocumentStore
@@ -25,7 +24,7 @@ class TestDocumentStore(
     """The base tests, the extended ones, and those of each further method."""
 
     @pytest.fixture
-    def document_store(self, place: recollect.Memory) -> RecollectDocumentStore:  # noqa: F811
+    def document_store(self, place: recollect.Memory) -> RecollectDocumentStore:
         return RecollectDocumentStore(place)
 
     def test_write_documents(self, document_store: RecollectDocumentStore) -> None:
@@ -55,7 +54,7 @@ class TestDocumentStoreAwaited(
     """The same for asyncio."""
 
     @pytest.fixture
-    def document_store(self, place: recollect.Memory) -> RecollectDocumentStore:  # noqa: F811
+    def document_store(self, place: recollect.Memory) -> RecollectDocumentStore:
         return RecollectDocumentStore(place)
 
     async def test_write_documents_async(self, document_store: RecollectDocumentStore) -> None:

@@ -20,7 +20,6 @@ from haystack.errors import FilterError
 from haystack.utils.filters import document_matches_filter
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.frameworks.places import place  # noqa: F401 - a fixture
 
 import recollect
 from recollect.compat.haystack import RecollectBM25Retriever, RecollectDocumentStore
@@ -48,7 +47,7 @@ def contents(documents: list[Document]) -> list[str | None]:
     return [document.content for document in documents]
 
 
-def test_documents_come_back_as_they_were_written_oldest_first(place: recollect.Memory) -> None:  # noqa: F811
+def test_documents_come_back_as_they_were_written_oldest_first(place: recollect.Memory) -> None:
     store = RecollectDocumentStore(place)
     documents = [EVERYTHING, Document(content=""), Document(content=None, meta={"a": 1}), Document(content=" \n")]
     assert store.write_documents(documents) == 4
@@ -149,7 +148,7 @@ def test_a_wrong_filter_is_refused_even_where_there_are_no_documents(
         store.filter_documents([wrong])  # type: ignore[arg-type]
 
 
-def test_documents_that_answer_are_retrieved_best_first(place: recollect.Memory) -> None:  # noqa: F811
+def test_documents_that_answer_are_retrieved_best_first(place: recollect.Memory) -> None:
     store = RecollectDocumentStore(place)
     texts = ["Ana prefers window seats", "Bob has a dog", "The seats are blue"]
     store.write_documents([Document(content=text, meta={"n": n}) for n, text in enumerate(texts)])
@@ -191,7 +190,7 @@ def test_a_store_on_an_open_memory_is_not_serialized(store: RecollectDocumentSto
         RecollectBM25Retriever("agent.db")  # type: ignore[arg-type]
 
 
-def test_collections_and_owners_do_not_see_each_other(place: recollect.Memory) -> None:  # noqa: F811
+def test_collections_and_owners_do_not_see_each_other(place: recollect.Memory) -> None:
     stores = [
         RecollectDocumentStore(place),
         RecollectDocumentStore(place, collection="other"),

@@ -14,7 +14,6 @@ from haystack import Pipeline
 from haystack.core.serialization import allow_deserialization_module
 from haystack.dataclasses import ChatMessage
 from haystack.errors import FilterError
-from tests.frameworks.places import place  # noqa: F401 - a fixture
 
 import recollect
 from recollect.compat.haystack import RecollectMemoryRetriever, RecollectMemoryStore, RecollectMemoryWriter
@@ -37,7 +36,7 @@ def texts(messages: list[ChatMessage]) -> list[str | None]:
     return [message.text for message in messages]
 
 
-def test_messages_are_remembered_and_found_in_other_runs(place: recollect.Memory) -> None:  # noqa: F811
+def test_messages_are_remembered_and_found_in_other_runs(place: recollect.Memory) -> None:
     store = RecollectMemoryStore(place)
     added = store.add_memories(messages=CHAT, user_id="ana", run_id="trip", metadata={"lang": "en"})
     assert [each["memory"] for each in added] == ["I prefer window seats", "I will book one in Rome"]

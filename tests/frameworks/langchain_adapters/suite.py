@@ -8,7 +8,6 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 from langchain_tests.integration_tests import RetrieversIntegrationTests, VectorStoreIntegrationTests
-from tests.frameworks.places import place  # noqa: F401 - a fixture
 
 import recollect
 from recollect.compat.langchain import RecollectRetriever, RecollectVectorStore
@@ -18,7 +17,7 @@ class TestVectorStore(VectorStoreIntegrationTests):
     """25 tests."""
 
     @pytest.fixture
-    def vectorstore(self, place: recollect.Memory) -> VectorStore:  # noqa: F811
+    def vectorstore(self, place: recollect.Memory) -> VectorStore:
         return RecollectVectorStore(place)
 
 
@@ -35,7 +34,7 @@ class TestRetriever(RetrieversIntegrationTests):
     """4 tests."""
 
     @pytest.fixture(autouse=True)
-    def filled(self, place: recollect.Memory) -> None:  # noqa: F811
+    def filled(self, place: recollect.Memory) -> None:
         self._memory = place
         place.remember_all([f"Ana prefers window seats, said {name}" for name in ("Bob", "Eve", "Kim", "Leo")])
 
@@ -52,7 +51,7 @@ class TestRetriever(RetrieversIntegrationTests):
         return "Which seats does Ana prefer?"
 
 
-def test_the_documents_have_the_reason(place: recollect.Memory) -> None:  # noqa: F811
+def test_the_documents_have_the_reason(place: recollect.Memory) -> None:
     place.remember("Ana prefers window seats")
     (found,) = RecollectRetriever(memory=place).invoke("Ana?")
     assert isinstance(found, Document)

@@ -16,7 +16,6 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables.history import RunnableWithMessageHistory
-from tests.frameworks.places import place  # noqa: F401 - a fixture
 from tests.frameworks.serving import Child
 
 import recollect
@@ -42,7 +41,7 @@ def memory() -> Iterator[recollect.Memory]:
         yield memory
 
 
-def test_messages_of_every_kind_come_back_as_they_were(place: recollect.Memory) -> None:  # noqa: F811
+def test_messages_of_every_kind_come_back_as_they_were(place: recollect.Memory) -> None:
     history = RecollectChatMessageHistory("chat", place)
     history.add_messages(MESSAGES)
     assert history.messages == MESSAGES
@@ -86,7 +85,7 @@ def test_a_list_with_a_message_that_is_too_long_stores_nothing(memory: recollect
     assert history.messages == []
 
 
-def test_cleared_conversations_are_empty_and_others_stay(place: recollect.Memory) -> None:  # noqa: F811
+def test_cleared_conversations_are_empty_and_others_stay(place: recollect.Memory) -> None:
     one, other = (RecollectChatMessageHistory(name, place) for name in ("one", "other"))
     one.add_user_message("a")
     other.add_user_message("b")

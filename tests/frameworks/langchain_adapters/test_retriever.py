@@ -12,7 +12,6 @@ pytest.importorskip("langchain_core")
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnablePassthrough
 from pydantic import ValidationError
-from tests.frameworks.places import place  # noqa: F401 - a fixture
 
 import recollect
 from recollect import filters as f
@@ -26,7 +25,7 @@ def fill(memory: recollect.Memory) -> None:
     RecollectVectorStore(memory, user="ana").add_texts(["The seats of this train are blue"], [{"page": 7}])
 
 
-def test_records_of_any_kind_are_found_with_their_fields_and_reasons(place: recollect.Memory) -> None:  # noqa: F811
+def test_records_of_any_kind_are_found_with_their_fields_and_reasons(place: recollect.Memory) -> None:
     fill(place)
     found = RecollectRetriever(memory=place, k=9, user="ana").invoke("Which window seats does Ana prefer?")
     assert {each.page_content for each in found} == {
@@ -43,7 +42,7 @@ def test_records_of_any_kind_are_found_with_their_fields_and_reasons(place: reco
     assert (blue.metadata["page"], blue.metadata["kind"]) == (7, "document")
 
 
-def test_options_of_the_retriever_and_of_a_call_select(place: recollect.Memory) -> None:  # noqa: F811
+def test_options_of_the_retriever_and_of_a_call_select(place: recollect.Memory) -> None:
     fill(place)
     retriever = RecollectRetriever(memory=place, user="bob")
     assert [each.page_content for each in retriever.invoke("seats")] == ["Bob prefers aisle seats"]
@@ -54,14 +53,14 @@ def test_options_of_the_retriever_and_of_a_call_select(place: recollect.Memory) 
     assert len(RecollectRetriever(memory=place, where=f.user("ana") & ~f.kind("document")).invoke("seats")) == 2
 
 
-def test_what_answers_nothing_finds_nothing(place: recollect.Memory) -> None:  # noqa: F811
+def test_what_answers_nothing_finds_nothing(place: recollect.Memory) -> None:
     fill(place)
     retriever = RecollectRetriever(memory=place, min_confidence="auto")
     assert retriever.invoke("quantum chromodynamics") == []
     assert retriever.invoke("  ") == []
 
 
-def test_unknown_options_are_refused(place: recollect.Memory) -> None:  # noqa: F811
+def test_unknown_options_are_refused(place: recollect.Memory) -> None:
     with pytest.raises(ValidationError):
         RecollectRetriever(memory=place, kk=3)
     with pytest.raises(TypeError):

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from tests.frameworks.places import place  # noqa: F401 - a fixture
 
 import recollect
 from recollect import filters as f
@@ -39,7 +38,7 @@ def store() -> Iterator[RecollectVectorStore]:
         yield store
 
 
-def test_documents_come_back_with_their_ids_and_metadata(place: recollect.Memory) -> None:  # noqa: F811
+def test_documents_come_back_with_their_ids_and_metadata(place: recollect.Memory) -> None:
     store = RecollectVectorStore(place)
     metadata = {"n": 2**70, "when": [1.5, None, {"": True}], "ß": "\ud800"}
     ids = store.add_texts(["Ana prefers window seats", "", " \n"], [metadata, {}, {"a": 1}], ids=["ü/1", "b", "c"])
@@ -97,7 +96,7 @@ def test_unknown_arguments_are_refused_and_not_ignored(store: RecollectVectorSto
 
 
 def test_a_search_returns_as_many_documents_as_there_are_and_those_that_answer_first(
-    place: recollect.Memory,  # noqa: F811
+    place: recollect.Memory,
 ) -> None:
     store = RecollectVectorStore(place)
     store.add_texts(["Bob has a dog", "Ana prefers window seats", "The ferry leaves at nine", ""])
@@ -118,7 +117,7 @@ def test_a_number_of_documents_that_is_none_is_refused(store: RecollectVectorSto
         store.similarity_search("seats", k=k)
 
 
-def test_filters_are_conditions_or_functions(place: recollect.Memory) -> None:  # noqa: F811
+def test_filters_are_conditions_or_functions(place: recollect.Memory) -> None:
     store = RecollectVectorStore(place)
     of_each: list[dict[str, Any]] = [
         {"page": 1, "of": {"year": 2023}, "tags": ["a"]},
@@ -165,7 +164,7 @@ def test_unknown_ids_are_deleted_in_silence_and_none_deletes_the_collection(stor
     assert store.memory.get(note.id) == note
 
 
-def test_collections_and_owners_do_not_see_each_other(place: recollect.Memory) -> None:  # noqa: F811
+def test_collections_and_owners_do_not_see_each_other(place: recollect.Memory) -> None:
     ana, bob = RecollectVectorStore(place, user="ana"), RecollectVectorStore(place, user="bob")
     shared = RecollectVectorStore(place)
     for store, text in ((ana, "Ana's seat"), (bob, "Bob's seat"), (shared, "a seat")):

@@ -12,12 +12,11 @@ import pytest
 pytest.importorskip("llama_index.core")
 
 from llama_index.core.base.llms.types import ImageBlock, TextBlock
-from llama_index.core.llms import ChatMessage, MessageRole
+from llama_index.core.llms import ChatMessage, MessageRole, MockLLM
 from llama_index.core.memory import Memory
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
 from pydantic import ValidationError
-from tests.frameworks.places import place  # noqa: F401 - a fixture
 
 import recollect
 from recollect import filters as f
@@ -50,7 +49,7 @@ def memory() -> Iterator[recollect.Memory]:
 # --- the block ---
 
 
-def test_messages_become_turns_of_their_session(place: recollect.Memory) -> None:  # noqa: F811
+def test_messages_become_turns_of_their_session(place: recollect.Memory) -> None:
     block = RecollectMemoryBlock(memory=place, user="ana", agent="guide")
     run(block.aput(SAID))
     turns = place.find(f.conversation("trip"), order="position")
@@ -70,7 +69,7 @@ def test_messages_that_follow_are_appended(memory: recollect.Memory) -> None:
     assert [turn.position for turn in memory.find(order="position")] == [0, 1]
 
 
-def test_a_question_gets_a_context_of_what_is_known_of_the_user(place: recollect.Memory) -> None:  # noqa: F811
+def test_a_question_gets_a_context_of_what_is_known_of_the_user(place: recollect.Memory) -> None:
     block = RecollectMemoryBlock(memory=place, user="ana")
     assert run(block.aget([message("user", "Which seats?")])) == ""
     run(block.aput(SAID))
@@ -150,7 +149,7 @@ def test_a_memory_of_llama_index_flushes_into_the_block_and_asks_it(tmp_path: Pa
 # --- the retriever ---
 
 
-def test_nodes_are_records_with_the_reason(place: recollect.Memory) -> None:  # noqa: F811
+def test_nodes_are_records_with_the_reason(place: recollect.Memory) -> None:
     place.remember("Ana prefers window seats", user="ana", kind="user_fact", metadata={"page": 3})
     place.remember("Bob prefers aisle seats", user="bob")
     retriever = RecollectNodeRetriever(place, 3, user="ana")
@@ -163,7 +162,7 @@ def test_nodes_are_records_with_the_reason(place: recollect.Memory) -> None:  # 
     assert retriever.retrieve("  ") == []
 
 
-def test_filters_confidence_and_the_number_limit_the_nodes(place: recollect.Memory) -> None:  # noqa: F811
+def test_filters_confidence_and_the_number_limit_the_nodes(place: recollect.Memory) -> None:
     for number in range(5):
         place.remember(f"Ana sat on seat {number}", metadata={"n": number})
     assert len(RecollectNodeRetriever(place, 2).retrieve("seat")) == 2
@@ -177,7 +176,7 @@ def test_a_query_engine_answers_from_the_nodes(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "agent.db") as memory:
         memory.remember("Ana prefers window seats")
     retriever = RecollectNodeRetriever(tmp_path / "agent.db")
-    synthesizer = get_response_synthesizer(response_mode=ResponseMode.NO_TEXT, llm=None)
+    synthesizer = get_response_synthesizer(response_mode=ResponseMode.NO_TEXT, llm=MockLLM())
     engine = RetrieverQueryEngine(retriever, response_synthesizer=synthesizer)
     response = engine.query("Which seats does Ana prefer?")
     assert [node.get_content() for node in response.source_nodes] == ["Ana prefers window seats"]

@@ -39,17 +39,6 @@ def texts(session: RecollectSession, limit: int | None = None) -> list[str]:
     return [item["content"] for item in run(session.get_items(limit))]
 
 
-@pytest.fixture(params=["memory", "file", "socket"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[recollect.Memory]:
-    """A memory in this process, one on a file, and one of a server."""
-    if request.param == "socket":
-        with served(tmp_path / "served.db") as address, recollect.connect(address) as memory:
-            yield memory
-    else:
-        with recollect.open(":memory:" if request.param == "memory" else tmp_path / "agent.db") as memory:
-            yield memory
-
-
 @pytest.fixture
 def memory() -> Iterator[recollect.Memory]:
     with recollect.open(":memory:") as memory:

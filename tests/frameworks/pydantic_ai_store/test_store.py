@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("pydantic_ai_harness")
 
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from pydantic_ai import Agent
@@ -28,7 +29,6 @@ from pydantic_ai_harness.memory import (
     MetadataMemoryStore,
     SearchableMemoryStore,
 )
-from tests.frameworks.places import place  # noqa: F401 - a fixture
 from tests.frameworks.serving import Child
 
 import recollect
@@ -56,7 +56,7 @@ def test_it_is_a_store_with_all_extensions(store: RecollectMemoryStore) -> None:
     assert isinstance(store, SearchableMemoryStore)
 
 
-def test_a_file_changes_only_from_the_version_that_was_read(place: recollect.Memory) -> None:  # noqa: F811
+def test_a_file_changes_only_from_the_version_that_was_read(place: recollect.Memory) -> None:
     store = RecollectMemoryStore(place)
     first = run(store.write("ana/MEMORY.md", "Ana likes tea", expected_version=None))
     assert (first.replayed, first.existed) == (False, False)
@@ -85,7 +85,7 @@ def test_a_version_does_not_come_back_with_its_text(store: RecollectMemoryStore)
     assert len(set(versions)) == 6
 
 
-def test_a_repeated_operation_has_happened_once(place: recollect.Memory) -> None:  # noqa: F811
+def test_a_repeated_operation_has_happened_once(place: recollect.Memory) -> None:
     store = RecollectMemoryStore(place)
     operation = MemoryOperation("op-1", "print")
     assert run(store.get_operation(operation)) is None
@@ -248,12 +248,13 @@ class SameAsInMemory(RuleBasedStateMachine):
 
 
 TestSameAsInMemory = SameAsInMemory.TestCase
+TestSameAsInMemory.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
 
 
 # --- search ---
 
 
-def test_files_that_answer_are_found_best_first_and_then_those_named_like_it(place: recollect.Memory) -> None:  # noqa: F811
+def test_files_that_answer_are_found_best_first_and_then_those_named_like_it(place: recollect.Memory) -> None:
     store = RecollectMemoryStore(place)
     files = {
         "ana/travel.md": "# Travel\n\nAna prefers window seats\nand trains",
@@ -289,7 +290,7 @@ def test_a_search_below_the_root_finds_what_lies_there(store: RecollectMemorySto
 # --- others ---
 
 
-def test_owners_have_files_of_their_own(place: recollect.Memory) -> None:  # noqa: F811
+def test_owners_have_files_of_their_own(place: recollect.Memory) -> None:
     stores = [
         RecollectMemoryStore(place),
         RecollectMemoryStore(place, user="ana"),
