@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -66,13 +67,16 @@ class _Wrapper(Uncopied, Generic[T]):
 
 
 def _awaited(call: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
-    """Return a call of a memory or a batch as a coroutine function that runs it in the thread pool."""
+    """Return a call of a memory or a batch as a coroutine function that runs it in the thread pool.
+
+    It runs in a copy of the caller's context, as with `asyncio.to_thread`: so its span belongs to the caller's trace.
+    """
 
     @functools.wraps(call)
     async def awaited(self: _Wrapper[M], /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             future = asyncio.get_running_loop().run_in_executor(
-                self._pool, partial(call, self._wrapped, *args, **kwargs)
+                self._pool, partial(copy_context().run, partial(call, self._wrapped, *args, **kwargs))
             )
         except RuntimeError as error:  # the pool is shut down
             raise ClosedError("the memory") from error
@@ -356,7 +360,7 @@ async def _in_own_thread(
     pool = ThreadPoolExecutor(1, thread_name_prefix="recollect-block")  # one, so that the calls keep their order
     loop = asyncio.get_running_loop()
     try:
-        entering = pool.submit(_entered, opened)
+        entering: Future[tuple[AbstractContextManager[T], T]] = pool.submit(copy_context().run, _entered, opened)
         try:
             manager, entered = await asyncio.shield(asyncio.wrap_future(entering))
         except asyncio.CancelledError as error:
