@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from recollect.engine.feed import CommitLog, Feed
@@ -63,6 +63,27 @@ class Executor(Protocol):
         """Stop the listeners, wait for calls in progress and release the store."""
 
 
+def covering(
+    executor: object, call: str, question: str, place: Place
+) -> AbstractContextManager[Callable[[Any], object]]:
+    """Return a block for a call that consists of several operations. It yields a function that takes the result.
+
+    An executor that observes calls has a method `whole`, which covers such a call; any other one sees its operations.
+
+    Args:
+        executor: What executes the operations: an `Executor` or a `BatchExecutor`.
+        call: The name of the call.
+        question: What it asks.
+        place: Where it is executed. A batch has its own.
+    """
+    whole = getattr(executor, "whole", None)
+    return nullcontext(_unobserved) if whole is None else whole(call, question, place)
+
+
+def _unobserved(_result: Any) -> None:
+    """Take the result of a call that is not observed."""
+
+
 class WrappingExecutor:
     """An `Executor` that passes everything to another one. Subclasses change some of it.
 
@@ -90,6 +111,10 @@ class WrappingExecutor:
     def batch(self, place: Place, expect_head: int | None) -> AbstractContextManager[BatchExecutor]:
         """Open a batch."""
         return self.executor.batch(place, expect_head)
+
+    def whole(self, call: str, question: str, place: Place) -> AbstractContextManager[Callable[[Any], object]]:
+        """Cover a call that consists of several operations, if the other executor observes calls."""
+        return covering(self.executor, call, question, place)
 
     def log(self, branch: Branch, scope: Scope, parts: Collection[str] | None = None) -> CommitLog:
         """Return the log of a branch as a scope sees it."""

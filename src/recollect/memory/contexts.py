@@ -11,6 +11,7 @@ from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls, zone_of_store
 from recollect.calls.namespace import NamespaceCalls
 from recollect.calls.tokens import Tokenizer, counter
+from recollect.calls.whole import as_a_whole
 from recollect.errors import InvalidArgumentError, UnsupportedError
 from recollect.facets.entities.graph import of_entity
 from recollect.filters import all_of
@@ -41,6 +42,7 @@ _MOST_ROUNDS = 3
 class Contexts(Calls):
     """The calls that give what a memory knows as text for a prompt."""
 
+    @as_a_whole
     def context(
         self,
         question: str,
