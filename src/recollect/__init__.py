@@ -21,7 +21,7 @@ from recollect._version import __version__ as __version__
 
 #: Module -> the public names that it defines; `__init__.pyi` has their types. Public submodules are under "".
 _HOMES = {
-    "": ("errors", "filters", "operations", "policies"),
+    "": ("errors", "filters", "observe", "operations", "policies"),
     "memory.awaited": ("AsyncMemory",),
     "memory.context.values": ("Context", "ContextItem"),
     "wire.client": ("connect",),

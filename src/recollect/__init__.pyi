@@ -2,6 +2,7 @@
 
 from recollect import errors as errors
 from recollect import filters as filters
+from recollect import observe as observe
 from recollect import operations as operations
 from recollect import policies as policies
 from recollect.engine.call_log import Call as Call

@@ -20,6 +20,7 @@ from recollect.cli.app import USER_VARIABLE, NumberRange, Settings, app, common,
 from recollect.cli.browsing import open_browser, opening_file
 from recollect.errors import InvalidArgumentError, MissingExtraError, UnsupportedError
 from recollect.memory import Memory
+from recollect.observe import traced
 from recollect.policies import LEVELS
 from recollect.server.addresses import address_of, allowed_hosts, allowed_origins
 from recollect.server.limits import BATCH_S, BODY_BYTES, CALL_S, MOST_BATCH_S, MOST_CALL_S, MOST_RUNNING, OWN, RIGHTS
@@ -218,6 +219,9 @@ _FOR_SOCKET = ("--salience",)
 @click.option("--index-bytes", type=click.IntRange(1), metavar="N", help="Memory limit of the word indexes.")
 @click.option("--vector-bytes", type=click.IntRange(1), metavar="N", help="Memory limit of the vectors.")
 @click.option("--log-calls", is_flag=True, help="Log each call: its operation, time and error, never contents.")
+@click.option(
+    "--traces", is_flag=True, help="Make OpenTelemetry spans, never with contents, which continue those of clients."
+)
 @common
 def serve(settings: Settings, **options: Any) -> None:
     """Serve the memory to other programs: over a Unix socket, HTTP and MCP.
@@ -233,7 +237,11 @@ def serve(settings: Settings, **options: Any) -> None:
             extra = "mcp"
             importlib.import_module("recollect.server.mcp.protocol")
         if options["with_ui"]:
+            extra = "server"
             importlib.import_module("recollect.server.ui.app")
+        if options["traces"]:
+            extra = "otel"
+            importlib.import_module("recollect.observe.serving").check_configured()
     except ImportError as error:
         raise MissingExtraError("recollect serve", error.name or extra, extra) from None
     options["tools"] = tuple(name.strip() for name in options.pop("sets").split(",") if name.strip())
@@ -246,9 +254,10 @@ def serve(settings: Settings, **options: Any) -> None:
         raise UnsupportedError("--tools", "without --mcp this has no effect: add --mcp, or leave it out")
 
     def opener(*, create: bool, read_only: bool) -> Memory:
-        return settings.open(
+        memory = settings.open(
             create=create, read_only=read_only, index_bytes=options["index_bytes"], vector_bytes=options["vector_bytes"]
         )
+        return traced(memory) if options["traces"] else memory
 
     gc.freeze()
     run(

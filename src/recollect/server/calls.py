@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from recollect.common.deadlines import Deadline, within
 from recollect.errors import (
@@ -62,6 +62,7 @@ class ClientCalls:
         most_waiting: Number of calls that may wait for a thread; further ones are refused.
         failed: Called in a thread with each error, so that a store that was replaced is opened again.
         unread: What clients have not read of their answers.
+        continued: Returns a call that continues the trace of its request; None: the server makes no spans.
         running: Number of calls that run or wait for a thread.
         beginning: Number of batches that wait for their turn or for the write lock.
         stopping: Whether the server stops: new calls are refused.
@@ -77,6 +78,7 @@ class ClientCalls:
     most_waiting: int = 4096
     failed: Callable[[RecollectError], object] = lambda error: None
     unread: Unread = field(default_factory=Unread)
+    continued: Callable[[Callable[[], Any]], Callable[[], Any]] | None = None
     running: int = 0
     beginning: int = 0
     stopping: bool = False
@@ -130,6 +132,8 @@ class ClientCalls:
         deadline = self.deadline(self.call_s * _OF_CALL) if is_limited else None
         expiry: asyncio.TimerHandle | None = None
         has_ended = False
+        if self.continued is not None:
+            call = self.continued(call)
 
         def run() -> None:
             gone = not writes and batch is None and not wanted()

@@ -88,7 +88,10 @@ class Desk:
 
     def indexes(self) -> dict[str, Use]:
         """Return what is cached of each kind of index, by its name; {} of a memory without an engine of its own."""
-        core = getattr(self._memory(False)._executor, "core", None)
+        executor: Any = self._memory(False)._executor
+        while isinstance(executor, WrappingExecutor):
+            executor = executor.executor
+        core = getattr(executor, "core", None)
         return core.uses_of_memory() if isinstance(core, Core) else {}
 
     def look(self) -> None:

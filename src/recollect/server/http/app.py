@@ -33,6 +33,7 @@ from recollect.server.http.routes import ROUTES
 from recollect.server.lines import SlowReader
 from recollect.server.metrics import CONTENT_TYPE, Metrics
 from recollect.wire import READ, Grant
+from recollect.wire.trace import HEADERS
 
 if TYPE_CHECKING:
     from recollect.server.mcp.mounted import MountedMcp
@@ -101,7 +102,7 @@ def application(
                 CORSMiddleware,
                 allow_origins=sorted(site.guard.origins),
                 allow_methods=["GET", "POST", "PATCH", "DELETE"],
-                allow_headers=["Authorization", "Content-Type", KEY_HEADER, "If-None-Match", "Last-Event-ID"],
+                allow_headers=["Authorization", "Content-Type", KEY_HEADER, "If-None-Match", "Last-Event-ID", *HEADERS],
                 expose_headers=["ETag", "Retry-After", VERSION_HEADER],
             )
         )

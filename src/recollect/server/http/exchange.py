@@ -23,6 +23,7 @@ from recollect.server.http.guard import Guard, problem
 from recollect.server.limits import CALL_S
 from recollect.server.waits import Waits
 from recollect.wire import PROTOCOL, ClientBatch, Grant, Place, Right, decode, encode, read_place
+from recollect.wire.trace import TRACE, trace_of
 
 T = TypeVar("T")
 #: The header with the version of the messages.
@@ -276,6 +277,7 @@ class CheckedHandler:
         guard = self._site.guard
         try:
             grant = guard.grant(request)
+            TRACE.set(trace_of(request.headers))  # for the task of this request
             with nullcontext() if self._is_of_open_batch(request, grant) else guard.running(request):
                 exchange = Exchange(request, grant, self._site)
                 response = await self._answer(exchange)

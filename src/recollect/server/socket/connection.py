@@ -45,6 +45,7 @@ from recollect.wire import (
     read_place,
     read_request,
 )
+from recollect.wire.trace import TRACE, read_trace
 
 #: Number of waiting lines, and their bytes, at which no more are read.
 _MOST_WAITING, _WAITING_BYTES = 128, 2**20
@@ -286,17 +287,28 @@ class Connection(asyncio.Protocol):
                 raise data
             if not isinstance(data, Mapping):
                 raise ProtocolError("it is not a JSON object")
-            kinds = [each for each in ("op", "action", "batch", "export") if each in data]
-            if len(kinds) != 1:
-                raise ProtocolError(
-                    'it has neither "op" nor "action"' if not kinds else f"it has {' and '.join(kinds)}"
-                )
-            _HANDLERS[kinds[0]](self, data)
+            stated = dict(data)
+            token = TRACE.set(read_trace(stated.pop("trace", None)))
+            try:
+                self._ask(stated)
+            finally:
+                TRACE.reset(token)
         except RecollectError as error:
             self._write(error_json(error))
         except Exception as error:  # noqa: BLE001 - a fault of ours must not end the connection
             self._write(error_json(internal_error("line", error)))
         self._next()
+
+    def _ask(self, data: Mapping[str, Any]) -> None:
+        """Answer what a line asks for.
+
+        Raises:
+            RecollectError: It asks for nothing that there is, or for something else beside it.
+        """
+        kinds = [each for each in ("op", "action", "batch", "export") if each in data]
+        if len(kinds) != 1:
+            raise ProtocolError('it has neither "op" nor "action"' if not kinds else f"it has {' and '.join(kinds)}")
+        _HANDLERS[kinds[0]](self, data)
 
     # What a line can ask for
 
@@ -304,7 +316,7 @@ class Connection(asyncio.Protocol):
         name, fields = read_action(data)
         if name == "ping":
             self._door.calls.on_served("socket", "ping", 0.0, "")
-            self._write(PONG)
+            self._write(PONG if self._door.calls.continued is None else {**PONG, "traces": True})
             return
         if self._batch is not None or self._batch_lost:
             raise InvalidOperationError(name, "cannot be part of a batch: commit or undo it first")

@@ -22,6 +22,7 @@ from recollect.errors import (
 from recollect.records.record import Record
 from recollect.wire import PROTOCOL, Place, decode, encode, place_json, read_result
 from recollect.wire.client.transport import LostError, Pool, RemoteExport, stated_parts
+from recollect.wire.trace import TRACE
 
 #: The header with the version of the messages.
 VERSION_HEADER = "Recollect-Protocol"
@@ -144,7 +145,7 @@ class HttpTransport:
     ) -> http.client.HTTPResponse:
         assert connection.sock is not None
         connection.sock.settimeout(timeout_s)
-        connection.request(method, self._server.prefix + path, body, self._headers)
+        connection.request(method, self._server.prefix + path, body, {**self._headers, **TRACE.get()})
         return connection.getresponse()
 
     def _new(self) -> http.client.HTTPConnection:

@@ -14,6 +14,7 @@ from recollect.errors import RecollectError, ServerVersionError
 from recollect.records.record import Record
 from recollect.wire import PROTOCOL, Place, decode, encode, place_json, read_result
 from recollect.wire.client.transport import LostError, Pool, RemoteExport, stated_parts
+from recollect.wire.trace import TRACE
 
 #: Most answers fit. Python allocates as much for each read.
 _CHUNK = 2**16
@@ -35,9 +36,8 @@ class UnixTransport:
 
     def exchange(self, message: dict[str, Any], timeout_s: float) -> Any:
         """Send a request and return its answer. See `Transport.exchange`."""
-        data = encode(message)
         with self._connection() as connection:
-            return connection.exchange(data, timeout_s)
+            return connection.ask(message, timeout_s)
 
     @contextmanager
     def batch(self, place: Place, expect_head: int | None) -> Iterator[_BatchChannel]:
@@ -64,7 +64,7 @@ class UnixTransport:
         with self._connection() as connection:
 
             def ask(message: dict[str, Any]) -> Any:
-                return read_result(connection.exchange(encode(message), self._timeout_s))
+                return read_result(connection.ask(message, self._timeout_s))
 
             chosen = {} if parts is None else {"parts": [*parts]}
             head = ask({"export": "open", "in": place_json(place), **chosen})
@@ -122,6 +122,7 @@ class UnixTransport:
         if pong.get("protocol") != PROTOCOL:
             connection.close()
             raise ServerVersionError(self.address, pong.get("protocol", 0), PROTOCOL)
+        connection.traces = pong.get("traces") is True
         return connection
 
 
@@ -133,7 +134,7 @@ class _BatchChannel:
         self._timeout_s = timeout_s
 
     def exchange(self, message: dict[str, Any]) -> Any:
-        return self._connection.exchange(encode(message), self._timeout_s)
+        return self._connection.ask(message, self._timeout_s)
 
 
 class _Connection:
@@ -142,11 +143,19 @@ class _Connection:
     Attributes:
         is_settled: Whether every message that was sent has its answer. One that has not cannot be used any more: what
             comes next on it may be the answer to another message.
+        traces: Whether the server continues traces. One that does not may refuse a line that has one.
     """
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self.is_settled = True
+        self.traces = False
+
+    def ask(self, message: dict[str, Any], timeout_s: float) -> Any:
+        """Send a message and return its answer as parsed JSON."""
+        if self.traces and (trace := TRACE.get()):
+            message = {**message, "trace": trace}
+        return self.exchange(encode(message), timeout_s)
 
     def exchange(self, data: bytes, timeout_s: float) -> Any:
         if not self.is_settled:
