@@ -20,6 +20,7 @@
     python -m bench swarm --json        1,000 agents doing 1,000,000 operations of keyed memory, and its recall
     python -m bench postgres --json     the PostgreSQL store beside the SQLite store: round trips, calls, threads, bytes
     python -m bench growth --json       bytes of the file for each write, and what a compaction gives back
+    python -m bench traces --json       what traces add to a recall, without an SDK and with one
     python -m bench stalls --json       the longest recalls in ten minutes of mixed load
     python -m bench namespaces, pauses, filters, catch-up, feed, once, plot, all
 
@@ -116,6 +117,7 @@ MEASURES = {
     "glossary": ("glossary.measured", "records"),
     "outline": ("outline.measured", "records"),
     "postgres": ("postgres.measured", "records"),
+    "traces": ("traces.traces", "records questions"),
     "growth": ("growth.growth", "records writes"),
     "swarm": ("swarm.measured", "records agents operations one"),
     "once": ("once.once", "records peers"),
@@ -222,6 +224,7 @@ def _parser() -> argparse.ArgumentParser:
     swarming.add_argument("--operations", type=_positive, default=1_000_000)
     swarming.add_argument("--one", action="store_true", help="only these agents, in this process")
     command("postgres", "the PostgreSQL store, compared with the SQLite store", 20_000)
+    command("traces", "a recall that is traced, compared with one that is not", 20_000, 150)
     growing = command("growth", "what the file grows by with each write", 10_000)
     growing.add_argument("--writes", type=_positive, default=120_000)
     once = command("once", "peers in separate environments", 10_000)
