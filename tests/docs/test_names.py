@@ -18,6 +18,7 @@ import recollect
 from recollect.engine.results import Hit, Hits, Plan
 from recollect.ledger.commits import Commit
 from recollect.memory import Batch, Memory
+from recollect.observe import conventions
 from recollect.records.record import Record
 
 #: (The changelog also names what is gone.)
@@ -36,6 +37,8 @@ VARIABLES: dict[str, Any] = {
 }
 #: Folders that CONTRIBUTING names for what is to come, and what the format of a file calls so.
 NO_PATHS = {"src/recollect/server/", "src/recollect/integrations/", "FILE.index/", "setting/"}
+#: The names of spans and of their attributes, which are no names of code.
+OF_SPANS = {value for value in vars(conventions).values() if isinstance(value, str) and "." in value}
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _DOTTED = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\(.*\))?")
 _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*/|(?:[\w.-]+/)*[\w-]+\.py")
@@ -89,7 +92,7 @@ def missing(text: str) -> list[str]:
     modules = {path.stem for path in PACKAGE.iterdir() if not path.name.startswith("_")}
     out = []
     for piece in mentioned(text):
-        if (dotted := _DOTTED.fullmatch(piece)) and not piece.endswith(FILES):
+        if (dotted := _DOTTED.fullmatch(piece)) and not piece.endswith(FILES) and piece not in OF_SPANS:
             first, *rest = dotted[1].split(".")
             owners = [VARIABLES[first]] if first in VARIABLES else []
             owners += [import_module(f"recollect.{first}")] if first in modules else []

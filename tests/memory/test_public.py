@@ -30,7 +30,7 @@ PUBLIC = {
     "Policies Quota Record RecordId RecordList RecordVersion "
     "RecollectError RecollectWarning Report RescueReport Replayed Restored Snapshot "
     "Subscription Summary Verdict Why __version__ connect errors filters "
-    "migrate open operations policies rescue restore verify"
+    "migrate open observe operations policies rescue restore verify"
 }
 
 
