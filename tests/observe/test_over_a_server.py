@@ -266,7 +266,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("options", [["--traces"], []], ids=["with", "without"])
+@pytest.mark.parametrize("options", [["--tracing"], []], ids=["with", "without"])
 def test_the_command_makes_spans_only_if_it_is_asked_to(options: list[str], tmp_path: Path, recorded: Recorded) -> None:
     spans = tmp_path / "spans.json"
     socket = f"{tempfile.mkdtemp(prefix='recollect-')}/s"  # a path of a socket must be short

@@ -105,7 +105,7 @@ sys.meta_path.insert(0, Absent())
 """
 
 
-SERVE = "import sys; from recollect.cli import main; sys.argv = ['recollect', 'serve', '--traces']; main()"
+SERVE = "import sys; from recollect.cli import main; sys.argv = ['recollect', 'serve', '--tracing']; main()"
 
 
 def test_without_the_api_the_error_says_what_to_install() -> None:

@@ -220,7 +220,7 @@ _FOR_SOCKET = ("--salience",)
 @click.option("--vector-bytes", type=click.IntRange(1), metavar="N", help="Memory limit of the vectors.")
 @click.option("--log-calls", is_flag=True, help="Log each call: its operation, time and error, never contents.")
 @click.option(
-    "--traces", is_flag=True, help="Make OpenTelemetry spans, never with contents, which continue those of clients."
+    "--tracing", is_flag=True, help="Make OpenTelemetry spans, never with contents, which continue those of clients."
 )
 @common
 def serve(settings: Settings, **options: Any) -> None:
@@ -239,7 +239,7 @@ def serve(settings: Settings, **options: Any) -> None:
         if options["with_ui"]:
             extra = "server"
             importlib.import_module("recollect.server.ui.app")
-        if options["traces"]:
+        if options["tracing"]:
             extra = "otel"
             importlib.import_module("recollect.observe.serving").check_configured()
     except ImportError as error:
@@ -257,7 +257,7 @@ def serve(settings: Settings, **options: Any) -> None:
         memory = settings.open(
             create=create, read_only=read_only, index_bytes=options["index_bytes"], vector_bytes=options["vector_bytes"]
         )
-        return traced(memory) if options["traces"] else memory
+        return traced(memory) if options["tracing"] else memory
 
     gc.freeze()
     run(

@@ -32,7 +32,7 @@ def traced(
     Every memory that is created from the returned one makes spans, too: scopes, namespaces, past moments, its facets
     and its batches. `AsyncMemory(traced(memory))` makes them with the span of the awaiting task as the parent. The
     spans of a memory of `recollect.connect` are continued by the server, if that makes spans (`recollect serve
-    --traces`).
+    --tracing`).
 
     Args:
         memory: The memory, or a scope of one.

@@ -25,7 +25,7 @@ def check_configured() -> None:
     """
     if isinstance(get_tracer_provider(), (ProxyTracerProvider, NoOpTracerProvider)):
         how = "no tracer provider is configured: start it with opentelemetry-instrument (docs/observability.md)"
-        raise UnsupportedError("--traces", how)
+        raise UnsupportedError("--tracing", how)
 
 
 def continued(call: Callable[[], T]) -> Callable[[], T]:

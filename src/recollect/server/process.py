@@ -149,7 +149,7 @@ class Options:
         max_requests: Number of requests of one token that run at the same time.
         index_bytes, vector_bytes: Memory limits.
         log_calls: Whether each call is logged.
-        traces: Whether the traces of clients are continued. The opener then opens a memory that is traced.
+        tracing: Whether the traces of clients are continued. The opener then opens a memory that is traced.
         quiet: Whether only what goes wrong is logged.
         for_http, for_socket: The options that were stated and that concern only one door, for messages.
     """
@@ -174,7 +174,7 @@ class Options:
     index_bytes: int | None = None
     vector_bytes: int | None = None
     log_calls: bool = False
-    traces: bool = False
+    tracing: bool = False
     quiet: bool = False
     for_http: tuple[str, ...] = ()
     for_socket: tuple[str, ...] = ()
@@ -257,10 +257,11 @@ async def _serve(served: ServedMemory, namespace: str, options: Options, given: 
     calls.batch_s = options.batch_seconds
     calls.call_s = options.call_seconds
     calls.failed = served.failed
-    if options.traces:
+    if options.tracing:
         from recollect.observe.serving import continued  # it needs the extra "otel"
 
         calls.continued = continued
+        logging.getLogger("opentelemetry.trace").setLevel(logging.ERROR)  # its warnings quote headers of clients
     waits = Waits(served)
     shared = SocketState(
         calls,
