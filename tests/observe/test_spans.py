@@ -107,7 +107,9 @@ def test_views_of_a_traced_memory_are_traced(
     assert said(span)["recollect.scoped"] is bool(seen.scope)
     assert ("recollect.past" in said(span)) is (" as of " in repr(seen))
     seen.context(QUESTION)
-    assert recorded.one().name == "search_memory"
+    context = recorded.one()
+    assert context.name == "search_memory"
+    assert ("recollect.past" in said(context)) is ("recollect.past" in said(span))
 
 
 def test_namespaces_of_a_traced_memory_are_traced_under_ids_of_their_own(recorded: Recorded) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any, NoReturn
@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from recollect.arguments.checks import is_integer
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls
-from recollect.engine.executor import BatchExecutor, Executor, WrappingExecutor
+from recollect.engine.executor import BatchExecutor, Executor, WrappingExecutor, whole_call
 from recollect.engine.feed import CommitLog, Feed
 from recollect.engine.history_results import Difference, Erased, RecordVersion, Restored
 from recollect.engine.results import Moment
@@ -329,6 +329,12 @@ class PastExecutor(WrappingExecutor):
             pin = Pin(time=self._moment.time) if memory is None else Pin(of=memory.token)
             moment = self._moments[place.branch] = self.executor.execute(pin, Place(place.branch))
         return self.executor.execute(At(moment=moment.token, operation=operation), place)
+
+    def whole(
+        self, call: str, question: str, place: Place, *, past: bool = False
+    ) -> AbstractContextManager[Callable[[Any], object]]:
+        """Cover a call that consists of several operations, as one that reads the past."""
+        return whole_call(self.executor, call, question, place, past=True)
 
     def batch(self, place: Place, expect_head: int | None) -> AbstractContextManager[BatchExecutor]:
         """Refuse: a batch writes."""

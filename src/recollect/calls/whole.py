@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from recollect.engine.executor import covering
+from recollect.engine.executor import whole_call
 from recollect.engine.scope import Place
 
 #: A batch, which has a place of its own, takes any.
@@ -19,7 +19,7 @@ def as_a_whole(call: C) -> C:
 
     @functools.wraps(call)
     def observed(self: Any, question: str, *args: Any, **kwargs: Any) -> Any:
-        with covering(self._executor, call.__name__, question, getattr(self, "_place", _OF_BATCH)) as note:
+        with whole_call(self._executor, call.__name__, question, getattr(self, "_place", _OF_BATCH)) as note:
             result = call(self, question, *args, **kwargs)
             note(result)
             return result

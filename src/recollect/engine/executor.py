@@ -63,8 +63,8 @@ class Executor(Protocol):
         """Stop the listeners, wait for calls in progress and release the store."""
 
 
-def covering(
-    executor: object, call: str, question: str, place: Place
+def whole_call(
+    executor: object, call: str, question: str, place: Place, *, past: bool = False
 ) -> AbstractContextManager[Callable[[Any], object]]:
     """Return a block for a call that consists of several operations. It yields a function that takes the result.
 
@@ -75,9 +75,10 @@ def covering(
         call: The name of the call.
         question: What it asks.
         place: Where it is executed. A batch has its own.
+        past: Whether it reads a past moment.
     """
     whole = getattr(executor, "whole", None)
-    return nullcontext(_unobserved) if whole is None else whole(call, question, place)
+    return nullcontext(_unobserved) if whole is None else whole(call, question, place, past=past)
 
 
 def _unobserved(_result: Any) -> None:
@@ -112,9 +113,11 @@ class WrappingExecutor:
         """Open a batch."""
         return self.executor.batch(place, expect_head)
 
-    def whole(self, call: str, question: str, place: Place) -> AbstractContextManager[Callable[[Any], object]]:
-        """Cover a call that consists of several operations, if the other executor observes calls."""
-        return covering(self.executor, call, question, place)
+    def whole(
+        self, call: str, question: str, place: Place, *, past: bool = False
+    ) -> AbstractContextManager[Callable[[Any], object]]:
+        """Cover a call that consists of several operations, if the other executor observes calls (`whole_call`)."""
+        return whole_call(self.executor, call, question, place, past=past)
 
     def log(self, branch: Branch, scope: Scope, parts: Collection[str] | None = None) -> CommitLog:
         """Return the log of a branch as a scope sees it."""

@@ -1,6 +1,6 @@
 """`TracedExecutor`: an executor whose operations make spans. All calls of a memory are operations, so it sees them all.
 
-A call that consists of several operations, such as `context`, announces itself (`calls.whole`) and has one span: its
+A call that consists of several operations, such as `context`, announces itself (`calls/whole.py`) and has one span: its
 operations make none of their own. The calls of a batch are children of its span, unless the caller has opened a span
 inside the block, which is nearer.
 
@@ -22,6 +22,7 @@ from opentelemetry import context as contexts
 from opentelemetry.context import Context
 from opentelemetry.trace import (
     INVALID_SPAN,
+    NonRecordingSpan,
     Span,
     SpanKind,
     StatusCode,
@@ -107,16 +108,19 @@ class TracedExecutor(WrappingExecutor):
         if span is INVALID_SPAN:  # no SDK, and no trace to continue
             return self.executor.execute(operation, place)
         begun = time.time_ns()
-        with self.covering(span, Asked.of(operation, place, self._policies)) as note:
+        with self.spanning(span, Asked.of(operation, place, self._policies)) as note:
             result = self.executor.execute(operation, place)
             note(result)
             if isinstance(what, ExecuteBatch) and span.is_recording():
                 self._parts(span, what, place, result, begun)
             return result
 
-    def whole(self, call: str, question: str, place: Place) -> AbstractContextManager[Callable[[Any], None]]:
-        """Cover a call that consists of several operations. See `calls.whole`."""
-        return self.whole_within(Asked(call, place, self._policies, question=question), contexts.get_current())
+    def whole(
+        self, call: str, question: str, place: Place, *, past: bool = False
+    ) -> AbstractContextManager[Callable[[Any], None]]:
+        """Cover a call that consists of several operations. See `engine.executor.whole_call`."""
+        what = Asked(call, place, self._policies, question=question, past=past)
+        return self.whole_within(what, contexts.get_current())
 
     @contextmanager
     def whole_within(self, what: Asked, inside: Context) -> Iterator[Callable[[Any], None]]:
@@ -131,7 +135,7 @@ class TracedExecutor(WrappingExecutor):
         span = self.start(names.MEMORY_OPERATIONS[what.call], what.call, inside)
         token = contexts.attach(contexts.set_value(_WITHIN, True))
         try:
-            with self.covering(span, what) as note:
+            with self.spanning(span, what) as note:
                 yield note
         finally:
             contexts.detach(token)
@@ -178,7 +182,7 @@ class TracedExecutor(WrappingExecutor):
         kind = SpanKind.CLIENT if self.is_client else SpanKind.INTERNAL
         if inside and not self.is_client and get_current_span(inside).get_span_context().is_remote:
             kind = SpanKind.SERVER
-        return self.tracer.start_span(
+        span = self.tracer.start_span(
             name,
             inside,
             kind,
@@ -186,6 +190,9 @@ class TracedExecutor(WrappingExecutor):
             record_exception=False,
             set_status_on_exception=False,
         )
+        if span is INVALID_SPAN and inside:  # earlier APIs pass no trace on without an SDK
+            span = NonRecordingSpan(get_current_span(inside).get_span_context())
+        return span
 
     def _known(self, name: str, call: str) -> Attributes:
         """Return what a sampler can decide by: what is the same for all calls of a name."""
@@ -196,7 +203,7 @@ class TracedExecutor(WrappingExecutor):
         return out
 
     @contextmanager
-    def covering(self, span: Span, what: Asked) -> Iterator[Callable[[Any], None]]:
+    def spanning(self, span: Span, what: Asked) -> Iterator[Callable[[Any], None]]:
         """Make a span the current one of a block, and end it with the block, which passes its result on to be said."""
         results: list[Any] = []
         try:
@@ -308,14 +315,16 @@ class _TracedBatch:
         if name is None or _WITHIN in contexts.get_current():
             return self._opened.execute(operation)
         span = self._executor.start(name, operation.name, self._inside())
-        with self._executor.covering(span, Asked.of(operation, self._place, self._policies)) as note:
+        with self._executor.spanning(span, Asked.of(operation, self._place, self._policies)) as note:
             result = self._opened.execute(operation)
             note(result)
             return result
 
-    def whole(self, call: str, question: str, _place: Place) -> AbstractContextManager[Callable[[Any], None]]:
-        """Cover a call that consists of several operations. See `calls.whole`."""
-        what = Asked(call, self._place, self._policies, question=question)
+    def whole(
+        self, call: str, question: str, _place: Place, *, past: bool
+    ) -> AbstractContextManager[Callable[[Any], None]]:
+        """Cover a call that consists of several operations. See `engine.executor.whole_call`."""
+        what = Asked(call, self._place, self._policies, question=question, past=past)
         return self._executor.whole_within(what, self._inside())
 
     def _inside(self) -> Context:
@@ -338,7 +347,7 @@ def _hidden(what: Asked) -> tuple[str, ...]:
     """Return the categories of texts that the policies of a memory redact; all if the policies cannot be read."""
     try:
         found = what.policies(what.place)
-    except RecollectError:
+    except Exception:  # noqa: BLE001 - the caller is to get the error of the call
         return CATEGORIES
     return () if found.redaction == "keep" else found.categories
 

@@ -123,6 +123,8 @@ class ClientCalls:
             self.on_served(door, name, 0.0, ServerBusyError.code)
             done(ServerBusyError(reason, 1.0))
             return None
+        if self.continued is not None:
+            call = self.continued(call)
         self.running += 1
         self.beginning += begins
         loop = asyncio.get_running_loop()
@@ -132,8 +134,6 @@ class ClientCalls:
         deadline = self.deadline(self.call_s * _OF_CALL) if is_limited else None
         expiry: asyncio.TimerHandle | None = None
         has_ended = False
-        if self.continued is not None:
-            call = self.continued(call)
 
         def run() -> None:
             gone = not writes and batch is None and not wanted()
