@@ -28,6 +28,7 @@ from bench.recall import recalls
 from bench.sdrs import packed_rows, scanned
 from bench.sentences import sentences, sentences_of
 from bench.stalls import stalls
+from bench.traces import traces
 from tests.examples import FULL, in_full
 from torture.worst_cases import Case
 
@@ -125,6 +126,13 @@ def test_questions_are_3_to_10_words_of_one_text_and_ask_for_something(here: Pat
         assert any(terms(question))
         assert any(set(words) <= bag for bag in bags)
     assert any("the" in question.split() for question in asked)  # as people ask
+
+
+def test_traces_are_compared_in_every_round_without_an_sdk_and_with_one() -> None:
+    found = traces(100, 2)
+    assert (found["records"], found["questions"], found["rounds"]) == (100, 2, 21)
+    for arm in ("no_sdk", "sdk", "again"):
+        assert 0 < found[arm]["ratio_min"] <= found[arm]["ratio"] <= found[arm]["ratio_max"]
 
 
 @pytest.mark.skipif(not FULL, reason="takes five seconds: make test-all")

@@ -182,14 +182,8 @@ class TracedExecutor(WrappingExecutor):
         kind = SpanKind.CLIENT if self.is_client else SpanKind.INTERNAL
         if inside and not self.is_client and get_current_span(inside).get_span_context().is_remote:
             kind = SpanKind.SERVER
-        span = self.tracer.start_span(
-            name,
-            inside,
-            kind,
-            self._at_start.get((name, call)) or self._known(name, call),
-            record_exception=False,
-            set_status_on_exception=False,
-        )
+        at_start = self._at_start.get((name, call)) or self._known(name, call)
+        span = self.tracer.start_span(name, inside, kind, at_start)
         if span is INVALID_SPAN and inside:  # earlier APIs pass no trace on without an SDK
             span = NonRecordingSpan(get_current_span(inside).get_span_context())
         return span
