@@ -263,7 +263,7 @@ class TracedExecutor(WrappingExecutor):
     def _parts(self, span: Span, batch: ExecuteBatch, place: Place, results: list[Any], begun: int) -> None:
         """Make the spans of the operations of a batch operation. They have its times, since they ran as one."""
         inside, ended = set_span_in_context(span), time.time_ns()
-        for operation, result in zip(batch.operations, results, strict=True):
+        for operation, result in zip(batch.operations, results, strict=False):
             if (name := names.span_name(operation.name)) is not None:
                 at_start = self._at_start.get((name, operation.name)) or self._known(name, operation.name)
                 part = self.tracer.start_span(name, inside, SpanKind.INTERNAL, at_start, start_time=begun)
