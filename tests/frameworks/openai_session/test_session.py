@@ -141,7 +141,7 @@ def test_if_an_item_cannot_be_stored_none_is(place: recollect.Memory, bad: dict[
 
 # --- whose items ---
 
-ALIKE = ["s", "s#1", "s-1", "S", "", " ", "a\nb", "a\tb", "é", "e\u0301", "x" * 1000, "x" * 1001, "x" * 1002, "\ud800"]
+ALIKE = ["s", "s#1", "s-1", "S", "", " ", "a\nb", "a\tb", "é", "e", "x" * 1000, "x" * 1001, "x" * 1002, "\ud800"]
 
 
 def test_sessions_with_similar_ids_are_different(memory: recollect.Memory) -> None:
@@ -155,6 +155,13 @@ def test_sessions_with_similar_ids_are_different(memory: recollect.Memory) -> No
     for name in [*ALIKE, posing]:
         assert texts(RecollectSession(name, memory), 1) == [ascii(name)]
     assert memory.count() == 1 + 2 * (len(ALIKE) + 1)
+
+
+def test_the_unicode_forms_of_an_id_are_one_session(memory: recollect.Memory) -> None:
+    for form in ("é", "e\u0301"):
+        run(RecollectSession(form, memory).add_items([user(ascii(form))]))
+    for form in ("é", "e\u0301"):
+        assert texts(RecollectSession(form, memory)) == [ascii("é"), ascii("e\u0301")]
 
 
 def test_a_session_is_that_of_its_user_and_agent(place: recollect.Memory) -> None:
