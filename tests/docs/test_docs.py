@@ -37,6 +37,7 @@ def test_every_block_says_what_it_is(page: Path) -> None:
 #: The pages about frameworks, which tests/frameworks/*/test_page.py run where the framework is installed.
 OF_FRAMEWORKS = (
     "adk.md",
+    "agent-framework.md",
     "anthropic-memory-tool.md",
     "crewai.md",
     "haystack.md",
@@ -46,6 +47,7 @@ OF_FRAMEWORKS = (
     "llama-index.md",
     "openai-agents.md",
     "pydantic-ai.md",
+    "strands.md",
 )
 
 
