@@ -24,7 +24,7 @@ import recollect
 from recollect import filters as f
 from recollect.compat.conditions import bound, fits
 from recollect.compat.langgraph import AsyncRecollectStore, RecollectStore
-from recollect.compat.langgraph.items import stored_form
+from recollect.compat.langgraph_items import stored_form
 from recollect.compat.objects import value_of
 from recollect.errors import InvalidArgumentError, RejectedError, ScopeError
 

@@ -37,7 +37,8 @@ from recollect import Record
 from recollect import filters as f
 from recollect.compat.conditions import bound, check, fits
 from recollect.compat.langchain_embedder import ConfiguredEmbedder
-from recollect.compat.langgraph.items import (
+from recollect.compat.langgraph.sweeping import Sweeper, swept
+from recollect.compat.langgraph_items import (
     CREATED,
     KIND,
     TTL,
@@ -51,7 +52,6 @@ from recollect.compat.langgraph.items import (
     stored_form,
     tag_of,
 )
-from recollect.compat.langgraph.sweeping import Sweeper, swept
 from recollect.compat.objects import value_of
 from recollect.compat.opening import Closing, Opened, Place, opened
 from recollect.compat.searching import Condition, Searcher

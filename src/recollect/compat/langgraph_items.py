@@ -1,5 +1,6 @@
-"""The form in which an item is stored: one record for each namespace and key.
+"""The form in which an item of a store for LangGraph is stored: one record for each namespace and key.
 
+This needs no LangGraph, so that an import can store items as `recollect.compat.langgraph` does.
 The value is in the metadata (`compat.objects`), and its words are the content, for recall. `time` is that of the last
 put.
 """
@@ -10,13 +11,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Any, NamedTuple, TypeVar
-
-from langgraph.store.base import Item, get_text_at_path, tokenize_path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from recollect import Record
 from recollect.compat.objects import VALUE, clean, object_metadata, value_of
 from recollect.compat.stored_json import loaded, safe_name, unlettered
+
+if TYPE_CHECKING:
+    from langgraph.store.base import Item
 
 #: The kind of the records.
 KIND = "item"
@@ -32,7 +34,7 @@ _FEW_WORDS = 4
 _QUOTES = re.compile(r"(?:%[0-9a-f]{2})+")
 _QUOTED = re.compile(r"[%/\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
-I = TypeVar("I", bound=Item)  # noqa: E741 - an item
+I = TypeVar("I", bound="Item")  # noqa: E741 - an item
 
 
 def path_of(namespace: Sequence[str]) -> str:
@@ -148,6 +150,8 @@ def _words(value: dict[str, Any], paths: Sequence[str]) -> Iterator[str]:
         if path == "$":
             yield from _leaves("", value)
         else:
+            from langgraph.store.base import get_text_at_path, tokenize_path
+
             yield from (text for text in get_text_at_path(value, tokenize_path(path)) if text.strip())
 
 
