@@ -10,19 +10,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recollect import Batch, Memory, Record
 from recollect import filters as f
 from recollect.compat.stored_json import loaded, stored
 from recollect.compat.storing import store_all
 from recollect.errors import InvalidArgumentError
 from recollect.operations import GetPolicies, Remember
 
+if TYPE_CHECKING:
+    from recollect import Batch, Memory, Record
+
 #: The kinds of the records: messages are turns, as everywhere in a memory, and other items are none.
 _TURN, _OTHER = "conversation", "session_item"
 #: The key of the metadata that has an item as JSON text.
-_ITEM = "item"
+ITEM = "item"
 #: What the name of a conversation begins with if the id of the session cannot be one.
 _DIGEST = "sha256:"
 _MAX_NAME_BYTES = 1000
@@ -102,7 +104,7 @@ class ItemLog:
             records = list(self._memory.find(self._where, order="position"))
         else:
             records = list(reversed(self._memory.find(self._where, limit=limit, order="last")))
-        return [_item(record) for record in records]
+        return [item_of(record) for record in records]
 
     def append(self, batch: Batch, items: Iterable[Any]) -> None:
         """Append items in a batch, whose lock keeps other processes from appending at the same position.
@@ -114,16 +116,37 @@ class ItemLog:
             QuotaError: The items do not fit in the quota.
         """
         policies = batch.execute(GetPolicies())
-        values = [self._fields_of(item, policies) for item in items]
         last = batch.find(self._where, limit=1, order="last")
         first = _position(last[0]) + 1 if last else 0
+        store_all(batch, [self.operation(at, item, policies) for at, item in enumerate(items, first)])
 
-        def operation(index: int, values: Mapping[str, Any]) -> Remember:
-            fields = {**values, "position": first + index}
-            content = fields.pop("content")
-            return Remember(content=content, id=f"{self._ids}-{first + index}", expect="absent", fields=fields)
+    def by_position(self, reader: Batch | Memory) -> dict[int, Record]:
+        """Return the records of all items by their positions.
 
-        store_all(batch, [operation(index, each) for index, each in enumerate(values)])
+        Raises:
+            StoreError: The store failed.
+        """
+        return {_position(record): record for record in reader.find(self._where)}
+
+    def id_of(self, position: int) -> str:
+        """Return the id of the record of an item."""
+        return f"{self._ids}-{position}"
+
+    def operation(self, position: int, item: Any, policies: Any) -> Remember:
+        """Return the operation that stores an item at a position where there is none.
+
+        Args:
+            position: The position, from 0.
+            item: The item.
+            policies: The policies of the memory (`recollect.operations.GetPolicies`).
+
+        Raises:
+            TypeError: It has no JSON form.
+            RejectedError: The policies refuse something in it.
+        """
+        fields = {**self._fields_of(item, policies), "position": position}
+        content = fields.pop("content")
+        return Remember(content=content, id=self.id_of(position), expect="absent", fields=fields)
 
     def pop(self, batch: Batch, index: int = -1) -> Any | None:
         """Remove an item in a batch and return it; None if there is none.
@@ -139,7 +162,7 @@ class ItemLog:
         if not found:
             return None
         batch.forget(found[0].id)
-        return _item(found[0])
+        return item_of(found[0])
 
     def clear(self, batch: Batch) -> None:
         """Remove all items in a batch. Their history remains in the log of the memory."""
@@ -147,7 +170,7 @@ class ItemLog:
 
     def _fields_of(self, item: Any, policies: Any) -> dict[str, Any]:
         """Return the content and the fields of the record of an item."""
-        own: dict[str, Any] = {**self._fields, "metadata": {_ITEM: stored(item, policies)}}
+        own: dict[str, Any] = {**self._fields, "metadata": {ITEM: stored(item, policies)}}
         said = self._said(item)
         if said is None:
             return own | _UNSEARCHABLE
@@ -184,15 +207,19 @@ def owned_by(owners: Mapping[str, str]) -> f.Filter:
 
 def _conversation(session_id: str) -> str:
     """Return the name of the conversation of a session: its id, or a digest of what cannot be a name."""
-    encoded = session_id.encode("utf-8", "surrogatepass")
-    is_name = session_id.isprintable() and 0 < len(encoded) <= _MAX_NAME_BYTES
-    if is_name and not session_id.startswith(_DIGEST):
+    if _is_name(session_id) and not session_id.startswith(_DIGEST):
         return session_id
-    return f"{_DIGEST}{hashlib.sha256(encoded).hexdigest()}"
+    return f"{_DIGEST}{hashlib.sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-def _item(record: Record) -> Any:
-    return loaded(record.metadata[_ITEM])
+def _is_name(text: str) -> bool:
+    """Return whether a text can be a name in a record, such as that of a conversation or a role."""
+    return text.isprintable() and 0 < len(text.encode("utf-8")) <= _MAX_NAME_BYTES
+
+
+def item_of(record: Record) -> Any:
+    """Return the item of a record, a new object each time."""
+    return loaded(record.metadata[ITEM])
 
 
 def _position(record: Record) -> int:

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from recollect import Batch
-from recollect.compat.item_log import ItemLog, SpokenText
 from recollect.compat.opening import Place, opened
+from recollect.compat.session_items import NAME, session_log
 from recollect.compat.threads import completed
 from recollect.errors import ClosedError, MissingExtraError
 
@@ -37,11 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["RecollectSession"]
 
 T = TypeVar("T")
-
-#: The source of the records of sessions, which others of the same conversation do not have, and the actor of commits.
-_NAME = "openai-agents"
-#: The SDK and Recollect have different names for it.
-_ROLES = {"developer": "system"}
 
 
 class RecollectSession:
@@ -85,9 +80,7 @@ class RecollectSession:
         """
         self._opened = opened(db_path)
         try:
-            self._log = ItemLog(
-                self._opened.memory, session_id, source=_NAME, ids="session", said=_said, user=user, agent=agent
-            )
+            self._log = session_log(self._opened.memory, session_id, user=user, agent=agent)
             self.session_settings = _settings(session_settings)
         except BaseException:
             self._opened.close()
@@ -169,7 +162,7 @@ class RecollectSession:
         """Return the result of a change that is one commit; if the caller is cancelled, await its end first."""
 
         def committed() -> T:
-            with self._opened.memory.batch(actor=_NAME, reason=reason) as batch:
+            with self._opened.memory.batch(actor=NAME, reason=reason) as batch:
                 return change(batch)
 
         return await completed(self._checked, committed)
@@ -194,20 +187,3 @@ class RecollectSession:
 
 def _settings(settings: SessionSettings | dict[str, Any] | None) -> SessionSettings:
     return settings if isinstance(settings, SessionSettings) else SessionSettings().resolve(settings)
-
-
-def _said(item: Any) -> SpokenText | None:
-    role = item.get("role") if isinstance(item, Mapping) else None
-    if not isinstance(role, str) or not role:
-        return None
-    return SpokenText(_ROLES.get(role, role), "\n".join(_texts(item)))
-
-
-def _texts(message: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts that a message says: its content, or the texts and refusals of its parts."""
-    content = message.get("content")
-    parts = content if isinstance(content, list) else [{"text": content}]
-    for part in parts:
-        if isinstance(part, Mapping):
-            values = (part.get("text"), part.get("refusal"))
-            yield from (value for value in values if isinstance(value, str))
