@@ -117,6 +117,7 @@ def test_what_is_stored_with_other_values_or_under_another_id_is_counted(memory:
         "expired": 0,
         "dated": 0,
         "damaged": [],
+        "left_out": {},
         "namespaces": {"default": 2},
         "parts": {"records": 2},
         "files": {tmp_path.name: {"unchanged": 1, "created": 1}},

@@ -102,6 +102,12 @@ def _standard_input() -> Iterator[Path]:
 @click.option("--conversation", metavar="TEXT", help="Conversation of the items whose source names none.")
 @click.option("--session", metavar="TEXT", help="Session of the items that have none.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag for all items. May be repeated.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    help="chroma, openai-sessions: import only the collection or session of this name. May be repeated.",
+)
 @part_option
 @zone_option
 @common
@@ -113,6 +119,7 @@ def import_(
     name: str | None,
     forget_deleted: bool,
     watch: bool,
+    only: tuple[str, ...],
     parts: tuple[str, ...] | None,
     zone: tzinfo | None,
     **defaults: Any,
@@ -127,6 +134,7 @@ def import_(
         raise InvalidArgumentError("part", parts, "is for jsonl; other formats have records only")
     importer = _FORMATS[format]
     options: dict[str, Any] = {"follow_links": follow_links, "name": name, "forget_deleted": forget_deleted}
+    options |= {"only": only} if only else {}
     reports = []
     refused = []
     given = {name: value for name, value in defaults.items() if value}
@@ -143,7 +151,7 @@ def import_(
             if copied is None or path != _INPUT:
                 return Source(importer, path, zone, defaults=given, **options)
             try:
-                return Source(importer, copied, zone, defaults=given)
+                return Source(importer, copied, zone, defaults=given, only=only)
             except ImportFormatError as error:
                 raise ImportFormatError("standard input", *error.args[1:]) from None
 
@@ -208,6 +216,8 @@ def _show(path: Path, report: ImportReport) -> None:
         click.echo(f"  namespace {name}: {count}{_ROOTS[report.roots.get(name)]}")
     if report.parts.keys() - {RECORDS}:
         click.echo(f"  contents: {render.counted(report.parts)}")
+    if report.left_out:
+        click.echo(f"  left out: {', '.join(f'{what} ({count})' for what, count in report.left_out.items())}")
     for damage in report.damaged[:_NAMED]:
         click.echo(f"  not imported: {damage.place}: {damage.reason}", err=True)
     if len(report.damaged) > _NAMED:

@@ -13,18 +13,22 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 from recollect.common.zones import name_of
-from recollect.errors import ImportFormatError, InvalidArgumentError, printable
+from recollect.errors import ImportFormatError, InvalidArgumentError, RecollectError, printable
 from recollect.ledger.parts import RECORDS
 from recollect.records.documents import bounded_id
 from recollect.records.messages.values import UnreadableError, kind_of, within_years
 from recollect.stores.files import open_regular
+
+if TYPE_CHECKING:
+    from recollect.engine.results import Outcome
+    from recollect.memory import Memory
 
 LEADS_OUT = "is a link to a file outside the folder (--follow-links or follow_links=True reads it)"
 
@@ -35,6 +39,25 @@ def check_memory(memory: object) -> None:
 
     if not isinstance(memory, Memory):
         raise InvalidArgumentError("memory", memory, "must be a Memory (with asyncio, run this in a thread)")
+
+
+#: What became of an item: its outcome, why it was not stored, or None if it has expired.
+Stored: TypeAlias = "Outcome | RecollectError | UnreadableError | None"
+
+
+class ItemForm(Protocol):
+    """How items are stored that are not records yet, such as those that an adapter of `recollect.compat` is to read."""
+
+    def store(self, memory: Memory, items: Sequence[Item]) -> list[Stored]:
+        """Store items, and return what became of each.
+
+        Args:
+            memory: Where to store them.
+            items: Items of this form, in the order of the source. No group of them is divided.
+
+        Raises:
+            StoreError: The store failed. What was committed stays.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +74,8 @@ class Item:
         file: The file that it is in, of a source of several; "": the source itself.
         placed: It is a turn whose conversation, position and branch are those of the source, also if it was imported
             before: another branch may be shown now.
+        form: How it is stored; its `fields` are what the form takes. None: as the record that its fields state.
+        group: Items of a form with the same group that follow each other are stored together.
     """
 
     namespace: str | None
@@ -61,6 +86,8 @@ class Item:
     dated_by: str = ""
     file: str = ""
     placed: bool = False
+    form: ItemForm | None = None
+    group: str = ""
 
 
 class Damage(NamedTuple):
@@ -113,8 +140,20 @@ class UnreadFile(NamedTuple):
     file: str
 
 
+class Omission(NamedTuple):
+    """What the source has and an import does not store, though it can be read, such as embeddings.
+
+    Attributes:
+        what: A noun in the plural.
+        number: How many there are.
+    """
+
+    what: str
+    number: int
+
+
 #: What an importer yields.
-Part = Item | ImportedDocument | Damage | Promise | UnreadFile
+Part = Item | ImportedDocument | Damage | Promise | UnreadFile | Omission
 
 
 @runtime_checkable
@@ -156,6 +195,27 @@ class TurnImporter:
         named = copy.copy(self)
         named.default_conversation = conversation
         return named
+
+
+class NamedImporter:
+    """The part of an importer whose sources consist of parts with names, such as collections."""
+
+    #: The names of the parts to import; none: all.
+    wanted: tuple[str, ...] = ()
+
+    def only(self, names: Sequence[str]) -> Self:
+        """Return a copy of the importer that imports these parts."""
+        chosen = copy.copy(self)
+        chosen.wanted = tuple(dict.fromkeys(names))
+        return chosen
+
+    def check_wanted(self, path: Path, there: Sequence[str], word: str) -> None:
+        """Raise ImportFormatError if the source lacks a part that is wanted."""
+        for name in self.wanted:
+            if name not in there:
+                listed = ", ".join(map(printable, there[:20])) + (" and others" if len(there) > 20 else "")
+                rule = f"has no {word} {printable(name)!r}" + (f": it has {listed}" if there else "")
+                raise format_error(path, "", rule)
 
 
 class NoticedZone(tzinfo):
@@ -281,6 +341,46 @@ def parse_json(text: str) -> Any:
         raise UnreadableError("is nested too deeply") from None
     except ValueError:  # Python limits the digits of an integer
         raise UnreadableError("contains a number with too many digits") from None
+
+
+class JsonValue(NamedTuple):
+    """A JSON value of a file of several, or why there is none, and its location."""
+
+    place: str
+    value: Any
+
+
+def json_values(text: str) -> Iterator[JsonValue]:
+    """Yield the JSON values of a text, one after the other, on one line or over several."""
+    decoder = json.JSONDecoder()
+    at, number, counted = 0, 1, 0  # `number`: the line of `counted`
+    last, several = 0, 0
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+            continue
+        number += text.count("\n", counted, at)
+        counted = at
+        several = several + 1 if number == last else 1
+        last = number
+        place = f"line {number}" if several == 1 else f"line {number}, object {several}"
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            yield JsonValue(place, _why_not(text[at:end]))
+            at = end
+        else:
+            yield JsonValue(place, value)
+
+
+def _why_not(line: str) -> UnreadableError:
+    try:
+        parse_json(line)
+    except UnreadableError as error:
+        return error
+    return UnreadableError("is not JSON")
 
 
 def load_json(path: Path) -> Any:

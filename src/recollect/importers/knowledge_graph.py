@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from recollect import filters as f
 from recollect.arguments.checks import is_number
 from recollect.facets.entities.graph import GRAPH_KINDS, Graph, Relation, node, observation, relation
-from recollect.importers.base import Damage, Item, check_memory, format_error, parse_json, read_text
+from recollect.importers.base import Damage, Item, JsonValue, check_memory, format_error, json_values, read_text
 from recollect.records.messages.parts import NOTHING
 from recollect.records.messages.values import UnreadableError, instant, kind_of
 
@@ -40,13 +40,6 @@ _RELATIONS = ("relationType", "relation_type", "relation", "label", "type")
 _LEAST_MS, _MOST_MS = 10**11, 10**16
 #: The type of an entity that states none.
 _UNTYPED = "entity"
-
-
-class _Value(NamedTuple):
-    """A value of the file, or why it is none, and its location."""
-
-    place: str
-    value: Any
 
 
 class KnowledgeGraph:
@@ -96,40 +89,13 @@ def write_graph(memory: Memory, file: TextIO) -> int:
     return len(lines)
 
 
-def _values(text: str) -> Iterator[_Value]:
-    """Yield the JSON values of a text, one after the other, and those that one of them lists."""
-    decoder = json.JSONDecoder()
-    at, number, counted = 0, 1, 0  # `number`: the line of `counted`
-    last, several = 0, 0
-    while at < len(text):
-        if text[at].isspace():
-            at += 1
-            continue
-        number += text.count("\n", counted, at)
-        counted = at
-        several = several + 1 if number == last else 1
-        last = number
-        place = f"line {number}" if several == 1 else f"line {number}, object {several}"
-        end = text.find("\n", at)
-        end = len(text) if end < 0 else end
-        try:
-            value, at = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            yield _Value(place, _why_not(text[at:end]))
-            at = end
-        else:
-            yield from _listed(value, place)
+def _values(text: str) -> Iterator[JsonValue]:
+    """Yield the JSON values of a text, and those that one of them lists."""
+    for place, value in json_values(text):
+        yield from _listed(value, place)
 
 
-def _why_not(line: str) -> UnreadableError:
-    try:
-        parse_json(line)
-    except UnreadableError as error:
-        return error
-    return UnreadableError("is not JSON")
-
-
-def _listed(value: Any, place: str) -> Iterator[_Value]:
+def _listed(value: Any, place: str) -> Iterator[JsonValue]:
     """Yield the entities and relations that a value lists, or the value itself."""
     lists: list[tuple[str, list[Any]]] = []
     if isinstance(value, list):
@@ -138,9 +104,9 @@ def _listed(value: Any, place: str) -> Iterator[_Value]:
         names = (("entity", "entities"), ("relation", "relations"))
         lists = [(word, value[key]) for word, key in names if isinstance(value.get(key), list)]
     if not lists:
-        yield _Value(place, value)
+        yield JsonValue(place, value)
     for word, each in lists:
-        yield from (_Value(f"{place}, {word} {number}", part) for number, part in enumerate(each, 1))
+        yield from (JsonValue(f"{place}, {word} {number}", part) for number, part in enumerate(each, 1))
 
 
 def _first(value: dict[str, Any], keys: tuple[str, ...]) -> str | None:

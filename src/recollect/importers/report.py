@@ -27,6 +27,7 @@ class ImportReport:
         damaged: The parts that could not be remembered, in the order of the source.
         files: By the file of the source, how many items each outcome had: "created", "unchanged", "updated", "expired",
             and "damaged". Outcomes that no item had are left out. A file that was not read has none.
+        left_out: What the source has and was not stored, though it can be read, such as embeddings, and how many.
         namespaces: How many items of the source each namespace contains.
         parts: How many items of the source each part of the memories contains, by its name.
         roots: By namespace, whether its root is now the one that the source promises. It is not if the namespace has
@@ -45,6 +46,7 @@ class ImportReport:
     expired: int = 0
     dated: int = 0
     damaged: tuple[Damage, ...] = ()
+    left_out: dict[str, int] = field(default_factory=dict)
     namespaces: dict[str, int] = field(default_factory=dict)
     parts: dict[str, int] = field(default_factory=dict)
     files: dict[str, dict[str, int]] = field(default_factory=dict, compare=False)
@@ -65,6 +67,7 @@ class ImportReport:
             "expired": self.expired,
             "dated": self.dated,
             "damaged": [damage._asdict() for damage in self.damaged],
+            "left_out": dict(self.left_out),
             "namespaces": dict(self.namespaces),
             "parts": dict(self.parts),
             "files": {name: dict(counts) for name, counts in self.files.items()},

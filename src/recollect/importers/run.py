@@ -34,9 +34,13 @@ from recollect.importers.base import (
     ImportedDocument,
     Importer,
     Item,
+    ItemForm,
+    NamedImporter,
     NoticedZone,
+    Omission,
     Part,
     Promise,
+    Stored,
     TurnImporter,
     UnreadFile,
     check_memory,
@@ -47,6 +51,7 @@ from recollect.importers.report import ImportReport
 from recollect.ledger.parts import RECORDS
 from recollect.operations import Now, Remember, checked_parts
 from recollect.records.factories import OTHER_BRANCH
+from recollect.records.messages.values import UnreadableError
 from recollect.records.record import Fields, Record, restored
 from recollect.text.unicode import nfc
 
@@ -56,6 +61,8 @@ if TYPE_CHECKING:
 
 #: Items in one commit.
 BATCH = 1000
+#: Why an item was not stored.
+_FAILURES = (RecollectError, UnreadableError)
 
 
 class Source:
@@ -72,12 +79,13 @@ class Source:
         wanted: Of a folder of text or Markdown, read only the files for whose path in it this returns true.
         defaults: Fields for items that lack them; tags are added to those of an item. Records of an export are stored
             as they are, so it takes none.
+        only: Of a database, the names of the parts to import, such as collections; default: all.
 
     Raises:
-        ImportFormatError: The source does not have the format.
+        ImportFormatError: The source does not have the format, or has no such part.
         InvalidRecordError: A default is invalid.
-        InvalidArgumentError: `name` or `forget_deleted` does not fit the importer or the path, or there are defaults
-            and the source is an export.
+        InvalidArgumentError: `name`, `forget_deleted` or `only` does not fit the importer or the path, or there are
+            defaults and the source is an export.
     """
 
     def __init__(
@@ -91,6 +99,7 @@ class Source:
         forget_deleted: bool = False,
         wanted: Callable[[str], bool] | None = None,
         defaults: Mapping[str, Any] | None = None,
+        only: Sequence[str] = (),
     ) -> None:
         name = name if name is None else name.rstrip("/")
         self._path, self._name, self._forget_deleted = path, name, forget_deleted
@@ -98,6 +107,10 @@ class Source:
         self._defaults = _checked(defaults or {})
         if isinstance(importer, TurnImporter) and "conversation" in self._defaults:
             importer = importer.called(self._defaults["conversation"])
+        if isinstance(importer, NamedImporter):
+            importer = importer.only(_checked_names(only))
+        elif only:
+            raise InvalidArgumentError("only", list(only), f"is for formats with named parts, not for {importer.name}")
         self.zone = NoticedZone(zone)
         items: Iterator[Part]
         if isinstance(importer, DocumentImporter):
@@ -170,6 +183,12 @@ class Source:
         return [source for source in gone if source.removeprefix(prefix) not in there]
 
 
+def _checked_names(only: Sequence[str]) -> Sequence[str]:
+    if isinstance(only, str) or not all(isinstance(name, str) for name in only):
+        raise InvalidArgumentError("only", only, "must be a list of names")
+    return only
+
+
 def _checked(defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Return the defaults, validated once, so that an invalid one is not the damage of every item."""
     fields = {name: value for name, value in defaults.items() if value is not None}
@@ -229,6 +248,7 @@ def import_path(
     name: str | None = None,
     forget_deleted: bool = False,
     defaults: Mapping[str, Any] | None = None,
+    only: Sequence[str] = (),
     parts: Collection[str] | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> ImportReport:
@@ -243,6 +263,7 @@ def import_path(
         name: The name of the documents, which begins their sources (`Source`).
         forget_deleted: Whether documents that are no longer in the folder are forgotten (`Source`).
         defaults: Fields for items that lack them, such as `{"user": "ana", "tags": ["chat"]}`; see `Source`.
+        only: Of a database, the names of the parts to import, such as collections; default: all.
         parts: The parts of the memory to import, as in `import_source`.
         progress: Called after each commit with the number of items processed.
 
@@ -264,6 +285,7 @@ def import_path(
         name=name,
         forget_deleted=forget_deleted,
         defaults=defaults,
+        only=only,
     )
     return import_source(memory, source, parts=parts, progress=progress)
 
@@ -299,6 +321,7 @@ class _Run:
         self._taken = 0
         self._done = 0
         self._damaged: list[tuple[int, Damage]] = []
+        self._left_out: dict[str, int] = {}
         self._outcomes: dict[str, Any] = dict.fromkeys(
             (
                 *("created", "unchanged", "updated", "replaced", "forgotten", "differing"),
@@ -316,6 +339,10 @@ class _Run:
         if isinstance(each, UnreadFile):
             self._files.setdefault(each.file, {})
             return
+        if isinstance(each, Omission):
+            if each.number:
+                self._left_out[each.what] = self._left_out.get(each.what, 0) + each.number
+            return
         if isinstance(each, (Item, Promise)) and self._chosen is not None and each.part not in self._chosen:
             return
         if isinstance(each, Promise):
@@ -332,8 +359,9 @@ class _Run:
         if isinstance(each, Damage):
             self._damaged.append((self._taken, each))
             return
-        first = self._batch[0][1] if self._batch else each
-        if len(self._batch) == BATCH or _target(first) != _target(each):
+        last = self._batch[-1][1] if self._batch else each
+        together = each.group != "" and each.group == last.group
+        if _target(last) != _target(each) or (len(self._batch) >= BATCH and not together):
             self.flush()
         self._batch.append((self._taken, each))
 
@@ -348,18 +376,16 @@ class _Run:
         try:
             memory = self._in(first)
         except InvalidArgumentError as error:
-            results: list[Outcome | RecollectError | None] = [error] * len(batch)
+            results: list[Stored] = [error] * len(batch)
         else:
-            store = _store_exactly if first.exact else _store
+            store = first.form.store if first.form is not None else _store_exactly if first.exact else _store
             results = store(memory._part(first.part), [item for _, item in batch])
             self._outcomes["moved"] += _move(memory, [item for _, item in batch], results)
             self._relink(memory, [item for _, item in batch], results)
             self._count(memory, results, first.part)
         self._note(batch, results)
 
-    def _relink(
-        self, memory: Memory, items: Sequence[Item], results: Sequence[Outcome | RecollectError | None]
-    ) -> None:
+    def _relink(self, memory: Memory, items: Sequence[Item], results: Sequence[Stored]) -> None:
         """Let what derives from a turn name the id that the turn got, where another user's record has its own."""
         from recollect.engine.results import Outcome
         from recollect.operations import Update
@@ -390,15 +416,15 @@ class _Run:
         """Return the memory that an item belongs to."""
         return self._memory if item.namespace is None else self._memory.namespace(item.namespace)
 
-    def _count(self, memory: Memory, results: Sequence[Outcome | RecollectError | None], part: str = RECORDS) -> None:
-        stored = sum(result is not None and not isinstance(result, RecollectError) for result in results)
+    def _count(self, memory: Memory, results: Sequence[Stored], part: str = RECORDS) -> None:
+        stored = sum(result is not None and not isinstance(result, _FAILURES) for result in results)
         if stored:
             self._namespaces[memory.name] = self._namespaces.get(memory.name, 0) + stored
             self._parts[part] = self._parts.get(part, 0) + stored
 
-    def _note(self, batch: list[tuple[int, Item]], results: Sequence[Outcome | RecollectError | None]) -> None:
+    def _note(self, batch: list[tuple[int, Item]], results: Sequence[Stored]) -> None:
         for (number, item), result in zip(batch, results, strict=True):
-            if isinstance(result, RecollectError):
+            if isinstance(result, _FAILURES):
                 self._damaged.append((number, Damage(item.place, str(result), item.file)))
                 continue
             if result is None:
@@ -434,15 +460,16 @@ class _Run:
         for each in damaged:
             self._count_in(each.file, "damaged")
         report = ImportReport(damaged=damaged, namespaces=self._namespaces, **self._outcomes)
-        return replace(report, parts=self._parts, files=self._files, roots=self._roots)
+        report = replace(report, left_out=self._left_out, parts=self._parts, files=self._files)
+        return replace(report, roots=self._roots)
 
 
-def _target(item: Item) -> tuple[str | None, bool, str]:
+def _target(item: Item) -> tuple[str | None, bool, str, ItemForm | None]:
     """Return what the items of one commit have in common."""
-    return item.namespace, item.exact, item.part
+    return item.namespace, item.exact, item.part, item.form
 
 
-def _store(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError | None]:
+def _store(memory: Memory, items: Iterable[Item]) -> list[Stored]:
     """Remember items as `remember_all` does; return the outcome or the error of each."""
     from recollect.calls.calls import store_all
 
@@ -460,13 +487,13 @@ def _store(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectErr
 _PLACE = ("conversation", "position", "tags")
 
 
-def _move(memory: Memory, items: Sequence[Item], results: Sequence[Outcome | RecollectError | None]) -> int:
+def _move(memory: Memory, items: Sequence[Item], results: Sequence[Stored]) -> int:
     """Move turns that were stored already to where the source has them now; return how many moved."""
     from recollect.operations import Update
 
     moves: list[Update] = []
     for item, result in zip(items, results, strict=True):
-        if not item.placed or isinstance(result, RecollectError) or result is None or result.record is None:
+        if not item.placed or isinstance(result, _FAILURES) or result is None or result.record is None:
             continue
         record, wanted = result.record, item.fields
         own = [tag for tag in record.tags if tag != OTHER_BRANCH]
@@ -482,9 +509,9 @@ def _move(memory: Memory, items: Sequence[Item], results: Sequence[Outcome | Rec
     return len(moves)
 
 
-def _store_exactly(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError | None]:
+def _store_exactly(memory: Memory, items: Iterable[Item]) -> list[Stored]:
     """Store complete records as they are; return the outcome or the error of each, None if it has expired."""
-    results: list[Outcome | RecollectError | None] = []
+    results: list[Stored] = []
     with memory.batch() as batch:
         now = memory.execute(Now())
         for item in items:
