@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import foreign
 
 import recollect
 from recollect import Memory
@@ -22,6 +23,7 @@ from recollect.cli.app import app
 from recollect.errors import ImportFormatError
 from recollect.evaluation import DATASET_IMPORTERS
 from recollect.importers import IMPORTERS, ImportReport, import_path
+from recollect.importers.base import Omission
 
 FORMATS = {**DATASET_IMPORTERS, **IMPORTERS}
 EVERY = pytest.mark.parametrize("form", list(FORMATS))
@@ -221,6 +223,15 @@ def test_deep_values_damage_only_their_own_item(form: str, memory: Memory, tmp_p
     if form == "mcp-memory":
         entity = {"type": "entity", "name": "fine", "entityType": "t", "observations": []}
         path.write_text("\n".join(map(json.dumps, [entity, {**entity, "observations": deep}])))
+    too_deep = "[" * DEEP + "]" * DEEP  # their values are JSON, which may be deep
+    if form == "langgraph":
+        values: list[Any] = [{"text": "fine"}, too_deep]
+        foreign.store(path, *({"prefix": "a", "key": str(at), "value": each} for at, each in enumerate(values)))
+    if form == "openai-sessions":
+        foreign.sessions(path, {"chat": [good, too_deep]})
+    if form == "chroma":
+        lists = {"ids": ["a", "b"], "documents": ["fine", "fine too"], "metadatas": [{}, {"deep": deep}]}
+        path.write_text(json.dumps(lists))
     report = tried(memory, form, path)
     assert report is not None
     assert (report.created, len(report.damaged)) == (1, 1)
@@ -336,6 +347,18 @@ SHAPED = {
         ),
         max_size=5,
     ),
+    "langgraph": st.lists(
+        st.fixed_dictionaries({"prefix": st.sampled_from(["a", "a.b"]) | LEAVES, "key": LEAVES, "value": ANYTHING}),
+        max_size=5,
+    ),
+    "openai-sessions": st.lists(
+        st.fixed_dictionaries({"session_id": st.sampled_from("ab") | LEAVES, "message_data": MESSAGE | ANYTHING}),
+        max_size=5,
+    ),
+    "chroma": st.lists(
+        st.fixed_dictionaries({"key": st.sampled_from("ab") | LEAVES, "string_value": LEAVES, "int_value": LEAVES}),
+        max_size=5,
+    ),
     "csv": st.lists(st.lists(st.text('a1;," \n{[', max_size=5), min_size=4, max_size=5), max_size=4).map(
         lambda rows: [CSV_HEADER, *rows]
     ),
@@ -351,6 +374,26 @@ SHAPED = {
 }
 
 
+#: Databases, of which the rows of one table are anything. Its other columns have values that are valid.
+TIMES = {"created_at": foreign.AT, "updated_at": foreign.AT}
+DATABASES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "langgraph": (foreign.STORE, "store", TIMES),
+    "openai-sessions": (foreign.SESSIONS, "agent_messages", {"created_at": foreign.AT}),
+    "chroma": (foreign.CHROMA, "embedding_metadata", {"id": 1}),
+}
+
+
+def write_database(form: str, path: Path, rows: list[dict[str, Any]]) -> None:
+    schema, table, others = DATABASES[form]
+    rest: dict[str, Any] = {}
+    if form == "chroma":
+        rest["databases"] = [{"id": "d", "name": "default_database"}]
+        rest["collections"] = [{"id": "c", "name": "notes", "database_id": "d"}]
+        rest["segments"] = [{"id": "s", "scope": "METADATA", "collection": "c"}]
+        rest["embeddings"] = [{"id": 1, "segment_id": "s", "embedding_id": "a", "created_at": foreign.AT}]
+    foreign.made(path, foreign.loose(schema), **rest, **{table: [{**others, **row} for row in rows]})
+
+
 @pytest.mark.in_process
 @STRICT
 @given(data=st.data())
@@ -363,13 +406,18 @@ def test_any_json_gives_a_report_or_a_refusal_and_a_second_run_adds_nothing(
     if form == "csv" and isinstance(value, list) and value[:1] == [CSV_HEADER]:
         text = "\n".join(",".join(row) for row in value)
     path = tmp_path_factory.getbasetemp() / f"any-{form}.json"
-    path.write_text(text)
+    if form in DATABASES and data.draw(st.booleans()):
+        rows: Any = data.draw(SHAPED[form])
+        write_database(form, path, rows)
+    else:
+        path.write_text(text)
     with recollect.open(":memory:") as memory:
         first = tried(memory, form, path)
         if first is not None:
             # Every item is reported: nothing goes missing in silence.
-            reported = sum(1 for _ in FORMATS[form].read(path, UTC))
-            assert first.created + first.unchanged + first.updated + len(first.damaged) == reported
+            reported = sum(not isinstance(part, Omission) for part in FORMATS[form].read(path, UTC))
+            stored = first.created + first.unchanged + first.updated + first.expired
+            assert stored + len(first.damaged) == reported
             again = tried(memory, form, path)
             assert again is not None
             assert (again.created, again.damaged) == (0, first.damaged)
