@@ -57,6 +57,7 @@ def test_every_importer_has_its_name_and_a_line_of_summary() -> None:
         "claude",
         "mem0",
         "mcp-memory",
+        "langgraph",
         "text",
         "markdown",
         "csv",

@@ -11,6 +11,7 @@ from recollect.importers.chatgpt import ChatGPT
 from recollect.importers.claude import AnthropicMessages, Claude
 from recollect.importers.jsonl import JsonLines, write_jsonl
 from recollect.importers.knowledge_graph import KnowledgeGraph, write_graph
+from recollect.importers.langgraph import LangGraphStore
 from recollect.importers.markdown import Markdown, Text
 from recollect.importers.mem0 import Mem0
 from recollect.importers.messages import OpenAI
@@ -37,6 +38,7 @@ _ALL: tuple[Importer, ...] = (
     Claude(),
     Mem0(),
     KnowledgeGraph(),
+    LangGraphStore(),
     Text(),
     Markdown(),
     Csv(),
