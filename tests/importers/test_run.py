@@ -58,6 +58,7 @@ def test_every_importer_has_its_name_and_a_line_of_summary() -> None:
         "mem0",
         "mcp-memory",
         "langgraph",
+        "openai-sessions",
         "text",
         "markdown",
         "csv",

@@ -6,6 +6,7 @@ module with an `Importer` (see `base`) and list it here. Importers of public dat
 
 from __future__ import annotations
 
+from recollect.importers.agent_sessions import AgentSessions
 from recollect.importers.base import Damage, ImportedDocument, Importer, Item
 from recollect.importers.chatgpt import ChatGPT
 from recollect.importers.claude import AnthropicMessages, Claude
@@ -39,6 +40,7 @@ _ALL: tuple[Importer, ...] = (
     Mem0(),
     KnowledgeGraph(),
     LangGraphStore(),
+    AgentSessions(),
     Text(),
     Markdown(),
     Csv(),
