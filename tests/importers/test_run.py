@@ -59,6 +59,7 @@ def test_every_importer_has_its_name_and_a_line_of_summary() -> None:
         "mcp-memory",
         "langgraph",
         "openai-sessions",
+        "chroma",
         "text",
         "markdown",
         "csv",

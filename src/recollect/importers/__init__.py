@@ -9,6 +9,7 @@ from __future__ import annotations
 from recollect.importers.agent_sessions import AgentSessions
 from recollect.importers.base import Damage, ImportedDocument, Importer, Item
 from recollect.importers.chatgpt import ChatGPT
+from recollect.importers.chroma import Chroma
 from recollect.importers.claude import AnthropicMessages, Claude
 from recollect.importers.jsonl import JsonLines, write_jsonl
 from recollect.importers.knowledge_graph import KnowledgeGraph, write_graph
@@ -41,6 +42,7 @@ _ALL: tuple[Importer, ...] = (
     KnowledgeGraph(),
     LangGraphStore(),
     AgentSessions(),
+    Chroma(),
     Text(),
     Markdown(),
     Csv(),
