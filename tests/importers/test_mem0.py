@@ -24,6 +24,7 @@ from recollect import Memory
 from recollect import filters as f
 from recollect.errors import ImportFormatError
 from recollect.importers import ImportReport, import_path
+from recollect.importers.mem0 import EXPORT
 
 Run = Callable[..., ImportReport]
 Write = Callable[[str, Any], Path]
@@ -167,6 +168,10 @@ class TestQdrantsLocalMode:
         subprocess.run(["sh", "-c", command.replace("python", python, 1)], cwd=tmp_path, check=True)
         report = run("mem0", tmp_path / "points.json")
         assert (report.created, report.damaged) == (2, ())
+
+    def test_the_page_shows_the_same_program(self) -> None:
+        page = Path(recollect.__file__).parents[2] / "docs" / "importing.md"
+        assert EXPORT in page.read_text("utf-8")
 
     def test_a_folder_that_is_something_else_is_refused(self, run: Run, tmp_path: Path) -> None:
         with pytest.raises(ImportFormatError, match="is a folder"):
