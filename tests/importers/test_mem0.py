@@ -284,7 +284,7 @@ class TestHistory:
             ),
             (
                 "CREATE TABLE history (id TEXT PRIMARY KEY, memory_id TEXT, old_memory TEXT, new_memory TEXT, "
-                "new_value TEXT, event TEXT, created_at DATETIME, updated_at DATETIME, is_deleted INTEGER)",
+                "new_value TEXT, event TEXT, created_at DATETIME, is_deleted INTEGER, chat INTEGER)",
                 ("old_memory", "new_memory", "created_at"),
             ),
         ],
@@ -295,11 +295,14 @@ class TestHistory:
     ) -> None:
         old, new, time = names
         at = "2024-08-01T10:00:00-07:00"
-        rows = [
+        rows: list[dict[str, Any]] = [
             {"id": "1", "memory_id": "m", new: "tea", "event": "ADD", time: at},
             {"id": "2", "memory_id": "m", old: "tea", new: "mate", "event": "UPDATE", time: at},
         ]
+        if "chat" in schema:
+            rows = [{**row, "chat": 7} for row in rows]
         assert run("mem0", foreign.made(tmp_path / "old.db", schema, history=rows)).created == 1
+        assert dict(memory.find()[0].metadata) == ({"chat": 7} if "chat" in schema else {})
         assert texts(memory) == ["tea", "mate"]
         assert memory.find()[0].time == datetime(2024, 8, 1, 17, tzinfo=UTC)
 
@@ -315,9 +318,10 @@ class TestHistory:
             added("half \ud800 of a pair", "s"),
             {"memory_id": "b", "event": "ADD", "new_memory": b"\xff\xfe"},
             {"memory_id": "i", "event": "ADD", "new_memory": 10**30},
+            {"memory_id": b"bytes", "event": "ADD", "new_memory": b"text as bytes"},
         ]
         report = run("mem0", foreign.history(tmp_path / "history.db", *events))
-        assert {record.text for record in memory.find()} == {"tea", str(10**30)}
+        assert {record.text for record in memory.find()} == {"tea", str(10**30), "text as bytes"}
         assert len(report.damaged) == 6
         assert run("mem0", tmp_path / "history.db").damaged == report.damaged
 
@@ -330,6 +334,7 @@ class TestHistory:
                 "session_scope": scope,
                 "role": role,
                 "content": text,
+                "name": "Ana" if role == "user" else None,
                 "created_at": f"2026-05-04T09:30:0{at}",
             }
             for role, text, at in said
@@ -340,6 +345,7 @@ class TestHistory:
         report = run("mem0", path, zone=UTC)
         assert (report.created, report.unchanged) == (1, 1)
         turns = memory.find(f.conversation(scope), order="position")
+        assert [turn.speaker for turn in turns] == ["Ana", None, "Ana"]
         assert [(turn.role, turn.text) for turn in turns] == [(role, text) for role, text, _ in said]
         assert {(turn.user, turn.agent, turn.session) for turn in turns} == {("a&b", "bot", "r1")}
 

@@ -134,7 +134,6 @@ def import_(
         raise InvalidArgumentError("part", parts, "is for jsonl; other formats have records only")
     importer = _FORMATS[format]
     options: dict[str, Any] = {"follow_links": follow_links, "name": name, "forget_deleted": forget_deleted}
-    options |= {"only": only} if only else {}
     reports = []
     refused = []
     given = {name: value for name, value in defaults.items() if value}
@@ -149,7 +148,7 @@ def import_(
 
         def opened(path: Path) -> Source:
             if copied is None or path != _INPUT:
-                return Source(importer, path, zone, defaults=given, **options)
+                return Source(importer, path, zone, defaults=given, only=only, **options)
             try:
                 return Source(importer, copied, zone, defaults=given, only=only)
             except ImportFormatError as error:

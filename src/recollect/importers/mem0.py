@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from recollect.arguments.checks import is_number
 from recollect.errors import ImportFormatError, printable
 from recollect.importers.base import (
     Damage,
@@ -30,7 +31,7 @@ from recollect.importers.base import (
     parse_json,
     read_text,
 )
-from recollect.importers.databases import Database, is_database, opened, text_of
+from recollect.importers.databases import Database, is_database, opened, quoted, text_of
 from recollect.importers.versions import VERSIONS
 from recollect.records.documents import bounded_id
 from recollect.records.messages.parts import NOTHING
@@ -50,7 +51,9 @@ _COMPUTED = ("text_lemmatized",)
 #: Columns of the history, with those that releases before 0.1.20 had; the best first.
 _NEW, _OLD = ("new_memory", "new_value"), ("old_memory", "prev_value")
 _CREATED = ("created_at", "timestamp")
-_MESSAGE = ("id", "session_scope", "role", "content", "created_at")
+#: Columns whose values become none of the metadata.
+_EVENT = ("id", "memory_id", "event", "is_deleted", *_NEW, *_OLD, *_CREATED)
+_MESSAGE = ("id", "session_scope", "role", "content", "name", "created_at")
 #: The file in which Qdrant's local mode has the points of a collection.
 _STORAGE = "storage.sqlite"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -214,14 +217,14 @@ def _history(database: Database, zone: tzinfo) -> Iterator[Item | Damage | Omiss
     columns = database.tables["history"]
     if not any(name in columns for name in _NEW):
         database.need("history", _NEW[0])
+    query = f"SELECT memory_id, rowid, {', '.join(map(quoted, columns))} FROM history ORDER BY memory_id, rowid"
     known = ["history"]
     if has_messages := database.has("messages", *_MESSAGE):
         database.need("messages")
         known.append("messages")
     deleted, ids = 0, SeenIds()
     try:
-        rows = database.rows("SELECT memory_id, rowid, * FROM history ORDER BY memory_id, rowid")
-        for memory_id, events in groupby(rows, lambda row: row[0]):
+        for memory_id, events in groupby(database.rows(query), lambda row: row[0]):
             states: list[dict[str, Any]] = []
             places: list[str] = []
             is_deleted = False
@@ -235,7 +238,7 @@ def _history(database: Database, zone: tzinfo) -> Iterator[Item | Damage | Omiss
                 except UnreadableError as error:
                     yield Damage(place, str(error))
             deleted += is_deleted
-            own = {} if is_deleted or not states else ids.own(memory_id)
+            own = {} if is_deleted or not states else ids.own(text_of(memory_id, "memory_id"))
             for fields, place in () if is_deleted else zip(states, places, strict=True):
                 group = f"memory {memory_id}"
                 yield Item(namespace=None, fields={**fields, **own}, place=place, form=VERSIONS, group=group)
@@ -259,10 +262,10 @@ def _states(event: dict[str, Any], zone: tzinfo, *, first: bool) -> list[dict[st
     if first and isinstance(old, str) and old.strip():  # the history begins later than the memory
         texts.insert(0, text_of(old, _OLD[0]))
     created = _first(event, _CREATED)
-    about = {key: event.get(key) for key in ("actor_id", "role", "updated_at")}
+    about = {key: value for key, value in event.items() if key not in _EVENT and value is not None}
     fields: dict[str, Any] = {
         "kind": "user_fact",
-        "metadata": {key: text_of(value, key) for key, value in about.items() if value is not None},
+        "metadata": {key: value if is_number(value) else text_of(value, key) for key, value in about.items()},
         **({} if created is None else {"time": instant(created, zone)}),
     }
     return [{**fields, "content": text} for text in texts]
@@ -287,11 +290,13 @@ def _messages(database: Database, zone: tzinfo) -> Iterator[Item | Damage]:
 
 
 def _turn(row: tuple[Any, ...], zone: tzinfo) -> dict[str, Any]:
-    own, scope, role, content, created = row
+    own, scope, role, content, name, created = row
     named = text_of(scope, "session_scope")
     pairs = (part.partition("=") for part in named.split("&"))
     owners = {_FIELDS[key]: unquote(value) for key, _, value in pairs if key in _FIELDS and value}
     fields = {"content": text_of(content, "content"), "role": text_of(role, "role"), "kind": "conversation"}
+    if name not in NOTHING:
+        fields["speaker"] = text_of(name, "name")
     time = {} if created is None else {"time": instant(created, zone)}
     return {"id": bounded_id(text_of(own, "id")), "conversation": named or "mem0", **fields, **owners, **time}
 
