@@ -40,6 +40,8 @@ ITEMS: list[Any] = [
     {"role": "user", "content": ""},
     {"z": 1, "a": [None, True, 2**70, 1.5, {"": {}}], "content": "no role"},
     {"role": "user", "content": "half \ud800 of a pair"},
+    {"role": "\ud800", "content": "said in no role"},
+    {"role": "x" * 2000, "content": "said in no role"},
 ]
 
 

@@ -172,7 +172,7 @@ class ItemLog:
         """Return the content and the fields of the record of an item."""
         own: dict[str, Any] = {**self._fields, "metadata": {ITEM: stored(item, policies)}}
         said = self._said(item)
-        if said is None:
+        if said is None or not _is_name(said.role):
             return own | _UNSEARCHABLE
         own["role"] = said.role
         speaker = self._fields.get(_SPEAKERS.get(said.role, ""))
