@@ -22,6 +22,7 @@ from tests.exports import exported
 import recollect
 from recollect import Memory
 from recollect import filters as f
+from recollect.compat.mem0 import Memory as CompatibleMemory
 from recollect.errors import ImportFormatError
 from recollect.importers import ImportReport, import_path
 from recollect.importers.mem0 import EXPORT
@@ -86,10 +87,9 @@ class TestPoints:
         record = memory.get(SEATS["id"])
         assert record is not None
         assert (record.text, record.kind, record.time) == ("Prefers aisle seats", "user_fact", CREATED)
-        assert (record.user, record.agent, record.session) == ("ana", "bot", "r1")
+        assert (record.user, record.agent, record.session, record.role) == ("ana", "bot", "r1", "user")
         assert dict(record.metadata) == {
             "app": "booking",
-            "role": "user",
             "hash": "c4e51c8018e326922406d376b21c6900",
             "updated_at": "2026-11-29T01:26:00.721415+00:00",
         }
@@ -111,15 +111,15 @@ class TestPoints:
         report = run("mem0", write("points.json", [DOG, entity]))
         assert (report.created, report.left_out) == (1, {"entities that mem0 found in memories": 1})
 
-    def test_a_memory_expires_at_the_end_of_its_last_day(self, run: Run, write: Write, memory: Memory) -> None:
-        def expiring(point: dict[str, Any], day: str) -> dict[str, Any]:
+    def test_a_memory_is_true_until_the_end_of_its_last_day(self, run: Run, write: Write, memory: Memory) -> None:
+        def ending(point: dict[str, Any], day: str) -> dict[str, Any]:
             return {**point, "payload": {**point["payload"], "expiration_date": day}}
 
-        points = [expiring(DOG, "2026-11-01"), expiring(TEA, "2026-10-31"), expiring(SEATS, "soon")]  # it is 11-01
-        report = run("mem0", write("points.json", points))
-        assert (report.created, report.expired) == (1, 1)
+        report = run("mem0", write("points.json", [ending(DOG, "2026-11-01"), ending(SEATS, "soon")]))
         assert "expiration_date" in report.damaged[0].reason
-        assert memory.find()[0].expires == datetime(2026, 11, 2, tzinfo=UTC)
+        (record,) = memory.find()
+        assert record.valid_to == datetime(2026, 11, 2, tzinfo=UTC)
+        assert record.metadata["expiration_date"] == "2026-11-01"
 
 
 def qdrant(folder: Path, *, evil: bytes = b"") -> Path:
@@ -127,6 +127,39 @@ def qdrant(folder: Path, *, evil: bytes = b"") -> Path:
     path = folder / "qdrant" / "collection" / "mem0" / "storage.sqlite"
     foreign.made(path, "CREATE TABLE points (id TEXT PRIMARY KEY, point BLOB)", points=[{"id": "a", "point": evil}])
     return folder / "qdrant"
+
+
+def test_our_layer_with_the_names_of_mem0_returns_what_mem0_returned(run: Run, write: Write, memory: Memory) -> None:
+    # As `get_all` of mem0ai 2.2.1 returned them.
+    seats: dict[str, Any] = {
+        "id": "5d30d706-5f48-401e-92ee-8feebaff6a64",
+        "memory": "Prefers aisle seats",
+        "hash": "c4e51c8018e326922406d376b21c6900",
+        "metadata": {"app": "booking"},
+        "created_at": "2026-11-29T01:26:00.711898+00:00",
+        "user_id": "ana",
+        "agent_id": "bot",
+        "run_id": "r1",
+        "role": "user",
+    }
+    dog: dict[str, Any] = {
+        "id": "3fcf478b-e168-49ad-a9cf-78fcf1119fec",
+        "memory": "Has a dog",
+        "hash": "883a39b040a8a589937fb7064fb5f7e6",
+        "created_at": "2026-11-29T01:26:00.732303+00:00",
+        "user_id": "ana",
+        "role": "user",
+        "expiration_date": "2099-01-01",
+    }
+    run("mem0", write("all.json", {"results": [seats, dog]}))
+    found = CompatibleMemory(memory=memory).get_all(filters={"user_id": "ana"})["results"]
+    for wanted in (seats, dog):
+        (shown,) = (each for each in found if each["id"] == wanted["id"])
+        for key, value in wanted.items():
+            if key == "metadata":
+                assert value.items() <= shown[key].items()
+            else:
+                assert shown[key] == value
 
 
 class TestQdrantsLocalMode:

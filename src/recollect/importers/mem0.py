@@ -45,6 +45,8 @@ _FIELDS = {
     "run_id": "session",
     "categories": "tags",
     "created_at": "time",
+    "actor_id": "speaker",
+    "role": "role",
 }
 #: Keys of a point that mem0 computes from its text.
 _COMPUTED = ("text_lemmatized",)
@@ -52,7 +54,7 @@ _COMPUTED = ("text_lemmatized",)
 _NEW, _OLD = ("new_memory", "new_value"), ("old_memory", "prev_value")
 _CREATED = ("created_at", "timestamp")
 #: Columns whose values become none of the metadata.
-_EVENT = ("id", "memory_id", "event", "is_deleted", *_NEW, *_OLD, *_CREATED)
+_EVENT = ("id", "memory_id", "event", "is_deleted", "actor_id", "role", *_NEW, *_OLD, *_CREATED)
 _MESSAGE = ("id", "session_scope", "role", "content", "name", "created_at")
 #: The file in which Qdrant's local mode has the points of a collection.
 _STORAGE = "storage.sqlite"
@@ -195,7 +197,7 @@ def _fields(memory: Any, ids: SeenIds, zone: tzinfo) -> dict[str, Any]:
     if "time" in fields:
         fields["time"] = instant(fields["time"], zone)
     if "expiration_date" in rest:
-        fields["expires"] = _end_of_day(rest.pop("expiration_date"))
+        fields["valid_to"] = _end_of_day(rest["expiration_date"])  # as `recollect.compat.mem0` stores it
     stated = rest.pop("metadata", {})
     if not isinstance(stated, dict):
         raise UnreadableError(f"its metadata is {kind_of(stated)}, not an object")
@@ -203,7 +205,7 @@ def _fields(memory: Any, ids: SeenIds, zone: tzinfo) -> dict[str, Any]:
 
 
 def _end_of_day(value: Any) -> datetime:
-    """Return when a memory expires: mem0 shows it on its last day, in UTC."""
+    """Return until when a memory is true: the end of its last day, in UTC."""
     if not isinstance(value, str) or not _DAY.fullmatch(value):
         raise UnreadableError('its "expiration_date" is not a day, such as 2027-01-31')
     return within_years(instant(value, UTC)) + timedelta(days=1)
@@ -267,6 +269,7 @@ def _states(event: dict[str, Any], zone: tzinfo, *, first: bool) -> list[dict[st
         "kind": "user_fact",
         "metadata": {key: value if is_number(value) else text_of(value, key) for key, value in about.items()},
         **({} if created is None else {"time": instant(created, zone)}),
+        **{_FIELDS[key]: text_of(event[key], key) for key in ("actor_id", "role") if event.get(key) not in NOTHING},
     }
     return [{**fields, "content": text} for text in texts]
 

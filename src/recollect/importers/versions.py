@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.errors import RecollectError, StoreError
 from recollect.importers.base import Item, Stored
-from recollect.operations import GetPolicies, Now, Remember, RememberAll
+from recollect.operations import GetPolicies, Remember, RememberAll
 from recollect.policies import redact
 from recollect.records.messages.values import UnreadableError
 
@@ -34,7 +34,7 @@ class VersionedItems:
 
     def store(self, memory: Memory, items: Sequence[Item]) -> list[Stored]:
         results: list[Stored] = [None] * len(items)
-        policies, now = memory.execute(GetPolicies()), memory.execute(Now())
+        policies = memory.execute(GetPolicies())
         waiting = [_Waiting(at, operation) for at, operation in _operations(items, results)]
         ids = list(dict.fromkeys(each.operation.id for each in waiting if each.operation.id is not None))
         there = {record.id: record for record in memory.get_all(ids) if record is not None} if ids else {}
@@ -42,9 +42,6 @@ class VersionedItems:
         for _, found in groupby(waiting, lambda each: items[each.at].group or str(each.at)):
             record = [*found]
             stored = there.get(record[0].operation.id or "")
-            expires = record[-1].operation.fields.get("expires")
-            if stored is None and expires is not None and expires <= now:
-                continue  # as all of it has
             for number, each in enumerate(_new(memory, record, stored, policies, results)):
                 if number == len(rounds):
                     rounds.append([])
