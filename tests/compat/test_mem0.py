@@ -84,6 +84,19 @@ def test_a_message_alone_is_a_list_of_one(memory: Memory) -> None:
     assert texts(memory.add({"role": "user", "content": "I like tea"}, user_id="ana")) == ["I like tea"]
 
 
+def test_other_metadata_of_the_same_text_are_set(memory: Memory) -> None:
+    first = memory.add("I like tea", user_id="ana", metadata={"sure": False, "tags": ["a"]})["results"][0]
+    same = memory.add("I like tea", user_id="ana", metadata={"sure": False, "tags": ["a"]})["results"][0]
+    other = memory.add("I like tea", user_id="ana", metadata={"sure": "very"})["results"][0]
+    assert [each["event"] for each in (first, same, other)] == ["ADD", "NONE", "UPDATE"]
+    assert (memory.get(first["id"]) or {})["metadata"] == {"sure": "very", "tags": ["a"]}
+    memory.add(CHAT, user_id="ana", run_id="trip", metadata={"n": [1]})
+    memory.add(CHAT, user_id="ana", run_id="trip", metadata={"n": [1]})
+    changed = memory.add(CHAT, user_id="ana", run_id="trip", metadata={"n": [2]})["results"]
+    assert [each["event"] for each in changed] == ["UPDATE", "UPDATE"]
+    assert memory.memory.seq == 4
+
+
 def test_the_same_text_again_is_the_same_memory(memory: Memory) -> None:
     first = memory.add("I like tea", user_id="ana")["results"][0]
     again = memory.add("I like tea", user_id="ana")["results"][0]
@@ -129,7 +142,7 @@ def test_blank_ids_are_refused(memory: Memory, wrong: str) -> None:
             call()
 
 
-@pytest.mark.parametrize("wrong", [None, 7, b"tea", {"a", "b"}])
+@pytest.mark.parametrize("wrong", [None, 7, b"tea", {"a", "b"}, "", " \n"])
 def test_what_are_no_messages_is_refused(memory: Memory, wrong: Any) -> None:
     with pytest.raises(InvalidArgumentError):
         memory.add(wrong, user_id="ana")
@@ -323,9 +336,13 @@ def test_reranking_is_not_needed_and_a_warning_says_so(memory: Memory) -> None:
 
 @pytest.fixture
 def filled(memory: Memory) -> Memory:
-    memory.add("red one", user_id="ana", metadata={"colour": "red", "n": 1, "tags": ["a", "b"], "on": True})
-    memory.add("green two", user_id="ana", run_id="trip", metadata={"colour": "Green", "n": 2.5, "tags": ["b"]})
-    memory.add("blue none", user_id="ana", agent_id="guide", metadata={"colour": None, "note": "sky and sea"})
+    memory.add("red one", user_id="ana", metadata={"colour": "red", "n": 1, "tags": ["a", "b"], "of": {"x": 1}})
+    memory.add(
+        "green two", user_id="ana", run_id="trip", metadata={"colour": "Green", "n": 2.5, "tags": ["b"], "of": {"x": 2}}
+    )
+    memory.add(
+        "blue none", user_id="ana", agent_id="guide", metadata={"colour": None, "note": "sky and sea", "a.b": "literal"}
+    )
     memory.add("red other", user_id="bob", metadata={"colour": "red", "n": 1})
     return memory
 
@@ -362,6 +379,12 @@ def filled(memory: Memory) -> Memory:
         ({"NOT": [{"colour": "red"}, {"n": 2.5}]}, "blue"),
         ({"NOT": [{"note": {"icontains": "SEA"}}]}, "red green"),
         ({"OR": [{"AND": [{"colour": "red"}, {"NOT": [{"n": 1}]}]}, {"note": {"icontains": "SEA"}}]}, "blue"),
+        ({"memory": {"icontains": "RED"}}, "red"),
+        ({"memory": {"contains": "RED"}}, ""),
+        ({"of.x": 1}, "red"),
+        ({"of.x": {"gt": 1}}, "green"),
+        ({"a.b": "literal"}, "blue"),
+        ({"of.x": {"contains": "1"}}, ""),
         ({"run_id": "trip"}, "green"),
         ({"run_id": "*"}, "green"),
         ({"agent_id": {"ne": "guide"}}, "red green"),
@@ -391,6 +414,13 @@ def test_filters_select(filled: Memory, stated: dict[str, Any], found: str) -> N
         {"role": {"gt": "user"}},
         {"run_id": {"eq": ["trip"]}},
         {"created_at": 7},
+        {"$or": [{"colour": "red"}]},
+        {"or": [{"colour": "red"}]},
+        {"Not": [{"colour": "red"}]},
+        {"updated_at": {"gt": "2000-01-01"}},
+        {"memory": "red one"},
+        {"memory": {"gt": "red"}},
+        {"agent_id": None},
     ],
 )
 def test_wrong_filters_are_refused_and_not_ignored(filled: Memory, wrong: dict[str, Any]) -> None:
@@ -401,7 +431,16 @@ def test_wrong_filters_are_refused_and_not_ignored(filled: Memory, wrong: dict[s
             call()
 
 
-@pytest.mark.parametrize("stated", [None, {}, {"colour": "red"}, {"OR": [{"user_id": "ana"}, {"user_id": "bob"}]}])
+NO_ID: list[Any] = [
+    None,
+    {},
+    {"colour": "red"},
+    {"OR": [{"user_id": "ana"}, {"user_id": "bob"}]},
+    {"user_id": {"ne": "bob"}},
+]
+
+
+@pytest.mark.parametrize("stated", NO_ID)
 def test_a_filter_requires_an_id(filled: Memory, stated: Any) -> None:
     calls: list[Call] = [lambda: filled.get_all(filters=stated), lambda: filled.search("red", filters=stated)]
     for call in calls:
@@ -573,6 +612,31 @@ def test_unknown_keys_and_two_places_are_refused(tmp_path: Path) -> None:
         Memory.from_config({"vectorstore": {}})
     with pytest.raises(InvalidArgumentError, match="path of a configuration"):
         Memory({"recollect": {"path": str(tmp_path / "a.db")}}, memory=":memory:")
+
+
+def test_a_path_and_metadata_in_the_wrong_place_are_named(memory: Memory, tmp_path: Path) -> None:
+    for wrong in (str(tmp_path / "a.db"), tmp_path / "a.db", memory.memory):
+        with pytest.raises(InvalidArgumentError, match="is memory="):
+            Memory(wrong)
+    with pytest.raises(InvalidArgumentError, match="must be a dictionary"):
+        Memory.from_config({"recollect": "a.db"})
+    with pytest.raises(InvalidArgumentError, match="metadata must be a dictionary"):
+        memory.add("I like tea", user_id="ana", metadata="x")  # type: ignore[arg-type]
+
+
+def test_many_memories_hide_none_of_those_that_have_the_word(memory: Memory) -> None:
+    with memory.memory.batch() as batch:
+        batch.remember_all(
+            [{"content": f"Order {n}: the customer asked about a refund", "user": "ana"} for n in range(200)]
+        )
+    assert len(memory.search("refund", filters=ANA)["results"]) == 20
+
+
+def test_what_adapters_keep_for_themselves_is_not_shown(memory: Memory) -> None:
+    memory.memory.remember("a turn", user="ana", source="langchain", metadata={"item": "{}", "topic": "tea"})
+    memory.memory.remember("an item", user="ana", metadata={"item": "of a user"})
+    shown = {each["memory"]: each["metadata"] for each in memory.get_all(filters=ANA)["results"]}
+    assert shown == {"a turn": {"topic": "tea"}, "an item": {"item": "of a user"}}
 
 
 def test_without_a_place_it_is_the_default_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 Numbers compare with numbers and texts with texts; True is not 1; a comparison that cannot be made does not match, and
 is no error. A key with a period names a key of the value as it stands, and only if there is none, a path into objects.
-A missing key is null.
+A missing key is null. `$contains` is an item of a list, or a part of a text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
 }
 _RANGES = {"$gt": "above", "$gte": "at_least", "$lt": "below", "$lte": "at_most"}
 _SEVERAL = ("$in", "$nin")
-_OPERATORS = (*_ORDERED, "$eq", "$ne", *_SEVERAL, "$exists")
+_CONTAINS = "$contains"
+_OPERATORS = (*_ORDERED, "$eq", "$ne", *_SEVERAL, _CONTAINS, "$exists")
 _JOINED = ("$and", "$or")
 _NOT = "$not"
 _MISSING = object()
@@ -103,10 +104,19 @@ def _holds(found: Any, name: str, operand: Any) -> bool:
     found = None if found is _MISSING else found
     if name in ("$eq", "$ne"):
         return _same(found, operand) == (name == "$eq")
+    if name == _CONTAINS:
+        return _contains(found, operand)
     if name in _SEVERAL:
         return any(_same(found, each) for each in operand) == (name == "$in")
     comparable = (_is_number(found) and _is_number(operand)) or (isinstance(found, str) and isinstance(operand, str))
     return comparable and _ORDERED[name](found, operand)
+
+
+def _contains(found: Any, wanted: Any) -> bool:
+    """Return whether a list has an item, or a text a part."""
+    if isinstance(found, str):
+        return isinstance(wanted, str) and wanted in found
+    return isinstance(found, (list, tuple)) and any(_same(each, wanted) for each in found)
 
 
 def _is_number(value: object) -> bool:

@@ -15,7 +15,8 @@ from collections.abc import Collection
 from typing import Any
 
 from recollect import Memory
-from recollect.errors import MissingExtraError
+from recollect.compat.threads import completed
+from recollect.errors import InvalidArgumentError, MissingExtraError
 
 try:
     from crewai.tools import BaseTool
@@ -39,6 +40,9 @@ class _MemoryTool(BaseTool):
         call = {"type": "tool_use", "id": self.name, "name": self.name, "input": stated}
         return str(self.toolset.answer(call)["content"])
 
+    async def _arun(self, **arguments: Any) -> str:
+        return await completed(self._run, **arguments)
+
 
 def memory_tools(
     memory: Memory, *, only: Collection[str] | None = DEFAULT, prefix: str = "", read_only: bool = False
@@ -55,8 +59,15 @@ def memory_tools(
         read_only: Only those that change nothing.
 
     Raises:
-        InvalidArgumentError: There is no such tool, or the prefix has other characters than letters, digits, _ and -.
+        InvalidArgumentError: `memory` is no memory, there is no such tool, or the prefix has other characters than
+            letters, digits, _ and -.
     """
+    if not isinstance(memory, Memory):
+        raise InvalidArgumentError(
+            "memory", memory, "must be a Memory: open it with recollect.open or recollect.connect"
+        )
+    if isinstance(only, str):
+        raise InvalidArgumentError("only", only, "must be a list of names of tools")
     toolset = memory.tools(prefix, only=only, read_only=read_only)
     return [
         _MemoryTool(

@@ -175,7 +175,10 @@ class Documents:
         return record if is_own else None
 
     def _remember(self, document: StoredDocument, policies: Any) -> Remember:
-        metadata = {_ID: safe_name(document.id), **object_metadata(document.value, policies)}
+        try:
+            metadata = {_ID: safe_name(document.id), **object_metadata(document.value, policies)}
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"the metadata of the document {document.id!r} is not JSON: {error}") from error
         fields = {**self._fields, "metadata": metadata, "searchable": bool(document.text.strip())}
         return Remember(
             content=document.text,

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _TURN, _OTHER = "conversation", "session_item"
 #: The key of the metadata that has an item as JSON text.
 ITEM = "item"
+#: The sources of the records of all logs.
+SOURCES = frozenset({"langchain", "openai-agents"})
 #: What the name of a conversation begins with if the id of the session cannot be one.
 _DIGEST = "sha256:"
 _MAX_NAME_BYTES = 1000

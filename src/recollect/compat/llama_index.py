@@ -25,7 +25,7 @@ from recollect.filters import Filter
 
 try:
     from llama_index.core.base.base_retriever import BaseRetriever
-    from llama_index.core.bridge.pydantic import ConfigDict, PrivateAttr
+    from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
     from llama_index.core.llms import ChatMessage, MessageRole
     from llama_index.core.memory import BaseMemoryBlock
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
@@ -69,12 +69,12 @@ class RecollectMemoryBlock(BaseMemoryBlock[str]):
     user: str | None = None
     agent: str | None = None
     max_tokens: int = 1000
-    window: int = 1
+    window: int = Field(default=1, ge=1)
     min_confidence: float | str = 0.0
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
     _opened: Opened = PrivateAttr()
-    _asked: OrderedDict[str, str] = PrivateAttr(default_factory=OrderedDict)
+    _asked: OrderedDict[str, tuple[str, int]] = PrivateAttr(default_factory=OrderedDict)
 
     def model_post_init(self, context: Any) -> None:
         """Open the memory."""
@@ -93,7 +93,7 @@ class RecollectMemoryBlock(BaseMemoryBlock[str]):
             **options: Of LlamaIndex, such as `session_id`: the context tells of all sessions.
         """
         said = [text for message in messages or () if _role(message) != "system" and (text := _text(message))]
-        question = "\n".join(said[-max(1, self.window) :])
+        question = "\n".join(said[-self.window :])
         return await completed(self._context, question, self.max_tokens) if question else ""
 
     async def _aput(self, messages: Sequence[ChatMessage]) -> None:
@@ -109,9 +109,9 @@ class RecollectMemoryBlock(BaseMemoryBlock[str]):
 
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
         """Return the context with fewer tokens; None if too few are left for one."""
-        question = self._asked.get(content)
-        size = len(content) // 4 - tokens_to_truncate
-        if question is None or size < _FEWEST_TOKENS:
+        question, tokens = self._asked.get(content, ("", 0))
+        size = tokens - tokens_to_truncate
+        if size < _FEWEST_TOKENS:
             return None
         return await completed(self._context, question, size) or None
 
@@ -121,7 +121,7 @@ class RecollectMemoryBlock(BaseMemoryBlock[str]):
         if not context.items:
             return ""
         text = str(context)
-        self._asked[text] = question
+        self._asked[text] = (question, context.tokens)
         while len(self._asked) > _KNOWN_CONTEXTS:
             self._asked.popitem(last=False)
         return text

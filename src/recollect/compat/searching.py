@@ -10,7 +10,8 @@ from typing import Any, Literal, TypeAlias
 import recollect
 from recollect import Hit, RecollectWarning, Record
 from recollect import filters as f
-from recollect.compat.objects import VALUE, clean, value_of
+from recollect.compat.item_log import ITEM, SOURCES
+from recollect.compat.objects import FIELDS, VALUE, clean, value_of
 from recollect.errors import AnswerTooLargeError
 from recollect.filters import Filter
 
@@ -44,17 +45,30 @@ class Condition:
         return self.fits is None or self.fits(record)
 
 
+#: What adapters keep in the metadata of records of a kind.
+_HIDDEN = {
+    "memory_file": ("path", "entry", "token", "operation", "note"),
+    "operation": ("fingerprint", "version", "existed"),
+}
 #: The fields of a record that say where it comes from.
 _FIELDS = ("kind", "user", "agent", "conversation", "speaker", "role", "source", "time")
+
+
+def own_metadata(record: Record) -> dict[str, Any]:
+    """Return the metadata that a user stated for a record: without what an adapter keeps there for itself."""
+    if isinstance(record.metadata.get(VALUE), str) and FIELDS in record.metadata:
+        return value_of(record)
+    hidden = (ITEM,) if record.source in SOURCES else _HIDDEN.get(record.kind, ())
+    metadata: dict[str, Any] = record.to_json().get("metadata", {})
+    return {key: value for key, value in metadata.items() if key not in hidden}
 
 
 def found_metadata(hit: Hit) -> dict[str, Any]:
     """Return what is known of a hit besides its text, as JSON: its metadata, its fields, and why it was found."""
     record = hit.record
     fields = record.to_json()
-    own = value_of(record) if isinstance(record.metadata.get(VALUE), str) else fields.get("metadata", {})
     why = {"score": hit.score, "confidence": hit.confidence, "why": str(hit.why)}
-    return {**own, **{name: fields[name] for name in _FIELDS if name in fields}, **why}
+    return {**own_metadata(record), **{name: fields[name] for name in _FIELDS if name in fields}, **why}
 
 
 class Searcher:

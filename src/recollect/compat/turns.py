@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -24,7 +25,7 @@ def add_turns(
     Args:
         batch: The batch.
         messages: Dictionaries with "role" and "content", in order.
-        metadata: Metadata of all that are stored, besides what a message has.
+        metadata: Metadata of all, besides what a message has; set also where a message is stored already.
         each: Metadata of each message, which then must be one turn each.
         valid_to: When they cease to be true; None: never.
         **options: Arguments of `Memory.add_messages`: `user`, `agent`, `conversation` and `time`.
@@ -38,13 +39,23 @@ def add_turns(
     """
     report = batch.add_messages(messages, **options)
     outcomes = worthy(report)
-    failed = {each.index for each in report.failed}
+    failed = {one.index for one in report.failed}
     kept = [own for index, own in enumerate(each) if index not in failed] if each else [{}] * len(outcomes)
-    for outcome, own in zip(outcomes, kept, strict=True):
-        record, added = outcome.record, {**(metadata or {}), **own}
-        if record is not None and outcome.status == "created" and (added or valid_to is not None):
-            batch.update(record.id, metadata={**record.metadata, **added}, valid_to=valid_to)
-    return outcomes
+    pairs = zip(outcomes, kept, strict=True)
+    return [with_metadata(batch, outcome, {**(metadata or {}), **own}, valid_to) for outcome, own in pairs]
+
+
+def with_metadata(batch: Batch, outcome: Outcome, metadata: Mapping[str, Any], valid_to: datetime | None) -> Outcome:
+    """Set metadata and the end of validity of a record that was stored, or was there; return the outcome of both."""
+    record = outcome.record
+    if record is None or outcome.status not in ("created", "unchanged"):
+        return outcome
+    changed = {**record.metadata, **metadata}
+    if changed == dict(record.metadata) and valid_to in (None, record.valid_to):
+        return outcome
+    ends: dict[str, Any] = {} if valid_to is None else {"valid_to": valid_to}
+    updated = batch.update(record.id, metadata=changed, **ends)
+    return replace(outcome, record=updated, status="created" if outcome.status == "created" else "updated")
 
 
 def worthy(report: Report) -> list[Outcome]:

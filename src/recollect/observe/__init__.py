@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recollect.errors import MissingExtraError
+from recollect.errors import InvalidArgumentError, MissingExtraError
 from recollect.memory import Memory
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def traced(
 
     Raises:
         MissingExtraError: OpenTelemetry's API is not installed.
-        InvalidArgumentError: `memory` is none, is traced already, or is one of a past moment.
+        InvalidArgumentError: `memory` is none, is traced already, or is one of a past moment; or the second argument is
+            no tracer provider.
 
     Cost:
         Some microseconds a call without an SDK (`python -m bench traces`). With contents, a read of the policies.
@@ -53,4 +54,6 @@ def traced(
         from recollect.observe.executor import traced_memory
     except ImportError as error:
         raise MissingExtraError("recollect.observe", error.name or "opentelemetry", "otel") from None
+    if tracer_provider is not None and not callable(getattr(tracer_provider, "get_tracer", None)):
+        raise InvalidArgumentError("tracer_provider", tracer_provider, "must be a TracerProvider")
     return traced_memory(memory, tracer_provider, contents, store_id)

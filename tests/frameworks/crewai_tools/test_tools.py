@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from typing import Any
@@ -67,6 +68,16 @@ def test_tools_are_chosen_named_and_only_read(place: recollect.Memory) -> None:
     assert len(memory_tools(place, only=None)) > len(DEFAULT)
     with pytest.raises(InvalidArgumentError):
         memory_tools(place, only=("dream",))
+    with pytest.raises(InvalidArgumentError, match="list of names"):
+        memory_tools(place, only="recall")
+    with pytest.raises(InvalidArgumentError, match=r"recollect\.open"):
+        memory_tools("agent.db")  # type: ignore[arg-type]
+
+
+def test_tools_are_awaited_in_threads(place: recollect.Memory) -> None:
+    place.remember("Ana prefers window seats")
+    (found,) = json.loads(asyncio.run(tools(place)["recall"].arun(question="seats")))
+    assert found["content"] == "Ana prefers window seats"
 
 
 def test_a_crew_remembers_by_its_tools(place: recollect.Memory) -> None:

@@ -160,6 +160,8 @@ def test_documents_that_answer_are_retrieved_best_first(place: recollect.Memory)
     assert len(store.bm25_retrieval("seats", top_k=1)) == 1
     with pytest.raises(ValueError, match="blank"):
         store.bm25_retrieval(" ")
+    with pytest.raises(ValueError, match="top_k"):
+        store.bm25_retrieval("seats", top_k=-1)
 
 
 def test_a_pipeline_is_serialized_and_runs(tmp_path: Path) -> None:

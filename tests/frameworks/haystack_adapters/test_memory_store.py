@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,20 @@ def test_filters_select_and_wrong_ones_are_refused(store: RecollectMemoryStore) 
     assert store.search_memories(user_id="ana", filters={**topic, "value": "food"}) == []
     with pytest.raises(FilterError):
         store.search_memories(user_id="ana", filters={"field": "meta.topic"})
+
+
+def test_wrong_arguments_are_refused(store: RecollectMemoryStore) -> None:
+    for wrong in ("I like tea", [{"role": "user", "content": "I like tea"}]):
+        with pytest.raises(ValueError, match="ChatMessages"):
+            store.add_memories(messages=wrong, user_id="ana")
+    with pytest.raises(ValueError, match="top_k"):
+        store.search_memories(query="tea", user_id="ana", top_k=-1)
+
+
+def test_asynchronous_calls_do_the_same(store: RecollectMemoryStore) -> None:
+    asyncio.run(store.add_memories_async(messages=CHAT, user_id="ana"))
+    found = asyncio.run(store.search_memories_async(query="Which seats?", user_id="ana", top_k=1))
+    assert texts(found) == ["I prefer window seats"]
 
 
 def test_someone_is_named(store: RecollectMemoryStore) -> None:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 import recollect
 from recollect import filters as f
-from recollect.compat.langchain import RecollectRetriever, RecollectVectorStore
+from recollect.compat.langchain import RecollectChatMessageHistory, RecollectRetriever, RecollectVectorStore
 
 
 def fill(memory: recollect.Memory) -> None:
@@ -40,6 +40,17 @@ def test_records_of_any_kind_are_found_with_their_fields_and_reasons(place: reco
     assert [each.metadata["score"] for each in found] == sorted((e.metadata["score"] for e in found), reverse=True)
     (blue,) = [each for each in found if "blue" in each.page_content]
     assert (blue.metadata["page"], blue.metadata["kind"]) == (7, "document")
+
+
+def test_what_adapters_keep_for_themselves_is_not_shown(place: recollect.Memory) -> None:
+    RecollectChatMessageHistory("chat", place).add_user_message("My seat was cold")
+    RecollectVectorStore(place).add_texts(["The seats are blue"], [{"page": 7}], ids=["a"])
+    found = RecollectRetriever(memory=place).invoke("seats")
+    own = {"kind", "source", "time", "score", "confidence", "why"}
+    assert {each.page_content: set(each.metadata) - own for each in found} == {
+        "My seat was cold": {"conversation", "role"},
+        "The seats are blue": {"page"},
+    }
 
 
 def test_options_of_the_retriever_and_of_a_call_select(place: recollect.Memory) -> None:

@@ -74,8 +74,8 @@ def test_texts_are_one_commit_or_none(store: RecollectVectorStore) -> None:
     assert [commit.actor for commit in store.memory.log()] == ["langchain"]
     with pytest.raises(InvalidRecordError):
         store.add_texts(["three", "\ud800"])
-    with pytest.raises(TypeError):
-        store.add_texts(["three", "four"], [{}, {"when": object()}])
+    with pytest.raises(TypeError, match="document 'b' is not JSON"):
+        store.add_texts(["three", "four"], [{}, {"when": object()}], ids=["a", "b"])
     assert store.memory.count() == 2
     assert store.memory.seq == 1
 
@@ -134,6 +134,9 @@ def test_filters_are_conditions_or_functions(place: recollect.Memory) -> None:
     assert found({"of.year": {"$gte": 2024}}) == {"two", "three"}
     assert found({"$or": [{"page": 1}, {"long": "x" * 300}]}) == {"one", "two"}
     assert found({"tags": ["a"]}) == {"one"}
+    assert found({"tags": {"$contains": "a"}}) == {"one"}
+    assert found({"long": {"$contains": "xxx"}}) == {"two"}
+    assert found({"$not": {"tags": {"$contains": "a"}}}) == {"two", "three"}
     assert found({"$not": {"page": 1}}) == {"two", "three"}
     assert found({"page": 7}) == set()
     assert found(lambda document: document.metadata["page"] == "2") == {"three"}
@@ -184,6 +187,11 @@ def test_the_memory_finds_documents_among_everything_else(store: RecollectVector
     (hit,) = store.memory.recall("Which seat does Ana prefer?")
     assert hit.record.kind == "document"
     assert store.memory.count(f.kind("document") & f.meta(["fields", "page"], 3)) == 1
+
+
+def test_a_vector_is_refused_with_what_to_do(store: RecollectVectorStore) -> None:
+    with pytest.raises(NotImplementedError, match="similarity_search"):
+        store.similarity_search_by_vector([1.0])
 
 
 def test_diverse_documents_are_chosen_over_repetitions(store: RecollectVectorStore) -> None:

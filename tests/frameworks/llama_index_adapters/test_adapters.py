@@ -114,6 +114,8 @@ def test_pictures_say_nothing_and_secrets_are_refused(memory: recollect.Memory) 
 def test_unknown_options_are_refused(memory: recollect.Memory) -> None:
     with pytest.raises(ValidationError):
         RecollectMemoryBlock(memory=memory, top_k=3)
+    with pytest.raises(ValidationError):
+        RecollectMemoryBlock(memory=memory, window=0)
     with pytest.raises(ValueError, match="must be a memory"):
         RecollectMemoryBlock(memory=7)
 

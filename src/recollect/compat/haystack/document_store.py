@@ -31,7 +31,7 @@ _NAME = "haystack"
 _NO_TEXT = "no_text"
 
 
-def _awaited(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+def awaited(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Return a method that calls another one in a thread. If it is cancelled, what began is completed first."""
 
     @wraps(function)
@@ -182,11 +182,13 @@ class RecollectDocumentStore(Closing):
         Their `score` is the confidence, 0 to 1: the estimated probability that the document answers the query.
 
         Raises:
-            ValueError: The query is blank.
+            ValueError: The query is blank, or `top_k` is no number, 0 or more.
             FilterError: As for `filter_documents`.
         """
         if not isinstance(query, str) or not query.strip():
             raise ValueError("the query must be a text that is not blank")
+        if not isinstance(top_k, int) or top_k < 0:
+            raise ValueError(f"top_k must be a number, 0 or more, not {top_k!r}")
         hits = self._documents.recalled(query, condition(filters, document_of), top_k)
         return [document_of(hit.record, hit.confidence) for hit in hits]
 
@@ -241,19 +243,19 @@ class RecollectDocumentStore(Closing):
         values.sort(key=lambda value: (str(value), type(value).__name__))
         return values[from_ : from_ + size], len(values)
 
-    count_documents_async = _awaited(count_documents)
-    filter_documents_async = _awaited(filter_documents)
-    write_documents_async = _awaited(write_documents)
-    delete_documents_async = _awaited(delete_documents)
-    delete_all_documents_async = _awaited(delete_all_documents)
-    delete_by_filter_async = _awaited(delete_by_filter)
-    update_by_filter_async = _awaited(update_by_filter)
-    bm25_retrieval_async = _awaited(bm25_retrieval)
-    count_documents_by_filter_async = _awaited(count_documents_by_filter)
-    count_unique_metadata_by_filter_async = _awaited(count_unique_metadata_by_filter)
-    get_metadata_fields_info_async = _awaited(get_metadata_fields_info)
-    get_metadata_field_min_max_async = _awaited(get_metadata_field_min_max)
-    get_metadata_field_unique_values_async = _awaited(get_metadata_field_unique_values)
+    count_documents_async = awaited(count_documents)
+    filter_documents_async = awaited(filter_documents)
+    write_documents_async = awaited(write_documents)
+    delete_documents_async = awaited(delete_documents)
+    delete_all_documents_async = awaited(delete_all_documents)
+    delete_by_filter_async = awaited(delete_by_filter)
+    update_by_filter_async = awaited(update_by_filter)
+    bm25_retrieval_async = awaited(bm25_retrieval)
+    count_documents_by_filter_async = awaited(count_documents_by_filter)
+    count_unique_metadata_by_filter_async = awaited(count_unique_metadata_by_filter)
+    get_metadata_fields_info_async = awaited(get_metadata_fields_info)
+    get_metadata_field_min_max_async = awaited(get_metadata_field_min_max)
+    get_metadata_field_unique_values_async = awaited(get_metadata_field_unique_values)
 
     def _records(self, filters: Mapping[str, Any] | None) -> Iterator[Record]:
         return self._documents.all(condition(filters, document_of), order="oldest")

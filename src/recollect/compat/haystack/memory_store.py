@@ -11,10 +11,10 @@ from haystack.dataclasses import ChatMessage
 import recollect
 from recollect import Record
 from recollect import filters as f
-from recollect.compat.haystack.document_store import stated
+from recollect.compat.haystack.document_store import awaited, stated
 from recollect.compat.haystack.filters import condition
 from recollect.compat.opening import Closing, Place, opened
-from recollect.compat.searching import Searcher
+from recollect.compat.searching import Searcher, own_metadata
 from recollect.compat.turns import add_turns
 
 #: The fields of a record that a message has beside its text.
@@ -85,13 +85,15 @@ class RecollectMemoryStore(Closing):
             The id ("memory_id") and the text ("memory") of each message that was stored now.
 
         Raises:
-            ValueError: No user, run or agent is stated.
+            ValueError: No user, run or agent is stated, or a message is no ChatMessage.
             InvalidArgumentError: One is not a non-empty text.
             InvalidRecordError: A message exceeds a limit of the memory, or metadata has other values than JSON.
             RejectedError: A policy of the memory refuses a secret.
             StoreError: The store failed.
         """
         owners: dict[str, Any] = _owners(user_id, run_id, agent_id)
+        if isinstance(messages, str) or not all(isinstance(each, ChatMessage) for each in messages):
+            raise ValueError("messages must be a list of ChatMessages")
         said = [each for each in messages if each.text and each.text.strip() and each.role.value != "system"]
         if not said:
             return []
@@ -129,17 +131,23 @@ class RecollectMemoryStore(Closing):
             and the confidence.
 
         Raises:
-            ValueError: No user, run, agent and filter is stated.
+            ValueError: No user, run, agent and filter is stated, or `top_k` is no number, 0 or more.
             FilterError: The filter lacks a key, has an unknown operator, or compares what cannot be compared.
         """
+        if not isinstance(top_k, int) or top_k < 0:
+            raise ValueError(f"top_k must be a number, 0 or more, not {top_k!r}")
         owners = {} if filters and not (user_id or run_id or agent_id) else _owners(user_id, run_id, agent_id)
         by = {"user": f.user, "conversation": f.conversation, "agent": f.agent}
         where = f.all_of(*(by[name](value) for name, value in owners.items()))
         wanted = condition(filters, _document_of, place=()).within(where)
         if not query or not query.strip():
-            return [_message(record, {}) for record in self._searcher.newest(wanted, top_k)]
+            with_text = wanted.within(f.has("searchable"))
+            return [_message(record, {}) for record in self._searcher.newest(with_text, top_k)]
         hits = self._searcher.recalled(query, wanted, top_k)
         return [_message(hit.record, {"score": hit.score, "confidence": hit.confidence}) for hit in hits]
+
+    add_memories_async = awaited(add_memories)
+    search_memories_async = awaited(search_memories)
 
 
 def _owners(user_id: str | None, run_id: str | None, agent_id: str | None) -> dict[str, str]:
@@ -152,11 +160,13 @@ def _owners(user_id: str | None, run_id: str | None, agent_id: str | None) -> di
 
 def _document_of(record: Record) -> Document:
     """Return a document for filters, which compare the text and the metadata of one."""
-    return Document(id=record.id, content=record.text, meta=dict(record.metadata))
+    return Document(id=record.id, content=record.text, meta=own_metadata(record))
 
 
 def _message(record: Record, found: Mapping[str, float]) -> ChatMessage:
     fields = record.to_json()
     own = {name: fields[name] for name in _FIELDS if name in fields}
-    message: ChatMessage = ChatMessage.from_system(record.text, meta={**record.metadata, "recollect": {**own, **found}})
+    message: ChatMessage = ChatMessage.from_system(
+        record.text, meta={**own_metadata(record), "recollect": {**own, **found}}
+    )
     return message

@@ -243,6 +243,14 @@ class RecollectVectorStore(Closing, VectorStore):
             chosen.append(best)
         return [document for document, _, _ in chosen]
 
+    def similarity_search_by_vector(self, embedding: list[float], k: int = 4, **options: Any) -> list[Document]:
+        """Not offered: a vector has no words.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotImplementedError("a vector has no words: pass the question to similarity_search")
+
     def close(self) -> None:
         """Close the memory if it was opened here and no other adapter uses it. Closing twice does nothing."""
         self._opened.close()

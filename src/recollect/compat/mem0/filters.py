@@ -17,6 +17,10 @@ OWNERS = {"user_id": "user", "agent_id": "agent", "run_id": "conversation"}
 FIELDS = {**OWNERS, "actor_id": "speaker", "role": "role", "id": "id"}
 _TIME = "created_at"
 _JOINED = ("AND", "OR", "NOT")
+#: Fields of a result by which memories are not filtered, and what is said instead.
+_NOT_FILTERED = ("updated_at", "hash", "score", "metadata")
+_KEYS = f"there are {', '.join((*FIELDS, 'memory', _TIME))}, the keys of metadata, and {', '.join(_JOINED)}"
+_TEXT = "memory"
 _RANGES = {"gt": "above", "gte": "at_least", "lt": "below", "lte": "at_most"}
 _OPERATORS = ("eq", "ne", "in", "nin", *_RANGES, "contains", "icontains")
 _ANY = "*"
@@ -35,12 +39,17 @@ def condition(filters: Mapping[str, Any]) -> Condition:
 
 def owners_in(filters: Mapping[str, Any]) -> set[str]:
     """Return the ids that a filter requires: at its top, and in lists of AND."""
-    found = {key for key in filters if key in OWNERS}
+    found = {key for key, wanted in filters.items() if key in OWNERS and _is_named(wanted)}
     parts = filters.get("AND")
     for part in parts if isinstance(parts, (list, tuple)) else ():
         if isinstance(part, Mapping):
             found |= owners_in(part)
     return found
+
+
+def _is_named(wanted: Any) -> bool:
+    """Return whether a condition on an id says which ones: not which ones it is not."""
+    return not isinstance(wanted, Mapping) or bool(wanted.keys() & {"eq", "in"})
 
 
 def _compiled(filters: Any, admits: bool | None) -> Filter:
@@ -56,6 +65,8 @@ def _compiled(filters: Any, admits: bool | None) -> Filter:
     parts = []
     for key, wanted in filters.items():
         if key not in _JOINED:
+            if str(key).startswith("$") or str(key).upper() in _JOINED or key in _NOT_FILTERED:
+                raise InvalidArgumentError("filters", filters, f"{key!r} is no key: {_KEYS}")
             parts.append(_of_key(str(key), wanted, admits))
             continue
         if not isinstance(wanted, (list, tuple)) or (not wanted and key != "AND"):
@@ -92,22 +103,25 @@ def _of_operator(key: str, name: str, operand: Any, admits: bool | None) -> Filt
         return _range(key, name, operand)
     if admits is not None:
         # In metadata, the index compares texts in any case.
-        near = f.meta(key, contains=operand) if name == "contains" and key not in FIELDS else f.everything()
-        return near if admits else f.nothing()
+        is_in_metadata = name == "contains" and key not in FIELDS and key != _TEXT
+        near = [f.meta(place, contains=operand) for place in _places(key)] if is_in_metadata else [f.everything()]
+        return f.any_of(*near) if admits else f.nothing()
     return f.custom(lambda record: _contains(value_of(record, key), operand, folded=name == "icontains"))
 
 
 def _has(key: str) -> Filter:
     if key == "run_id":
         return f.has("conversation") | f.has("session")
-    return f.has(FIELDS[key]) if key in FIELDS else f.has("time") if key == _TIME else f.meta(key)
+    if key in FIELDS or key in (_TIME, _TEXT):
+        return f.everything() if key == _TEXT else f.has(FIELDS.get(key, "time"))
+    return f.any_of(*map(f.meta, _places(key)))
 
 
 def _one_of(key: str, values: list[Any]) -> Filter:
     """Return a filter for a value that is one of several, or a list with one of them; None is also a missing value."""
     if key in FIELDS:
         if not all(isinstance(value, (str, int)) for value in values):
-            raise InvalidArgumentError("filters", {key: values}, "takes a text, or a list of texts")
+            raise InvalidArgumentError("filters", {key: values}, f"{key} takes a text, or a list of texts")
         names = [str(value) for value in values]
         if key in OWNERS:
             names = [checked_id(key, name) for name in names]
@@ -117,21 +131,28 @@ def _one_of(key: str, values: list[Any]) -> Filter:
         return own | f.session(*names) if key == "run_id" else own
     if key == _TIME:
         return f.any_of(*(f.between(_time(value), _time(value)) for value in values))
+    if key == _TEXT:
+        raise InvalidArgumentError("filters", {key: values}, f"{key} takes contains or icontains")
     stated = [value for value in values if value is not None]
-    found = [f.meta(key, one_of=stated), f.meta(key, any_of=stated)] if stated else []
-    missing = [f.meta(key, None), ~f.meta(key)] if len(stated) < len(values) else []
-    return f.any_of(*found, *missing)
+    found = [test for place in _places(key) for test in (f.meta(place, one_of=stated), f.meta(place, any_of=stated))]
+    missing = f.all_of(*(f.meta(place, None) | ~f.meta(place) for place in _places(key)))
+    return f.any_of(*(found if stated else ()), *((missing,) if len(stated) < len(values) else ()))
+
+
+def _places(key: str) -> list[str | list[str]]:
+    """Return where a key of the metadata may be: a key with a period is also a path into objects."""
+    return [key, key.split(".")] if "." in key else [key]
 
 
 def _range(key: str, name: str, operand: Any) -> Filter:
-    if key in FIELDS:
+    if key in FIELDS or key == _TEXT:
         raise InvalidArgumentError("filters", {key: {name: operand}}, f"{key} has no order")
     if key == _TIME:
         time = _time(operand)
         above, below = f.after(time), f.before(time)
         return {"gt": above, "gte": f.has("time") & ~below, "lt": below, "lte": f.has("time") & ~above}[name]
     tests: dict[str, Any] = {_RANGES[name]: operand}
-    return f.meta(key, **tests)
+    return f.any_of(*(f.meta(place, **tests) for place in _places(key)))
 
 
 def _time(value: Any) -> Any:
@@ -144,7 +165,16 @@ def value_of(record: Record, key: str) -> Any:
     """Return the value of a record that has a key of mem0; None if it has none."""
     if key == "run_id":
         return record.conversation or record.session
-    return getattr(record, FIELDS[key]) if key in FIELDS else record.metadata.get(key)
+    if key in FIELDS:
+        return getattr(record, FIELDS[key])
+    if key == _TEXT:
+        return record.text
+    value: Any = record.metadata
+    if key in value or "." not in key:
+        return value.get(key)
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
 
 
 def _contains(value: Any, wanted: Any, folded: bool) -> bool:

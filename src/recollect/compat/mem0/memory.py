@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -23,7 +24,7 @@ from recollect.compat.mem0.shapes import (
 )
 from recollect.compat.opening import Closing, Opened, Place, opened, opened_default
 from recollect.compat.searching import Condition, Searcher
-from recollect.compat.turns import add_turns, worthy
+from recollect.compat.turns import add_turns, with_metadata, worthy
 from recollect.errors import InvalidArgumentError
 from recollect.operations import Now
 
@@ -50,7 +51,6 @@ _UNUSED = frozenset(
 )
 _UNSET: Any = object()
 _DEFAULT_K = 20
-_DEFAULT_THRESHOLD = 0.1
 
 
 class Memory(Closing):
@@ -128,8 +128,8 @@ class Memory(Closing):
             llm: The same.
 
         Returns:
-            {"results": [{"id", "memory", "event", "role", "actor_id"}, ...]}. The event is "ADD", or "NONE" for what
-            was stored already.
+            {"results": [{"id", "memory", "event", "role", "actor_id"}, ...]}. The event is "ADD". For what was stored
+            already it is "NONE", and "UPDATE" if its metadata or its last day is another one now.
 
         Raises:
             InvalidArgumentError: No id is stated, or an argument is invalid.
@@ -142,10 +142,10 @@ class Memory(Closing):
         """
         owners = _owners(user_id=user_id, agent_id=agent_id, run_id=run_id)
         if not owners:
-            raise InvalidArgumentError("user_id", None, "or agent_id or run_id must be stated")
+            raise InvalidArgumentError("user_id", None, "must be stated, or agent_id, or run_id")
         if memory_type not in (None, _PROCEDURAL):
             raise InvalidArgumentError("memory_type", memory_type, f'must be "{_PROCEDURAL}" or None')
-        own, ignored = without_identity(metadata or {})
+        own, ignored = _stated(metadata)
         if ignored:
             self._warn(f"metadata[{ignored[0]!r}] is left out: ids are arguments of add", once=False)
         for name, value in (("prompt", prompt), ("llm", llm)):
@@ -203,8 +203,8 @@ class Memory(Closing):
             warnings.warn("update(data=) is deprecated: pass text=", DeprecationWarning, stacklevel=2)
             text = data if text is None else text
         if text is None and metadata is None and expiration_date is _UNSET:
-            raise InvalidArgumentError("text", None, "or metadata or expiration_date must be stated")
-        own, ignored = without_identity(metadata or {})
+            raise InvalidArgumentError("text", None, "must be stated, or metadata, or expiration_date")
+        own, ignored = _stated(metadata)
         if ignored:
             self._warn(f"metadata[{ignored[0]!r}] is left out: ids cannot be changed", once=False)
         changes: dict[str, Any] = {} if text is None else {"content": text}
@@ -296,7 +296,7 @@ class Memory(Closing):
         *,
         top_k: int = _DEFAULT_K,
         filters: Mapping[str, Any] | None = None,
-        threshold: float | None = _DEFAULT_THRESHOLD,
+        threshold: float | None = None,
         rerank: bool = False,
         explain: bool = False,
         reference_date: Any = None,
@@ -312,7 +312,8 @@ class Memory(Closing):
                 is any value; a dictionary has operators (eq, ne, in, nin, gt, gte, lt, lte, contains, icontains); and
                 AND, OR and NOT take lists of filters. Keys are ids, "actor_id", "role", "created_at", and those of the
                 metadata.
-            threshold: The least confidence of a result, 0 to 1; None: 0.1.
+            threshold: The least confidence of a result, 0 to 1; None: whatever answers. (In mem0, None is 0.1, of a
+                score that does not depend on the number of memories; the confidence falls with it.)
             rerank: Results are ranked already: it is not used, and a warning says so.
             explain: Whether each result has "score_details".
             reference_date: The time to which words such as "yesterday" in the question refer; default: now.
@@ -333,7 +334,7 @@ class Memory(Closing):
         filters, top_k = self._former("search", filters, top_k, former)
         if not isinstance(query, str) or not query.strip():
             raise InvalidArgumentError("query", query, "must be a text that is not blank")
-        least = _DEFAULT_THRESHOLD if threshold is None else threshold
+        least = 0.0 if threshold is None else threshold
         if isinstance(least, bool) or not isinstance(least, (int, float)) or not 0 <= least <= 1:
             raise InvalidArgumentError("threshold", threshold, "must be a number, 0 to 1")
         if rerank:
@@ -424,8 +425,13 @@ class Memory(Closing):
 
 def _place(config: Any, memory: Place | None) -> tuple[Place | None, dict[str, Any]]:
     """Return what to open and the arguments of `recollect.open` that a configuration has."""
+    if isinstance(config, (str, os.PathLike, recollect.Memory)):
+        raise InvalidArgumentError("config", config, "must be a configuration: a path or a memory is memory=...")
     stated = {} if config is None else config if isinstance(config, Mapping) else vars(config)
-    options = dict(stated.get("recollect") or {})
+    own = stated.get("recollect") or {}
+    if not isinstance(own, Mapping):
+        raise InvalidArgumentError("config['recollect']", own, 'must be a dictionary, such as {"path": "agent.db"}')
+    options = dict(own)
     unknown = sorted(set(stated) - _UNUSED - {"recollect"})
     if unknown:
         known = ", ".join(("recollect", *sorted(_UNUSED)))
@@ -439,6 +445,12 @@ def _place(config: Any, memory: Place | None) -> tuple[Place | None, dict[str, A
     return (path if memory is None else memory), options
 
 
+def _stated(metadata: Any) -> tuple[dict[str, Any], list[str]]:
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise InvalidArgumentError("metadata", metadata, "must be a dictionary")
+    return without_identity(metadata or {})
+
+
 def _owners(**named: Any) -> dict[str, str]:
     return {OWNERS[name]: checked_id(name, value) for name, value in named.items() if value is not None}
 
@@ -450,6 +462,8 @@ def _messages(messages: Any) -> list[Any]:
         InvalidArgumentError: They are no messages.
     """
     if isinstance(messages, str):
+        if not messages.strip():
+            raise InvalidArgumentError("messages", messages, "must not be blank")
         return [{"role": "user", "content": messages}]
     if isinstance(messages, Mapping):
         messages = [messages]
@@ -473,13 +487,13 @@ def _text(
     kind = "user_fact" if "user" in fields else "knowledge"
     item = {"content": text, "kind": kind, "role": "user", "metadata": dict(metadata), "valid_to": valid_to, **fields}
     report = batch.remember_all([{name: value for name, value in item.items() if value is not None}])
-    return worthy(report)
+    return [with_metadata(batch, outcome, metadata, valid_to) for outcome in worthy(report)]
 
 
 def _result(outcome: Outcome) -> dict[str, Any]:
     record = outcome.record
     assert record is not None, "those without one are left out"
-    event = "ADD" if outcome.status == "created" else "NONE"
+    event = {"created": "ADD", "updated": "UPDATE"}.get(outcome.status, "NONE")
     return {"id": record.id, "memory": record.text, "event": event, "actor_id": record.speaker, "role": record.role}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from recollect import Hit, Record, RecordVersion
 from recollect.compat.mem0.filters import FIELDS, OWNERS, value_of
+from recollect.compat.searching import own_metadata
 from recollect.errors import InvalidArgumentError
 
 #: The metadata that mem0 shows beside the text.
@@ -25,7 +26,7 @@ def memory_of(record: Record, changed: datetime | None) -> dict[str, Any]:
     """
     created = iso(record.time)
     updated = max(each for each in (created, iso(changed)) if each is not None) if created or changed else None
-    metadata = {key: value for key, value in record.metadata.items() if key != EXPIRATION}
+    metadata = {key: value for key, value in own_metadata(record).items() if key != EXPIRATION}
     shown: dict[str, Any] = {
         "id": record.id,
         "memory": record.text,
