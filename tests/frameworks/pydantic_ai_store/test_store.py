@@ -353,11 +353,11 @@ def test_an_agent_keeps_a_notebook_that_recall_finds(tmp_path: Path) -> None:
 
     with RecollectMemoryStore(path, user="ana") as store:
         agent = Agent(FunctionModel(model), capabilities=[Memory(store)])
-        assert agent.run_sync("Remember my seat").output == "Noted."
+        assert run(agent.run("Remember my seat")).output == "Noted."
         paths = run(store.list_paths(limit=9))
         assert len(paths) == 1
         assert paths[0].endswith("/MEMORY.md")
         (hit,) = store.memory.recall("Which seats does Ana prefer?", where=f.kind("memory_file"), user="ana")
         assert "window seats" in hit.record.text
-        assert agent.run_sync("What do you know?").output == "Noted."
+        assert run(agent.run("What do you know?")).output == "Noted."
         assert "Ana prefers window seats" in seen[-1]
