@@ -90,11 +90,26 @@ def test_other_metadata_of_the_same_text_are_set(memory: Memory) -> None:
     other = memory.add("I like tea", user_id="ana", metadata={"sure": "very"})["results"][0]
     assert [each["event"] for each in (first, same, other)] == ["ADD", "NONE", "UPDATE"]
     assert (memory.get(first["id"]) or {})["metadata"] == {"sure": "very", "tags": ["a"]}
-    memory.add(CHAT, user_id="ana", run_id="trip", metadata={"n": [1]})
-    memory.add(CHAT, user_id="ana", run_id="trip", metadata={"n": [1]})
-    changed = memory.add(CHAT, user_id="ana", run_id="trip", metadata={"n": [2]})["results"]
-    assert [each["event"] for each in changed] == ["UPDATE", "UPDATE"]
-    assert memory.memory.seq == 4
+    assert memory.memory.seq == 2
+
+
+def test_a_list_that_has_grown_leaves_the_turns_that_are_stored_as_they_are(memory: Memory) -> None:
+    memory.add(CHAT, user_id="ana", run_id="trip", metadata={"step": 1})
+    longer = [*CHAT, {"role": "user", "content": "No, in Oslo"}]
+    memory.add(longer, user_id="ana", run_id="trip", metadata={"step": 2}, expiration_date="2020-01-01")
+    shown = {each["memory"]: each["metadata"]["step"] for each in memory.get_all(filters=ANA)["results"]}
+    assert shown == {"I prefer window seats": 1, "I will book one in Rome": 1}
+    assert len(memory.get_all(filters=ANA, show_expired=True)["results"]) == 3
+
+
+def test_a_text_that_is_added_again_after_its_last_day_is_found_again(memory: Memory) -> None:
+    memory.add("I like tea", user_id="ana", expiration_date="2020-01-01")
+    (again,) = memory.add("I like tea", user_id="ana")["results"]
+    assert again["event"] == "UPDATE"
+    (found,) = memory.get_all(filters=ANA)["results"]
+    assert "expiration_date" not in found
+    memory.add("I like cocoa", user_id="ana", expiration_date="9999-12-31")
+    assert len(memory.get_all(filters=ANA)["results"]) == 2
 
 
 def test_the_same_text_again_is_the_same_memory(memory: Memory) -> None:

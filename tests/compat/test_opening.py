@@ -62,6 +62,17 @@ def test_a_place_is_not_open_with_two_sets_of_options(tmp_path: Path) -> None:
     opened(tmp_path / "a.db").close()
 
 
+def test_the_error_of_other_options_shows_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    with recollect.open(":memory:") as memory:
+        monkeypatch.setattr(recollect, "open", lambda path, **options: memory)
+        address = "postgresql://ana:secret@localhost/x"
+        entry = opened(address)
+        with pytest.raises(InvalidArgumentError) as caught:
+            opened(address, read_only=True)
+        entry.close()
+    assert "secret" not in str(caught.value)
+
+
 @pytest.mark.parametrize("wrong", [None, 3, b"a.db", [":memory:"]])
 def test_what_is_no_place_is_refused(wrong: object) -> None:
     with pytest.raises(InvalidArgumentError, match="memory"):

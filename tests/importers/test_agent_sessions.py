@@ -137,6 +137,19 @@ def test_tables_of_other_names_are_found_by_their_columns(run: Run, memory: Memo
     assert (report.created, report.left_out) == (1, {})
 
 
+def test_two_tables_with_one_session_are_not_mixed(run: Run, memory: Memory, tmp_path: Path) -> None:
+    schema = foreign.SESSIONS + "CREATE TABLE others (id INTEGER PRIMARY KEY, session_id, message_data, created_at);"
+    first = [{"session_id": "chat", "message_data": json.dumps(user(f"A{number}"))} for number in range(2)]
+    second = [{"session_id": "chat", "message_data": json.dumps(user(f"B{number}"))} for number in range(4)]
+    path = foreign.made(tmp_path / "a.db", schema, agent_messages=first, others=second)
+    for _ in range(2):
+        report = run("openai-sessions", path)
+        assert [(each.place, "rename one of them" in each.reason) for each in report.damaged] == [
+            ("table others, session 'chat', branch 'main'", True)
+        ]
+        assert items(memory) == [user("A0"), user("A1")]
+
+
 def test_rows_that_are_no_items_are_reported_and_keep_their_position(run: Run, memory: Memory, tmp_path: Path) -> None:
     rows = [user("one"), "{", "[" * 100_000, '{"a": ' + "9" * 5000 + "}", user("two")]
     path = foreign.sessions(tmp_path / "a.db", {"chat": rows})

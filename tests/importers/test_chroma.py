@@ -86,7 +86,7 @@ class TestTheFile:
         self, run: Run, memory: Memory, tmp_path: Path
     ) -> None:
         run("chroma", foreign.chroma(tmp_path / "chroma.sqlite3", {"notes": [LAMP]}, database="work"))
-        assert [record.id for record in memory.find()] == ["work/notes/l1"]
+        assert [record.id for record in memory.find()] == ["work%2Fnotes/l1"]
 
     def test_a_document_without_text_is_stored_and_not_searched(self, run: Run, memory: Memory, tmp_path: Path) -> None:
         documents: list[Any] = [

@@ -297,6 +297,24 @@ class TestHistory:
         (record,) = memory.find()
         assert (record.id, record.text, record.user, record.metadata["app"]) == ("m", "mate", "ana", "shop")
 
+    def test_a_history_without_users_and_what_names_them_are_one_record(
+        self, run: Run, write: Write, memory: Memory, tmp_path: Path
+    ) -> None:
+        run("mem0", foreign.history(tmp_path / "history.db", added("tea"), updated("mate", "tea")))
+        found = {"results": [{"id": "m", "memory": "mate", "user_id": "ana"}]}
+        run("mem0", write("all.json", found))
+        (record,) = memory.find()
+        assert (record.id, record.text, record.user) == ("m", "mate", "ana")
+        assert run("mem0", write("all.json", found)).unchanged == 1
+
+    def test_another_record_that_has_the_id_by_chance_is_not_changed(
+        self, run: Run, memory: Memory, tmp_path: Path
+    ) -> None:
+        memory.remember("Bob has a dog", id="m", user="bob", kind="user_fact")
+        run("mem0", foreign.history(tmp_path / "history.db", added("tea"), updated("mate", "tea")))
+        assert texts(memory) == ["Bob has a dog"]
+        assert {(record.user, record.text) for record in memory.find()} == {("bob", "Bob has a dog"), (None, "mate")}
+
     def test_a_policy_that_redacts_makes_no_new_versions(self, run: Run, memory: Memory, tmp_path: Path) -> None:
         memory.set_policies(redaction="redact")
         events = added("write to ana@example.com"), updated("write to bob@example.com now", "x")

@@ -16,8 +16,9 @@ from typing import Any
 
 import recollect
 from recollect.compat.opening import Closing, Place, opened
+from recollect.compat.searching import question_of
 from recollect.compat.threads import completed
-from recollect.compat.turns import add_turns
+from recollect.compat.turns import append_turns
 from recollect.errors import MissingExtraError
 
 try:
@@ -79,7 +80,8 @@ class RecollectContextProvider(Closing, ContextProvider):
         """
         question = "\n".join(_texts(context.input_messages, "user"))
         if question:
-            found = await completed(lambda: self._opened.memory.context(question, **self._context, **self._stated))
+            stated = {**self._context, **self._stated}
+            found = await completed(lambda: self._opened.memory.context(question_of(question), **stated))
             if found.items:
                 context.extend_instructions(self.source_id, str(found))
 
@@ -108,7 +110,7 @@ class RecollectContextProvider(Closing, ContextProvider):
 
     def _add(self, turns: list[dict[str, Any]], conversation: str) -> None:
         with self._opened.memory.batch(actor=_NAME, reason="after_run") as batch:
-            add_turns(batch, turns, conversation=conversation, **self._stated)
+            append_turns(batch, turns, conversation, **self._stated)
 
 
 def _texts(messages: Any, role: str) -> list[str]:

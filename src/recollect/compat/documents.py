@@ -8,6 +8,7 @@ records, unless `kind=` excludes them.
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -73,12 +74,15 @@ class Documents:
     ) -> None:
         if not isinstance(collection, str) or not collection:
             raise InvalidArgumentError("collection", collection, "must be a text that is not empty")
+        collection = unicodedata.normalize("NFC", collection)  # as the source of a record is
         self._memory = memory
         self._actor = actor
         owners = owners_of(memory, user=user, agent=agent)
         self._source = f"{actor}:{collection}"
         self._fields = {"kind": KIND, "source": self._source} | owners
         self._own = f.all_of(f.kind(KIND), f.source(self._source), owned_by(owners))
+        if "conversation" not in memory.scope:
+            self._own &= ~f.has("conversation")
         # The ids of two owners must differ: an id is that of one record of the memory.
         named = [self._source, *(f"{name}={value}" for name, value in sorted(owners.items()))]
         self._named = hashlib.sha256("\0".join(named).encode("utf-8", "surrogatepass")).hexdigest()[:16]

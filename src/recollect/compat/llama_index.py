@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from recollect.compat.opening import Opened, Place, opened
-from recollect.compat.searching import found_metadata
+from recollect.compat.searching import found_metadata, question_of
 from recollect.compat.threads import completed
-from recollect.compat.turns import add_turns
+from recollect.compat.turns import add_turns, append_turns
 from recollect.errors import MissingExtraError
 from recollect.filters import Filter
 
@@ -65,7 +65,7 @@ class RecollectMemoryBlock(BaseMemoryBlock[str]):
 
     name: str = "recollect"
     priority: int = 1
-    memory: Any
+    memory: Any = Field(repr=False, exclude=True)  # an address may have a password
     user: str | None = None
     agent: str | None = None
     max_tokens: int = 1000
@@ -97,7 +97,9 @@ class RecollectMemoryBlock(BaseMemoryBlock[str]):
         return await completed(self._context, question, self.max_tokens) if question else ""
 
     async def _aput(self, messages: Sequence[ChatMessage]) -> None:
-        """Store messages that are not stored yet, in one commit. Those of the system are left out.
+        """Store messages in one commit, after those that their session has. Those of the system are left out.
+
+        LlamaIndex passes each message once. Messages without a session are stored if they are not stored yet.
 
         Raises:
             RejectedError: A policy of the memory refuses a secret.
@@ -117,7 +119,7 @@ class RecollectMemoryBlock(BaseMemoryBlock[str]):
 
     def _context(self, question: str, max_tokens: int) -> str:
         stated: dict[str, Any] = {"user": self.user, "agent": self.agent, "min_confidence": self.min_confidence}
-        context = self._opened.memory.context(question, max_tokens, concise=True, **stated)
+        context = self._opened.memory.context(question_of(question), max_tokens, concise=True, **stated)
         if not context.items:
             return ""
         text = str(context)
@@ -131,7 +133,10 @@ class RecollectMemoryBlock(BaseMemoryBlock[str]):
             for conversation in dict.fromkeys(message.additional_kwargs.get(_SESSION) for message in messages):
                 own = [each for each in messages if each.additional_kwargs.get(_SESSION) == conversation]
                 turns = [{"role": _role(message), "content": _text(message)} for message in own]
-                add_turns(batch, turns, user=self.user, agent=self.agent, conversation=conversation)
+                if conversation is None:
+                    add_turns(batch, turns, user=self.user, agent=self.agent)
+                else:
+                    append_turns(batch, turns, conversation, user=self.user, agent=self.agent)
 
 
 class RecollectNodeRetriever(BaseRetriever):
@@ -178,7 +183,7 @@ class RecollectNodeRetriever(BaseRetriever):
         question = query_bundle.query_str
         if not question.strip():
             return []
-        hits = self._opened.memory.recall(question, k=self._count, **self._stated)
+        hits = self._opened.memory.recall(question_of(question), k=self._count, **self._stated)
         return [
             NodeWithScore(
                 node=TextNode(id_=hit.record.id, text=hit.record.text, metadata=found_metadata(hit)),

@@ -137,7 +137,8 @@ def _opened(path: str, options: dict[str, Any], make: Callable[[], recollect.Mem
             key = f"{_ALONE}{id(entry)}" if path == _ALONE else key
             _shared[key] = entry
         elif entry.options != options:
-            rule = f"differ from those with which {path!r} is open in this process: pass the same, or close it first"
+            shown = "this address" if "://" in path else repr(path)  # an address may have a password
+            rule = f"differ from those with which {shown} is open in this process: pass the same, or close it first"
             raise InvalidArgumentError("options", sorted(options), rule)
         entry.users += 1
         return Opened(entry.memory, key)

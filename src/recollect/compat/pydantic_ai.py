@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import posixpath
 import re
 import secrets
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ from recollect.compat.files import FileChanges, Files, path_of, text_of
 from recollect.compat.opening import Closing, Place, opened
 from recollect.compat.stored_json import loaded, safe_name, stored, unlettered
 from recollect.compat.threads import completed
-from recollect.errors import MissingExtraError
+from recollect.errors import InvalidArgumentError, MissingExtraError
 from recollect.operations import GetPolicies
 
 try:
@@ -49,6 +50,7 @@ _NAME = "pydantic-ai"
 #: A name in a path, and the longest metadata of a write, as the stores of the harness have them.
 _SEGMENT = re.compile(r"[A-Za-z0-9_.-]{1,200}")
 _MAX_METADATA_CHARS = 4096
+_ROOT = re.compile(r"(/[A-Za-z0-9_.-]+)+")
 #: The kind of the records that say what an operation did.
 _RECEIPT = "operation"
 #: The names in their metadata, and of what a file has besides its text: the token of a version is new with each write,
@@ -89,6 +91,9 @@ class RecollectMemoryStore(Closing):
         root: str = "/memories",
         receipts_live: timedelta = timedelta(days=30),
     ) -> None:
+        if not isinstance(root, str) or not _ROOT.fullmatch(root) or posixpath.normpath(root) != root:
+            rule = 'must be an absolute path of letters, digits, "_", "." and "-", such as "/memories"'
+            raise InvalidArgumentError("root", root, rule)
         self._opened = opened(memory)
         self._root = root
         self._receipts_live = receipts_live

@@ -20,6 +20,8 @@ Order: TypeAlias = Literal["newest", "oldest"]
 
 #: Records that are read at a time where a condition is decided by reading them.
 _PAGE = 200
+#: The size that a question has at most with default `Limits`, in bytes.
+_MAX_QUESTION_BYTES = 2**16
 #: How many times as many hits are asked for where too few fit.
 _MORE = 4
 
@@ -71,6 +73,14 @@ def found_metadata(hit: Hit) -> dict[str, Any]:
     return {**own_metadata(record), **{name: fields[name] for name in _FIELDS if name in fields}, **why}
 
 
+def question_of(text: str) -> str:
+    """Return a text as recall takes it: lone surrogates are replaced, and what exceeds 64 KiB is not asked.
+
+    A user may paste a file into a chat, and an agent must not fail for it.
+    """
+    return clean(text).encode("utf-8")[:_MAX_QUESTION_BYTES].decode("utf-8", "ignore")
+
+
 class Searcher:
     """Searches a memory for an adapter.
 
@@ -88,7 +98,7 @@ class Searcher:
         """Return up to `count` hits that fit, best first; none for a blank query.
 
         Args:
-            query: The question. Lone surrogates in it are replaced.
+            query: The question. Lone surrogates in it are replaced, and what exceeds 64 KiB is not asked.
             condition: What the hits must fit.
             count: Their maximum number.
             **options: Other arguments of `Memory.recall`.
@@ -99,7 +109,7 @@ class Searcher:
         Cost:
             That of `Memory.recall`; where few hits fit, of several, each with four times as many hits.
         """
-        question = clean(query)
+        question = question_of(query)
         if not question.strip() or not count:
             return []
         asked = count

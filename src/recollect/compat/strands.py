@@ -13,6 +13,7 @@ is not stored again.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ import recollect
 from recollect.compat.opening import Closing, Place, opened
 from recollect.compat.searching import Condition, Searcher, found_metadata
 from recollect.compat.threads import completed
-from recollect.compat.turns import add_turns, worthy
+from recollect.compat.turns import add_turns, append_turns, with_metadata, worthy
 from recollect.errors import InvalidArgumentError, MissingExtraError
 
 try:
@@ -47,7 +48,7 @@ class RecollectStrandsStore(Closing):
             model is called.
         user: The user of what is stored and found; None: that of the scope, or none.
         agent: The agent; None as for `user`.
-        conversation: The conversation of messages; None: derived from the first message that is added.
+        conversation: The conversation of messages; None: one of its own for each store.
 
     Raises:
         RecollectError: The memory cannot be opened.
@@ -72,6 +73,7 @@ class RecollectStrandsStore(Closing):
         self.writable = writable
         self.extraction = extraction
         self._conversation = conversation
+        self._run = secrets.token_hex(8)  # sequence numbers begin again with each store
         self._opened = opened(memory)
         try:
             shared = self._opened.memory
@@ -124,14 +126,18 @@ class RecollectStrandsStore(Closing):
 
         Args:
             messages: Messages of Strands. What has no text, such as a picture or a call of a tool, is left out.
-            context: Of Strands: not needed, since repeated messages are recognised by what they say and where.
+            context: Of Strands: its `sequence_numbers` tell a repeated write from a repeated message. Without them,
+                messages that are stored already are recognised by what they say and where.
 
         Raises:
             RejectedError: A policy of the memory refuses a secret.
             RecollectError: The memory refuses a message, or failed; nothing was stored.
         """
-        turns = [{"role": message["role"], "content": text} for message in messages if (text := _text(message))]
-        return await completed(self._add_turns, turns) if turns else []
+        numbers = context.sequence_numbers if context is not None else None
+        said = [(at, message["role"], text) for at, message in enumerate(messages) if (text := _text(message))]
+        turns = [{"role": role, "content": text} for _, role, text in said]
+        keys = None if numbers is None else [f"{self._run}/{numbers[at]}/{role}/{text}" for at, role, text in said]
+        return await completed(self._add_turns, turns, keys) if turns else []
 
     def close(self) -> None:
         """Close the memory if it was opened here and no other adapter uses it. Closing twice does nothing."""
@@ -140,12 +146,16 @@ class RecollectStrandsStore(Closing):
     def _add(self, content: str, metadata: dict[str, Any]) -> str | None:
         kind = "user_fact" if "user" in self._memory.scope else "knowledge"
         with self._memory.batch(actor=_NAME, reason="add") as batch:
-            outcomes = worthy(batch.remember_all([{"content": content, "kind": kind, "metadata": metadata}]))
+            report = batch.remember_all([{"content": content, "kind": kind, "metadata": metadata}])
+            outcomes = [with_metadata(batch, outcome, metadata, None) for outcome in worthy(report)]
         return next((outcome.record.id for outcome in outcomes if outcome.record), None)
 
-    def _add_turns(self, turns: list[dict[str, Any]]) -> list[str]:
+    def _add_turns(self, turns: list[dict[str, Any]], keys: list[str] | None) -> list[str]:
         with self._memory.batch(actor=_NAME, reason="add_messages") as batch:
-            outcomes = add_turns(batch, turns, conversation=self._conversation)
+            if keys is None:
+                outcomes = add_turns(batch, turns, conversation=self._conversation)
+            else:
+                outcomes = append_turns(batch, turns, self._conversation or f"strands-{self._run}", keys=keys)
         return [outcome.record.id for outcome in outcomes if outcome.record]
 
 

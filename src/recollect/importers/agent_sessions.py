@@ -66,10 +66,11 @@ class AgentSessions(NamedImporter):
             except UnreadableError as error:
                 raise format_error(path, "", str(error)) from None
             self.check_wanted(path, sorted(name for name in there if isinstance(name, str)), "session")
+            claimed: dict[str, str] = {}
             for table in tables:
                 branched = table == structure
                 try:
-                    yield from self._sessions(database, table, branched=branched)
+                    yield from self._sessions(database, table, claimed, branched=branched)
                     if branched:
                         yield Omission("messages that are in no branch", _unplaced(database, table))
                 except UnreadableError as error:
@@ -77,8 +78,21 @@ class AgentSessions(NamedImporter):
             known = [name for name in database.tables if database.has(name, *_SESSIONS)]
             yield from database.others((*known, *tables, *_NUMBERS, *([_STRUCTURE] if structure else ())))
 
-    def _sessions(self, database: Database, table: str, *, branched: bool) -> Iterator[Item | Damage | Omission]:
-        """Yield the items of the sessions of a table. Raises UnreadableError."""
+    def _sessions(
+        self, database: Database, table: str, claimed: dict[str, str], *, branched: bool
+    ) -> Iterator[Item | Damage | Omission]:
+        """Yield the items of the sessions of a table.
+
+        Args:
+            database: The database.
+            table: The table.
+            claimed: The histories that were read so far, by the names of their sessions here. Two histories with one
+                name are never mixed: the second is not imported.
+            branched: Whether the table has branches.
+
+        Raises:
+            UnreadableError: The file is damaged.
+        """
         found = database.rows(_branched(table) if branched else _plain(table))
         not_wanted = 0
         for session, rows in groupby(found, lambda row: row[0]):
@@ -87,6 +101,14 @@ class AgentSessions(NamedImporter):
                 continue
             seen: set[int] = set()
             for branch, messages in groupby(rows, lambda row: row[1]):
+                history = printable(f"table {table}, session {session!r}, branch {branch or _MAIN!r}"[:200])
+                here = str(session) if branch in (None, _MAIN) else f"{session}/{branch}"
+                if (first := claimed.setdefault(here, history)) != history:
+                    number = sum(1 for _ in messages)
+                    yield Damage(
+                        history, f"its {number} messages would be in the session of {first}: rename one of them"
+                    )
+                    continue
                 for position, (_, _, number, data, created) in enumerate(messages):
                     place = printable(f"session {session!r}, message {number}"[:200])
                     try:

@@ -89,13 +89,14 @@ class Chroma(NamedImporter):
             except UnreadableError as error:
                 raise format_error(path, "", str(error)) from None
             self.check_wanted(path, [each.name for each in there], "collection")
+            seen = SeenIds()
             for collection in there:
                 try:
                     count = _count(database, collection)
                     if self.wanted and collection.name not in self.wanted:
                         yield Omission("documents of other collections", count)
                         continue
-                    yield from _documents(database, collection)
+                    yield from _documents(database, collection, seen)
                     yield from _waiting(database, collection)
                     yield Omission("embeddings", count)
                 except UnreadableError as error:
@@ -173,10 +174,9 @@ def _count(database: Database, collection: _Collection) -> int:
     return int(count)
 
 
-def _documents(database: Database, collection: _Collection) -> Iterator[Item | Damage]:
+def _documents(database: Database, collection: _Collection, seen: SeenIds) -> Iterator[Item | Damage]:
     """Yield the documents of a collection. Raises UnreadableError."""
     query = "SELECT id, embedding_id, created_at FROM embeddings WHERE segment_id = ? ORDER BY id"
-    seen = SeenIds()
     for number, own, created in database.rows(query, collection.segment):
         place = printable(f"collection {collection.name!r}, document {own!r}"[:200])
         values = _values(database, number)
@@ -240,7 +240,8 @@ def _item(
         if value is not None and not isinstance(value, str):
             raise UnreadableError(f"its {name} is {kind_of(value)}, not text")
     fields: dict[str, Any] = {
-        **seen.own(f"{collection}/{own}"),
+        # A "/" in the name is quoted, so that two documents never have one id.
+        **seen.own(f"{collection.replace('%', '%25').replace('/', '%2F')}/{own}"),
         "content": document or "",
         "kind": "knowledge",
         "metadata": {_ORIGIN: {"collection": collection, "id": own}, **values},

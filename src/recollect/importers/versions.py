@@ -54,10 +54,17 @@ class VersionedItems:
 
 @dataclass(slots=True)
 class _Waiting:
-    """A state that may have to be stored: the number of its item, and the operation that stores it."""
+    """A state that may have to be stored.
+
+    Attributes:
+        at: The number of its item.
+        operation: The operation that stores it.
+        apart: Whether what is stored under its id is another record.
+    """
 
     at: int
     operation: Remember
+    apart: bool = False
 
 
 def _operations(items: Sequence[Item], results: list[Stored]) -> list[tuple[int, Remember]]:
@@ -84,15 +91,19 @@ def _new(
     if stored is None:
         return states
     last = states[-1]
-    if not _is_same(stored, last.operation):  # it gets an id of its own, as any text of another owner does
+    texts = [_as_stored(each.operation.content, policies) for each in states]
+    had = [stored.content]
+    if texts[-1] != stored.content or texts[-1] in texts[:-1]:
+        had = [version.record.content for version in memory.history(stored.id) if version.record is not None] or had
+    is_known = any(text in had for text in texts)
+    if not _is_same(stored, last.operation, known=is_known):  # it gets an id of its own, as texts of other owners do
         for each in states[:-1]:
             results[each.at] = UnreadableError("is an earlier version of what got another id, which has only the last")
+        last.apart = True
         return [last]
-    texts = [_as_stored(each.operation.content, policies) for each in states]
     known = len(texts)
     if texts[-1] != stored.content or texts[-1] in texts[:-1]:  # otherwise it is in its last state
-        had = [version.record.content for version in memory.history(stored.id) if version.record is not None]
-        known = _known(texts, had or [stored.content])
+        known = _known(texts, had)
     is_other = known == len(states) and stored.content != texts[-1]  # it was changed here
     for each in states[:known]:
         results[each.at] = Outcome(stored, "unchanged", ("content",) if is_other and each is last else ())
@@ -117,11 +128,21 @@ def _known(texts: Sequence[str | bytes], had: Sequence[str | bytes]) -> int:
     return known or max((number for number, text in enumerate(texts, 1) if text in had), default=0)
 
 
-def _is_same(stored: Record, operation: Remember) -> bool:
-    stated = {name: operation.fields[name] for name in _OWNERS if operation.fields.get(name) is not None}
-    return stored.kind == operation.fields.get("kind", "knowledge") and all(
-        getattr(stored, name) == value for name, value in stated.items()
-    )
+def _is_same(stored: Record, operation: Remember, *, known: bool) -> bool:
+    """Return whether a source means the record that has its id, and not another one by chance.
+
+    Args:
+        stored: The record.
+        operation: What the source states.
+        known: Whether the record has had a text of the source. Then an owner that only one of the two states is that of
+            both: mem0's history names none.
+    """
+    if stored.kind != operation.fields.get("kind", "knowledge"):
+        return False
+    pairs = [(getattr(stored, name), operation.fields.get(name)) for name in _OWNERS]
+    if known:
+        return all(one is None or other is None or one == other for one, other in pairs)
+    return all(other is None or one == other for one, other in pairs) and any(other is not None for _, other in pairs)
 
 
 def _as_stored(content: str | bytes, policies: Any) -> str | bytes:
@@ -134,7 +155,10 @@ def _write(batch: Batch, states: Sequence[_Waiting], results: list[Stored]) -> N
     """Store one state of each record."""
     ids = [each.operation.id for each in states if each.operation.id is not None]
     there = {record.id: record for record in batch.get_all(ids) if record is not None} if ids else {}
-    operations = [_updating(each.operation, there.get(each.operation.id or "")) for each in states]
+    operations = [
+        each.operation if each.apart else _updating(each.operation, there.get(each.operation.id or ""))
+        for each in states
+    ]
     report = batch.execute(RememberAll(items=tuple(operations), on_error="report"))
     failed: dict[int, RecollectError | UnreadableError] = {each.index: each.reason for each in report.failed}
     outcomes = iter(report.results)
@@ -148,7 +172,11 @@ def _write(batch: Batch, states: Sequence[_Waiting], results: list[Stored]) -> N
 
 def _updating(operation: Remember, stored: Record | None) -> Remember:
     """Return the operation for a record as it is stored: with what was added to it, if another text replaces it."""
-    if stored is None or not _is_same(stored, operation) or stored.content == operation.content:
+    if stored is None or not _is_same(stored, operation, known=True):
+        return operation
+    if stored.content == operation.content and all(
+        getattr(stored, name) is not None or operation.fields.get(name) is None for name in _OWNERS
+    ):
         return operation
     fields = dict(operation.fields)
     fields["metadata"] = {**stored.metadata, **fields.get("metadata", {})}

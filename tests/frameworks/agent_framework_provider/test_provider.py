@@ -52,6 +52,22 @@ def test_what_was_said_is_remembered_and_known_in_other_sessions(place: recollec
     assert "I prefer window seats" in talk(provider, "Which seats do I prefer?", "tuesday")
 
 
+def test_a_run_that_begins_as_the_session_did_hides_nothing(place: recollect.Memory) -> None:
+    provider = RecollectContextProvider(place, user="ana")
+    for said in ("hi", "I am allergic to peanuts", "hi", "hi"):
+        talk(provider, said)
+    assert place.count(f.conversation("s")) == 8
+    assert [turn.position for turn in place.find(f.conversation("s"), order="position")] == list(range(8))
+    assert "I am allergic to peanuts" in talk(provider, "What am I allergic to?", "other")
+
+
+def test_any_question_is_taken(place: recollect.Memory) -> None:
+    provider = RecollectContextProvider(place, remembers=False)
+    place.remember("Ana is allergic to peanuts")
+    for question in ("allergic \ud800", "allergic " * 10_000):
+        assert "peanuts" in talk(provider, question)
+
+
 def test_other_users_know_nothing_of_it(place: recollect.Memory) -> None:
     talk(RecollectContextProvider(place, user="ana"), "I prefer window seats")
     assert "window" not in talk(RecollectContextProvider(place, user="bob"), "Which seats do I prefer?")

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect.compat.haystack import RecollectBM25Retriever, RecollectDocumentStore
+from recollect.compat.haystack.document_store import stated
 from recollect.errors import InvalidRecordError, RejectedError, ScopeError, UnsupportedError
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -188,6 +189,9 @@ def test_a_pipeline_is_serialized_and_runs(tmp_path: Path) -> None:
 def test_a_store_on_an_open_memory_is_not_serialized(store: RecollectDocumentStore) -> None:
     with pytest.raises(UnsupportedError, match="pass its path"):
         RecollectDocumentStore(store.memory).to_dict()
+    with pytest.raises(UnsupportedError, match="PGPASSWORD"):
+        stated({"memory": "postgresql://ana:secret@localhost/x"}, "the store")
+    assert stated({"memory": "postgresql://ana@localhost/x"}, "the store") == {"memory": "postgresql://ana@localhost/x"}
     with pytest.raises(ValueError, match="RecollectDocumentStore"):
         RecollectBM25Retriever("agent.db")  # type: ignore[arg-type]
 

@@ -71,6 +71,15 @@ def test_what_answers_nothing_finds_nothing(place: recollect.Memory) -> None:
     assert retriever.invoke("  ") == []
 
 
+def test_any_question_is_taken_and_an_address_is_not_shown(place: recollect.Memory) -> None:
+    fill(place)
+    retriever = RecollectRetriever(memory=place, user="ana")
+    for question in ("seats \ud800", "seats " * 20_000):
+        assert retriever.invoke(question)
+    assert "memory" not in repr(retriever)
+    assert "memory" not in retriever.model_dump()
+
+
 def test_unknown_options_are_refused(place: recollect.Memory) -> None:
     with pytest.raises(ValidationError):
         RecollectRetriever(memory=place, kk=3)

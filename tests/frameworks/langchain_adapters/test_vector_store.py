@@ -91,6 +91,9 @@ def test_unknown_arguments_are_refused_and_not_ignored(store: RecollectVectorSto
         store.add_texts(["one"], namespace="x")
     with pytest.raises(TypeError, match="where_document"):
         store.similarity_search("one", where_document={})
+    for name in ("where", "min_confidence", "user"):
+        with pytest.raises(TypeError, match=f"unknown argument '{name}'"):
+            store.similarity_search("one", k=4, **{name: None})
     with pytest.raises(TypeError, match="force"):
         store.delete(["one"], force=True)
 
@@ -180,6 +183,25 @@ def test_collections_and_owners_do_not_see_each_other(place: recollect.Memory) -
     assert texts(RecollectVectorStore(scope).similarity_search("seat", k=9)) == ["Bob's seat"]
     with pytest.raises(ScopeError):
         RecollectVectorStore(scope, user="ana")
+
+
+def test_a_conversation_that_is_a_scope_has_documents_of_its_own(place: recollect.Memory) -> None:
+    own, shared = RecollectVectorStore(place.scoped(conversation="chat")), RecollectVectorStore(place)
+    own.add_texts(["a seat in the chat"], ids=["seat"])
+    shared.add_texts(["a seat"], ids=["seat"])
+    assert texts(shared.similarity_search("seat", k=9)) == ["a seat"]
+    shared.delete()
+    assert texts(own.get_by_ids(["seat"])) == ["a seat in the chat"]
+
+
+def test_the_unicode_forms_of_a_collection_are_one(store: RecollectVectorStore) -> None:
+    for form, text in (("caf\u00e9", "one"), ("cafe\u0301", "two")):
+        RecollectVectorStore(store.memory, collection=form).add_texts([text], ids=["a"])
+    for form in ("caf\u00e9", "cafe\u0301"):
+        other = RecollectVectorStore(store.memory, collection=form)
+        assert texts(other.get_by_ids(["a"])) == texts(other.similarity_search("two", k=9)) == ["two"]
+    other.delete(["a"])
+    assert other.get_by_ids(["a"]) == []
 
 
 def test_the_memory_finds_documents_among_everything_else(store: RecollectVectorStore) -> None:

@@ -58,7 +58,7 @@ def test_messages_become_turns_of_their_session(place: recollect.Memory) -> None
     ]
     assert [(commit.actor, commit.reason) for commit in place.log()] == [("llama-index", "put")]
     run(block.aput(SAID))
-    assert place.count() == 2
+    assert [turn.position for turn in place.find(order="position")] == [0, 1, 2, 3]
 
 
 def test_messages_that_follow_are_appended(memory: recollect.Memory) -> None:
@@ -66,6 +66,22 @@ def test_messages_that_follow_are_appended(memory: recollect.Memory) -> None:
     run(block.aput(SAID[1:2], session_id="trip"))
     run(block.aput(SAID[2:], session_id="trip"))
     assert [turn.position for turn in memory.find(order="position")] == [0, 1]
+
+
+def test_messages_without_a_session_are_stored_once(memory: recollect.Memory) -> None:
+    block = RecollectMemoryBlock(memory=memory, user="ana")
+    for _ in range(2):
+        run(block.aput([message("user", "I prefer window seats")]))
+    assert memory.count() == 1
+
+
+def test_any_question_is_taken_and_an_address_is_not_shown(memory: recollect.Memory) -> None:
+    memory.remember("Ana is allergic to peanuts")
+    block, retriever = RecollectMemoryBlock(memory=memory), RecollectNodeRetriever(memory)
+    for question in ("allergic \ud800", "allergic " * 10_000):
+        assert "peanuts" in run(block.aget([message("user", question)]))
+        assert retriever.retrieve(question)
+    assert "memory" not in block.model_dump()
 
 
 def test_a_question_gets_a_context_of_what_is_known_of_the_user(place: recollect.Memory) -> None:

@@ -34,7 +34,7 @@ from tests.frameworks.serving import Child
 import recollect
 from recollect import filters as f
 from recollect.compat.pydantic_ai import RecollectMemoryStore
-from recollect.errors import InvalidRecordError, RejectedError, ScopeError
+from recollect.errors import InvalidArgumentError, InvalidRecordError, RejectedError, ScopeError
 
 run = asyncio.run
 
@@ -147,6 +147,12 @@ def test_what_is_no_path_is_refused(store: RecollectMemoryStore, path: str) -> N
         with pytest.raises(ValueError, match="path"):
             run(call)
     assert store.memory.count() == 0
+
+
+@pytest.mark.parametrize("root", ["", "memories", None, "/", "/a/", "/a//b", "/a/../b", "/caf\u00e9"])
+def test_what_is_no_root_is_refused_at_once(root: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="root"):
+        RecollectMemoryStore(root=root)
 
 
 def test_numbers_that_are_not_positive_are_refused(store: RecollectMemoryStore) -> None:

@@ -12,6 +12,7 @@ pytest.importorskip("strands")
 
 from strands import Agent
 from strands.memory import MemoryManager
+from strands.memory.types import AddMessagesContext
 from strands.models.model import Model
 
 import recollect
@@ -62,6 +63,23 @@ def test_messages_are_turns_and_repeated_writes_add_nothing(place: recollect.Mem
     ]
     assert [commit.actor for commit in place.log()] == ["strands"]
     assert run(store.add_messages(SAID[1:2])) == []
+
+
+def test_sequence_numbers_tell_a_repeated_write_from_a_repeated_message(place: recollect.Memory) -> None:
+    store = RecollectStrandsStore(place, conversation="trip")
+    ok: Any = [{"role": "user", "content": [{"text": "ok then"}]}]
+    for number in (0, 1, 1, 2):
+        run(store.add_messages(ok, AddMessagesContext(sequence_numbers=[number])))
+    run(RecollectStrandsStore(place, conversation="trip").add_messages(ok, AddMessagesContext(sequence_numbers=[0])))
+    assert [turn.position for turn in place.find(order="position")] == [0, 1, 2, 3]
+
+
+def test_other_metadata_of_a_text_are_kept(place: recollect.Memory) -> None:
+    store = RecollectStrandsStore(place)
+    name = run(store.add("Ana likes tea", {"a": 1}))
+    assert run(store.add("Ana likes tea", {"b": 2})) == name
+    (record,) = place.find()
+    assert dict(record.metadata) == {"a": 1, "b": 2}
 
 
 def test_a_search_finds_all_that_is_known_of_the_user(place: recollect.Memory) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec, Self, TypeVar
+from urllib.parse import urlsplit
 
 from haystack import Document, default_from_dict, default_to_dict
 from haystack.dataclasses import ByteStream
@@ -268,11 +269,15 @@ def stated(arguments: Mapping[str, Any], what: str) -> dict[str, Any]:
     """Return arguments of a constructor as they are serialized.
 
     Raises:
-        UnsupportedError: The memory is none that another process could open.
+        UnsupportedError: The memory is none that another process could open, or its address has a password.
     """
     if isinstance(arguments["memory"], recollect.Memory):
         raise UnsupportedError(f"serialization of {what}", "it was made with a memory: pass its path or its address")
-    return {**arguments, "memory": str(arguments["memory"])}
+    place = str(arguments["memory"])
+    if "://" in place and urlsplit(place).password is not None:
+        rule = "its address has a password: leave it out, and state it in PGPASSWORD or a file .pgpass"
+        raise UnsupportedError(f"serialization of {what}", rule)
+    return {**arguments, "memory": place}
 
 
 def document_of(record: Record, score: float | None = None) -> Document:

@@ -7,11 +7,11 @@ from typing import Any
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from pydantic import ConfigDict, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from recollect import Hit
 from recollect.compat.opening import Opened, opened
-from recollect.compat.searching import found_metadata
+from recollect.compat.searching import found_metadata, question_of
 from recollect.compat.threads import completed
 from recollect.filters import Filter
 
@@ -38,7 +38,7 @@ class RecollectRetriever(BaseRetriever):
         RecollectError: The memory cannot be opened.
     """
 
-    memory: Any
+    memory: Any = Field(repr=False, exclude=True)  # an address may have a password
     k: int = 4
     user: str | None = None
     agent: str | None = None
@@ -74,7 +74,7 @@ class RecollectRetriever(BaseRetriever):
             return []
         stated = ("user", "agent", "conversation", "where", "min_confidence", "concise")
         own = {name: getattr(self, name) for name in stated}
-        hits = self._opened.memory.recall(query, k=self.k if k is None else k, **{**own, **options})
+        hits = self._opened.memory.recall(question_of(query), k=self.k if k is None else k, **{**own, **options})
         return [document_of(hit) for hit in hits]
 
     async def _aget_relevant_documents(

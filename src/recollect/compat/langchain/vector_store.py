@@ -24,6 +24,8 @@ from recollect.errors import InvalidArgumentError
 Wanted: TypeAlias = Mapping[str, Any] | Callable[[Document], bool]
 
 _NAME = "langchain"
+#: The arguments of a recall that change which documents are best, and not which ones are admitted.
+_OPTIONS = frozenset({"importance", "importance_half_life", "language", "recency", "recency_half_life", "reference"})
 #: How many letters a part of a text has by which texts are compared.
 _LETTERS = 3
 
@@ -180,10 +182,11 @@ class RecollectVectorStore(Closing, VectorStore):
             k: The number of documents.
             filter: What their metadata must be, such as `{"page": 3}` or `{"year": {"$gte": 2024}}`, or a function of a
                 document.
-            **options: Other arguments of `Memory.recall`.
+            **options: `language`, `reference`, `recency` and `importance` of `Memory.recall`, with their half-lives.
 
         Raises:
             ValueError: The filter has an unknown operator.
+            TypeError: There is no such argument.
             InvalidArgumentError: `k` is not an integer, 0 or more.
             StoreError: The store failed.
         """
@@ -202,6 +205,8 @@ class RecollectVectorStore(Closing, VectorStore):
 
         It is 0 for documents that do not answer the query.
         """
+        if unknown := options.keys() - _OPTIONS:
+            raise TypeError(f"unknown argument {min(unknown)!r}: there are filter, {', '.join(sorted(_OPTIONS))}")
         found = self._documents.filled(query, _condition(filter), _count("k", k), **options)
         return [(_document(record), hit.confidence if hit else 0.0) for record, hit in found]
 

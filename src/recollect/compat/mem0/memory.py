@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Self, TypeAlias
 
@@ -487,7 +488,18 @@ def _text(
     kind = "user_fact" if "user" in fields else "knowledge"
     item = {"content": text, "kind": kind, "role": "user", "metadata": dict(metadata), "valid_to": valid_to, **fields}
     report = batch.remember_all([{name: value for name, value in item.items() if value is not None}])
-    return [with_metadata(batch, outcome, metadata, valid_to) for outcome in worthy(report)]
+    return [_said_again(batch, with_metadata(batch, each, metadata, valid_to)) for each in worthy(report)]
+
+
+def _said_again(batch: Any, outcome: Outcome) -> Outcome:
+    """Let a text that is added again be true again, if its last day has passed."""
+    record = outcome.record
+    if record is None or record.valid_to is None or outcome.status != "unchanged":
+        return outcome
+    if record.valid_to > batch.execute(Now()):
+        return outcome
+    metadata = {name: value for name, value in record.metadata.items() if name != EXPIRATION}
+    return replace(outcome, record=batch.update(record.id, metadata=metadata, valid_to=None), status="updated")
 
 
 def _result(outcome: Outcome) -> dict[str, Any]:

@@ -104,8 +104,13 @@ def day_of(value: Any) -> date:
         raise InvalidArgumentError(EXPIRATION, value, rule) from None
 
 
-def end_of(day: date) -> datetime:
-    """Return the end of a day in UTC, when a memory with this `expiration_date` is not true any more."""
+def end_of(day: date) -> datetime | None:
+    """Return the end of a day in UTC, when a memory with this `expiration_date` is not true any more.
+
+    None for the last day that there is, 9999-12-31, which says never.
+    """
+    if day == date.max:
+        return None
     return datetime.combine(day + timedelta(days=1), time(), UTC)
 
 
