@@ -140,9 +140,7 @@ def _is_same(stored: Record, operation: Remember, *, known: bool) -> bool:
     if stored.kind != operation.fields.get("kind", "knowledge"):
         return False
     pairs = [(getattr(stored, name), operation.fields.get(name)) for name in _OWNERS]
-    if known:
-        return all(one is None or other is None or one == other for one, other in pairs)
-    return all(other is None or one == other for one, other in pairs) and any(other is not None for _, other in pairs)
+    return all(one == other or (known and None in (one, other)) for one, other in pairs)
 
 
 def _as_stored(content: str | bytes, policies: Any) -> str | bytes:
