@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
+if find_spec("crewai") is None:  # only then: other tests of this process need what the variables disable
+    pytest.skip("could not import 'crewai'", allow_module_level=True)
 os.environ["CREWAI_DISABLE_TELEMETRY"] = "true"
 os.environ["OTEL_SDK_DISABLED"] = "true"
-pytest.importorskip("crewai")
 
 from crewai import Agent, BaseLLM, Crew, Task
 from crewai.tools import BaseTool
