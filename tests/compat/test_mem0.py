@@ -15,6 +15,7 @@ import pytest
 import recollect
 from recollect import RecollectWarning
 from recollect import filters as f
+from recollect.compat.files import Files
 from recollect.compat.mem0 import AsyncMemory, Memory
 from recollect.compat.mem0.filters import condition
 from recollect.errors import InvalidArgumentError, InvalidRecordError, RejectedError
@@ -627,6 +628,14 @@ def test_unknown_keys_and_two_places_are_refused(tmp_path: Path) -> None:
         Memory.from_config({"vectorstore": {}})
     with pytest.raises(InvalidArgumentError, match="path of a configuration"):
         Memory({"recollect": {"path": str(tmp_path / "a.db")}}, memory=":memory:")
+
+
+def test_what_files_keep_for_themselves_is_not_shown(memory: Memory) -> None:
+    files = Files(memory.memory.scoped(user="ana"), actor="anthropic", root="/memories")
+    with files.change("create") as change:
+        change.create("/memories/tea.md", "Ana likes tea", {"token": "1", "operation": None, "note": None, "by": "ana"})
+    (found,) = memory.get_all(filters=ANA)["results"]
+    assert (found["memory"], found["metadata"]) == ("Ana likes tea", {"by": "ana"})
 
 
 def test_a_path_and_metadata_in_the_wrong_place_are_named(memory: Memory, tmp_path: Path) -> None:

@@ -93,13 +93,7 @@ class RecollectMemoryTool(Closing, BetaAbstractMemoryTool):
     ) -> None:
         super().__init__(cache_control=cache_control)
         self._opened = opened(memory, **options)
-        try:
-            shared = self._opened.memory
-            scoped = shared if user is None and agent is None else shared.scoped(user=user, agent=agent)
-            self._stored = Files(scoped, actor="anthropic", root=ROOT)
-        except BaseException:
-            self._opened.close()
-            raise
+        self._stored = Files(self._opened.scoped(user=user, agent=agent), actor="anthropic", root=ROOT)
 
     @property
     def _files(self) -> Files:

@@ -118,8 +118,8 @@ class Files:
         """Return up to `count` files below a folder that answer a query, best first.
 
         Args:
-            folder: The folder.
-            query: The question; a blank one finds nothing.
+            folder: The folder above them, however deep.
+            query: What to look for, as for `Memory.recall`; a blank text finds nothing.
             wanted: Whether the file with a path is one.
             count: The maximum number of files.
 

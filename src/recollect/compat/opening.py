@@ -68,6 +68,21 @@ class Opened:
         """True after `close`."""
         return self._closed
 
+    def scoped(self, *, user: str | None, agent: str | None) -> recollect.Memory:
+        """Return the memory, scoped to a user and an agent if one of them is stated. Closes it if it cannot be.
+
+        Raises:
+            InvalidArgumentError: One is not a non-empty text.
+            ScopeError: The memory is scoped to another one.
+        """
+        if user is None and agent is None:
+            return self.memory
+        try:
+            return self.memory.scoped(user=user, agent=agent)
+        except BaseException:
+            self.close()
+            raise
+
     def close(self) -> None:
         """Close the memory if it was opened here and no other adapter uses it. Closing twice does nothing."""
         with self._lock:

@@ -97,13 +97,8 @@ class RecollectMemoryStore(Closing):
         self._opened = opened(memory)
         self._root = root
         self._receipts_live = receipts_live
-        try:
-            shared = self._opened.memory
-            self._scoped = shared if user is None and agent is None else shared.scoped(user=user, agent=agent)
-            self._files = Files(self._scoped, actor=_NAME, root=root)
-        except BaseException:
-            self._opened.close()
-            raise
+        self._scoped = self._opened.scoped(user=user, agent=agent)
+        self._files = Files(self._scoped, actor=_NAME, root=root)
 
     @property
     def memory(self) -> recollect.Memory:
@@ -153,7 +148,7 @@ class RecollectMemoryStore(Closing):
             MemoryOperationConflictError: Another operation had this id.
             RecollectError: The memory refuses the text: its limits, its quota, its policies; or the store failed.
         """
-        return await self._changed(path, content, expected_version, operation, None)
+        return await completed(self._change, path, content, expected_version, operation, None)
 
     async def write_with_metadata(
         self,
@@ -171,13 +166,13 @@ class RecollectMemoryStore(Closing):
             ValueError: The metadata is longer than 4,096 characters as JSON. Others: those of `write`.
         """
         _check_metadata(metadata)
-        return await self._changed(path, content, expected_version, operation, metadata)
+        return await completed(self._change, path, content, expected_version, operation, metadata)
 
     async def delete(
         self, path: str, *, expected_version: str | None, operation: MemoryOperation | None = None
     ) -> MemoryMutation:
         """Delete a file, in one commit. Its history stays, until it is erased. The errors are those of `write`."""
-        return await self._changed(path, None, expected_version, operation, None)
+        return await completed(self._change, path, None, expected_version, operation, None)
 
     async def list_paths(self, prefix: str = "", *, limit: int) -> list[str]:
         """Return the first paths that begin with a text, sorted.
@@ -198,7 +193,7 @@ class RecollectMemoryStore(Closing):
 
         Args:
             prefix: A folder with its "/", or "".
-            query: The question.
+            query: What to look for, as for `Memory.recall`.
             limit: Maximum number of files.
             max_files: The number of files of which `scanned` counts; all are searched.
             max_chars: Maximum number of characters of all paths and snippets together.
@@ -224,17 +219,6 @@ class RecollectMemoryStore(Closing):
         paths = (entry.path.removeprefix(f"{self._root}/") for entry in entries)
         return sorted(path for path in paths if path.startswith(prefix))
 
-    async def _changed(
-        self,
-        path: str,
-        text: str | None,
-        expected: str | None,
-        operation: MemoryOperation | None,
-        metadata: Mapping[str, str] | None,
-    ) -> MemoryMutation:
-        _check_path(path)
-        return await completed(self._change, path, text, expected, operation, metadata)
-
     def _change(
         self,
         path: str,
@@ -243,6 +227,7 @@ class RecollectMemoryStore(Closing):
         operation: MemoryOperation | None,
         metadata: Mapping[str, str] | None,
     ) -> MemoryMutation:
+        _check_path(path)
         what = "delete" if text is None else "write"
         with self._files.change(what) as changes:
             batch = changes.batch

@@ -75,13 +75,7 @@ class RecollectStrandsStore(Closing):
         self._conversation = conversation
         self._run = secrets.token_hex(8)  # sequence numbers begin again with each store
         self._opened = opened(memory)
-        try:
-            shared = self._opened.memory
-            scoped = shared if user is None and agent is None else shared.scoped(user=user, agent=agent)
-            self._memory = scoped
-        except BaseException:
-            self._opened.close()
-            raise
+        self._memory = self._opened.scoped(user=user, agent=agent)
 
     @property
     def memory(self) -> recollect.Memory:
@@ -94,7 +88,7 @@ class RecollectStrandsStore(Closing):
         The metadata of an entry is that of its record, with its id and fields, the score, the confidence and `why`.
 
         Args:
-            query: The question.
+            query: What to look for, as for `Memory.recall`.
             options: `max_search_results`.
 
         Raises:

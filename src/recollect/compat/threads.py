@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable
-from functools import partial
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Coroutine
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def awaited(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Return a function or a method as a coroutine function, which calls it as `completed` does."""
+
+    @wraps(function)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        return await completed(function, *args, **kwargs)
+
+    return call
 
 
 async def completed(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

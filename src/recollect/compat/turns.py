@@ -12,6 +12,7 @@ from typing import Any
 
 from recollect import Batch, Outcome, Report
 from recollect import filters as f
+from recollect.compat.objects import clean
 from recollect.errors import RejectedError
 from recollect.operations import Remember, RememberAll
 
@@ -74,7 +75,7 @@ def append_turns(
 
     Args:
         batch: The batch, whose lock keeps other processes from appending at the same position.
-        messages: Dictionaries with "role" and "content", a text.
+        messages: Dictionaries with "role" and "content", a text. Lone surrogates in it are replaced.
         conversation: The name of the conversation.
         keys: What tells each message from all others of the conversation: one that is stored already is not appended.
             None: they are all new.
@@ -92,7 +93,10 @@ def append_turns(
     first = (last[0].position or 0) + 1 if last else 0
     of_all = {name: value for name, value in owners.items() if value is not None}
     of_all |= {"kind": "conversation", "conversation": conversation}
-    items = [{**message, **of_all, "id": each, "position": first + at} for at, (each, message) in enumerate(new)]
+    items = [
+        {**message, **of_all, "content": clean(message["content"]), "id": each, "position": first + at}
+        for at, (each, message) in enumerate(new)
+    ]
     return worthy(batch.remember_all(items)) if items else []
 
 

@@ -62,10 +62,12 @@ def test_a_run_that_begins_as_the_session_did_hides_nothing(place: recollect.Mem
 
 
 def test_any_question_is_taken(place: recollect.Memory) -> None:
-    provider = RecollectContextProvider(place, remembers=False)
+    provider = RecollectContextProvider(place)
     place.remember("Ana is allergic to peanuts")
     for question in ("allergic \ud800", "allergic " * 10_000):
         assert "peanuts" in talk(provider, question)
+    turns = place.find(f.conversation("s"), order="position")
+    assert [turn.text[:10] for turn in turns] == ["allergic \ufffd", "Noted.", "allergic a", "Noted."]
 
 
 def test_other_users_know_nothing_of_it(place: recollect.Memory) -> None:

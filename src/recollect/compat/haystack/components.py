@@ -17,7 +17,7 @@ class RecollectBM25Retriever:
     """Retrieves the documents of a store that answer a query best. Their `score` is the confidence, 0 to 1.
 
     Args:
-        document_store: The store.
+        document_store: Where the documents are; it stays open.
         filters: What the documents must fit; those of a run come in addition.
         top_k: Maximum number of documents.
 
@@ -39,7 +39,7 @@ class RecollectBM25Retriever:
         """Return {"documents": ...}: what answers a query, best first.
 
         Args:
-            query: The question.
+            query: What to look for, as for `Memory.recall`; not blank.
             filters: What the documents must fit, besides the filters of the component.
             top_k: Maximum number of documents; default: that of the component.
         """
@@ -72,7 +72,7 @@ class RecollectMemoryRetriever:
     """Retrieves what a memory knows of a user, an agent or a run, as messages of the system.
 
     Args:
-        memory_store: The store.
+        memory_store: The memory, as messages; it stays open.
         top_k: Maximum number of messages.
     """
 
@@ -117,7 +117,7 @@ class RecollectMemoryWriter:
     """Writes messages of a user, an agent or a run to a memory.
 
     Args:
-        memory_store: The store.
+        memory_store: The memory, as messages; it stays open.
     """
 
     def __init__(self, *, memory_store: RecollectMemoryStore) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import wraps
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from haystack import Document, default_from_dict, default_to_dict
@@ -21,25 +20,12 @@ from recollect.compat.documents import Documents, StoredDocument, document_id
 from recollect.compat.haystack.filters import META, condition
 from recollect.compat.objects import value_of
 from recollect.compat.opening import Closing, Place, opened
-from recollect.compat.threads import completed
+from recollect.compat.threads import awaited
 from recollect.errors import UnsupportedError
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 _NAME = "haystack"
 #: What a document without a text has in place of it.
 _NO_TEXT = "no_text"
-
-
-def awaited(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Return a method that calls another one in a thread. If it is cancelled, what began is completed first."""
-
-    @wraps(function)
-    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        return await completed(function, *args, **kwargs)
-
-    return call
 
 
 class RecollectDocumentStore(Closing):
@@ -173,7 +159,7 @@ class RecollectDocumentStore(Closing):
 
         Raises:
             FilterError: The filter lacks a key, has an unknown operator, or compares what cannot be compared.
-            ValueError: It is no dictionary.
+            ValueError: The filter is no dictionary.
         """
         return [document_of(record) for record in self._records(filters)]
 

@@ -41,7 +41,7 @@ def condition(
 
     Raises:
         FilterError: A key is missing, or an operator unknown; also later, when a document cannot be compared.
-        ValueError: It is no dictionary.
+        ValueError: The filter is no dictionary.
     """
     if filters is None or filters == {}:
         return Condition()

@@ -11,10 +11,11 @@ from haystack.dataclasses import ChatMessage
 import recollect
 from recollect import Record
 from recollect import filters as f
-from recollect.compat.haystack.document_store import awaited, stated
+from recollect.compat.haystack.document_store import stated
 from recollect.compat.haystack.filters import condition
 from recollect.compat.opening import Closing, Place, opened
 from recollect.compat.searching import Searcher, own_metadata
+from recollect.compat.threads import awaited
 from recollect.compat.turns import add_turns
 
 #: The fields of a record that a message has beside its text.
@@ -75,7 +76,7 @@ class RecollectMemoryStore(Closing):
         Messages of the system, and those without a text, are left out.
 
         Args:
-            messages: The messages.
+            messages: What was said, in order; a list that has grown is recognised.
             user_id: The user to whom they belong.
             run_id: The conversation to which they belong; default: derived from the first message.
             agent_id: The agent to whom they belong.
@@ -119,7 +120,7 @@ class RecollectMemoryStore(Closing):
         Everything that the memory knows of the user, agent or run is searched, not only messages.
 
         Args:
-            query: The question; None or "": the newest memories.
+            query: What to look for, as for `Memory.recall`; None or "": the newest memories.
             filters: What the metadata must fit (`{"field": "meta.topic", "operator": "==", "value": "tea"}`).
             top_k: Maximum number of messages.
             user_id: Only memories of this user.

@@ -65,7 +65,7 @@ class RecollectRetriever(BaseRetriever):
         """Return what answers a query, best first; nothing for a blank one.
 
         Args:
-            query: The question.
+            query: What to look for, as for `Memory.recall`.
             run_manager: Of LangChain.
             k: Maximum number of documents; default: that of the retriever.
             **options: Other arguments of `Memory.recall`, such as `reference=` or `user=`, instead of the retriever's.

@@ -178,7 +178,8 @@ class RecollectVectorStore(Closing, VectorStore):
         If fewer answer it, others follow, the newest first, as a search by vectors would return them.
 
         Args:
-            query: The question. A blank one finds nothing, so the newest documents are returned.
+            query: What to look for, as for `Memory.recall`. A blank text finds nothing, so the newest documents are
+                returned.
             k: The number of documents.
             filter: What their metadata must be, such as `{"page": 3}` or `{"year": {"$gte": 2024}}`, or a function of a
                 document.
@@ -227,7 +228,7 @@ class RecollectVectorStore(Closing, VectorStore):
         groups of three letters that two texts have in common.
 
         Args:
-            query: The question.
+            query: What to look for, as for `Memory.recall`.
             k: The number of documents.
             fetch_k: The number of documents from which they are chosen.
             lambda_mult: 0 for those that differ most to 1 for those that answer best.

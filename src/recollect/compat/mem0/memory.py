@@ -244,9 +244,8 @@ class Memory(Closing):
         """
         owners = _owners(user_id=user_id, agent_id=agent_id, run_id=run_id)
         if not owners:
-            raise InvalidArgumentError(
-                "user_id", None, "or agent_id or run_id must be stated: reset deletes everything"
-            )
+            rule = "must be stated, or agent_id, or run_id: reset deletes everything"
+            raise InvalidArgumentError("user_id", None, rule)
         with self._opened.memory.batch(actor=_NAME, reason="delete_all") as batch:
             stated = {key: owners[name] for key, name in OWNERS.items() if name in owners}
             batch.forget_where(condition(stated).bound, parts=("records",))
@@ -307,7 +306,7 @@ class Memory(Closing):
         """Return the memories that answer a question, best first.
 
         Args:
-            query: The question.
+            query: What to look for, as for `Memory.recall`.
             top_k: Maximum number of memories.
             filters: What they must fit, with at least one id. A value is equal to that of the key, or in its list; "*"
                 is any value; a dictionary has operators (eq, ne, in, nin, gt, gte, lt, lte, contains, icontains); and
