@@ -15,6 +15,7 @@ from llama_index.core.base.llms.types import ImageBlock, TextBlock
 from llama_index.core.llms import ChatMessage, MessageRole, MockLLM
 from llama_index.core.memory import Memory
 from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.storage.chat_store.base_db import MessageStatus
 from pydantic import ValidationError
 
 import recollect
@@ -137,25 +138,28 @@ def test_unknown_options_are_refused(memory: recollect.Memory) -> None:
 
 
 def test_a_memory_of_llama_index_flushes_into_the_block_and_asks_it(tmp_path: Path) -> None:
-    async def talk() -> list[ChatMessage]:
+    async def talk() -> tuple[list[ChatMessage], list[ChatMessage]]:
         block = RecollectMemoryBlock(memory=tmp_path / "agent.db", user="ana")
         memory = Memory.from_defaults(
             session_id="chat-1",
-            token_limit=60,
-            token_flush_size=20,
-            chat_history_token_ratio=0.5,
+            token_limit=400,
+            token_flush_size=40,
+            chat_history_token_ratio=0.3,
             memory_blocks=[block],
         )
         await memory.aput(message("user", "I prefer window seats"))
         for number in range(12):
             await memory.aput(message("user", f"Tell me something about the city of Rome, number {number}"))
             await memory.aput(message("assistant", f"The city of Rome has a hill, number {number}"))
-        asked = await memory.aget(input=message("user", "Which seats do I prefer?"))
-        await memory.aput(message("user", "Which seats do I prefer?"))
+        messages = await memory.aget(input="Which seats do I prefer?")
+        short_term = await memory.aget_all(status=MessageStatus.ACTIVE)
         block.close()
-        return asked
+        await memory.sql_store._async_engine.dispose()  # LlamaIndex never closes its own history
+        return messages, short_term
 
-    run(talk())
+    messages, short_term = run(talk())
+    assert "I prefer window seats" not in str([each.content for each in short_term])
+    assert "I prefer window seats" in str([each.content for each in messages])
     with recollect.open(tmp_path / "agent.db") as memory:
         (hit,) = memory.recall("Which seats do I prefer?", k=1, user="ana")
         assert hit.record.text == "I prefer window seats"
