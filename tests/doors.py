@@ -24,12 +24,14 @@ from recollect.ledger.commits import Branch
 from recollect.memory import Memory
 from recollect.models.embedding.base import Embedder
 from recollect.server.calls import ClientCalls
-from recollect.server.http.app import HttpDoor, application
+from recollect.server.http.app import application
+from recollect.server.http.door import HttpDoor, listening_on
 from recollect.server.http.exchange import Site
 from recollect.server.http.guard import Guard
 from recollect.server.served_memory import ServedMemory
 from recollect.server.socket.connection import SocketState
 from recollect.server.socket.door import SocketDoor
+from recollect.server.socket.listening import SocketFile
 from recollect.server.waits import Waits
 from recollect.wire import Desk, Grant
 from recollect.wire.client.executor import RemoteExecutor
@@ -101,7 +103,7 @@ class _Loop:
         number = next(self._numbers)
         if door == "socket":
             path = self._folder / f"{number}.sock"
-            opened = SocketDoor(SocketState(calls, Grant(), Waits(served)), path)
+            opened = SocketDoor(SocketState(calls, Grant(), Waits(served)), SocketFile(path))
             await opened.open()
 
             async def stop() -> None:
@@ -114,7 +116,7 @@ class _Loop:
             return stop, UnixTransport(str(path), _TIMEOUT_S)
         site = Site(calls, Waits(served), Guard(most_running=1000))
         if not self._http:
-            self._http = await HttpDoor(site, self._app, "127.0.0.1", 0).open()
+            self._http = await HttpDoor(site, self._app, listening_on("127.0.0.1", 0)).open()
         mounted = Mount(f"/e{number}", application(site, None))
         self._app.router.routes.append(mounted)
 

@@ -768,6 +768,10 @@ class AnswerTooLargeError(ServerError):
         super().__init__(name, size, limit)
 
 
+#: The reason of a ServerBusyError of a server that is stopping: another node of the same store can be asked at once.
+STOPPING = "it is stopping"
+
+
 class ServerBusyError(ServerError):
     """A server has too much to do, or is stopping. Nothing was done.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,14 +16,15 @@ from starlette.routing import BaseRoute, Route
 
 import recollect
 from recollect.server.addresses import allowed_hosts
+from recollect.server.assembly import NAMES, facts_of
 from recollect.server.calls import ClientCalls
-from recollect.server.http.app import HttpDoor, McpClients, application
+from recollect.server.http.app import McpClients, application
+from recollect.server.http.door import HttpDoor, listening_on
 from recollect.server.http.exchange import Site
 from recollect.server.http.guard import Guard
 from recollect.server.mcp.mounted import MountedMcp
 from recollect.server.mcp.toolsets import DEFAULT_SETS
 from recollect.server.metrics import Metrics
-from recollect.server.process import _NAMES, _facts
 from recollect.server.served_memory import Opener, ServedMemory
 from recollect.server.tokens import Tokens, add_entry, entry, new_token
 from recollect.server.ui.app import Inspector, new_secret
@@ -152,7 +154,7 @@ def served(
 
     memory = ServedMemory(opened or opener)
     desk = Desk(lambda writes: memory.writing() if writes else memory.reading())
-    metrics = Metrics(_NAMES, lambda: _facts(memory), desk.indexes)
+    metrics = Metrics(NAMES, lambda: facts_of(memory), desk.indexes)
     calls = ClientCalls(desk, metrics.served, batch_s)
     calls.failed = memory.failed
     if tokens:
@@ -163,10 +165,10 @@ def served(
     more: tuple[BaseRoute, ...] = () if mounted is None else (Route("/mcp", McpClients(site, mounted)),)
     path = ""
     if ui:
-        inspector = Inspector(site, "default", None if tokens else new_secret(), api=not alone)
+        inspector = Inspector(site, "default", None if tokens else new_secret(), os.urandom(32), api=not alone)
         more, path = (*more, *inspector.routes()), inspector.path
     app = application(site, metrics, more, alone=alone)
-    door = HttpDoor(site, app, "127.0.0.1", 0, end=None if mounted is None else mounted.close)
+    door = HttpDoor(site, app, listening_on("127.0.0.1", 0), None if mounted is None else mounted.close)
 
     def run(work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, loop).result(_TIMEOUT_S)

@@ -15,7 +15,7 @@ from tests.server.serving import HttpClient
 from tests.server.test_requests import HEALTH, post
 
 from recollect.server.addresses import SAFE_HEADERS, foreign_page
-from recollect.server.http import app
+from recollect.server.http import door
 from recollect.server.http.routes import ROUTES
 
 #: The beginning of the paths of the inspector.
@@ -154,7 +154,7 @@ def test_so_have_answers_that_no_route_gives(tmp_path: Path, monkeypatch: pytest
 
         assert (answer(b"nonsense\r\n\r\n")[0], unprotected(answer(b"nonsense\r\n\r\n")[1])) == (400, set())
         with monkeypatch.context() as full:
-            full.setattr(app, "CONNECTIONS", 0)
+            full.setattr(door, "CONNECTIONS", 0)
             status, headers = answer(HEALTH)
         assert (status, unprotected(headers)) == (503, set())
         server.calls.batch = None  # type: ignore[assignment,method-assign]  # a fault of ours
@@ -163,7 +163,7 @@ def test_so_have_answers_that_no_route_gives(tmp_path: Path, monkeypatch: pytest
 
 
 def test_control_without_them_the_sweep_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.server.http.app.SAFE_HEADERS", ())
+    monkeypatch.setattr("recollect.server.http.door.SAFE_HEADERS", ())
     with served(tmp_path) as server:
         assert unprotected(server("GET", "/healthz").headers) == dict(SAFE_HEADERS).keys()
 

@@ -21,7 +21,7 @@ from tests.paths import ROOT
 import recollect
 from recollect.cli.app import app
 from recollect.errors import InvalidArgumentError
-from recollect.server import process as systemd
+from recollect.server import systemd
 
 _TIMEOUT_S = 30
 

@@ -17,13 +17,15 @@ from typing import Any, Self, TypeVar
 
 import recollect
 from recollect.server.calls import ClientCalls
-from recollect.server.http.app import HttpDoor, application
+from recollect.server.http.app import application
+from recollect.server.http.door import HttpDoor, listening_on
 from recollect.server.http.exchange import Site
 from recollect.server.http.guard import Guard
 from recollect.server.metrics import Metrics
 from recollect.server.served_memory import ServedMemory
 from recollect.server.socket.connection import Connection, SocketState
 from recollect.server.socket.door import SocketDoor
+from recollect.server.socket.listening import SocketFile
 from recollect.server.waits import Waits
 from recollect.wire import Desk
 
@@ -91,8 +93,8 @@ class Served:
             setattr(self.calls, name, value)
         self.door = SocketState(self.calls, recollect.wire.Grant(), waits, salience="off", **of("door_"))
         self.site = Site(self.calls, waits, Guard(**{"most_running": 2000, **of("guard_")}))
-        self.socket_door = SocketDoor(self.door, self.socket_path)
-        self.http_door = HttpDoor(self.site, application(self.site, metrics), "127.0.0.1", 0)
+        self.socket_door = SocketDoor(self.door, SocketFile(self.socket_path))
+        self.http_door = HttpDoor(self.site, application(self.site, metrics), listening_on("127.0.0.1", 0))
         await self.socket_door.open()
         url = await self.http_door.open()
         host, _, port = url.removeprefix("http://").rpartition(":")

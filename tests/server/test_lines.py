@@ -404,7 +404,7 @@ def test_a_stale_socket_file_is_replaced_and_any_other_never(tmp_path: Path, ser
     with pytest.raises(InvalidArgumentError, match="has a server already"):
         SocketFile(folder / "stale")
     again.socket.close()
-    again.remove()
+    again.close()
     assert not (folder / "stale").exists()
     (folder / "file").write_text("important")
     with pytest.raises(InvalidArgumentError, match="no socket"):
@@ -434,7 +434,7 @@ def test_of_two_servers_that_start_at_one_path_one_wins(tmp_path: Path, served: 
     winners = [each for each in made if isinstance(each, SocketFile)]
     assert (len(made), len(winners)) == (8, 1)
     winners[0].socket.close()
-    winners[0].remove()
+    winners[0].close()
 
 
 def test_every_answer_is_one_line(served: Served) -> None:

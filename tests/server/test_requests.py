@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.server.serving import HttpClient, Served, many
 
-from recollect.server.http import app
+from recollect.server.http import door
 
 
 def post(path: str, data: Any, *headers: str) -> bytes:
@@ -41,7 +41,7 @@ def test_a_thousand_connections_at_once_each_get_an_answer(served: Served) -> No
 
 
 def test_a_connection_too_many_is_refused_in_json(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "CONNECTIONS", 3)
+    monkeypatch.setattr(door, "CONNECTIONS", 3)
     with many(3, lambda: HttpClient(served.http)) as clients:
         assert {client.answer(HEALTH)[0] for client in clients} == {200}
         with HttpClient(served.http) as refused:
@@ -57,7 +57,7 @@ def test_a_connection_too_many_is_refused_in_json(served: Served, monkeypatch: p
 def test_a_connection_whose_head_never_ends_is_closed(
     shared: Served, monkeypatch: pytest.MonkeyPatch, begun: bytes
 ) -> None:
-    monkeypatch.setattr(app, "HEAD_S", 0.05)
+    monkeypatch.setattr(door, "HEAD_S", 0.05)
     with HttpClient(shared.http) as client:
         client.socket.sendall(begun)
         assert client.closed()

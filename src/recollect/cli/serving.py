@@ -23,7 +23,18 @@ from recollect.memory import Memory
 from recollect.observe import traced
 from recollect.policies import LEVELS
 from recollect.server.addresses import address_of, allowed_hosts, allowed_origins
-from recollect.server.limits import BATCH_S, BODY_BYTES, CALL_S, MOST_BATCH_S, MOST_CALL_S, MOST_RUNNING, OWN, RIGHTS
+from recollect.server.limits import (
+    BATCH_S,
+    BODY_BYTES,
+    CALL_S,
+    MOST_BATCH_S,
+    MOST_CALL_S,
+    MOST_LEAVE_S,
+    MOST_RUNNING,
+    MOST_WORKERS,
+    OWN,
+    RIGHTS,
+)
 from recollect.server.mcp.guidance import GRAPH_VARIABLE, import_graph
 from recollect.server.mcp.tools import GRAPH_TOKENS, Access
 from recollect.server.mcp.toolsets import DEFAULT_SETS, TOOLSETS, tools_of
@@ -201,6 +212,22 @@ _FOR_SOCKET = ("--salience",)
     help="How long a call may take. A read then ends; a write goes on.",
 )
 @click.option(
+    "--leave-seconds",
+    type=NumberRange(0.0, MOST_LEAVE_S),
+    default=0.0,
+    show_default=True,
+    metavar="S",
+    help="How long to serve on after SIGTERM, while /readyz says 503, so that a proxy sends nothing more.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, MOST_WORKERS),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Number of processes that serve. Each has its indexes in memory.",
+)
+@click.option(
     "--max-bytes",
     type=click.IntRange(1024, 2**30),
     default=BODY_BYTES,
@@ -231,7 +258,8 @@ def serve(settings: Settings, **options: Any) -> None:
     """
     extra = "server"
     try:
-        from recollect.server.process import Options, run
+        from recollect.server.options import Options
+        from recollect.server.process import run
 
         if options["with_mcp"]:
             extra = "mcp"
@@ -288,7 +316,8 @@ def inspect(settings: Settings, port: int, browser: bool, read_only: bool) -> No
     Ctrl+C ends it.
     """
     try:
-        from recollect.server.process import Options, run
+        from recollect.server.options import Options
+        from recollect.server.process import run
         from recollect.server.ui.app import Inspector  # noqa: F401 - so that a library that is missing is named now
     except ImportError as error:
         raise MissingExtraError("recollect inspect", error.name or "server", "server") from None

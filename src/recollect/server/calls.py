@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from recollect.common.deadlines import Deadline, within
 from recollect.errors import (
+    STOPPING,
     ClosedError,
     RecollectError,
     ServerBusyError,
@@ -65,6 +66,7 @@ class ClientCalls:
         continued: Returns a call that continues the trace of its request; None: the server makes no spans.
         running: Number of calls that run or wait for a thread.
         beginning: Number of batches that wait for their turn or for the write lock.
+        leaving: Whether the server is going to stop: it says that it is not ready.
         stopping: Whether the server stops: new calls are refused.
     """
 
@@ -81,6 +83,7 @@ class ClientCalls:
     continued: Callable[[Callable[[], Any]], Callable[[], Any]] | None = None
     running: int = 0
     beginning: int = 0
+    leaving: bool = False
     stopping: bool = False
     _readers: FairThreads = field(default_factory=lambda: FairThreads(THREADS, "recollect-read"))
     _writers: FairThreads = field(
@@ -218,7 +221,7 @@ class ClientCalls:
     def _full(self, begins: bool) -> str:
         """Return why a call is refused; "" if it is not."""
         if self.stopping:
-            return "it is stopping"
+            return STOPPING
         if self.running >= self.most_waiting:
             return f"{self.running} calls are waiting"
         if begins and self.beginning >= MOST_BEGINNING:

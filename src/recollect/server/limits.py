@@ -14,6 +14,10 @@ MOST_CALL_S = 3600.0
 MOST_RUNNING = 32
 #: Seconds that what runs may take when the server stops.
 DRAIN_S = 30.0
+#: The longest time that a server can go on before it stops, in seconds.
+MOST_LEAVE_S = 600.0
+#: Maximum number of workers of a server.
+MOST_WORKERS = 64
 #: How long a batch may stay open, in seconds. It holds the write lock, for which a write waits up to ten seconds
 #: (`recollect.open(timeout=)`): a batch must be shorter, or those that wait for it would fail.
 BATCH_S = 5.0

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Coroutine
 from typing import Any, TypeVar
 
 from recollect import AsyncMemory, Commit, Memory
-from recollect.errors import InvalidOperationError, ServerBusyError
+from recollect.errors import STOPPING, InvalidOperationError, ServerBusyError
 from recollect.server.served_memory import ServedMemory
 from recollect.wire import Place
 
@@ -46,7 +46,7 @@ class Waits:
             there = self._served.is_open
             found = await self._unless_stopped(self._is_newer(place, since, left if there else min(left, _LOOK_S)))
             if found is None:
-                raise ServerBusyError("it is stopping", 1.0)
+                raise ServerBusyError(STOPPING, 1.0)
             if found:
                 return True
             if there or not left:

@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from recollect.arguments.checks import is_integer
-from recollect.errors import InvalidArgumentError, ProtocolError, ServerBusyError
+from recollect.errors import STOPPING, InvalidArgumentError, ProtocolError, ServerBusyError
 from recollect.server.calls import reads
 from recollect.server.http.exchange import KEY_HEADER, Exchange, OpenedBatch, Site
 from recollect.server.http.guard import TooManyError
@@ -48,8 +48,8 @@ async def begin_batch(exchange: Exchange) -> Response:
         site.beginning.discard(client)
     if calls.stopping:
         batch.abandon()
-        raise ServerBusyError("it is stopping", 1.0)
-    number = secrets.token_hex(16)
+        raise ServerBusyError(STOPPING, 1.0)
+    number = exchange.site.batch_prefix + secrets.token_hex(16)
     ends = asyncio.get_running_loop().call_later(calls.batch_s, _lose, exchange.site, number)
     exchange.site.batches[number] = OpenedBatch(batch, exchange.namespace, exchange.grant, ends)
     return exchange.json_answer({"ok": True, "result": {"batch": number}}, HTTPStatus.CREATED)

@@ -60,6 +60,7 @@ class Site:
         batches: The open batches, by their number.
         beginning: The clients whose batch is about to wait for its turn.
         committed: The batches that were committed last, and whose they were.
+        batch_prefix: What the numbers of batches begin with.
     """
 
     calls: ClientCalls
@@ -69,6 +70,7 @@ class Site:
     batches: dict[str, OpenedBatch] = field(default_factory=dict)
     beginning: set[Hashable] = field(default_factory=set)
     committed: OrderedDict[str, Grant] = field(default_factory=OrderedDict)
+    batch_prefix: str = ""
 
 
 class Exchange:

@@ -17,6 +17,7 @@ from typing import Any, cast
 from recollect.arguments.checks import is_integer
 from recollect.common.deadlines import Deadline
 from recollect.errors import (
+    STOPPING,
     AccessError,
     ClosedError,
     InvalidOperationError,
@@ -503,7 +504,7 @@ class Connection(asyncio.Protocol):
         if self._waiter is not None:
             self._waiter.cancel()
             self._waiter = None
-            self._done(ServerBusyError("it is stopping", 1.0))
+            self._done(ServerBusyError(STOPPING, 1.0))
         if not self._busy and self._transport is not None:
             self._transport.close()
 

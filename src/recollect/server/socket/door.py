@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-from pathlib import Path
 from typing import Any
 
 from recollect.server.socket.connection import Connection, SocketState
@@ -17,45 +16,55 @@ class SocketDoor:
 
     Args:
         shared: What all connections share.
-        path: The path of the socket; None: `given` is used.
-        given: A listening socket that is open already.
+        listening: The listening socket, or its file, which is removed at the end; None: connections come by `take`
+            alone.
     """
 
-    def __init__(self, shared: SocketState, path: Path | None, given: socket.socket | None = None) -> None:
+    def __init__(self, shared: SocketState, listening: SocketFile | socket.socket | None) -> None:
         self._shared = shared
-        self._path = path
-        self._given = given
-        self._file: SocketFile | None = None
+        self._file = listening if isinstance(listening, SocketFile) else None
+        self._socket = listening.socket if isinstance(listening, SocketFile) else listening
         self._server: asyncio.Server | None = None
+        self._stopped = False
 
     async def open(self) -> str:
-        """Begin to accept clients. See `server.process.Door`."""
-        if self._given is not None:
-            listening, address = self._given, f"unix://{self._given.getsockname()}"
-        else:
-            assert self._path is not None
-            self._file = SocketFile(self._path)
-            listening, address = self._file.socket, f"unix://{self._path}"
+        """Begin to accept clients. See `server.doors.Door`."""
+        if self._socket is None:
+            return ""
         loop = asyncio.get_running_loop()
         # Python 3.13 and later would remove the file of the socket, also one that is not ours.
         options: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
-        self._server = await loop.create_unix_server(
-            lambda: Connection(self._shared, refused_peer), sock=listening, backlog=BACKLOG, **options
-        )
-        return address
+        self._server = await loop.create_unix_server(self._connection, sock=self._socket, backlog=BACKLOG, **options)
+        return f"unix://{self._socket.getsockname()}"
+
+    @property
+    def connections(self) -> int:
+        """The number of open connections."""
+        return len(self._shared.connections)
+
+    async def take(self, connection: socket.socket) -> None:
+        """Serve a connection that was accepted elsewhere."""
+        if self._stopped:
+            connection.close()
+        else:
+            await asyncio.get_running_loop().connect_accepted_socket(self._connection, connection)
+
+    def _connection(self) -> Connection:
+        return Connection(self._shared, refused_peer)
 
     async def stop(self) -> None:
         """Accept no more clients, and close connections when the calls that run on them are answered."""
+        self._stopped = True
         if self._server is not None:
             self._server.close()
         self._shared.waits.stop()
         for each in list(self._shared.connections):
             each.stop()
         if self._file is not None:
-            self._file.remove()
+            self._file.close()
 
     async def flushed(self) -> None:
-        """Return when all connections are closed. See `server.process.Door`."""
+        """Return when all connections are closed. See `server.doors.Door`."""
         while self._shared.connections:
             await asyncio.sleep(0.01)
 

@@ -84,8 +84,16 @@ class SocketFile:
                 return
         raise _unusable(self.path, "has a server already: stop it, or choose another path")
 
-    def remove(self) -> None:
-        """Remove the file, unless it is another one by now, and release the path."""
+    def drop(self) -> None:
+        """Close it in a fork, and leave the file and the lock to the process that made them."""
+        self.socket.close()
+        os.close(self._lock)
+
+    def close(self) -> None:
+        """Close it, remove the file, unless it is another one by now, and release the path. Does nothing again."""
+        self.socket.close()
+        if self._lock < 0:
+            return
         try:
             found = os.lstat(self.path)
             if (found.st_dev, found.st_ino) == self._identity:
@@ -94,6 +102,7 @@ class SocketFile:
             pass
         finally:
             os.close(self._lock)
+            self._lock = -1
 
 
 def refused_peer(transport: Any) -> str:

@@ -46,6 +46,11 @@ def new_secret() -> str:
     return secrets.token_urlsafe(_SECRET_BYTES)
 
 
+def path_of_pages(secret: str | None) -> str:
+    """Return what the paths of all pages begin with."""
+    return "/ui" if secret is None else f"/{secret}/ui"
+
+
 class Inspector:
     """The pages of a server.
 
@@ -53,19 +58,20 @@ class Inspector:
         site: What all requests share.
         namespace: The namespace that is shown if a request names none.
         secret: The first part of all paths; None: there is none, and the server needs tokens.
+        key: Signs what pages say about a change that was made.
         api: Whether the server has the API, too.
 
     Attributes:
         path: The path of the first page.
     """
 
-    def __init__(self, site: Site, namespace: str, secret: str | None, *, api: bool = True) -> None:
+    def __init__(self, site: Site, namespace: str, secret: str | None, key: bytes, *, api: bool = True) -> None:
         assert secret is not None or site.guard.tokens is not None
         self._site = site
         self._namespace = namespace
         self._api = api
-        self._key = secrets.token_bytes(32)
-        self._base = "/ui" if secret is None else f"/{secret}/ui"
+        self._key = key
+        self._base = path_of_pages(secret)
         self.path = f"{self._base}/"
         site.guard.linked = self.path
 

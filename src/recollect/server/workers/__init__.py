@@ -1,0 +1,1 @@
+"""Several processes that serve the same doors: a supervisor accepts connections, and workers serve them."""
