@@ -91,10 +91,10 @@ class Server:
                 self.log.append(json.loads(line))
                 self._logged.notify_all()
 
-    def wait_for_log(self, text: str) -> None:
-        """Wait until a line with a text is logged."""
+    def wait_for_log(self, text: str, count: int = 1) -> None:
+        """Wait until a line with a text is logged, or some lines of several processes."""
         with self._logged:
-            came = self._logged.wait_for(lambda: any(text in line["event"] for line in self.log), PATIENCE_S)
+            came = self._logged.wait_for(lambda: sum(text in line["event"] for line in self.log) >= count, PATIENCE_S)
             assert came, f"{text!r} was not logged: {self.log}"
 
     def kill(self) -> None:

@@ -109,6 +109,7 @@ def _in_workers(
             try:
                 try:
                     served.check()
+                    served.check_shared()
                     neighbours = Neighbours(Path(folder), number, options.workers)
                     server = build(sources.of_worker, neighbours=neighbours)
                 except RecollectError as error:

@@ -10,7 +10,10 @@ from typing import Protocol
 
 from recollect import Memory
 from recollect import open as open_memory
-from recollect.errors import ClosedError, RecollectError, StoreMissingError, StoreReplacedError
+from recollect.errors import ClosedError, RecollectError, StoreMissingError, StoreReplacedError, UnsupportedError
+
+#: The location of a memory that only its process has.
+IN_MEMORY = ":memory:"
 
 
 class Opener(Protocol):
@@ -62,7 +65,7 @@ class ServedMemory:
                 return self._open(create=False)
             except StoreMissingError:
                 if self._empty is None:
-                    self._empty = self._view(open_memory(":memory:", embedder="none"))
+                    self._empty = self._view(open_memory(IN_MEMORY, embedder="none"))
                 return self._empty
 
     def check(self) -> None:
@@ -77,6 +80,11 @@ class ServedMemory:
             except StoreMissingError as error:
                 if error.args[1]:  # the folder
                     raise
+
+    def check_shared(self) -> None:
+        """Raise UnsupportedError if other processes cannot open the store."""
+        if self._opened is not None and self._opened._executor.location == IN_MEMORY:
+            raise UnsupportedError("--workers", "each worker would have a memory of its own: name a file with --db")
 
     def writing(self) -> Memory:
         """Return the memory for writing, and create the store if there is none."""

@@ -73,7 +73,7 @@ class Neighbours:
                 return
             owner = self._owner(scope)
             if owner is None or not await self._relayed(owner, scope, receive, send):
-                await app(_without_prefix(scope), receive, self._with_prefix(send))
+                await app(_without_prefix(scope), receive, _with_prefix(self._number, send))
 
         return answer
 
@@ -83,18 +83,6 @@ class Neighbours:
         number = int(found[1]) if found else 0
         return number if number in self._others else None
 
-    def _with_prefix(self, send: Send) -> Send:
-        """Return a function that sends messages, in which a new session of MCP has the number of this worker."""
-
-        async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start" and any(name == _SESSION for name, _ in message["headers"]):
-                prefix = self.prefix.encode()
-                headers = [(name, prefix + value if name == _SESSION else value) for name, value in message["headers"]]
-                message = {**message, "headers": headers}
-            await send(message)
-
-        return sent
-
     async def _relayed(self, owner: int, scope: Scope, receive: Receive, send: Send) -> bool:
         """Let another worker answer a request. Return False if it cannot be reached: what it had is gone with it."""
         try:
@@ -102,7 +90,7 @@ class Neighbours:
         except OSError:
             return False
         try:
-            await relay.answer(scope, receive, send)
+            await relay.answer(_without_prefix(scope), receive, _with_prefix(owner, send))
         finally:
             relay.close()
         return True
@@ -127,6 +115,19 @@ class Neighbours:
 
 def _session(scope: Scope) -> re.Match[bytes] | None:
     return next((_OF_SESSION.fullmatch(value) for name, value in scope["headers"] if name == _SESSION), None)
+
+
+def _with_prefix(number: int, send: Send) -> Send:
+    """Return a function that sends messages, in which a session of MCP has the number of its worker."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start" and any(name == _SESSION for name, _ in message["headers"]):
+            prefix = f"{number}-".encode()
+            headers = [(name, prefix + value if name == _SESSION else value) for name, value in message["headers"]]
+            message = {**message, "headers": headers}
+        await send(message)
+
+    return sent
 
 
 def _without_prefix(scope: Scope) -> Scope:

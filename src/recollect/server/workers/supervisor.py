@@ -11,6 +11,7 @@ from __future__ import annotations
 import array
 import json
 import logging
+import math
 import os
 import selectors
 import signal
@@ -75,7 +76,7 @@ class _Worker:
     process: int = 0
     channel: socket.socket | None = None
     begun: float = 0.0
-    again: float = 0.0
+    again: float = math.inf
     pause_s: float = 0.0
     handed: int = 0
     open: int = 0
@@ -168,13 +169,13 @@ class Supervisor:
         """
         for group in (self._workers[:1], self._workers[1:]):
             for worker in group:
-                self._start(worker)
+                worker.again = 0.0
             while not self._signals and not all(each.is_ready for each in group):
                 self._step()
                 for each in group:
                     if each.error is not None:
                         raise RecollectError.from_json(each.error)
-                    if not each.process:
+                    if each.pause_s:
                         raise ServerError("a worker ended before it served: see the log")
 
     def _end(self) -> None:
@@ -205,7 +206,7 @@ class Supervisor:
     def _step(self) -> None:
         """Wait for something, and do what it asks for."""
         now = time.monotonic()
-        timeout = min((each.again - now for each in self._workers if not each.process), default=60.0)
+        timeout = min((60.0, *(each.again - now for each in self._workers if not each.process)))
         if self._signals:
             timeout = min(timeout, 0.1)
         if self._waiting:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,6 +31,11 @@ def _file_errors(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreIOError(path, str(error)) from error
+
+
+#: How long an empty file that is not to be created is waited for, and in which steps, in seconds: another process may
+#: be creating it.
+_CREATION_S, _PAUSE_S = 0.25, 0.005
 
 
 def must_not_write(path: str, read_only: bool) -> str:
@@ -119,6 +125,10 @@ def admit(path: str, create: bool) -> bool:
         raise NotAStoreError(path, "it is not a regular file")
     with _file_errors(path):
         start = read(path, _HEADER_BYTES, real=real)
+        until = time.monotonic() + _CREATION_S
+        while not start and not create and not wal_exists and time.monotonic() < until:
+            time.sleep(_PAUSE_S)
+            start = read(path, _HEADER_BYTES, real=real)
     if not start and wal_exists:
         raise DamagedStoreError(path, f"the file is empty, but its WAL exists: {wal_path(path)}")
     if not start:
