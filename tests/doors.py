@@ -126,7 +126,7 @@ class _Loop:
                 self._app.router.routes.remove(mounted)
                 calls.close()
 
-        return ended, HttpTransport(f"{self._http}/e{number}", None, _TIMEOUT_S)
+        return ended, HttpTransport(f"{self._http}/e{number}", None, _TIMEOUT_S, _TIMEOUT_S)
 
     def close(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -73,6 +73,7 @@ def connections(workers: Workers, door: str) -> dict[str, int]:
     return {worker: int(count) for worker, count in found}
 
 
+@pytest.mark.promise("serve.workers")
 def test_connections_are_shared_out_and_all_workers_give_the_same_answers(workers: Workers) -> None:
     with ExitStack() as stack:
         clients = [stack.enter_context(workers.line_client()) for _ in range(6)]
@@ -130,6 +131,7 @@ def test_a_batch_ends_with_its_worker_and_the_error_says_so(workers: Workers) ->
     assert set(workers.processes()).isdisjoint(workers_before)
 
 
+@pytest.mark.promise("serve.workers")
 def test_a_worker_that_is_killed_is_replaced_and_no_acknowledged_write_is_lost(workers: Workers) -> None:
     acknowledged: list[int] = []
 

@@ -103,7 +103,8 @@ class Settings:
             self._check_local_options(budgets)
             from recollect.wire.client import connect  # only where it is used: it loads the wire
 
-            return connect(address, self.namespace, token=os.environ.get(TOKEN_VARIABLE) or None)
+            nodes, token = address.split(","), os.environ.get(TOKEN_VARIABLE) or None
+            return connect(nodes if len(nodes) > 1 else address, self.namespace, token=token)
         options: dict[str, Any] = {"embedder": self.embedder, "key": self.key, **budgets}
         try:
             with warnings.catch_warnings():

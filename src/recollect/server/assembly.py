@@ -25,7 +25,7 @@ from recollect.server.socket.door import SocketDoor
 from recollect.server.socket.listening import SocketFile
 from recollect.server.tokens import Tokens
 from recollect.server.waits import Waits
-from recollect.server.workers.neighbours import Neighbours
+from recollect.server.workers.siblings import Siblings
 from recollect.wire import Desk, Grant
 
 _log = logging.getLogger("recollect.server")
@@ -88,7 +88,7 @@ def assembled(
     sources: Sources,
     *,
     ui: UiKeys | None,
-    neighbours: Neighbours | None = None,
+    siblings: Siblings | None = None,
 ) -> Assembly:
     """Put a server together.
 
@@ -98,7 +98,7 @@ def assembled(
         options: What was asked for.
         sources: Where connections come from.
         ui: The keys of the inspector; None: it is not served.
-        neighbours: The other workers; None: there are none.
+        siblings: The other workers; None: there are none.
     """
     desk = Desk(lambda writes: served.writing() if writes else served.reading())
     metrics = Metrics(NAMES, lambda: facts_of(served), desk.indexes)
@@ -122,10 +122,10 @@ def assembled(
         more, end = _mounted(site, served, calls, namespace, options, ui)
         metrics_shown = None if options.only_ui else metrics
         app: Any = application(site, metrics_shown, more, alone=options.only_ui)
-        if neighbours is not None:
-            site.batch_prefix = neighbours.prefix
-            private = HttpDoor(site, app, neighbours.listening())
-            app = neighbours.application(app)
+        if siblings is not None:
+            site.batch_prefix = siblings.prefix
+            private = HttpDoor(site, app, siblings.listening())
+            app = siblings.application(app)
         https = [HttpDoor(site, app, each, end) for each in sources.inet]
         doors += https
         watched["http"] = lambda: sum(door.connections for door in https)

@@ -29,9 +29,9 @@ from recollect.server.options import Options
 from recollect.server.served_memory import Opener, ServedMemory
 from recollect.server.socket.listening import SocketFile
 from recollect.server.systemd import activated, notify
-from recollect.server.workers.neighbours import Neighbours
+from recollect.server.workers.siblings import Siblings
 from recollect.server.workers.supervisor import Accepting, Supervisor
-from recollect.server.workers.worker import Channel, failed
+from recollect.server.workers.worker import SupervisorChannel, failed
 from recollect.wire import default_socket
 
 _log = logging.getLogger("recollect.server")
@@ -110,8 +110,8 @@ def _in_workers(
                 try:
                     served.check()
                     served.check_shared()
-                    neighbours = Neighbours(Path(folder), number, options.workers)
-                    server = build(sources.of_worker, neighbours=neighbours)
+                    siblings = Siblings(Path(folder), number, options.workers)
+                    server = build(sources.of_worker, siblings=siblings)
                 except RecollectError as error:
                     failed(channel, error)
                     return
@@ -129,7 +129,7 @@ async def _as_worker(server: Assembly, channel: socket.socket, options: Options)
     taking: list[asyncio.Task[None]] = []
 
     def ready(addresses: list[str]) -> None:
-        taking.append(asyncio.create_task(Channel(channel, server.doors, ended).run()))
+        taking.append(asyncio.create_task(SupervisorChannel(channel, server.doors, ended).run()))
 
     doors = [*server.doors] if server.private is None else [*server.doors, server.private]
     await serve(doors, server.calls, ended, ready=ready, leave_s=options.leave_seconds)

@@ -11,9 +11,7 @@ from typing import Protocol
 from recollect import Memory
 from recollect import open as open_memory
 from recollect.errors import ClosedError, RecollectError, StoreMissingError, StoreReplacedError, UnsupportedError
-
-#: The location of a memory that only its process has.
-IN_MEMORY = ":memory:"
+from recollect.wire.nodes import IN_MEMORY
 
 
 class Opener(Protocol):

@@ -19,11 +19,12 @@ from recollect.engine.results import Export
 from recollect.engine.scope import Place
 from recollect.errors import ClosedError, InvalidOperationError, ProtocolError
 from recollect.memory.memory import Memory
-from recollect.operations import ExecuteBatch, OpenExport, Operation
+from recollect.operations import ExecuteBatch, OpenExport, Operation, ReadHead
 from recollect.operations.base import READ, WRITE, Right
 from recollect.wire.answers import answer
 from recollect.wire.grants import Grant
 from recollect.wire.messages import Request
+from recollect.wire.nodes import IN_MEMORY, store_digest
 
 
 class Desk:
@@ -88,15 +89,30 @@ class Desk:
 
     def indexes(self) -> dict[str, Use]:
         """Return what is cached of each kind of index, by its name; {} of a memory without an engine of its own."""
+        core = self._core()
+        return {} if core is None else core.uses_of_memory()
+
+    def store_facts(self) -> dict[str, Any]:
+        """Return what the store says of itself; {} of a memory without an engine of its own, or if there is none."""
+        core = self._core()
+        return {} if core is None or core.store.path == IN_MEMORY else core.store.facts()
+
+    def _core(self) -> Core | None:
         executor: Any = self._memory(False)._executor
         while isinstance(executor, WrappingExecutor):
             executor = executor.executor
         core = getattr(executor, "core", None)
-        return core.uses_of_memory() if isinstance(core, Core) else {}
+        return core if isinstance(core, Core) else None
 
-    def look(self) -> None:
-        """Read something of the store, so that a store that cannot be read raises its error."""
-        self._memory(False).namespaces()
+    def look(self) -> str:
+        """Read something of the store, so that a store that cannot be read raises its error.
+
+        Returns:
+            What the nodes of the store have in common (`wire.nodes.store_digest`); "" if there is no store yet.
+        """
+        self._memory(False).execute(ReadHead())
+        facts = self.store_facts()
+        return store_digest(facts["uuid"]) if facts else ""
 
     def export(self, place: Place, grant: Grant, parts: Collection[str] | None) -> Export:
         """Open a snapshot of what the client may see of parts of the memory; None: of all."""

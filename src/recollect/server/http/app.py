@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recollect.errors import STOPPING, ProtocolError, RecollectError, ServerBusyError, StoreError
+from recollect.errors import STOPPING, DeadlineError, ProtocolError, RecollectError, ServerBusyError, StoreError
 from recollect.server.http.exchange import KEY_HEADER, SLASH, VERSION_HEADER, CheckedHandler, Exchange, Site
 from recollect.server.http.guard import problem
 from recollect.server.http.openapi import description
@@ -30,6 +30,8 @@ from recollect.wire.trace import HEADERS
 if TYPE_CHECKING:
     from recollect.server.mcp.mounted import MountedMcp
 
+#: Seconds within which the store must be read for the server to be ready.
+READY_S = 2.0
 #: How often it is looked whether the token of a stream of MCP is still valid, in seconds.
 _LOOK_S = 1.0
 
@@ -63,10 +65,13 @@ def application(
         try:
             if site.calls.leaving:
                 raise ServerBusyError(STOPPING, 1.0)
-            await exchange.run("now", site.calls.desk.look)
+            async with asyncio.timeout(READY_S):
+                store = await exchange.run("now", site.calls.desk.look)
+        except TimeoutError:
+            return exchange.json_answer({"ok": False, "code": DeadlineError.code}, HTTPStatus.SERVICE_UNAVAILABLE)
         except (StoreError, ServerBusyError) as error:  # without its message: who asks needs no token
             return exchange.json_answer({"ok": False, "code": error.code}, HTTPStatus.SERVICE_UNAVAILABLE)
-        return exchange.json_answer({"ok": True})
+        return exchange.json_answer({"ok": True, "store": store} if store else {"ok": True})
 
     routes: list[BaseRoute] = [
         Route(f"/v1/{{namespace}}{each.path}", CheckedHandler(each.handler, site), methods=list(each.methods))

@@ -32,7 +32,7 @@ def _say(channel: socket.socket, message: dict[str, object]) -> None:
         channel.sendall(json.dumps(message).encode() + b"\n")
 
 
-class Channel:
+class SupervisorChannel:
     """The worker's end of its channel, in its event loop.
 
     Args:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -29,6 +30,7 @@ from recollect.operations import (
     check_timeout,
 )
 from recollect.wire import READ, Place, read_result, request_json, send_all
+from recollect.wire.client.nodes import Nodes, check_addresses
 from recollect.wire.client.pages import RemoteLog, RemoteWatch, read_whole
 from recollect.wire.client.transport import Channel, LostError, Patience, Transport
 
@@ -39,15 +41,17 @@ _BULK = 1000
 class RemoteExecutor:
     """An `Executor` whose operations a server executes.
 
-    Each write that can have an idempotency key gets one, so that it is repeated safely if its answer is lost. A bulk
-    write gets none: it would become one long commit.
+    Each write that can have an idempotency key gets one, so that it is repeated safely if its answer is lost. With one
+    server, a bulk write gets none: it would become one long commit.
 
     Args:
         transport: Exchanges messages with the server.
         patience: How long a client waits, and how often it tries.
+        keys_all: Whether each write gets a key, however long and however often it may be tried: with several nodes.
     """
 
-    def __init__(self, transport: Transport, patience: Patience) -> None:
+    def __init__(self, transport: Transport, patience: Patience, *, keys_all: bool = False) -> None:
+        self._keys_all = keys_all
         self._transport = transport
         self._patience = patience
         self._watch = RemoteWatch(transport.address)
@@ -71,7 +75,8 @@ class RemoteExecutor:
         _check(place)
         if operation.needs != READ:
             self._check_thread()
-        if place.key is None and self._patience.retries and operation.can_have_key and _size(operation) <= _BULK:
+        gets_key = self._keys_all or (self._patience.retries and _size(operation) <= _BULK)
+        if place.key is None and operation.can_have_key and gets_key:
             place = place._replace(key=secrets.token_hex(16))
         try:
             result = send_all(operation, lambda each: self._sent(each, place))
@@ -238,11 +243,13 @@ def _undone(location: str, why: str) -> StoreServerError:
 # Connecting to a server: from an address to a memory.
 
 _UNIX = "unix://"
+#: Seconds that connecting to one of several nodes may take: another one can be asked.
+_CONNECT_S = 3.0
 
 
 @named
 def connect(
-    address: str = _UNIX,
+    address: str | Sequence[str] = _UNIX,
     namespace: str = "default",
     *,
     token: str | None = None,
@@ -259,7 +266,9 @@ def connect(
 
     Args:
         address: "unix:///PATH" (without a path: the socket in the user's runtime folder), or "http://HOST:PORT" or
-            "https://HOST", perhaps with a path.
+            "https://HOST", perhaps with a path. Several addresses are nodes of one store: the calls of a namespace go
+            to the same one while it answers, and else to another one. Then each write carries an idempotency key, and
+            a bulk write is one commit.
         namespace: The name of the namespace.
         token: The token that the server expects, over HTTP.
         timeout: Seconds that an answer may take, above 0 to 86,400.
@@ -284,9 +293,16 @@ def connect(
     if token is not None and not (isinstance(token, str) and token.isascii() and token.isprintable() and token):
         raise InvalidArgumentError("token", "...", "must be printable ASCII text, without a line break at its end")
     branch = Branch(namespace_name(namespace))
-    memory = Memory(
-        RemoteExecutor(_transport(address, token, float(timeout)), Patience(float(timeout), retries)), branch
-    )
+    transport: Transport
+    if isinstance(address, str):
+        several, transport = False, _transport(address, token, float(timeout))
+    else:
+        if not isinstance(address, Sequence) or isinstance(address, bytes):
+            raise InvalidArgumentError("address", address, _RULE)
+        transports = [_transport(each, token, float(timeout), _CONNECT_S) for each in address]
+        check_addresses([each.address for each in transports])
+        several, transport = len(transports) > 1, Nodes(transports)
+    memory = Memory(RemoteExecutor(transport, Patience(float(timeout), retries), keys_all=several), branch)
     try:
         memory.execute(Now())
     except BaseException:
@@ -295,9 +311,13 @@ def connect(
     return memory
 
 
-def _transport(address: str, token: str | None, timeout_s: float) -> Transport:
+_RULE = "must be unix:///PATH, http://HOST:PORT or https://HOST, or a list of such addresses"
+
+
+def _transport(address: str, token: str | None, timeout_s: float, connect_s: float = math.inf) -> Transport:
+    connect_s = min(timeout_s, connect_s)
     if not isinstance(address, str) or "\0" in address:
-        raise InvalidArgumentError("address", address, "must be unix:///PATH, http://HOST:PORT or https://HOST")
+        raise InvalidArgumentError("address", address, _RULE)
     if address.startswith(_UNIX):
         if token is not None:
             raise InvalidArgumentError("token", "...", "is for HTTP: a socket knows its users")
@@ -306,7 +326,7 @@ def _transport(address: str, token: str | None, timeout_s: float) -> Transport:
         return UnixTransport(address.removeprefix(_UNIX) or _default_socket(), timeout_s)
     from recollect.wire.client.http import HttpTransport
 
-    return HttpTransport(address, token, timeout_s)
+    return HttpTransport(address, token, timeout_s, connect_s)
 
 
 def _default_socket() -> str:

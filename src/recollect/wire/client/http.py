@@ -7,6 +7,7 @@ import re
 import select
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from http import HTTPStatus
 from itertools import accumulate
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
@@ -26,6 +27,8 @@ from recollect.wire.trace import TRACE
 
 #: The header with the version of the messages.
 VERSION_HEADER = "Recollect-Protocol"
+#: What a proxy answers whose server is gone or does not answer. Our server answers 503 with JSON.
+_OF_PROXIES = frozenset((HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT))
 
 
 class _Server(NamedTuple):
@@ -41,19 +44,21 @@ class HttpTransport:
     Args:
         address: The address of the server: http://HOST:PORT or https://HOST, perhaps with a path before /v1.
         token: The bearer token.
-        timeout_s: Seconds that connecting, and each message of a batch or an export, may take.
+        timeout_s: Seconds that each message of a batch or an export may take.
+        connect_s: Seconds that connecting may take.
 
     Raises:
         InvalidArgumentError: The value is not such an address.
     """
 
-    def __init__(self, address: str, token: str | None, timeout_s: float) -> None:
+    def __init__(self, address: str, token: str | None, timeout_s: float, connect_s: float) -> None:
         self.address = address.rstrip("/")
         self._server = _server_of(address)
         self._headers = {"Content-Type": "application/json", VERSION_HEADER: str(PROTOCOL)}
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
         self._timeout_s = timeout_s
+        self._connect_s = connect_s
         self._pool: Pool[http.client.HTTPConnection] = Pool(_is_open)
 
     def exchange(self, message: dict[str, Any], timeout_s: float) -> Any:
@@ -115,6 +120,13 @@ class HttpTransport:
         finally:
             connection.close()
 
+    def store(self) -> str:
+        """Return what the nodes of a store have in common. See `Transport.store`."""
+        answer = self._request("GET", "/readyz", None, self._connect_s)
+        if answer.get("ok") is not True:
+            raise LostError("it takes no requests", sent=False)
+        return str(answer.get("store", ""))
+
     def close(self) -> None:
         """Close all connections. Those in use are closed when their answer has come."""
         self._pool.close()
@@ -150,7 +162,7 @@ class HttpTransport:
 
     def _new(self) -> http.client.HTTPConnection:
         kind = http.client.HTTPSConnection if self._server.secure else http.client.HTTPConnection
-        connection = kind(self._server.host, self._server.port, timeout=self._timeout_s)
+        connection = kind(self._server.host, self._server.port, timeout=self._connect_s)
         try:
             connection.connect()
         except OSError as error:
@@ -224,6 +236,8 @@ def _answer(status: int, data: bytes, address: str) -> Any:
     try:
         answer = decode(data)
     except ProtocolError:
+        if status in _OF_PROXIES:
+            raise LostError(f"a proxy answered with status {status}", sent=True) from None
         raise ProtocolError(f"{address} answered with status {status} and no JSON: is it a recollect server?") from None
     if status < 400:
         return answer

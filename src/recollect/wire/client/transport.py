@@ -178,6 +178,13 @@ class Transport(Protocol):
             LostError: The connection failed.
         """
 
+    def store(self) -> str:
+        """Return what the nodes of a store have in common (`wire.nodes.store_digest`); "" if there is no store yet.
+
+        Raises:
+            LostError: The server cannot be reached, or takes no requests.
+        """
+
     def close(self) -> None:
         """Close all connections."""
 

@@ -14,6 +14,7 @@ from recollect.errors import RecollectError, ServerVersionError
 from recollect.records.record import Record
 from recollect.wire import PROTOCOL, Place, decode, encode, place_json, read_result
 from recollect.wire.client.transport import LostError, Pool, RemoteExport, stated_parts
+from recollect.wire.nodes import IN_MEMORY, store_digest
 from recollect.wire.trace import TRACE
 
 #: Most answers fit. Python allocates as much for each read.
@@ -84,6 +85,11 @@ class UnixTransport:
                     ask({"export": "close"})
                 except (LostError, RecollectError):  # the server closes the export of a connection that is gone
                     connection.is_settled = False
+
+    def store(self) -> str:
+        """Return what the nodes of a store have in common. See `Transport.store`."""
+        facts = read_result(self.exchange({"op": "stats"}, self._timeout_s)).get("store", {})
+        return "" if facts.get("path") == IN_MEMORY else store_digest(str(facts.get("uuid", "")))
 
     def close(self) -> None:
         """Close all connections. Those in use are closed when their answer has come."""

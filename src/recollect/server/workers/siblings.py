@@ -36,7 +36,7 @@ _CHUNK = 2**16
 _BACKLOG = 256
 
 
-class Neighbours:
+class Siblings:
     """The workers of a server, as one of them sees the others.
 
     Args:
