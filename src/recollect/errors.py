@@ -957,6 +957,16 @@ class StoreServerError(StoreError):
     )
 
 
+class StaleReadError(StoreError):
+    """A store lacks a commit that the caller has seen. Nothing was read."""
+
+    code = "stale_read"
+    _template = (
+        "{0} is older than what was seen before{detail}; nothing was read. If a failover has lost commits, connect or "
+        "open again to read what there is"
+    )
+
+
 class StoreRefusedError(StoreError):
     """The server of a store answers, and its database or a role of it cannot be used for this: a right is missing."""
 

@@ -90,22 +90,25 @@ class Settings:
             raise InvalidArgumentError("key file", self.key_file, rule)
         return key
 
-    def open(self, *, create: bool = False, read_only: bool = False, **budgets: int | None) -> Memory:
+    def open(
+        self, *, create: bool = False, read_only: bool = False, read_from: str | None = None, **budgets: int | None
+    ) -> Memory:
         """Open the memory that the command uses. Raise StoreMissingError if there is no store and `create` is false.
 
         Args:
             create: Create the store if there is none.
             read_only: Write nothing.
+            read_from: The address of a standby that is read.
             **budgets: `index_bytes` and `vector_bytes` of `recollect.open`.
         """
         address = self.db or os.environ.get(PATH_VARIABLE, "")
         if address.startswith(SERVERS):
-            self._check_local_options(budgets)
+            self._check_local_options({**budgets, "read_from": read_from})
             from recollect.wire.client import connect  # only where it is used: it loads the wire
 
             nodes, token = address.split(","), os.environ.get(TOKEN_VARIABLE) or None
             return connect(nodes if len(nodes) > 1 else address, self.namespace, token=token)
-        options: dict[str, Any] = {"embedder": self.embedder, "key": self.key, **budgets}
+        options: dict[str, Any] = {"embedder": self.embedder, "key": self.key, "read_from": read_from, **budgets}
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RecollectWarning)  # the log says the same on stderr
@@ -116,10 +119,10 @@ class Settings:
             # The first write creates the default folder, so its absence is no mistake in a path.
             raise StoreMissingError(error.args[0]) from None
 
-    def _check_local_options(self, budgets: Mapping[str, int | None]) -> None:
+    def _check_local_options(self, stated: Mapping[str, int | str | None]) -> None:
         """Raise InvalidArgumentError if an option was stated that a server has decided already."""
         key_file = "" if self.key_file == os.environ.get(KEY_FILE_VARIABLE, "") else self.key_file
-        for name, value in {"embedder": self.embedder, "key file": key_file, **budgets}.items():
+        for name, value in {"embedder": self.embedder, "key file": key_file, **stated}.items():
             if value:
                 raise InvalidArgumentError(name, value, "cannot be used with a server, which has its own: leave it out")
 

@@ -245,6 +245,9 @@ _FOR_SOCKET = ("--salience",)
 )
 @click.option("--index-bytes", type=click.IntRange(1), metavar="N", help="Memory limit of the word indexes.")
 @click.option("--vector-bytes", type=click.IntRange(1), metavar="N", help="Memory limit of the vectors.")
+@click.option(
+    "--read-from", metavar="ADDRESS", help="Read from this standby of a PostgreSQL store, where it is new enough."
+)
 @click.option("--log-calls", is_flag=True, help="Log each call: its operation, time and error, never contents.")
 @click.option(
     "--tracing", is_flag=True, help="Make OpenTelemetry spans, never with contents, which continue those of clients."
@@ -273,6 +276,7 @@ def serve(settings: Settings, **options: Any) -> None:
     except ImportError as error:
         raise MissingExtraError("recollect serve", error.name or extra, extra) from None
     options["tools"] = tuple(name.strip() for name in options.pop("sets").split(",") if name.strip())
+    read_from = options.pop("read_from")
     address = options.pop("http")
     host, port = (None, 0) if address is None else address_of(address)
     if str(options["socket_path"] or "").startswith("unix:"):
@@ -282,9 +286,8 @@ def serve(settings: Settings, **options: Any) -> None:
         raise UnsupportedError("--tools", "without --mcp this has no effect: add --mcp, or leave it out")
 
     def opener(*, create: bool, read_only: bool) -> Memory:
-        memory = settings.open(
-            create=create, read_only=read_only, index_bytes=options["index_bytes"], vector_bytes=options["vector_bytes"]
-        )
+        limits = {name: options[name] for name in ("index_bytes", "vector_bytes")}
+        memory = settings.open(create=create, read_only=read_only, read_from=read_from, **limits)
         return traced(memory) if options["tracing"] else memory
 
     gc.freeze()

@@ -47,6 +47,7 @@ from recollect.models.embedding.base import Embedder
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import aware, in_zone
 from recollect.stores.base import Store, Transaction, View
+from recollect.stores.freshness import FRESHNESS
 from recollect.stores.parts import follow
 
 T = TypeVar("T")
@@ -322,6 +323,8 @@ class Core:
                         self._usage_totals.drop(part)
             if made:
                 self.thread.commits += 1
+                if (freshness := FRESHNESS.get()) is not None and branch.owner in made:
+                    freshness.note(branch.owner.namespace, made[branch.owner].seq)
                 erases = False
                 for part, commit in made.items():
                     writer = opened[part].writer if part in opened else None  # else it follows one to another part

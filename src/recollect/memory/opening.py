@@ -74,6 +74,7 @@ def open(  # noqa: A001 - recollect.open is the name
     vector_bytes: int | None = None,
     on_call: OnCall | None = None,
     zone: tzinfo | str | None = None,
+    read_from: str | None = None,
 ) -> Memory:
     """Open a memory: one namespace of a store. The store is created if there is none.
 
@@ -111,6 +112,9 @@ def open(  # noqa: A001 - recollect.open is the name
             times are shown: a name such as "Europe/Copenhagen" or "+05:30", or a tzinfo. It is stored when the store is
             created, and cannot be changed. Default for a new file: the zone that RECOLLECT_ZONE names, or else that of
             the machine; for ":memory:", UTC. A file that was created without one has UTC.
+        read_from: The address of a standby of the server at `path`. Reads go there if it has every commit that this
+            process, or the client of a server, has seen of the memory; else they wait for it, at most 50 ms, and then
+            go to `path`.
 
     Returns:
         The memory. Close it with `close()`, or use it as a context manager.
@@ -145,7 +149,7 @@ def open(  # noqa: A001 - recollect.open is the name
     for_indexes = _memory_limit("index_bytes", index_bytes, INDEX_BYTES_VARIABLE, INDEX_BYTES)
     for_vectors = _memory_limit("vector_bytes", vector_bytes, VECTOR_BYTES_VARIABLE, VECTOR_BYTES)
     model = _embedder(embedder)
-    store = open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability, stated)
+    store = open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability, stated, read_from)
     try:
         _check_zone(store, stated)
     except RecollectError:
@@ -250,7 +254,14 @@ def _takes_asking(embed: object) -> bool:
 
 
 def _open_address(
-    address: str, create: bool, read_only: bool, key: bytes, timeout_s: float, durability: Durability, zone: str | None
+    address: str,
+    create: bool,
+    read_only: bool,
+    key: bytes,
+    timeout_s: float,
+    durability: Durability,
+    zone: str | None,
+    read_from: str | None,
 ) -> Store:
     """Open the store at an address with the function that a package has for its scheme."""
     scheme = address.partition("://")[0].lower()
@@ -273,6 +284,7 @@ def _open_address(
         timeout_s=timeout_s,
         durability=durability,
         zone=zone,
+        **({} if read_from is None else {"read_from": read_from}),
     )
     return store
 
@@ -285,6 +297,7 @@ def open_store(
     timeout_s: float,
     durability: Durability,
     zone: str | None,
+    read_from: str | None = None,
 ) -> Store:
     """Open a store without a memory on it. The arguments are those of `open`; `zone` is that of a new store."""
     if path is None:
@@ -300,6 +313,8 @@ def open_store(
         raise InvalidArgumentError("path", path, "must be a path or an address") from None
     if not isinstance(location, str) or not location or "\0" in location or has_surrogate(location):
         raise InvalidArgumentError("path", location, "must be a path or an address")
+    if read_from is not None and "://" not in location.removeprefix("sqlite:///"):
+        raise UnsupportedError("read_from", "it is for a store on a server, which can have standbys")
     if location == ":memory:":
         return MemoryStore(key=key, timeout_s=timeout_s, zone=zone or "UTC")
     if location.startswith("sqlite:///"):
@@ -309,7 +324,7 @@ def open_store(
     elif re.match("postgres(ql)?:(?!//)", location):
         raise InvalidArgumentError("path", location.partition(":")[0] + ":...", "an address begins with postgresql://")
     elif "://" in location:
-        return _open_address(location, create, read_only, key, timeout_s, durability, zone)
+        return _open_address(location, create, read_only, key, timeout_s, durability, zone, read_from)
     from recollect.stores.sqlite.store import SqliteStore
 
     store = SqliteStore(

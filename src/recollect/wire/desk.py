@@ -6,9 +6,10 @@ What would reveal other namespaces is left out of answers. Calls block: a server
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import secrets
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -18,13 +19,16 @@ from recollect.engine.follower import Use
 from recollect.engine.results import Export
 from recollect.engine.scope import Place
 from recollect.errors import ClosedError, InvalidOperationError, ProtocolError
+from recollect.ledger.commits import Branch
 from recollect.memory.memory import Memory
 from recollect.operations import ExecuteBatch, OpenExport, Operation, ReadHead
 from recollect.operations.base import READ, WRITE, Right
+from recollect.stores.freshness import FRESHNESS, Freshness, required
 from recollect.wire.answers import answer
 from recollect.wire.grants import Grant
 from recollect.wire.messages import Request
 from recollect.wire.nodes import IN_MEMORY, store_digest
+from recollect.wire.seen import NOTHING
 
 
 class Desk:
@@ -91,6 +95,36 @@ class Desk:
         """Return what is cached of each kind of index, by its name; {} of a memory without an engine of its own."""
         core = self._core()
         return {} if core is None else core.uses_of_memory()
+
+    @contextmanager
+    def seeing(self, namespace: str, seen: Sequence[str], grant: Grant) -> Iterator[Callable[[], str]]:
+        """Let what is read in the block be no older than what a client has seen of a namespace (`wire.seen`).
+
+        Args:
+            seen: The tokens that the client states.
+            grant: What it may do.
+
+        Yields:
+            Returns the token of the newest commit that was read or made in the block; "" if there is none.
+
+        Raises:
+            InvalidArgumentError: One is no token of this client and namespace.
+        """
+        core, branch = self._core(), Branch(namespace)
+        if core is None:
+            yield lambda: ""
+            return
+        cursors = core.cursors
+        least = max(cursors.seq(each if each != NOTHING else 0, branch, grant.scope) for each in seen)
+        with required(namespace, least) as freshness:
+            yield lambda: self.token(freshness, grant)
+
+    def token(self, freshness: Freshness, grant: Grant) -> str:
+        """Return the token of the newest commit that was found, for a client; "" if there is none."""
+        core = self._core()
+        if core is None or not freshness.found:
+            return ""
+        return core.cursors.at(freshness.found, Branch(freshness.owner), grant.scope, secrets.randbits(32))
 
     def store_facts(self) -> dict[str, Any]:
         """Return what the store says of itself; {} of a memory without an engine of its own, or if there is none."""
@@ -166,6 +200,7 @@ class ClientBatch:
 
     Attributes:
         on_end: Called in its thread when it has ended, in whatever way, and has released the lock. Perhaps repeatedly.
+        freshness: Has the newest commit that it has read or made.
     """
 
     def __init__(self, block: AbstractContextManager[BatchExecutor], grant: Grant, place: Place) -> None:
@@ -173,6 +208,7 @@ class ClientBatch:
         self._block = block
         self._grant = grant
         self._place = place
+        self.freshness = Freshness(place.branch.owner.namespace)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="recollect-batch")
         self._opened: BatchExecutor | None = None
         self._ended = False
@@ -202,6 +238,7 @@ class ClientBatch:
         try:
             if self._ended:  # both calls were submitted before either ran: nothing would release the lock
                 raise ClosedError("the batch")
+            FRESHNESS.set(self.freshness)  # for its thread
             self._opened = self._block.__enter__()
         except BaseException:
             self._thread.shutdown(wait=False)

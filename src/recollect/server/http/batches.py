@@ -99,6 +99,7 @@ async def _end(exchange: Exchange, end: Callable[[ClientBatch], Callable[[], Non
     opened.ends.cancel()
     batch = opened.batch
     await exchange.calls.run("http", "batch", end(batch), client=exchange.client, batch=batch)
+    exchange.seq = exchange.calls.desk.token(batch.freshness, exchange.grant)
 
 
 def _check_no_key(exchange: Exchange) -> None:

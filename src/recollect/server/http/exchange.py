@@ -23,6 +23,7 @@ from recollect.server.http.guard import Guard, problem
 from recollect.server.limits import CALL_S
 from recollect.server.waits import Waits
 from recollect.wire import PROTOCOL, ClientBatch, Grant, Place, Right, decode, encode, read_place
+from recollect.wire.seen import SEEN_HEADER, SEQ_HEADER, read_seen
 from recollect.wire.trace import TRACE, trace_of
 
 T = TypeVar("T")
@@ -80,6 +81,7 @@ class Exchange:
         grant: What its client may do.
         site: What all requests share.
         calls: Executes calls.
+        seq: The token of the newest commit that was read or made, if the client states what it has seen (`wire.seen`).
     """
 
     def __init__(self, request: HttpRequest, grant: Grant, site: Site) -> None:
@@ -87,6 +89,7 @@ class Exchange:
         self.grant = grant
         self.site = site
         self.calls = site.calls
+        self.seq = ""
 
     def parameter(self, name: str) -> str:
         """Return a part of the path."""
@@ -161,6 +164,9 @@ class Exchange:
             DeadlineError: It reads, and has not ended in time. It ends soon.
             RecollectError: What it raises.
         """
+        seen = self.request.headers.get(SEEN_HEADER)
+        if seen is not None and "namespace" in self.request.path_params:
+            call = self._seeing(call, read_seen(seen))
         try:
             async with asyncio.timeout(None if name in LONG else self.site.call_s):
                 work = self.calls.run("http", name, call, client=self.client)
@@ -170,6 +176,18 @@ class Exchange:
             if reads(name):
                 raise DeadlineError(self.site.call_s) from None
             raise CommitInDoubtError("the store", f"it takes longer than {self.site.call_s:g} s, and goes on") from None
+
+    def _seeing(self, call: Callable[[], Any], seen: list[str]) -> Callable[[], Any]:
+        """Return a call that shows nothing older than its client has seen, and notes the newest commit."""
+
+        def made() -> Any:
+            with self.calls.desk.seeing(self.namespace, seen, self.grant) as token:
+                try:
+                    return call()
+                finally:
+                    self.seq = token()
+
+        return made
 
     async def _unless_left(self, work: Coroutine[Any, Any, T]) -> T:
         """Return what a coroutine returns. If it takes long, it is cancelled when the client leaves."""
@@ -227,6 +245,8 @@ class Exchange:
             ServerBusyError: It is large, and too much of other answers is not read yet.
         """
         headers = {VERSION_HEADER: str(PROTOCOL)}
+        if self.seq:
+            headers[SEQ_HEADER] = self.seq
         if self.request.method in ("GET", "HEAD"):
             tag = f'"{hashlib.sha256(body if same is None else same).hexdigest()[:32]}"'
             headers["ETag"] = tag if same is None else f"W/{tag}"

@@ -46,6 +46,7 @@ from recollect.wire import (
     read_place,
     read_request,
 )
+from recollect.wire.seen import NOTHING, read_seen, with_seq
 from recollect.wire.trace import TRACE, read_trace
 
 #: Number of waiting lines, and their bytes, at which no more are read.
@@ -334,6 +335,8 @@ class Connection(asyncio.Protocol):
         self._start(name, call)
 
     def _operate(self, data: Mapping[str, Any]) -> None:
+        data = dict(data)
+        seen = data.pop("seen", None)
         calls, grant, batch = self._door.calls, self._door.grant, self._batch
         name = data["op"] if isinstance(data["op"], str) else "?"
         if self._batch_lost:
@@ -344,8 +347,12 @@ class Connection(asyncio.Protocol):
 
         def call() -> bytes:
             request = read_request(data)
-            if batch is None:
+            if batch is None and seen is None:
                 return calls.answer(request, grant)
+            if batch is None:
+                with calls.desk.seeing(request.place.branch.owner.namespace, read_seen(seen), grant) as token:
+                    answer = calls.answer(request, grant)
+                    return with_seq(answer, token())
             if data.get("in") is not None:
                 batch.check(request.place)
             return batch.answer(request)
@@ -407,7 +414,13 @@ class Connection(asyncio.Protocol):
         if self._batch_ends is not None:
             self._batch_ends.cancel()
         end = batch.commit if what == _COMMIT else batch.undo
-        self._start("batch", partial(_after, end), batch)
+        closing, grant = batch, self._door.grant
+
+        def call() -> bytes:
+            answer = _after(end)
+            return with_seq(answer, calls.desk.token(closing.freshness, grant)) if "seen" in data else answer
+
+        self._start("batch", call, batch)
 
     def _lose_batch(self) -> None:
         self._batch_lost = True
@@ -429,7 +442,9 @@ class Connection(asyncio.Protocol):
             parts = checked_parts(data.get("parts"))
 
             def take() -> ExportPages:
-                return ExportPages(calls.desk.export(place, grant, parts))
+                seen = read_seen(data.get("seen", NOTHING))
+                with calls.desk.seeing(place.branch.owner.namespace, seen, grant):
+                    return ExportPages(calls.desk.export(place, grant, parts))
 
             def opened(answer: ExportPages | RecollectError) -> None:
                 if isinstance(answer, RecollectError):

@@ -16,6 +16,7 @@ def open_store(
     timeout_s: float,
     durability: Durability,
     zone: str | None,
+    read_from: str | None = None,
 ) -> Store:
     """Open the store at an address. It is never created here, whatever `create` says.
 
@@ -29,4 +30,6 @@ def open_store(
         raise MissingExtraError("a store on PostgreSQL", "psycopg", "postgres") from None
     from recollect.stores.postgres.store import PostgresStore
 
-    return PostgresStore(address, read_only=read_only, key=key, timeout_s=timeout_s, durability=durability)
+    return PostgresStore(
+        address, read_only=read_only, key=key, timeout_s=timeout_s, durability=durability, read_from=read_from
+    )

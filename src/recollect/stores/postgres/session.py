@@ -6,6 +6,7 @@ next read, or with the commit; and no thread waits for the answer to a ROLLBACK.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -52,6 +53,17 @@ class Backend(NamedTuple):
 SERVER_RUN = "concat(pg_postmaster_start_time(), ' ', pg_stat_get_bgwriter_stat_reset_time())"
 #: The columns of a query that make a `Backend`.
 BACKEND = f"pg_backend_pid(), now()::text, pg_current_xact_id()::text, {SERVER_RUN}"
+
+
+#: What changes with every transaction that writes, on a standby when it has replayed it.
+SNAPSHOT = "SELECT pg_current_snapshot()::text"
+#: Begins a view.
+BEGIN_READ: Statement = ("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", ())
+
+
+def version_of(snapshot: str) -> int:
+    """Return a number for what `SNAPSHOT` returned."""
+    return int.from_bytes(hashlib.sha256(snapshot.encode()).digest()[:8])
 
 
 class NotReplicatedError(Exception):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import secrets
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from copy import copy
 from typing import Any
 
@@ -35,7 +34,8 @@ from recollect.stores.postgres.errors import ours
 from recollect.stores.postgres.history import SeenHistory
 from recollect.stores.postgres.pages import PageCache
 from recollect.stores.postgres.pool import SessionPool
-from recollect.stores.postgres.session import Session, Traffic
+from recollect.stores.postgres.replica import Replica, ReplicaView
+from recollect.stores.postgres.session import BEGIN_READ, SNAPSHOT, Session, Traffic, version_of
 from recollect.stores.postgres.view import LIMITS, PostgresTransaction, PostgresView, Prefetch, StoreContext
 from recollect.stores.postgres.writer import MemoryWriter
 from recollect.stores.roots import disagreements
@@ -60,6 +60,7 @@ class PostgresStore:
         key: The key from which salts are derived; must be the one that the store was created with.
         timeout_s: How long a writer waits for another one, and a thread for a connection, before StoreBusyError.
         durability: "full", or "normal": after a crash of the server the newest commits may be missing, but no others.
+        read_from: The address of a standby that is read where it is new enough; None: the primary is read.
 
     Raises:
         StoreMissingError: The schema has no store; none is created (`recollect store init`).
@@ -79,6 +80,7 @@ class PostgresStore:
         key: bytes = PUBLIC_KEY,
         timeout_s: float = 10.0,
         durability: Durability = "full",
+        read_from: str | None = None,
     ) -> None:
         self._address = parsed(address)
         self.path = self._address.shown
@@ -134,6 +136,14 @@ class PostgresStore:
         self._connector = connector
         limits = (LIMITS, self._context.limits)
         self._resolver = Resolver(connector.session, self._address.schema, timeout_s, limits)
+        self._replica: Replica | None = None
+        if read_from is not None:
+            self._replica = Replica(parsed(read_from), found.uuid, key, self._context, self.traffic, timeout_s)
+            try:
+                self._replica.check()
+            except BaseException:
+                self._pool.close()
+                raise
         self._writers: dict[str, MemoryWriter] = {}
         self._guard = threading.Lock()
         self._poller: Session | None = None
@@ -143,8 +153,22 @@ class PostgresStore:
 
     @contextmanager
     def read(self) -> Iterator[PostgresView]:
+        if self._replica is not None:
+            with ExitStack() as stack:
+
+                def primary() -> Session:
+                    session = stack.enter_context(self._pool.session())
+                    session.begin(BEGIN_READ)
+                    return session
+
+                copied = self._replica.lend(stack)
+                if copied is None:
+                    yield PostgresView(primary(), self._context)
+                else:
+                    yield ReplicaView(copied, self._replica, self._context, primary)
+            return
         with self._pool.session() as session:
-            session.begin(("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", ()))
+            session.begin(BEGIN_READ)
             yield PostgresView(session, self._context)
 
     def write(
@@ -180,10 +204,14 @@ class PostgresStore:
         self._pool.check_usable()
         with self._polling:
             self._pool.check_usable()
+            # What is read after a change must have it, so the replica is asked where views are read from it.
+            copied = None if self._replica is None else self._replica.version()
+            if copied is not None:
+                return copied
             if self._poller is None or self._poller.lost:
                 self._poller = self._connector.session()
-            snapshot = str(self._poller.rows("SELECT pg_current_snapshot()::text")[0][0])
-        return int.from_bytes(hashlib.sha256(snapshot.encode()).digest()[:8])
+            snapshot = str(self._poller.rows(SNAPSHOT)[0][0])
+        return version_of(snapshot)
 
     # Facts
 
@@ -205,6 +233,7 @@ class PostgresStore:
             "read_only": bool(self._write_refused or self._server["in_recovery"]),
             "lost_commits": self._context.history.lost,
             **self._server,
+            **({} if self._replica is None else self._replica.facts()),
         }
 
     def check(self) -> CheckReport:
@@ -265,6 +294,8 @@ class PostgresStore:
         if self.owned_by_caller():
             raise StoreBusyError(self.path, "this thread is inside a batch: end it first")
         self._pool.close()
+        if self._replica is not None:
+            self._replica.close()
         with self._polling:
             if self._poller is not None:
                 self._poller.close()

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from recollect.common.deadlines import checked, current
-from recollect.errors import DamagedStoreError, ReadOnlyStoreError, StoreIOError
+from recollect.errors import DamagedStoreError, ReadOnlyStoreError, StaleReadError, StoreIOError
 from recollect.ledger.commits import RESERVED, Branch, Commit, Head, reserved_namespace
 from recollect.ledger.merkle import version_hash
 from recollect.records.record import Record
+from recollect.stores.freshness import FRESHNESS, least_of
 from recollect.stores.postgres.dialect import rewritten
 from recollect.stores.postgres.history import SeenHistory
 from recollect.stores.postgres.pages import PageCache
@@ -205,6 +206,9 @@ class PostgresView(SqlView):
         for namespace, branch, *row in heads:
             self._note_head(Branch(namespace, branch), row)
         self._context.history.note(owner, before, self._heads)
+        if (freshness := FRESHNESS.get()) is not None:
+            head = self._heads.get(Branch(owner))
+            freshness.note(owner, 0 if head is None else head.seq)
         self._settings.update(dict.fromkeys(self._context.prefetch.names(owner)))
         self._settings.update({str(name).removeprefix(SETTING): str(value) for name, value in settings})
 
@@ -213,6 +217,10 @@ class PostgresView(SqlView):
         # What a view that has begun earlier does not have is not lost.
         before = self._context.history.of(owner) if self._session.begins else {}
         self._note_first(owner, before, *self._session.several(self._first(owner)))
+        least, head = least_of(owner), self._heads.get(Branch(owner))
+        if least > (0 if head is None else head.seq):
+            seq = 0 if head is None else head.seq
+            raise StaleReadError(self._path, f"the newest commit of {owner!r} is {seq}, and {least} was seen")
         if branch not in self._numbers:
             self._note_head(branch, None)
 

@@ -33,6 +33,7 @@ from recollect.wire import READ, Place, read_result, request_json, send_all
 from recollect.wire.client.nodes import Nodes, check_addresses
 from recollect.wire.client.pages import RemoteLog, RemoteWatch, read_whole
 from recollect.wire.client.transport import Channel, LostError, Patience, Transport
+from recollect.wire.seen import SeenCommits
 
 #: Maximum number of items of a write that gets a key: what one commit of a bulk write stores.
 _BULK = 1000
@@ -54,6 +55,7 @@ class RemoteExecutor:
         self._keys_all = keys_all
         self._transport = transport
         self._patience = patience
+        self._seen = SeenCommits()
         self._watch = RemoteWatch(transport.address)
         self._feed = Feed(self._watch)
         self._in_batch: set[int] = set()  # the threads that have a batch open
@@ -102,11 +104,14 @@ class RemoteExecutor:
     def _exchanged(self, operation: Operation, place: Place, rest: Mapping[str, Any] | None) -> Any:
         """Send an operation and return its answer, which is no error, as parsed JSON."""
         message = request_json(operation, place) | ({} if rest is None else {"rest": rest})
+        namespace = place.branch.owner.namespace
         timeout_s = self._patience.timeout_s + (operation.timeout if isinstance(operation, Wait) else 0.0)
         repeatable = place.key is not None or operation.needs == READ
 
         def attempt() -> Any:
-            answer = self._transport.exchange(message, timeout_s)
+            answer = self._transport.exchange(message | {"seen": self._seen.stated(namespace)}, timeout_s)
+            if isinstance(answer, dict):
+                self._seen.note(namespace, answer.pop("seq", None))
             read_result(answer)  # raises what another attempt may succeed after
             return answer
 
@@ -117,7 +122,8 @@ class RemoteExecutor:
         resources = ExitStack()
 
         def attempt() -> Export:
-            opened = resources.enter_context(self._transport.export(place, parts))
+            seen = self._seen.stated(place.branch.owner.namespace)
+            opened = resources.enter_context(self._transport.export(place, parts, seen))
             others = [replace(each, records=self._exported(each.records)) for each in opened.parts]
             return Export(opened.root, opened.count, self._exported(opened.records), resources, others)
 
@@ -148,6 +154,7 @@ class RemoteExecutor:
                 batch.open = False
                 batch.check()
                 stack.close()  # commits
+                self._seen.note(place.branch.owner.namespace, channel.seq)
             except LostError as lost:
                 if not lost.sent:
                     raise _undone(self.location, str(lost)) from None

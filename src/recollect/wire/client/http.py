@@ -23,6 +23,7 @@ from recollect.errors import (
 from recollect.records.record import Record
 from recollect.wire import PROTOCOL, Place, decode, encode, place_json, read_result
 from recollect.wire.client.transport import LostError, Pool, RemoteExport, stated_parts
+from recollect.wire.seen import NOTHING, SEEN_HEADER, SEQ_HEADER
 from recollect.wire.trace import TRACE
 
 #: The header with the version of the messages.
@@ -64,7 +65,9 @@ class HttpTransport:
     def exchange(self, message: dict[str, Any], timeout_s: float) -> Any:
         """Send a request and return its answer. See `Transport.exchange`."""
         namespace = message.get("in", {}).get("namespace", "default")
-        return self._request("POST", f"/v1/{quote(namespace, safe='')}/execute", encode(message), timeout_s)
+        seen = message.get("seen", NOTHING)
+        body = encode({name: value for name, value in message.items() if name != "seen"})
+        return self._request("POST", f"/v1/{quote(namespace, safe='')}/execute", body, timeout_s, seen)
 
     @contextmanager
     def batch(self, place: Place, expect_head: int | None) -> Iterator[_BatchChannel]:
@@ -95,16 +98,17 @@ class HttpTransport:
             except (LostError, RecollectError):
                 raise lost from None
         read_result(answer)
+        channel.seq = answer.get("seq", "")
 
     @contextmanager
-    def export(self, place: Place, parts: Collection[str] | None) -> Iterator[RemoteExport]:
+    def export(self, place: Place, parts: Collection[str] | None, seen: str) -> Iterator[RemoteExport]:
         """Open a snapshot. See `Transport.export`."""
         path = f"/v1/{quote(place.branch.owner.namespace, safe='')}/export"
         connection = self._new()
         try:
             chosen = {} if parts is None else {"parts": [*parts]}
             body = encode({"in": place_json(place), **chosen})
-            response = self._sent(connection, "POST", path, body, self._timeout_s)
+            response = self._sent(connection, "POST", path, body, self._timeout_s, seen)
             if response.status != 200:
                 read_result(_answer(response.status, response.read(), self.address))
             head = decode(response.readline())
@@ -131,10 +135,10 @@ class HttpTransport:
         """Close all connections. Those in use are closed when their answer has come."""
         self._pool.close()
 
-    def _request(self, method: str, path: str, body: bytes | None, timeout_s: float) -> Any:
+    def _request(self, method: str, path: str, body: bytes | None, timeout_s: float, seen: str = NOTHING) -> Any:
         connection = self._pool.take() or self._new()
         try:
-            response = self._sent(connection, method, path, body, timeout_s)
+            response = self._sent(connection, method, path, body, timeout_s, seen)
             data = response.read()
         except BaseException as error:
             connection.close()
@@ -150,14 +154,25 @@ class HttpTransport:
         version = response.getheader(VERSION_HEADER)
         if version is not None and version != str(PROTOCOL):
             raise ServerVersionError(self.address, version, PROTOCOL)
-        return _answer(response.status, data, self.address)
+        answer = _answer(response.status, data, self.address)
+        if isinstance(answer, dict) and (seq := response.getheader(SEQ_HEADER)):
+            answer["seq"] = seq
+        return answer
 
     def _sent(
-        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None, timeout_s: float
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        path: str,
+        body: bytes | None,
+        timeout_s: float,
+        seen: str,
     ) -> http.client.HTTPResponse:
         assert connection.sock is not None
         connection.sock.settimeout(timeout_s)
-        connection.request(method, self._server.prefix + path, body, {**self._headers, **TRACE.get()})
+        connection.request(
+            method, self._server.prefix + path, body, {**self._headers, **TRACE.get(), SEEN_HEADER: seen}
+        )
         return connection.getresponse()
 
     def _new(self) -> http.client.HTTPConnection:
@@ -176,6 +191,7 @@ class _BatchChannel:
 
     def __init__(self, transport: HttpTransport, path: str) -> None:
         self.path = path
+        self.seq = ""
         self._transport = transport
 
     def exchange(self, message: dict[str, Any]) -> Any:

@@ -66,12 +66,12 @@ class Nodes:
             yield self._on_a_node(place.branch.owner.namespace, begin, repeatable=True)
 
     @contextmanager
-    def export(self, place: Place, parts: Collection[str] | None) -> Iterator[RemoteExport]:
+    def export(self, place: Place, parts: Collection[str] | None, seen: str) -> Iterator[RemoteExport]:
         """Open a snapshot on a node. See `Transport.export`."""
         with ExitStack() as stack:
 
             def begin(transport: Transport) -> RemoteExport:
-                return stack.enter_context(transport.export(place, parts))
+                return stack.enter_context(transport.export(place, parts, seen))
 
             yield self._on_a_node(place.branch.owner.namespace, begin, repeatable=True)
 

@@ -142,7 +142,13 @@ def stated_parts(head: Mapping[str, Any], parts: Collection[str] | None) -> list
 
 
 class Channel(Protocol):
-    """A connection that only one batch uses."""
+    """A connection that only one batch uses.
+
+    Attributes:
+        seq: The token of its commit (`wire.seen`), once it is committed; "" if the server gives none.
+    """
+
+    seq: str
 
     def exchange(self, message: dict[str, Any]) -> Any:
         """Send a message in the batch and return the JSON form of its answer."""
@@ -160,6 +166,8 @@ class Transport(Protocol):
     def exchange(self, message: dict[str, Any], timeout_s: float) -> Any:
         """Send a request and return its answer as parsed JSON.
 
+        What the message states in "seen" (`wire.seen`) is sent to servers that take it; their answers have "seq".
+
         Raises:
             LostError: The connection failed.
         """
@@ -171,8 +179,8 @@ class Transport(Protocol):
             LostError: The connection failed.
         """
 
-    def export(self, place: Place, parts: Collection[str] | None) -> AbstractContextManager[RemoteExport]:
-        """Open a snapshot of parts of a memory; None: of all.
+    def export(self, place: Place, parts: Collection[str] | None, seen: str) -> AbstractContextManager[RemoteExport]:
+        """Open a snapshot of parts of a memory; None: of all. It is no older than what was seen (`wire.seen`).
 
         Raises:
             LostError: The connection failed.

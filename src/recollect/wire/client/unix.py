@@ -15,6 +15,7 @@ from recollect.records.record import Record
 from recollect.wire import PROTOCOL, Place, decode, encode, place_json, read_result
 from recollect.wire.client.transport import LostError, Pool, RemoteExport, stated_parts
 from recollect.wire.nodes import IN_MEMORY, store_digest
+from recollect.wire.seen import NOTHING
 from recollect.wire.trace import TRACE
 
 #: Most answers fit. Python allocates as much for each read.
@@ -57,10 +58,12 @@ class UnixTransport:
                 except (LostError, RecollectError):  # the server undoes the batch of a connection that is gone
                     connection.is_settled = False
                 raise
-            read_result(channel.exchange({"batch": "commit"}))
+            answer = channel.exchange({"batch": "commit", "seen": NOTHING})
+            read_result(answer)
+            channel.seq = answer.get("seq", "")
 
     @contextmanager
-    def export(self, place: Place, parts: Collection[str] | None) -> Iterator[RemoteExport]:
+    def export(self, place: Place, parts: Collection[str] | None, seen: str) -> Iterator[RemoteExport]:
         """Open a snapshot. See `Transport.export`."""
         with self._connection() as connection:
 
@@ -68,7 +71,7 @@ class UnixTransport:
                 return read_result(connection.ask(message, self._timeout_s))
 
             chosen = {} if parts is None else {"parts": [*parts]}
-            head = ask({"export": "open", "in": place_json(place), **chosen})
+            head = ask({"export": "open", "in": place_json(place), **chosen, "seen": seen})
 
             def records(**part: str) -> Iterator[Record]:
                 while page := ask({"export": "read", **part}):
@@ -128,7 +131,7 @@ class UnixTransport:
         if pong.get("protocol") != PROTOCOL:
             connection.close()
             raise ServerVersionError(self.address, pong.get("protocol", 0), PROTOCOL)
-        connection.traces = pong.get("traces") is True
+        connection.traces, connection.sees = pong.get("traces") is True, pong.get("seen") is True
         return connection
 
 
@@ -136,6 +139,7 @@ class _BatchChannel:
     """The connection of a batch."""
 
     def __init__(self, connection: _Connection, timeout_s: float) -> None:
+        self.seq = ""
         self._connection = connection
         self._timeout_s = timeout_s
 
@@ -150,17 +154,20 @@ class _Connection:
         is_settled: Whether every message that was sent has its answer. One that has not cannot be used any more: what
             comes next on it may be the answer to another message.
         traces: Whether the server continues traces. One that does not may refuse a line that has one.
+        sees: Whether the server takes what a client has seen. One that does not would refuse such a line.
     """
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self.is_settled = True
-        self.traces = False
+        self.traces = self.sees = False
 
     def ask(self, message: dict[str, Any], timeout_s: float) -> Any:
         """Send a message and return its answer as parsed JSON."""
         if self.traces and (trace := TRACE.get()):
             message = {**message, "trace": trace}
+        if "seen" in message and not self.sees:
+            message = {name: value for name, value in message.items() if name != "seen"}
         return self.exchange(encode(message), timeout_s)
 
     def exchange(self, data: bytes, timeout_s: float) -> Any:

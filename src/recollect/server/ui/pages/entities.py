@@ -11,7 +11,7 @@ from recollect.server.ui.visit import Visit
 from recollect.wire import record_json
 
 _ENTITIES, _NEIGHBOURS, _MENTIONS = 60, 24, 20
-#: The graph: width, height, and the radius of the ellipse on which the siblings are.
+#: The graph: width, height, and the radius of the ellipse on which the neighbours are.
 _WIDTH, _HEIGHT, _ACROSS, _DOWN = 800, 480, 290, 190
 
 
@@ -23,7 +23,7 @@ def entities(visit: Visit) -> dict[str, Any]:
 
 
 def entity(visit: Visit) -> dict[str, Any]:
-    """Return one entity, its siblings with their places in a drawing, and the records that mention it last.
+    """Return one entity, its neighbours with their places in a drawing, and the records that mention it last.
 
     Raises:
         UnknownRecordError: No record mentions it.
@@ -32,7 +32,7 @@ def entity(visit: Visit) -> dict[str, Any]:
     found = visit.memory.entity(name, _MENTIONS) if name else None
     if found is None:
         raise UnknownRecordError(name, visit.namespace)
-    graph = visit.memory.siblings(name, 1, _NEIGHBOURS).to_json()
+    graph = visit.memory.neighbours(name, 1, _NEIGHBOURS).to_json()
     ids = [each.id for each in reversed(found.timeline)]
     mentions = [record_json(each) for each in visit.memory.get_all(ids) if each is not None]
     facts = visit.memory.find(f.entity(found.entity.id), _MENTIONS)

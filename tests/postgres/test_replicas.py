@@ -1,0 +1,250 @@
+"""Reads from a standby: new enough for whoever reads, or from the primary, and never silently older."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.http.serving import served
+from tests.postgres.pairs import Pair, reached
+
+import recollect
+from recollect.errors import InvalidArgumentError, StaleReadError, StoreServerError, UnsupportedError
+from recollect.server.tokens import add_entry, entry, new_token
+from recollect.stores.freshness import required
+from recollect.testing.loopback import core_of
+from recollect.testing.postgres import create_store
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Pair]:
+    pair = Pair()
+    yield pair
+    pair.stop()
+
+
+@pytest.fixture
+def pair(shared: Pair, request: pytest.FixtureRequest) -> Iterator[Pair]:
+    yield shared
+    replay(shared)
+
+
+def pause(pair: Pair) -> None:
+    """Let the standby receive and not replay."""
+    pair.standby.execute("SELECT pg_wal_replay_pause()")
+    reached(lambda: pair.standby.execute("SELECT 1 WHERE pg_get_wal_replay_pause_state() = 'paused'"))
+
+
+def replay(pair: Pair) -> None:
+    """Let the standby catch up."""
+    if pair.standby.execute("SELECT 1 WHERE pg_is_in_recovery()"):
+        pair.standby.execute("SELECT pg_wal_replay_resume()")
+        newest = pair.primary.execute("SELECT pg_current_wal_lsn()::text")[0][0]
+        reached(lambda: pair.standby.execute(f"SELECT 1 WHERE pg_last_wal_replay_lsn() >= '{newest}'"))
+
+
+@contextmanager
+def opened(pair: Pair, cache: Path, namespace: str = "n", **options: Any) -> Iterator[recollect.Memory]:
+    address = f"{pair.primary.dsn}&cache={cache}"
+    with recollect.open(address, namespace, embedder="none", read_from=pair.standby.dsn, **options) as memory:
+        yield memory
+
+
+def facts(memory: recollect.Memory) -> dict[str, Any]:
+    return dict(core_of(memory).store.facts())
+
+
+def test_reads_go_to_the_standby_and_writes_to_the_primary(pair: Pair, tmp_path: Path) -> None:
+    with opened(pair, tmp_path, "both") as memory:
+        for number in range(50):
+            memory.remember(f"note {number}", id=str(number))
+            assert memory.get(str(number)) is not None
+            assert memory.recall(f"note {number}", 1)[0].record.id == str(number)
+        replay(pair)
+        before = facts(memory)
+        assert memory.count() == 50
+        assert memory.recall("note 7", 1)[0].record.id == "7"
+        after = facts(memory)
+        assert after["replica_reads"] >= before["replica_reads"] + 2
+        assert after["replica_behind"] == before["replica_behind"]
+        assert memory.check() == []
+
+
+def test_what_this_process_wrote_is_read_although_the_standby_lags(pair: Pair, tmp_path: Path) -> None:
+    with opened(pair, tmp_path, "lag") as memory:
+        memory.remember("before", id="before")
+        replay(pair)
+        pause(pair)
+        memory.remember("after", id="after")
+        assert memory.get("after") is not None
+        assert [each.id for each in memory.find()] == ["after", "before"]
+        assert facts(memory)["replica_behind"] >= 2
+        with recollect.open(f"{pair.standby.dsn}&cache={tmp_path / 'c'}", "lag", embedder="none") as standby:
+            assert standby.get("after") is None  # so it was not the standby that answered
+
+
+def test_what_another_process_wrote_is_read_by_who_states_it(pair: Pair, tmp_path: Path) -> None:
+    with opened(pair, tmp_path / "a", "other") as one, opened(pair, tmp_path / "b", "other") as other:
+        one.remember("before", id="before")
+        replay(pair)
+        assert other.count() == 1
+        pause(pair)
+        with required("other", 0) as seen:
+            one.remember("after", id="after")
+        assert seen.found == 2
+        assert other.get("after") is None  # nothing says that it should be there
+        with required("other", seen.found):
+            assert other.get("after") is not None
+        assert other.get("after") is not None  # this process has seen it now
+        with required("other", 3), pytest.raises(StaleReadError, match="the newest commit of 'other' is 2, and 3 was"):
+            other.get("after")
+
+
+def test_a_view_waits_for_a_standby_that_is_about_to_have_it(
+    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.stores.postgres.replica.WAIT_S", 60.0)
+    with opened(pair, tmp_path, "wait") as memory:
+        memory.remember("before")
+        replay(pair)
+        pause(pair)
+        memory.remember("after", id="after")
+        found: list[Any] = []
+        reading = threading.Thread(target=lambda: found.append(memory.get("after")))
+        reading.start()
+        replay(pair)
+        reading.join(60)
+        assert found[0].content == "after"
+        assert facts(memory)["replica_waits"] >= 1
+
+
+def test_listeners_hear_commits_of_others_when_the_standby_has_them(pair: Pair, tmp_path: Path) -> None:
+    with opened(pair, tmp_path / "a", "heard") as one, opened(pair, tmp_path / "b", "heard") as other:
+        one.remember("first")
+        replay(pair)
+        came = threading.Event()
+        with other.subscribe(since=0) as commits:
+            assert next(commits).seq == 1
+            pause(pair)
+            one.remember("second")
+            listening = threading.Thread(target=lambda: came.set() if next(commits) else None)
+            listening.start()
+            assert not came.wait(0.6)  # more than two looks at the standby, which does not have it
+            replay(pair)
+            assert came.wait(60)
+            listening.join()
+
+
+def test_a_standby_that_is_gone_is_left_out_and_used_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pair = Pair()
+    try:
+        with opened(pair, tmp_path, "gone") as memory:
+            memory.remember("before", id="before")
+            replay(pair)
+            assert memory.count() == 1
+            pair.standby.kill()
+            with caplog.at_level(logging.WARNING, "recollect"):
+                for number in range(5):
+                    memory.remember(f"note {number}")
+                    assert memory.count() == number + 2
+            said = [each.message for each in caplog.records if "the replica" in each.message]
+            assert ["cannot be read, so the primary is" in each for each in said] == [True]
+            pair.standby.start()
+            replica = core_of(memory).store._replica  # type: ignore[attr-defined]
+            reads = replica.reads
+            replica._clock = lambda: 10.0**9
+            replay(pair)
+            assert memory.count() == 6
+            assert replica.reads > reads
+            with pytest.raises(StoreServerError):
+                pair.primary.kill()
+                memory.namespace("never seen").remember("it cannot be written")
+            assert memory.count() == 6  # what was seen is on the standby
+    finally:
+        pair.stop()
+
+
+def test_another_store_is_refused_as_a_standby(pair: Pair, tmp_path: Path) -> None:
+    other = create_store(pair.primary.dsn, "another")
+    with pytest.raises(InvalidArgumentError, match="is no copy of the store"):
+        recollect.open(f"{pair.primary.dsn}&cache={tmp_path}", read_from=other, embedder="none")
+    with pytest.raises(UnsupportedError, match="it is for a store on a server"):
+        recollect.open(tmp_path / "a.db", read_from=pair.standby.dsn)
+    with pytest.raises(UnsupportedError):
+        recollect.open(":memory:", read_from=pair.standby.dsn)
+
+
+@contextmanager
+def two_nodes(pair: Pair, folder: Path, **options: Any) -> Iterator[list[Any]]:
+    """Two servers on one store, each of which reads from the standby."""
+    with ExitStack() as stack:
+
+        def node(name: str) -> Any:
+            def opener(*, create: bool, read_only: bool) -> recollect.Memory:
+                address = f"{pair.primary.dsn}&cache={folder / name}"
+                return recollect.open(address, embedder="none", read_from=pair.standby.dsn)
+
+            (folder / name).mkdir()
+            return stack.enter_context(served(folder / name, opened=opener, **options))
+
+        yield [node("a"), node("b")]
+
+
+def test_a_client_of_two_nodes_reads_what_it_wrote_through_the_other_one(pair: Pair, tmp_path: Path) -> None:
+    with two_nodes(pair, tmp_path) as (one, other), recollect.connect(one.address, "client") as memory:
+        memory.remember("first", id="first")
+        assert memory._executor._seen.stated("client") == "1"  # type: ignore[attr-defined]
+        replay(pair)
+        with recollect.connect(other.address, "client") as through_other:
+            assert through_other.count() == 1
+            pause(pair)
+            memory.remember("second", id="second")
+            with memory.batch() as batch:
+                batch.remember("third", id="third")
+            assert through_other.count() == 1  # another client, to which nothing says that there is more
+            through_other._executor._seen = memory._executor._seen  # type: ignore[attr-defined]
+            assert through_other.get("third") is not None
+            assert [each.id for each in through_other.open_export().records] == ["first", "second", "third"]
+
+
+def test_curl_passes_the_header_on_and_a_scope_learns_nothing_by_it(pair: Pair, tmp_path: Path) -> None:
+    def send(node: Any, path: str, body: object, seen: str, token: str) -> tuple[Any, str | None]:
+        host, _, port = node.address.removeprefix("http://").rpartition(":")
+        connection = http.client.HTTPConnection(host, int(port), timeout=60)
+        headers = {"Recollect-Seen": seen, "Authorization": f"Bearer {token}"}
+        connection.request("POST", path, json.dumps(body), headers)
+        response = connection.getresponse()
+        found = json.loads(response.read())
+        connection.close()
+        return found, response.headers["Recollect-Seq"]
+
+    with two_nodes(pair, tmp_path, tokens=True) as (one, other):
+        whole, scoped = new_token(), new_token()
+        for node in ("a", "b"):
+            add_entry(tmp_path / node / "tokens.toml", entry("whole", whole, "write", (), {}))
+            add_entry(tmp_path / node / "tokens.toml", entry("scoped", scoped, "write", (), {"user": "ana"}))
+        reached(lambda: send(other, "/v1/curl/execute", {"op": "count"}, "0", scoped)[0].get("ok"))
+        _, first = send(one, "/v1/curl/remember", {"content": "tea", "id": "tea"}, "0", scoped)
+        replay(pair)
+        assert send(other, "/v1/curl/execute", {"op": "count"}, "0", scoped)[0]["result"] == 1
+        pause(pair)
+        _, second = send(one, "/v1/curl/remember", {"content": "milk", "id": "milk"}, str(first), scoped)
+        count = {"op": "count"}
+        assert send(other, "/v1/curl/execute", count, "0", scoped)[0]["result"] == 1
+        answer, third = send(other, "/v1/curl/execute", count, f"{first},{second}", scoped)
+        assert answer["result"] == 2
+        assert len({first, second, third}) == 3  # equal commits have different tokens within a scope
+        assert all(len(str(each)) == 32 for each in (first, second, third))
+        assert send(other, "/v1/curl/execute", count, "2", whole) == ({"ok": True, "result": 2}, "2")
+        assert send(other, "/v1/curl/execute", count, "7", whole)[0]["code"] == "stale_read"
+        assert send(other, "/v1/curl/execute", count, "nonsense", scoped)[0]["code"] == "invalid_argument"
+        assert send(other, "/v1/curl/execute", count, "", whole)[0]["code"] == "protocol"
