@@ -42,7 +42,11 @@ _BRANCH = (
     "WHERE n.name = $1 AND b.name = $2)"
 )
 _SET = "(SELECT number FROM {s}.vector_sets WHERE namespace = $1 AND model = $2 AND dimension = $3)"
-_ERASED = "EXISTS (SELECT 1 FROM {s}.changes c WHERE c.branch = {branch} AND c.seq > {seq} AND c.cause = 'erased')"
+
+
+def _erased_since(branch: str, seq: str) -> str:
+    """Return the condition that something was erased from a branch after a commit, both given in SQL."""
+    return f"EXISTS (SELECT 1 FROM {{s}}.changes c WHERE c.branch = {branch} AND c.seq > {seq} AND c.cause = 'erased')"
 
 
 class Rights(NamedTuple):
@@ -103,9 +107,9 @@ class SharedTables:
         self.readable = readable
         self.writable = readable and writable
 
-    def sql(self, text: str, **names: str) -> str:
+    def sql(self, text: str) -> str:
         """Return a statement with the schema of the tables."""
-        return text.format(s=self.schema, **names)
+        return text.format(s=self.schema)
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -206,7 +210,7 @@ class PostgresSegments:
             "INSERT INTO {s}.segments (branch, rules, upload, part, seq, root, body) "
             "SELECT number, $3, $4, $5, $6, $7, $8 FROM " + _BRANCH + " AS b(number)"
         )
-        erased = self._tables.sql("SELECT " + _ERASED, branch=_BRANCH, seq="$3")
+        erased = self._tables.sql("SELECT " + _erased_since(_BRANCH, "$3"))
         with self._tables.writing_long() as session:
             if not self._tables.lock_now(session, f"segments {branch.namespace}"):  # another machine writes one
                 return False
@@ -220,15 +224,13 @@ class PostgresSegments:
         return True
 
     def remove_erased(self, branch: Branch) -> None:
-        stale = self._tables.sql(
-            "{s}.segments p WHERE p.branch = " + _BRANCH + " AND " + _ERASED, branch="p.branch", seq="p.seq"
-        )
         with self._tables.reading() as session:
             if not self._tables.has(session, "segments"):
                 return
         with self._tables.writing(durable=True) as session:
             self._tables.lock(session, branch.namespace)
-            session.rows(f"DELETE FROM {stale}", branch)
+            delete = "DELETE FROM {s}.segments p WHERE p.branch = " + _BRANCH + " AND "
+            session.rows(self._tables.sql(delete + _erased_since("p.branch", "p.seq")), branch)
 
 
 class PostgresVectors:
