@@ -30,9 +30,9 @@ class Counting(Hashed):
         super().__init__()
         self.texts = 0
 
-    def embed(self, texts: Sequence[str]) -> Any:
-        self.texts += len(texts)
-        return super().embed(texts)
+    def embed(self, texts: Sequence[str], *, asking: bool = False) -> Any:
+        self.texts += 0 if asking else len(texts)
+        return super().embed(texts, asking=asking)
 
 
 def machine(address: str, folder: Path, embedder: Any = None) -> Memory:
@@ -52,7 +52,7 @@ def remember(memory: Memory, count: int = 120) -> None:
 def answers(memory: Memory) -> Any:
     questions = ("what is said about a port", "note 77", f"who said {SECRET}")
     found = [memory.recall(each, k=20) for each in questions]
-    return [[(hit.record.id, hit.score, hit.why) for hit in hits] + [hits.notes] for hits in found]
+    return [[(hit.record.id, hit.score, hit.why) for hit in hits] + [hits.plan.notes] for hits in found]
 
 
 def rows(dsn: str, sql: str) -> list[tuple[Any, ...]]:
@@ -118,18 +118,18 @@ def test_once_all_are_there_a_recall_asks_for_no_more(filled: str, tmp_path: Pat
             return int(traffic.round_trips - before)
 
         trips()
-        assert trips() == 1
+        assert trips() == 2  # one to prepare the question, and one to answer it
         two.remember("a ship lies in the port")
         trips()
-        assert trips() == 2, "control: one text waits for its vector"
+        assert trips() > 2, "control: one text waits for its vector"
 
 
 def test_of_two_machines_that_embed_a_text_at_once_both_use_the_first_vector(address: str, tmp_path: Path) -> None:
     class Slightly(Hashed):
         """As the same model on another processor may be."""
 
-        def embed(self, texts: Sequence[str]) -> Any:
-            return [np.asarray(each, dtype=np.float32) * np.float32(0.5) for each in super().embed(texts)]
+        def embed(self, texts: Sequence[str], *, asking: bool = False) -> Any:
+            return [np.asarray(each, dtype=np.float32) * 0.5 for each in super().embed(texts, asking=asking)]
 
     def stored(memory: Memory) -> dict[bytes, bytes]:
         vectors = core_of(memory).vectors
@@ -207,15 +207,20 @@ def test_a_text_that_is_erased_while_another_machine_embeds_it_leaves_no_vector(
                 one.erase("n3")
             lock(self, session, namespace)
 
-        if not is_conditional:
-            put = PostgresVectors.put
-            monkeypatch.setattr(
-                PostgresVectors, "put", lambda self, model, name, new, wanted: put(self, model, name, new, new.keys)
-            )
+        put = PostgresVectors.put
+        stored: list[int] = []
+
+        def counted(self: PostgresVectors, model: Any, namespace: str, new: Any, wanted: Any) -> Any:
+            out = put(self, model, namespace, new, wanted if is_conditional else new.keys)
+            stored.append(count(dsn, schema))
+            return out
+
+        monkeypatch.setattr(PostgresVectors, "put", counted)
         monkeypatch.setattr(shared.SharedTables, "lock", locked_late)
         two.embed_all()
         assert erased
-        assert count(dsn, schema) == (4 if is_conditional else 5)
+        assert stored == [4 if is_conditional else 5]
+        assert count(dsn, schema) == 4, "in any case it is removed by the next machine that notices the erasure"
 
 
 CALLS: dict[str, Callable[[Memory], object]] = {
