@@ -225,9 +225,7 @@ def _parser() -> argparse.ArgumentParser:
     swarming.add_argument("--agents", type=_positive, default=1000)
     swarming.add_argument("--operations", type=_positive, default=1_000_000)
     swarming.add_argument("--one", action="store_true", help="only these agents, in this process")
-    command(
-        "cold", "the first recall of a new node on PostgreSQL: from its file, the shared table, built", 100_000
-    )
+    command("cold", "the first recall of a new node on PostgreSQL: from its file, the shared table, built", 100_000)
     command("postgres", "the PostgreSQL store, compared with the SQLite store", 20_000)
     command("traces", "a recall that is traced, compared with one that is not", 20_000, 150)
     growing = command("growth", "what the file grows by with each write", 10_000)
