@@ -60,8 +60,9 @@ def measured(count: int, clusters: int, spread: float) -> str:
         sketches.append(milliseconds(nearest, matrix, question, signs, rows))
     scan, sketch = statistics.median(scans), statistics.median(sketches)
     return (
-        f"{count:9,} vectors, {clusters:5,} clusters (spread {spread:.1f}): left out {100 * statistics.median(left_out):5.1f} % (least "
-        f"{100 * min(left_out):.1f} %); exact scan {scan:.2f} ms, the present sketch {sketch:.2f} ms"
+        f"{count:9,} vectors, {clusters:5,} clusters of spread {spread:.1f}: "
+        f"left out {100 * statistics.median(left_out):5.1f} % (least {100 * min(left_out):.1f} %); "
+        f"exact scan {scan:.2f} ms, the present sketch {sketch:.2f} ms"
     )
 
 

@@ -223,7 +223,13 @@ def test_an_erasure_removes_the_segments_that_have_it(address: str, dsn: str, sc
 
 @pytest.mark.parametrize("is_conditional", [True, False], ids=["", "control"])
 def test_a_machine_with_an_old_index_does_not_write_it_back(
-    is_conditional: bool, address: str, dsn: str, schema: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    is_conditional: bool,
+    address: str,
+    dsn: str,
+    schema: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """It has begun to write when another machine erases: after its last part, and before it looks."""
     with machine(address, tmp_path / "one") as one:
@@ -247,6 +253,7 @@ def test_a_machine_with_an_old_index_does_not_write_it_back(
         assert erased
         found = rows(dsn, f"SELECT count(*) FROM {schema}.segments WHERE position('{SECRET}'::bytea IN body) > 0")
         assert (found[0][0] == 0) is is_conditional
+        assert "is not shared" not in caplog.text, "nothing is wrong with that"
 
 
 def test_an_erasure_waits_for_rows_that_cannot_be_removed(

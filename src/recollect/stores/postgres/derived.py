@@ -3,8 +3,8 @@
 An older store lacks these tables, and a role may lack rights on them. Then machines share nothing, and nothing else
 changes. Whatever is stored here may be deleted at any time.
 
-No erased text must come back, however old what another machine has cached. So whoever stores something locks the
-namespace (`SharedTables.lock`) and looks, after that, whether the text is still there; whoever erases locks the
+No erased text must come back, however old what another machine has cached. So a machine that stores something locks the
+namespace (`SharedTables.lock`) and looks, after that, whether the text is still there; a machine that erases locks the
 namespace after the erasure is committed, and deletes. The lock is one of a transaction and of derived data only: no
 write of the ledger waits for it.
 """
@@ -139,6 +139,8 @@ class SharedTables:
         wait, _, sync = self._limits
         session.begin(_WRITE, (LIMITS, (wait, _STANDS_STILL, sync if durable else "off")))
         yield session
+        if not session.in_transaction:  # the block has rolled it back
+            return
         try:
             session.commit_or_raise()
         except NotReplicatedError as error:
@@ -284,7 +286,7 @@ class PostgresVectors:
             "INSERT INTO {s}.vector_sets (namespace, model, dimension) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
         )
         with self._tables.writing() as session:
-            # Whoever has the lock stores alone, so numbers become visible in their order.
+            # Only the machine that has the lock stores, so numbers become visible in their order.
             self._tables.lock(session, namespace)
             session.stage(self._tables.sql(insert_set), [key])
             found = session.rows(
