@@ -17,6 +17,7 @@ from recollect.memory import Memory
 from recollect.models.embedding.hashed import Hashed
 from recollect.stores.postgres import administration
 from recollect.stores.postgres.dialect import DERIVED_TABLES, LEDGER_TABLES
+from recollect.stores.postgres.schema import Upgraded
 from recollect.testing.loopback import core_of
 from recollect.testing.postgres import drop_store
 
@@ -102,7 +103,7 @@ def test_a_store_without_the_tables_works_as_before_until_it_is_upgraded(
     with opened(used, tmp_path / "three") as three:
         three.recall("tea")
         assert started(three) == 0
-    assert administration.upgrade(owned) == administration.tables.Upgraded(1, 1, ())
+    assert administration.upgrade(owned) == Upgraded(1, 1, ())
     assert stored(dsn, "segments") == 1, "and is not upgraded again"
 
 

@@ -14,6 +14,7 @@ import recollect
 from recollect.errors import StoreServerError
 from recollect.memory import Memory
 from recollect.models.embedding.hashed import Hashed
+from recollect.stores.derived.vectors import VectorFile
 from recollect.stores.postgres import derived as shared
 from recollect.stores.postgres.derived import PostgresVectors
 from recollect.testing.loopback import core_of
@@ -69,7 +70,7 @@ def here(memory: Memory) -> int:
     """Return the number of vectors in the file of a machine."""
     core = core_of(memory)
     assert core.vectors is not None
-    return sum(number for _, number in super(type(core.vectors.store), core.vectors.store).models(NAME))
+    return sum(number for _, number in VectorFile.models(core.vectors.store, NAME))
 
 
 @pytest.fixture
@@ -124,7 +125,9 @@ def test_once_all_are_there_a_recall_asks_for_no_more(filled: str, tmp_path: Pat
         assert trips() > 2, "control: one text waits for its vector"
 
 
-def test_of_two_machines_that_embed_a_text_at_once_both_use_the_first_vector(address: str, tmp_path: Path) -> None:
+def test_of_two_machines_that_embed_a_text_at_once_both_use_the_first_vector(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Slightly(Hashed):
         """As the same model on another processor may be."""
 
@@ -142,11 +145,11 @@ def test_of_two_machines_that_embed_a_text_at_once_both_use_the_first_vector(add
         put = PostgresVectors.put
 
         def put_late(self: PostgresVectors, *arguments: Any) -> Any:
-            PostgresVectors.put = put  # type: ignore[method-assign]
+            monkeypatch.setattr(PostgresVectors, "put", put)
             one.embed_all()
             return put(self, *arguments)
 
-        PostgresVectors.put = put_late  # type: ignore[method-assign]
+        monkeypatch.setattr(PostgresVectors, "put", put_late)
         two.embed_all()
         assert len(stored(two)) == 5
         assert stored(one) == stored(two)
