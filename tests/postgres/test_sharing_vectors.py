@@ -227,7 +227,7 @@ def test_a_text_that_is_erased_while_another_machine_embeds_it_leaves_no_vector(
 
 
 CALLS: dict[str, Callable[[Memory], object]] = {
-    "fetch": answers,
+    "fetching": answers,
     "put": lambda memory: memory.embed_all(),
     "models": answers,
     "reach": lambda memory: memory.embed_all(),

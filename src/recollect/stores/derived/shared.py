@@ -8,6 +8,7 @@ write fail; only an erasure depends on them, which is not complete before what w
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -95,6 +96,13 @@ class Fetched(NamedTuple):
     reached: tuple[int, bytes]
 
 
+class Fetch(Protocol):
+    """A function that returns the vectors of some texts, and at most `limit` of those with a number above `after`."""
+
+    def __call__(self, model: VectorModel, branch: Branch, digests: list[bytes], after: int, limit: int) -> Fetched:
+        """Return them as they are at the moment of the call."""
+
+
 class SharedVectors(Protocol):
     """The vectors that machines share, by model, namespace and digest as `VectorFile` has them.
 
@@ -105,11 +113,11 @@ class SharedVectors(Protocol):
     def usable(self) -> bool:
         """Whether there is anything to read."""
 
-    def fetch(self, model: VectorModel, branch: Branch, digests: list[bytes], after: int, limit: int) -> Fetched:
-        """Return the vectors of some texts, and at most `limit` of those with a number above `after`.
+    def fetching(self) -> AbstractContextManager[Fetch]:
+        """Provide a function that fetches vectors while the block runs. It waits for no connection: the block has one.
 
         Cost:
-            One round trip.
+            One round trip for each call.
         """
 
     def put(

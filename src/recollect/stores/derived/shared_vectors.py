@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 import apsw
@@ -16,7 +17,7 @@ import apsw
 from recollect.errors import RecollectError
 from recollect.ledger.commits import Branch
 from recollect.stores.derived.database import writing
-from recollect.stores.derived.shared import Floats, SharedVectors, VectorModel
+from recollect.stores.derived.shared import Fetch, Floats, SharedVectors, VectorModel
 from recollect.stores.derived.vectors import VectorFile, asked
 
 _log = logging.getLogger("recollect")
@@ -81,11 +82,13 @@ class SharedVectorFile(VectorFile):
         stored: set[bytes] = set()
         while True:
 
-            def read(connection: apsw.Connection, digests: list[bytes] = digests, after: int = after) -> int:
+            def read(
+                connection: apsw.Connection, fetch: Fetch, digests: list[bytes] = digests, after: int = after
+            ) -> int:
                 # It is read while no other process can erase from this file, which is cleaned after what is shared.
                 # So nothing comes back that was erased.
                 with writing(connection):
-                    found = asked(lambda: self._shared.fetch(model, branch, digests, after, 0 if is_first else _PAGE))
+                    found = asked(lambda: fetch(model, branch, digests, after, 0 if is_first else _PAGE))
                     self._insert(connection, model, branch.namespace, found.vectors)
                     reached = found.reached
                     if reached[0]:
@@ -99,7 +102,8 @@ class SharedVectorFile(VectorFile):
                 stored.update(found.vectors)
                 return found.newest if is_first else min(found.number, found.newest)
 
-            number = self._do(read)
+            with self._shared.fetching() as fetch:  # before the lock of the file, which others may wait for
+                number = self._do(partial(read, fetch=fetch))
             if is_first or number <= after:
                 # Numbers go back if the server has lost commits.
                 return stored, number

@@ -15,7 +15,8 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from recollect.errors import StoreIOError
 from recollect.ledger.commits import Branch
-from recollect.stores.derived.shared import Fetched, Floats, Made, VectorModel
+from recollect.stores.derived.shared import Fetch, Fetched, Floats, Made, VectorModel
 from recollect.stores.postgres.dialect import DERIVED_TABLES
 from recollect.stores.postgres.pool import SessionPool
 from recollect.stores.postgres.session import NotReplicatedError, Session
@@ -110,6 +111,10 @@ class SharedTables:
     def sql(self, text: str) -> str:
         """Return a statement with the schema of the tables."""
         return text.format(s=self.schema)
+
+    def connected(self) -> AbstractContextManager[Session]:
+        """Provide a session without a transaction while the block runs."""
+        return self._pool.session()
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -246,7 +251,14 @@ class PostgresVectors:
     def usable(self) -> bool:
         return self._tables.readable
 
-    def fetch(self, model: VectorModel, branch: Branch, digests: list[bytes], after: int, limit: int) -> Fetched:
+    @contextmanager
+    def fetching(self) -> Iterator[Fetch]:
+        with self._tables.connected() as session:
+            yield partial(self._fetch, session)
+
+    def _fetch(
+        self, session: Session, model: VectorModel, branch: Branch, digests: list[bytes], after: int, limit: int
+    ) -> Fetched:
         key = _key(model, branch.namespace)
         columns = "v.number, v.text, v.vector, v.sum"
         newest = self._tables.sql(
@@ -256,17 +268,13 @@ class PostgresVectors:
             "ORDER BY number DESC LIMIT 1) v ON TRUE "
             "WHERE s.namespace = $1 AND s.model = $2 AND s.dimension = $3 GROUP BY r.seq, r.root"
         )
-        with self._tables.reading() as session:
-            facts, named, later = session.several(
-                [
-                    (newest, (*key, branch.name)),
-                    (f"SELECT {columns} {self._of_set} AND v.text = ANY($4)", (*key, digests)),
-                    (
-                        f"SELECT {columns} {self._of_set} AND v.number > $4 ORDER BY v.number LIMIT $5",
-                        (*key, after, limit),
-                    ),
-                ]
-            )
+        of_texts = f"SELECT {columns} {self._of_set} AND v.text = ANY($4)"
+        of_numbers = f"SELECT {columns} {self._of_set} AND v.number > $4 ORDER BY v.number LIMIT $5"
+        session.begin(_READ)
+        facts, named, later = session.several(
+            [(newest, (*key, branch.name)), (of_texts, (*key, digests)), (of_numbers, (*key, after, limit))]
+        )
+        session.roll_back()
         number, seq, root = facts[0] if facts else (0, None, None)
         vectors = {text: vector for _, text, vector in _intact([*named, *later], model)}
         read_to = later[-1][0] if later else after
