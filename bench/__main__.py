@@ -18,6 +18,7 @@
     python -m bench glossary --json     recall and annotate of a glossary, and how annotate grows
     python -m bench outline --json      an outline of 50,000 nodes: ingest, one changed line, look-ups
     python -m bench swarm --json        1,000 agents doing 1,000,000 operations of keyed memory, and its recall
+    python -m bench cold --json         the first recall of a new node on PostgreSQL: from its file, shared, built
     python -m bench postgres --json     the PostgreSQL store beside the SQLite store: round trips, calls, threads, bytes
     python -m bench growth --json       bytes of the file for each write, and what a compaction gives back
     python -m bench traces --json       what traces add to a recall, without an SDK and with one
@@ -116,6 +117,7 @@ MEASURES = {
     "manager": ("manager.measured", "records"),
     "glossary": ("glossary.measured", "records"),
     "outline": ("outline.measured", "records"),
+    "cold": ("cold.measured", "records"),
     "postgres": ("postgres.measured", "records"),
     "traces": ("traces.traces", "records questions"),
     "growth": ("growth.growth", "records writes"),
@@ -223,6 +225,7 @@ def _parser() -> argparse.ArgumentParser:
     swarming.add_argument("--agents", type=_positive, default=1000)
     swarming.add_argument("--operations", type=_positive, default=1_000_000)
     swarming.add_argument("--one", action="store_true", help="only these agents, in this process")
+    command("cold", "the first recall of a new node on PostgreSQL: from its file, the shared table, built", 100_000)
     command("postgres", "the PostgreSQL store, compared with the SQLite store", 20_000)
     command("traces", "a recall that is traced, compared with one that is not", 20_000, 150)
     growing = command("growth", "what the file grows by with each write", 10_000)

@@ -32,6 +32,7 @@ def measurements(large: bool) -> Iterator[tuple[str, list[str]]]:
     yield "vectors", ["vectors"]
     yield "serve", ["serve"]
     yield "postgres", ["postgres"]
+    yield "cold", ["cold"]
     yield "past", ["past"]
     yield "once", ["once"]
     if large:

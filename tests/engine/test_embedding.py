@@ -38,7 +38,8 @@ from recollect.memory import RecollectWarning
 from recollect.models.embedding.base import Floors, Supplied, text_digest
 from recollect.models.embedding.hashed import Hashed
 from recollect.operations import FindSimilar
-from recollect.stores.derived.vectors import VectorFile, VectorModel
+from recollect.stores.derived.shared import VectorModel
+from recollect.stores.derived.vectors import VectorFile
 from recollect.testing.loopback import core_of, index_of
 
 Open = Callable[..., Memory]

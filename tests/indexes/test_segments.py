@@ -37,7 +37,8 @@ from recollect.indexes.words.merge import merged
 from recollect.indexes.words.segment import LONGEST, MOST_COUNT, Builder, Segment
 from recollect.indexes.words.surface_forms import form, form_parts, trigram_keys
 from recollect.ledger.commits import Branch
-from recollect.stores.derived.segment_files import Made, SegmentFiles
+from recollect.stores.derived.segment_files import SegmentFiles
+from recollect.stores.derived.shared import Made
 
 COMPILED = native_kernels.NativeKernels()
 Step = tuple[list[str], list[Document]]

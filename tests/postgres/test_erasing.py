@@ -83,7 +83,7 @@ def test_a_machine_that_was_off_removes_it_when_it_next_uses_the_memory(address:
 def test_what_could_not_be_removed_is_removed_by_the_next_process(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def failing(self: Erasures, branches: Any) -> bool:
+    def failing(self: Erasures, branches: Any, shared: bool = True) -> bool:
         raise StoreIOError("the cache", "the disk does not answer")
 
     with machine(address, tmp_path / "one") as one:

@@ -21,6 +21,7 @@ from recollect.errors import (
     WrongKeyError,
 )
 from recollect.stores.postgres import administration
+from recollect.stores.postgres.schema import Upgraded
 from recollect.stores.postgres.store import PostgresStore
 from recollect.testing.postgres import drop_store
 
@@ -90,7 +91,7 @@ def test_the_statements_of_init_create_the_same_store(dsn: str, owned: str, used
     store = PostgresStore(used)
     assert store.zone == "Europe/Copenhagen"
     store.close()
-    assert administration.upgrade(owned) == (1, 1)
+    assert administration.upgrade(owned) == Upgraded(1, 1, ())
 
 
 def test_another_key_is_refused_and_a_memory_that_was_opened_to_read_is_not_written(owned: str) -> None:

@@ -63,12 +63,15 @@ def init(settings: Settings, address: str, roles: tuple[str, ...], zone: str | N
 @common
 def upgrade(settings: Settings, address: str) -> None:
     """Bring the tables at ADDRESS to the format of this release. Older releases may then refuse to write to them."""
-    before, after = _administration(address).upgrade(address, key=settings.key or PUBLIC_KEY)
+    before, after, added = _administration(address).upgrade(address, key=settings.key or PUBLIC_KEY)
     if settings.as_json:
-        print_json({"before": before, "after": after})
+        print_json({"before": before, "after": after, "added": list(added)})
+        return
+    if added:
+        click.echo(f"added the tables that machines share: {', '.join(added)}")
     elif before == after:
         click.echo(f"the store has format {after}: nothing to do")
-    else:
+    if before != after:
         click.echo(f"the store had format {before} and has format {after} now")
 
 

@@ -104,9 +104,11 @@ class Core:
             hashlib.sha256(b"recollect.cursors.1\0" + store.key + str(store.facts()["uuid"]).encode()).digest()
         )
         derived = store.derived()
+        segments = derived.segments()
         self.keeper = IndexKeeper(
             store,
-            derived.segments(),
+            segments,
+            derived.sharing(segments),
             digest_key=None if embedder is None else store.key,
             zone=self.zone,
             budget_bytes=index_bytes,

@@ -6,7 +6,8 @@ removes the note. Each step can be repeated, so a process that dies leaves the r
 or closes the store.
 
 Other processes notice an erasure in the log, before they read or write, and drop what they have cached. Where the
-derived data are those of one machine, they also remove there what was erased.
+derived data are those of one machine, they also remove there what was erased. What machines share of them is cleaned
+with the note, by the process that erases or the next one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -133,7 +135,7 @@ class Erasures:
             return
         try:
             with within(None):
-                done = self._clean_derived([branch])
+                done = self._clean_derived([branch], shared=False)
         except RecollectError as error:
             _log.warning("what another machine has erased may still be in files here, until the next start: %s", error)
             done = False
@@ -282,14 +284,35 @@ class Erasures:
             complete = complete and done and replaced
         return complete
 
-    def _clean_derived(self, branches: Collection[Branch]) -> bool:
-        """Remove what was erased from all derived data. Return False if others prevent a part of it."""
+    def _clean_derived(self, branches: Collection[Branch], *, shared: bool = True) -> bool:
+        """Remove what was erased from all derived data. Return False if others prevent a part of it.
+
+        Args:
+            shared: Whether this process is to remove it also from what machines share. Otherwise that is tried, since a
+                release that does not know what is shared may have erased it.
+        """
         done = [self._remove_derived(branch) for branch in branches]
         for branch in branches:
+            with self._tried(shared):
+                self._keeper.remove_shared(branch)
+            # What is shared first: afterwards no vector of an erased text can come from there.
+            with self._tried(shared):
+                self._vectors.keep_only_shared(branch.namespace, partial(self._digests, branch))
             self._vectors.keep_only(branch.namespace, partial(self._digests, branch))
         done.append(self._vectors.purge())
         done.append(self._fulltext.clear())
         return all(done)
+
+    @staticmethod
+    @contextmanager
+    def _tried(required: bool) -> Iterator[None]:
+        """Raise an error of the block only if it is required."""
+        try:
+            yield
+        except RecollectError as error:
+            if required:
+                raise
+            _log.debug("what is shared was not cleaned by this machine: %s", error)
 
     def _digests(self, branch: Branch) -> set[bytes]:
         """Return the digests of all texts of a namespace that were not erased, of live and former versions."""

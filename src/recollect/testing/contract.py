@@ -27,7 +27,7 @@ from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Store, View
 from recollect.stores.derived.fulltext import Updates
-from recollect.stores.derived.vectors import VectorModel
+from recollect.stores.derived.shared import VectorModel
 from recollect.stores.values import Resolved, expired, in_order, sort_key, tally_of
 from recollect.testing.commits import BRANCH, EARLY, NOW, OTHER, note, stored, write, write_into
 from recollect.testing.erasure_contract import ErasureContract

@@ -5,7 +5,8 @@ commits applies only their changes. Views of an index are immutable. A reader wh
 index gets no index and must open a new view.
 
 A background worker merges recent changes into a new segment, saves it to a file, and replaces the index by one that is
-based on it. If all indexes together exceed their memory budget, the least recently used ones are evicted.
+based on it. Where machines share segments, it also writes the file there, and a machine without a usable file loads
+that. If all indexes together exceed their memory budget, the least recently used ones are evicted.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ from recollect.ledger.commits import Branch, Commit, Head
 from recollect.ledger.merkle import EMPTY
 from recollect.records.record import Record
 from recollect.stores.base import Store, View
-from recollect.stores.derived.segment_files import Made, SegmentFiles
+from recollect.stores.derived.segment_files import SegmentFiles
+from recollect.stores.derived.shared import Made
+from recollect.stores.derived.sharing import SegmentSharing
 
 _log = logging.getLogger("recollect")
 #: Smallest number of records for which an index file is kept: a smaller index is built as fast as it is loaded.
@@ -85,17 +88,26 @@ class IndexKeeper(Follower[Branch, _Cached]):
 
     Args:
         files: The index files; None to keep none.
+        sharing: What this machine shares of them with others; None if there is nothing to share.
         digest_key: The key of the digests that vectors are stored under; None: documents have none.
         zone: The time zone of the store.
         budget_bytes: Memory limit of all indexes together. At least one index is kept.
     """
 
     def __init__(
-        self, store: Store, files: SegmentFiles | None, *, digest_key: bytes | None, zone: tzinfo, budget_bytes: int
+        self,
+        store: Store,
+        files: SegmentFiles | None,
+        sharing: SegmentSharing | None = None,
+        *,
+        digest_key: bytes | None,
+        zone: tzinfo,
+        budget_bytes: int,
     ) -> None:
         super().__init__(budget_bytes)
         self._store = store
         self._files = files
+        self._sharing = sharing
         self._digest_key = digest_key
         self.zone = zone
         self._rules = rules(digest_key is not None, zone)
@@ -202,14 +214,32 @@ class IndexKeeper(Follower[Branch, _Cached]):
     # What the follower calls
 
     def load(self, view: View, branch: Branch, key: Branch) -> tuple[_Cached, int, bytes] | None:
-        """Return the index in the file; None if there is none or it belongs to another history."""
+        """Return the index in the file, or else the shared one; None if neither can be used."""
         found = None if self._files is None else self._files.read(branch, self._rules)
         if found is None:
-            return None
+            return self._load_shared(view, branch)
         segment, made = found
         if view.root_at(branch, made.seq) != made.root_hash:
             _log.warning("the index file of %r belongs to another history; it is rebuilt", branch.namespace)
+            return self._load_shared(view, branch)
+        self._share(branch)  # it may be of a time when nothing was shared
+        return _Cached(WordIndex(segment)), made.seq, made.root_hash
+
+    def _load_shared(self, view: View, branch: Branch) -> tuple[_Cached, int, bytes] | None:
+        """Return the index that machines share; None if there is none, or it cannot be used."""
+        sharing = self._sharing
+        found = None if sharing is None else sharing.read(branch, self._rules, view.head(branch).seq)
+        if sharing is None or found is None:
             return None
+        segment, made, data = found
+        if view.root_at(branch, made.seq) != made.root_hash:
+            _log.warning("the shared index of %r belongs to another history; it is rebuilt", branch.namespace)
+            sharing.distrust(branch)
+            return None
+        if view.has_erased(branch, made.seq):  # by a release that does not know what is shared
+            sharing.distrust(branch)
+            return None
+        self._schedule(lambda: sharing.save(branch, data, lambda: self._is_unerased(branch, made)))
         return _Cached(WordIndex(segment)), made.seq, made.root_hash
 
     def start(self, view: View, branch: Branch, key: Branch) -> _Cached:
@@ -278,18 +308,34 @@ class IndexKeeper(Follower[Branch, _Cached]):
     def _schedule_merge(self, branch: Branch) -> None:
         """Make the worker merge the index of a branch and save it to its file."""
         with self._lock:
-            if branch in self._merging or self._closed:
+            if branch in self._merging:
                 return
+            self._merging.add(branch)
+        if not self._schedule(lambda: self._merge(branch)):
+            with self._lock:
+                self._merging.discard(branch)
+
+    def _schedule(self, task: Callable[[], None]) -> bool:
+        """Make the worker run a task. Return whether it is going to."""
+        with self._lock:
+            if self._closed:
+                return False
             if self._worker is None:
                 worker = threading.Thread(target=self._work, name="recollect-indexes", daemon=True)
                 try:
                     worker.start()
                 except RuntimeError as error:  # no thread can be started: the current index remains in use
                     _log.warning("an index could not be merged, which changes no result: %s", error)
-                    return
+                    return False
                 self._worker = worker
-            self._tasks.put(lambda: self._merge(branch))
-            self._merging.add(branch)
+            self._tasks.put(task)
+        return True
+
+    def _share(self, branch: Branch) -> None:
+        """Make the worker write the file of a branch for other machines, if it is worth that."""
+        sharing = self._sharing
+        if sharing is not None:
+            self._schedule(lambda: sharing.share(branch, self._rules))
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
@@ -305,6 +351,8 @@ class IndexKeeper(Follower[Branch, _Cached]):
             entry = self.entries.peek(branch)
             if entry is not None:
                 self._merge_now(branch, entry)
+                if self._sharing is not None:  # last: it may take long
+                    self._sharing.share(branch, self._rules)
         finally:
             with self._lock:
                 self._merging.discard(branch)
@@ -359,6 +407,15 @@ class IndexKeeper(Follower[Branch, _Cached]):
     def remove_file(self, branch: Branch) -> bool:
         """Remove the index file of a branch. Return False if another process is writing one."""
         return self._files is None or self._files.remove(branch)
+
+    def remove_shared(self, branch: Branch) -> None:
+        """Remove the segments of a branch that machines share and that may contain what was erased.
+
+        Raises:
+            StoreError: They could not be removed.
+        """
+        if self._sharing is not None:
+            self._sharing.remove_erased(branch)
 
     def close(self) -> None:
         """Wait for the worker to finish its current task, and release all indexes."""

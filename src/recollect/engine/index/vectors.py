@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -36,7 +37,8 @@ from recollect.ledger.commits import Branch, Head
 from recollect.models.embedding.base import Embedder, Floats, Floors, Supplied, Unusable, embedded, floors_of
 from recollect.records.record import Record
 from recollect.stores.base import ReadView, Store, View
-from recollect.stores.derived.vectors import VectorFile, VectorModel
+from recollect.stores.derived.shared import VectorModel
+from recollect.stores.derived.vectors import VectorFile
 from recollect.stores.values import expired
 
 #: (number of records processed so far, total)
@@ -278,12 +280,10 @@ class VectorKeeper:
                 self._loaded += 1
         with cached.lock:
             try:
-                for number, vectors in self.store.newer(model, branch.namespace, cached.seen):
-                    cached.index.add(vectors)
-                    cached.seen = number
-                view = None
-                if len(cached.index):
-                    view = cached.index.view_of(table) if past else cached.index.view(table)
+                view = self._view(cached, model, branch, table, past)
+                lacks_some = view is None or past or view.is_partial(table)
+                if lacks_some and self.store.fetch(model, branch, partial(_unknown, view, table)):
+                    view = self._view(cached, model, branch, table, past)
             except StoreError as error:
                 return None, f"the dense signal is not used: {error}"
             finally:
@@ -291,6 +291,17 @@ class VectorKeeper:
         if view is None:
             return None, NO_VECTORS
         return view, ""
+
+    def _view(
+        self, cached: _CachedVectors, model: VectorModel, branch: Branch, table: Table, past: bool
+    ) -> DenseView | None:
+        """Return the stored vectors of the documents of a table; None if there are none."""
+        for number, vectors in self.store.newer(model, branch.namespace, cached.seen):
+            cached.index.add(vectors)
+            cached.seen = number
+        if not len(cached.index):
+            return None
+        return cached.index.view_of(table) if past else cached.index.view(table)
 
     def reached(self, view: ReadView, branch: Branch, model: VectorModel) -> int:
         """Return the seq up to which every text has a vector; 0 if it belongs to another history (a restored copy)."""
@@ -477,6 +488,13 @@ def needs_embedder() -> UnsupportedError:
     return UnsupportedError(
         "embedding", "no embedder is set up: pass embedder= to recollect.open, or set RECOLLECT_EMBEDDER"
     )
+
+
+def _unknown(view: DenseView | None, table: Table) -> set[bytes]:
+    """Return the digests of the live documents of a table that have no vector in a view; all if there is none."""
+    alive = table.alive[: table.count]
+    lacking = alive if view is None else alive & ~view.known
+    return {table.rows.text(number) for number in np.flatnonzero(lacking).tolist()}
 
 
 def _live(view: View, branch: Branch, record_id: str, now: int) -> Record | None:

@@ -6,6 +6,9 @@ from recollect.stores.derived.cleaned import CleanedFile
 from recollect.stores.derived.fulltext import FullText
 from recollect.stores.derived.log_tiles import LogTileFile
 from recollect.stores.derived.segment_files import SegmentFiles
+from recollect.stores.derived.shared import SharedSegments, SharedVectors
+from recollect.stores.derived.shared_vectors import SharedVectorFile
+from recollect.stores.derived.sharing import SegmentSharing
 from recollect.stores.derived.usage import UsageFile
 from recollect.stores.derived.vectors import VectorFile
 
@@ -21,12 +24,24 @@ class DerivedFiles:
         key: The store's key.
         read_only: Write nothing: files that exist are read, and the rest is in memory.
         of_machine: The folder is not the one of all processes that use the store, but of those of this machine.
+        segments: The segments that machines share; None if they share none.
+        vectors: The vectors that machines share; None if they share none.
     """
 
     def __init__(
-        self, folder: str | None, uuid: str, key: bytes, *, read_only: bool = False, of_machine: bool = False
+        self,
+        folder: str | None,
+        uuid: str,
+        key: bytes,
+        *,
+        read_only: bool = False,
+        of_machine: bool = False,
+        segments: SharedSegments | None = None,
+        vectors: SharedVectors | None = None,
     ) -> None:
         self._of_machine = of_machine
+        self._shared_segments = segments
+        self._shared_vectors = vectors
         self._key = key
         self._folder = folder
         self._uuid = uuid
@@ -38,6 +53,12 @@ class DerivedFiles:
             return None
         return SegmentFiles(self._folder, self._uuid, read_only=self._read_only)
 
+    def sharing(self, files: SegmentFiles | None) -> SegmentSharing | None:
+        """Return what this machine shares of its segment files with others; None if it shares nothing."""
+        if files is None or self._shared_segments is None:
+            return None
+        return SegmentSharing(files, self._shared_segments)
+
     def full_text(self) -> FullText:
         """Return the full-text index."""
         return FullText(None if self._read_only else self._folder, self._uuid)
@@ -48,6 +69,8 @@ class DerivedFiles:
 
     def vectors(self) -> VectorFile:
         """Return the vectors of the texts."""
+        if self._shared_vectors is not None:
+            return SharedVectorFile(self._folder, self._uuid, self._key, self._shared_vectors)
         return VectorFile(self._folder, self._uuid, self._key, read_only=self._read_only)
 
     def log_tiles(self) -> LogTileFile:

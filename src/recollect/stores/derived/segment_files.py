@@ -13,10 +13,10 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape, glob
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from recollect.indexes.words.segment import Segment, check_arrays
 from recollect.ledger.commits import Branch
 from recollect.stores import files
+from recollect.stores.derived.shared import Made
 
 _log = logging.getLogger("recollect")
 _MAGIC = b"RclSeg1\n"
@@ -39,28 +40,6 @@ _MAX_HEADER_BYTES = 2**24
 #: What decoding raises for bytes that this module did not write.
 _DECODING_ERRORS = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
 _TYPES = {np.dtype(kind).str for kind in ("u1", "i1", "?", "u2", "i4", "i8", "u8", "f8")}
-
-
-class Made(NamedTuple):
-    """The source of a segment: the state from which it was built.
-
-    Attributes:
-        rules: Identifies everything that determines the segment of given records.
-        seq: The commit that it reflects.
-        root: The root hash after that commit, in hex.
-    """
-
-    rules: str
-    seq: int
-    root: str
-
-    @property
-    def root_hash(self) -> bytes:
-        """The root; b"" if it is not valid hex."""
-        try:
-            return bytes.fromhex(self.root)
-        except ValueError:
-            return b""
 
 
 class SegmentFiles:
@@ -105,15 +84,44 @@ class SegmentFiles:
             return None
         except OSError as error:
             return self._unusable(path, str(error))
+        return self.decoded(branch, rules, data, path)
+
+    def decoded(self, branch: Branch, rules: str, data: NDArray[np.uint8], where: str) -> tuple[Segment, Made] | None:
+        """Return the segment in the bytes of a file and what it was built from; None after a warning if it is unusable.
+
+        Args:
+            where: Where the bytes are from, for the warning.
+        """
         try:
             header, arrays = _decoded(data)
             made = self._made(header, branch, rules)
             if not isinstance(made, Made):
-                return self._unusable(path, made)
+                return self._unusable(where, made)
             check_arrays(arrays, header["speakers"])
             return Segment(arrays, header["speakers"]), made
         except _DECODING_ERRORS as error:
-            return self._unusable(path, f"it is corrupt: {error}")
+            return self._unusable(where, f"it is corrupt: {error}")
+
+    @contextmanager
+    def parts(self, branch: Branch, rules: str, size: int) -> Iterator[tuple[Made, Iterator[bytes]] | None]:
+        """Open the file of a branch: what its segment claims to be built from, and its bytes in parts of a size.
+
+        None if there is no usable file. The bytes are of one file, also if another one takes its place meanwhile.
+        """
+        try:
+            file = open(files.open_regular(self._path(branch)), "rb")  # noqa: SIM115 - it is used below
+        except OSError:
+            yield None
+            return
+        with file:
+            try:
+                head = np.frombuffer(file.read(_HEADER_AT), dtype=np.uint8)
+                more = file.read(min(_header_end(head), _MAX_HEADER_BYTES) - _HEADER_AT)
+                made = self._made(_header(np.append(head, np.frombuffer(more, dtype=np.uint8))), branch, rules)
+            except (OSError, *_DECODING_ERRORS):
+                made = "it is corrupt"
+            file.seek(0)
+            yield (made, iter(lambda: file.read(size), b"")) if isinstance(made, Made) else None
 
     def _made(self, header: dict[str, Any], branch: Branch, rules: str) -> Made | str:
         """Return what a segment was built from, or why it is not usable. Raise a decoding error if it is corrupt."""
@@ -133,10 +141,18 @@ class SegmentFiles:
 
     def write(self, branch: Branch, segment: Segment, made: Made, usable: Callable[[], bool] = lambda: True) -> bool:
         """Save a segment, replacing the previous one. Return False if writing fails or another process is writing."""
+        about = {"uuid": self._uuid, "namespace": branch.namespace, "branch": branch.name, **made._asdict()}
+        return self.save(branch, _encoded(segment, about), usable)
+
+    def save(self, branch: Branch, parts: Iterable[bytes | memoryview], usable: Callable[[], bool]) -> bool:
+        """Save the bytes of a segment, as `write` does.
+
+        Args:
+            usable: Called while no other process writes; False: the segment is not saved.
+        """
         if self._read_only:
             return False
         path = self._path(branch)
-        about = {"uuid": self._uuid, "namespace": branch.namespace, "branch": branch.name, **made._asdict()}
         try:
             files.make_folder(self._folder)
             with self._alone() as locked:
@@ -146,7 +162,7 @@ class SegmentFiles:
                 draft = f"{path}.{os.getpid()}.new"
                 try:
                     # Not synced: the file is derived, and its digest detects one that was torn by a power cut.
-                    files.write(draft, _encoded(segment, about))
+                    files.write(draft, parts)
                     files.replace(path, draft)
                 finally:
                     with suppress(OSError):

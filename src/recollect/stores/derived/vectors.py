@@ -13,7 +13,7 @@ from __future__ import annotations
 import hmac
 import logging
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 import numpy as np
@@ -30,6 +30,7 @@ from recollect.errors import (
 )
 from recollect.ledger.commits import Branch
 from recollect.stores.derived.database import DerivedDatabase, T, UnusableError, column, in_memory, purged, writing
+from recollect.stores.derived.shared import VectorModel
 from recollect.stores.sqlite_base.errors import translated
 
 Floats = NDArray[np.float32]
@@ -58,18 +59,6 @@ _DIGEST_BYTES, _FLOAT_BYTES = 32, 4
 def keyed(digest: bytes, key: bytes) -> bytes:
     """Return the digest under which the vectors of a text are stored, from a digest of the text and a store's key."""
     return hmac.digest(key, b"recollect.vector.1\0" + digest, "sha256")
-
-
-class VectorModel(NamedTuple):
-    """An embedding model. A model whose dimension changes counts as another model.
-
-    Attributes:
-        name: The embedder's name.
-        dimension: The number of components of its vectors.
-    """
-
-    name: str
-    dimension: int
 
 
 class VectorFile(DerivedDatabase):
@@ -133,21 +122,9 @@ class VectorFile(DerivedDatabase):
 
         def write(connection: apsw.Connection) -> None:
             with writing(connection):
-                stored = _asked(allowed) if admitted is None else admitted
-                keys = (model.name, model.dimension, namespace)
-                connection.execute("INSERT OR IGNORE INTO sets (model, dimension, namespace) VALUES (?, ?, ?)", keys)
-                number = self._set(connection, model, namespace)
-                for newest in connection.execute(_NEWEST).fetchone() or ():
-                    # Otherwise SQLite would fail as if the disk were full.
-                    if newest is not None and column(int, newest) > _MOST_NUMBER:
-                        raise UnusableError("its numbers are used up")
-                connection.executemany(
-                    "INSERT OR REPLACE INTO vectors (vectors, text, vector) VALUES (?, ?, ?)",
-                    [
-                        (number, text, vector.astype("<f4").tobytes())
-                        for text, vector in vectors.items()
-                        if text in stored
-                    ],
+                stored = asked(allowed) if admitted is None else admitted
+                self._insert(
+                    connection, model, namespace, {text: each for text, each in vectors.items() if text in stored}
                 )
 
         allowed = wanted or vectors.keys
@@ -162,6 +139,22 @@ class VectorFile(DerivedDatabase):
                 if life == self.life:
                     self._do(write)
                     return
+
+    def _insert(
+        self, connection: apsw.Connection, model: VectorModel, namespace: str, vectors: Mapping[bytes, Floats]
+    ) -> None:
+        """Insert vectors in the caller's transaction."""
+        keys = (model.name, model.dimension, namespace)
+        connection.execute("INSERT OR IGNORE INTO sets (model, dimension, namespace) VALUES (?, ?, ?)", keys)
+        number = self._set(connection, model, namespace)
+        for newest in connection.execute(_NEWEST).fetchone() or ():
+            # Otherwise SQLite would fail as if the disk were full.
+            if newest is not None and column(int, newest) > _MOST_NUMBER:
+                raise UnusableError("its numbers are used up")
+        connection.executemany(
+            "INSERT OR REPLACE INTO vectors (vectors, text, vector) VALUES (?, ?, ?)",
+            [(number, text, vector.astype("<f4").tobytes()) for text, vector in vectors.items()],
+        )
 
     def newer(self, model: VectorModel, namespace: str, seen: int) -> Iterator[tuple[int, dict[bytes, Floats]]]:
         """Yield the vectors stored after number `seen` (0: all), in pages, each with the number up to which it reads.
@@ -258,7 +251,7 @@ class VectorFile(DerivedDatabase):
 
         def write(connection: apsw.Connection) -> int:
             with writing(connection):
-                stays = _asked(wanted) if known is None else known
+                stays = asked(wanted) if known is None else known
                 self.life += 1
                 own = "SELECT number, text FROM vectors WHERE vectors IN (SELECT number FROM sets WHERE namespace = ?)"
                 others = [(number,) for number, text in connection.execute(own, (namespace,)) if text not in stays]
@@ -273,6 +266,18 @@ class VectorFile(DerivedDatabase):
             with self._lock:
                 if newest == self._newest():
                     return self._do(write)
+
+    def keep_only_shared(self, namespace: str, wanted: Callable[[], Iterable[bytes]]) -> int:
+        """Delete vectors as `keep_only` does from what machines share; 0 if they share nothing."""
+        return 0
+
+    def fetch(self, model: VectorModel, branch: Branch, digests: Callable[[], Iterable[bytes]]) -> bool:
+        """Store here what machines share of the vectors of some texts, and return whether there was anything new.
+
+        Args:
+            digests: Returns the digests of texts without a vector. It is called only if machines share vectors.
+        """
+        return False
 
     def _newest(self) -> int:
         return self._do(lambda connection: int(connection.execute(_NEWEST).fetchall()[0][1] or 0))
@@ -377,7 +382,8 @@ class _WantedError(Exception):
         self.error = error
 
 
-def _asked(wanted: Callable[[], T]) -> T:
+def asked(wanted: Callable[[], T]) -> T:
+    """Return what a function of the caller returns, in the middle of a write. Its errors are not the file's."""
     try:
         return wanted()
     except RecollectError as error:

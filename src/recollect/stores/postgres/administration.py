@@ -76,8 +76,8 @@ def init_sql(address: str, *, key: bytes = PUBLIC_KEY, zone: str = "UTC", roles:
     return "".join(f"{each};\n" for each in ("BEGIN", *tables.statements(schema, key, zone), *given, "COMMIT"))
 
 
-def upgrade(address: str, *, key: bytes = PUBLIC_KEY) -> tuple[int, int]:
-    """Bring the tables to the format of this release, and return the formats before and after.
+def upgrade(address: str, *, key: bytes = PUBLIC_KEY) -> tables.Upgraded:
+    """Bring the tables to the format of this release, and add those that an older store lacks.
 
     Raises:
         StoreError: There is no store, it needs a newer release, or the role may not change it.
@@ -115,7 +115,13 @@ def examine(address: str, *, key: bytes = PUBLIC_KEY, contents: bool = True) -> 
 
 def _missing_rights(connection: psycopg.Connection[tuple[Any, ...]], found: Address) -> list[str]:
     out = []
-    for table in TABLES:
+    missing = tables.missing_derived(connection, found.schema)
+    if missing:
+        out.append(
+            f"there is no table {', '.join(missing)}: each machine builds its own indexes and embeds all texts itself, "
+            "until the owner runs `recollect store upgrade`"
+        )
+    for table in (each for each in TABLES if each not in missing):
         columns = ", ".join(f"has_table_privilege('{found.schema}.{table}', '{right}')" for right in _RIGHTS)
         row = connection.execute(f"SELECT {columns}".encode()).fetchone() or ()
         lacking = [right for right, has in zip(_RIGHTS, row, strict=True) if not has]

@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 from itertools import count
 
-#: The tables of a store (schema.sql).
-TABLES = (
+#: The tables of the ledger (schema.sql), which every store has.
+LEDGER_TABLES = (
     "meta",
     "namespaces",
     "branches",
@@ -20,9 +20,12 @@ TABLES = (
     "nodes",
     "snapshots",
 )
+#: The tables of what machines share of their derived data (derived.sql), which an older store may lack.
+DERIVED_TABLES = ("segments", "vector_sets", "vectors", "vectors_reached")
+TABLES = (*LEDGER_TABLES, *DERIVED_TABLES)
 _HINT = re.compile(r" INDEXED BY \w+|\+(?=[a-z])")
 _VALUE = re.compile(r"\?")
-_TABLE = re.compile(rf"\b(FROM|JOIN|INTO|UPDATE) ({'|'.join(TABLES)})\b")
+_TABLE = re.compile(rf"\b(FROM|JOIN|INTO|UPDATE) ({'|'.join(LEDGER_TABLES)})\b")
 
 
 @lru_cache(maxsize=4096)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple, TypeAlias
 
@@ -25,7 +25,7 @@ from recollect.errors import (
     WrongKeyError,
 )
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.stores.postgres.dialect import TABLES
+from recollect.stores.postgres.dialect import DERIVED_TABLES, LEDGER_TABLES, TABLES
 from recollect.stores.postgres.errors import ours
 
 Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
@@ -34,7 +34,9 @@ FORMAT = 1
 #: The oldest server that is supported, as `server_version_num`.
 LEAST_SERVER = 140000
 _KEYED_IDS = "keyed ids"
-_STATEMENTS = (files("recollect.stores.postgres") / "schema.sql").read_text("utf-8")
+_LEDGER, _DERIVED = (
+    (files("recollect.stores.postgres") / name).read_text("utf-8") for name in ("schema.sql", "derived.sql")
+)
 
 
 class StoreTables(NamedTuple):
@@ -72,17 +74,29 @@ def statements(schema: str, key: bytes, zone: str) -> list[str]:
         "zone": zone,
     }
     rows = ", ".join(f"({_literal(name)}, {_literal(value)})" for name, value in facts.items())
-    plain = "\n".join(line for line in _STATEMENTS.splitlines() if not line.startswith("--"))
-    tables = [each.strip() for each in plain.format(s=schema).split(";") if each.strip()]
-    return [f"CREATE SCHEMA IF NOT EXISTS {schema}", *tables, f"INSERT INTO {schema}.meta VALUES {rows}"]
+    return [
+        f"CREATE SCHEMA IF NOT EXISTS {schema}",
+        *_split(_LEDGER, schema),
+        *_split(_DERIVED, schema),
+        f"INSERT INTO {schema}.meta VALUES {rows}",
+    ]
 
 
-def grants(schema: str, role: str) -> list[str]:
-    """Return the statements that allow a role to use a store, and no more."""
+def _split(text: str, schema: str) -> list[str]:
+    plain = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+    return [each.strip() for each in plain.format(s=schema).split(";") if each.strip()]
+
+
+def grants(schema: str, role: str, tables: Iterable[str] = TABLES) -> list[str]:
+    """Return the statements that allow a role to use a store, and no more.
+
+    Args:
+        tables: The tables that the store has.
+    """
     name = names.Identifier(role).as_string(None)
     return [
         f"GRANT USAGE ON SCHEMA {schema} TO {name}",
-        *(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.{table} TO {name}" for table in TABLES),
+        *(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.{table} TO {name}" for table in tables),
     ]
 
 
@@ -101,8 +115,8 @@ def create(connection: Connection, path: str, schema: str, key: bytes, zone: str
             _lock(connection, schema)
             there = _tables_there(connection, schema)
             new = not there
-            if there and there != set(TABLES):
-                lacking = ", ".join(sorted(set(TABLES) - there))
+            if there and not there >= set(LEDGER_TABLES):
+                lacking = ", ".join(sorted(set(LEDGER_TABLES) - there))
                 raise DamagedStoreError(path, f"the schema {schema} has tables of a store and lacks {lacking}")
             if new:
                 found = connection.execute(
@@ -117,24 +131,31 @@ def create(connection: Connection, path: str, schema: str, key: bytes, zone: str
                 # The server asks for the right to create a schema even where it is there.
                 for each in statements(schema, key, zone)[1 if known and known[0] else 0 :]:
                     connection.execute(each.encode())
+            granted = [each for each in TABLES if new or each in there]
             for role in roles:
-                for each in grants(schema, role):
+                for each in grants(schema, role, granted):
                     connection.execute(each.encode())
-                _check_granted(connection, path, schema, role)
+                _check_granted(connection, path, schema, role, granted)
     except psycopg.Error as error:
         raise ours(path, error) from error
     return new
 
 
-def _check_granted(connection: Connection, path: str, schema: str, role: str) -> None:
+def _check_granted(connection: Connection, path: str, schema: str, role: str, granted: Sequence[str]) -> None:
     """Raise StoreError if a role was not granted the use: the server only warns of that."""
-    tables = " AND ".join(f"has_table_privilege(%(role)s, '{schema}.{each}', 'INSERT')" for each in TABLES)
+    tables = " AND ".join(f"has_table_privilege(%(role)s, '{schema}.{each}', 'INSERT')" for each in granted)
     sql = f"SELECT has_schema_privilege(%(role)s, '{schema}', 'USAGE') AND {tables}"
     row = connection.execute(sql.encode(), {"role": role}).fetchone()
     if not (row and row[0]):
         raise StoreRefusedError(
             path, f"{role} was granted nothing: only the owner of the schema {schema} can grant its use"
         )
+
+
+def missing_derived(connection: Connection, schema: str) -> list[str]:
+    """Return the tables of shared derived data that an older store lacks."""
+    there = _tables_there(connection, schema)
+    return [each for each in DERIVED_TABLES if each not in there]
 
 
 def _tables_there(connection: Connection, schema: str) -> set[str]:
@@ -207,8 +228,22 @@ def about(connection: Connection, path: str, schema: str, key: bytes, least: int
 _UPGRADES: dict[int, Sequence[str]] = {}
 
 
-def upgrade(connection: Connection, path: str, schema: str, key: bytes) -> tuple[int, int]:
-    """Bring the tables to the format of this release, and return the formats before and after. Repeating it is safe.
+class Upgraded(NamedTuple):
+    """What an upgrade did.
+
+    Attributes:
+        before: The format before it.
+        after: The format after it.
+        added: The tables that it added for what machines share, which need no other format.
+    """
+
+    before: int
+    after: int
+    added: tuple[str, ...]
+
+
+def upgrade(connection: Connection, path: str, schema: str, key: bytes) -> Upgraded:
+    """Bring the tables to the format of this release. Repeating it is safe.
 
     Raises:
         StoreError: There is no store, it needs a newer release, or the role may not change it.
@@ -224,6 +259,29 @@ def upgrade(connection: Connection, path: str, schema: str, key: bytes) -> tuple
                     connection.execute(each.format(s=schema).encode())
                 stated = f"UPDATE {schema}.meta SET value = %s WHERE name = 'format'"
                 connection.execute(stated.encode(), (str(number + 1),))
+            added = _add_derived(connection, schema)
     except psycopg.Error as error:
         raise ours(path, error) from error
-    return found.format, FORMAT
+    return Upgraded(found.format, FORMAT, added)
+
+
+def _add_derived(connection: Connection, schema: str) -> tuple[str, ...]:
+    """Add the tables of shared derived data that are missing, for those roles that may use the store."""
+    missing = missing_derived(connection, schema)
+    if not missing:
+        return ()
+    # All of them again: what they contain can be deleted at any time.
+    for table in DERIVED_TABLES:
+        connection.execute(f"DROP TABLE IF EXISTS {schema}.{table}".encode())
+    for each in _split(_DERIVED, schema):
+        connection.execute(each.encode())
+    users = connection.execute(
+        "SELECT DISTINCT grantee FROM information_schema.role_table_grants "
+        "WHERE table_schema = %s AND table_name = 'heads' AND privilege_type = 'INSERT' "
+        "AND grantee NOT IN (grantor, 'PUBLIC')",
+        (schema,),
+    ).fetchall()
+    for (role,) in users:
+        for each in grants(schema, str(role), DERIVED_TABLES):
+            connection.execute(each.encode())
+    return tuple(missing)

@@ -29,6 +29,7 @@ from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.postgres import schema as tables
 from recollect.stores.postgres.address import parsed
 from recollect.stores.postgres.connecting import Connector
+from recollect.stores.postgres.derived import PostgresSegments, PostgresVectors, SharedTables, rights_of
 from recollect.stores.postgres.doubt import Resolver
 from recollect.stores.postgres.errors import ours
 from recollect.stores.postgres.history import SeenHistory
@@ -100,6 +101,8 @@ class PostgresStore:
                     )
                     raise StoreMissingError(self.path, rule)
                 self._server = _server_of(session.connection, self.path)
+                session.begin(("BEGIN", ()))
+                self._rights = rights_of(session, self._address.schema)
         except BaseException:
             self._pool.close()
             raise
@@ -218,7 +221,24 @@ class PostgresStore:
     def derived(self) -> DerivedFiles:
         root = self._address.cache or platformdirs.user_cache_dir("recollect", appauthor=False)
         folder = os.path.join(root, f"{self._about.uuid}.index")
-        return DerivedFiles(folder, self._about.uuid, self.key, of_machine=True)
+        rights = self._rights
+        if rights.exist and not rights.read:
+            _log.warning(
+                "%s: this role may not read the tables that machines share, so this one builds its own indexes and "
+                "embeds all texts itself: `recollect store init --grant ROLE`",
+                self.path,
+            )
+        tables = SharedTables(
+            self._pool,
+            self._connector.session,
+            self._address.schema,
+            self.path,
+            self._context.limits,
+            readable=rights.read,
+            writable=rights.write and not self._write_refused and not self._server["in_recovery"],
+        )
+        segments, vectors = PostgresSegments(tables), PostgresVectors(tables)
+        return DerivedFiles(folder, self._about.uuid, self.key, of_machine=True, segments=segments, vectors=vectors)
 
     def facts(self) -> dict[str, Any]:
         return {
