@@ -154,7 +154,7 @@ def served(
 
     memory = ServedMemory(opened or opener)
     desk = Desk(lambda writes: memory.writing() if writes else memory.reading())
-    metrics = Metrics(NAMES, lambda: facts_of(memory), desk.indexes)
+    metrics = Metrics(NAMES, lambda: facts_of(desk), desk.indexes)
     calls = ClientCalls(desk, metrics.served, batch_s)
     calls.failed = memory.failed
     if tokens:

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from click.testing import CliRunner
-from tests.postgres.test_failover import Pair, has_replayed, reached
+from tests.postgres.pairs import Pair, has_replayed, reached
 
 import recollect
 from recollect.cli.app import app

@@ -16,7 +16,7 @@ from recollect.server.http.app import McpClients, application
 from recollect.server.http.door import HttpDoor
 from recollect.server.http.exchange import Site
 from recollect.server.http.guard import Guard
-from recollect.server.metrics import Metrics
+from recollect.server.metrics import COUNTER, GAUGE, Metrics
 from recollect.server.options import Options
 from recollect.server.served_memory import ServedMemory
 from recollect.server.socket.actions import ACTIONS
@@ -101,7 +101,7 @@ def assembled(
         siblings: The other workers; None: there are none.
     """
     desk = Desk(lambda writes: served.writing() if writes else served.reading())
-    metrics = Metrics(NAMES, lambda: facts_of(served), desk.indexes)
+    metrics = Metrics(NAMES, lambda: facts_of(desk), desk.indexes)
     calls = _calls(desk, metrics, served, options)
     waits = Waits(served)
     grant = Grant().read_only() if options.read_only else Grant()
@@ -171,13 +171,26 @@ def _mounted(
     return more, end
 
 
-def facts_of(served: ServedMemory) -> dict[str, tuple[float, str]]:
-    """Return numbers about the store, for the metrics. They name no namespace."""
-    if not served.is_open:
-        return {}
-    facts: dict[str, Any] = served.reading().stats().get("store", {})
-    names = {
-        "file_bytes": ("store_file_bytes", "Size of the file of the store."),
-        "log_bytes": ("store_wal_bytes", "Size of the write-ahead log of the store."),
-    }
-    return {name: (float(facts[key]), about) for key, (name, about) in names.items() if key in facts}
+def facts_of(desk: Desk) -> dict[str, tuple[float, str, str]]:
+    """Return numbers about the store for the metrics, each with its kind and a help text. They name no namespace."""
+    facts = desk.store_facts()
+    return {name: (float(facts[key]), kind, about) for key, (name, kind, about) in _FACTS.items() if key in facts}
+
+
+#: What a store says of itself (`Store.facts`) -> the name of the metric, its kind and its help text.
+_FACTS = {
+    "file_bytes": ("store_file_bytes", GAUGE, "Size of the file of the store."),
+    "log_bytes": ("store_wal_bytes", GAUGE, "Size of the write-ahead log of the store."),
+    "pool_size": ("pool_connections_max", GAUGE, "Maximum number of connections to the database."),
+    "pool_lent": ("pool_connections_used", GAUGE, "Connections to the database that are in use."),
+    "pool_waiting": ("pool_waiting", GAUGE, "Calls that wait for a connection to the database."),
+    "pool_opened": ("pool_connections_opened", COUNTER, "Connections to the database that were opened."),
+    "commits_resolved": ("commits_resolved", COUNTER, "Commits whose answer was lost, and that were looked up."),
+    "commits_in_doubt": ("commits_in_doubt", COUNTER, "Commits of which it is not known whether they happened."),
+    "lost_commits": ("lost_commits", COUNTER, "Commits that were seen and that a failover has lost."),
+    "replica_usable": ("replica_usable", GAUGE, "Whether the standby is read."),
+    "replica_reads": ("replica_reads", COUNTER, "Views that were read from the standby."),
+    "replica_waits": ("replica_waits", COUNTER, "Views that waited for a commit of the standby."),
+    "replica_behind": ("replica_behind", COUNTER, "Views of the primary, since the standby lacked a commit."),
+    "replica_failures": ("replica_failures", COUNTER, "How often the standby could not be read."),
+}

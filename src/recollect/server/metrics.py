@@ -13,6 +13,8 @@ from recollect.wire import Use
 
 #: The type of the answer.
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+GAUGE, COUNTER = "gauge", "counter"
+_KINDS: dict[str, Any] = {GAUGE: GaugeMetricFamily, COUNTER: CounterMetricFamily}
 _BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 #: What clients name and no operation or action is, has this name in a label.
 _OTHER = "other"
@@ -23,14 +25,14 @@ class Metrics:
 
     Args:
         names: The names that labels may have: those of the operations and actions.
-        facts: Returns numbers about the store, by name, with a help text each.
+        facts: Returns numbers about the store, by name, with the kind (`GAUGE`, `COUNTER`) and a help text of each.
         indexes: Returns what is cached of each kind of index, by its name.
     """
 
     def __init__(
         self,
         names: frozenset[str],
-        facts: Callable[[], dict[str, tuple[float, str]]] = dict,
+        facts: Callable[[], dict[str, tuple[float, str, str]]] = dict,
         indexes: Callable[[], dict[str, Use]] = dict,
     ) -> None:
         self._names = names
@@ -75,14 +77,14 @@ class _Facts(Collector):
     """Numbers that are computed when they are asked for."""
 
     def __init__(
-        self, facts: Callable[[], dict[str, tuple[float, str]]], indexes: Callable[[], dict[str, Use]]
+        self, facts: Callable[[], dict[str, tuple[float, str, str]]], indexes: Callable[[], dict[str, Use]]
     ) -> None:
         self._facts = facts
         self._indexes = indexes
 
     def collect(self) -> Iterator[Any]:
-        for name, (value, about) in self._facts().items():
-            yield GaugeMetricFamily(f"recollect_{name}", about, value=value)
+        for name, (value, kind, about) in self._facts().items():
+            yield _KINDS[kind](f"recollect_{name}", about, value=value)
         indexes = self._indexes()
         for field, (name, about, kind) in _OF_INDEXES.items():
             family = kind(f"recollect_index_{name}", about, labels=["index"])

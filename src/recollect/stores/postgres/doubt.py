@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import enum
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -72,6 +73,9 @@ class Resolver:
         schema: The schema of the store's tables.
         timeout_s: How long it tries, in seconds.
         limits: The statement that sets for a transaction what is set for those of the store.
+
+    Attributes:
+        asked: How often it was asked, by what had become of the commit.
     """
 
     def __init__(self, connect: Callable[[], Session], schema: str, timeout_s: float, limits: Statement) -> None:
@@ -79,9 +83,15 @@ class Resolver:
         self._connect = connect
         self._schema = schema
         self._timeout_s = timeout_s
+        self.asked: Counter[Fate] = Counter()
 
     def resolve(self, lost: LostCommit) -> Fate:
         """Return what became of a commit; UNKNOWN if the server does not answer in time, or no standby answers it."""
+        fate = self._resolved(lost)
+        self.asked[fate] += 1
+        return fate
+
+    def _resolved(self, lost: LostCommit) -> Fate:
         until = time.monotonic() + self._timeout_s
         while True:
             try:

@@ -49,6 +49,18 @@ class SessionPool:
         self._beyond: set[Session] = set()  # those that are lent beyond `size`
         self._returned = threading.Condition(self._guard)
         self._closed = False
+        self._size = size
+        self._opened = 0
+
+    def facts(self) -> dict[str, int]:
+        """Return its size, and how many sessions are lent, how many threads wait, and how many were opened."""
+        with self._guard:
+            return {
+                "pool_size": self._size,
+                "pool_lent": len(self._lent),
+                "pool_waiting": len(self._waiters),
+                "pool_opened": self._opened,
+            }
 
     def check_usable(self) -> None:
         """Raise ForkedError in a forked process, and ClosedError if the store is closed."""
@@ -102,6 +114,7 @@ class SessionPool:
                 session = self._idle.pop() if self._idle else None
             if session is None:
                 session = self._connect()
+                self._opened += 1
                 session.expires = now + MAX_AGE_S * random.uniform(1, 1.25)
                 return session
             if now < session.expires:

@@ -30,7 +30,7 @@ from recollect.stores.postgres import schema as tables
 from recollect.stores.postgres.address import parsed
 from recollect.stores.postgres.connecting import Connector
 from recollect.stores.postgres.derived import PostgresSegments, PostgresVectors, SharedTables, rights_of
-from recollect.stores.postgres.doubt import Resolver
+from recollect.stores.postgres.doubt import Fate, Resolver
 from recollect.stores.postgres.errors import ours
 from recollect.stores.postgres.history import SeenHistory
 from recollect.stores.postgres.pages import PageCache
@@ -252,6 +252,9 @@ class PostgresStore:
             # A standby refuses writes by itself, until it is promoted.
             "read_only": bool(self._write_refused or self._server["in_recovery"]),
             "lost_commits": self._context.history.lost,
+            "commits_resolved": self._resolver.asked.total(),
+            "commits_in_doubt": self._resolver.asked[Fate.UNKNOWN],
+            **self._pool.facts(),
             **self._server,
             **({} if self._replica is None else self._replica.facts()),
         }
