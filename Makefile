@@ -9,13 +9,16 @@ NATIVE := setup.py $(wildcard src/recollect/indexes/kernels/native/*.[ch])
 # Tests start hundreds of processes: let the first one leave its bytecode, so that the others need not compile.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-ui test-ui-short screenshots test-compat test-compat-newest langgraph-table test-socket test-postgres test-postgres-all test-all test-checked test-models test-mcp test-nest wheel node-and-npm round-trip check docs fmt bench torture torture-short clean help
+.PHONY: demo demo-cluster test test-ui test-ui-short screenshots test-compat test-compat-newest langgraph-table test-socket test-postgres test-postgres-all test-all test-checked test-models test-mcp test-nest wheel node-and-npm round-trip check docs fmt bench torture torture-short clean help
 
 help:            ## show this
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 demo: $(VENV)/.installed            ## install, and show a conversation remembered and questions answered
 	$(BIN)/recollect demo
+
+demo-cluster: $(VENV)/.developing   ## kill a node and a database under load, and show what agents notice (half a minute)
+	$(BIN)/python -m bench.outage
 
 # pytest compiles its tests when it collects them. All workers would at once, so halves of the tests are collected before.
 # Four workers for two cores, because many tests wait for disks and processes.

@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.postgres.pairs import Pair, reached
 from tests.postgres.test_kills import lost
 
 import recollect
@@ -18,6 +17,7 @@ from recollect.errors import CommitInDoubtError, ReadOnlyStoreError, RecollectEr
 from recollect.models.embedding.hashed import Hashed
 from recollect.testing.loopback import core_of
 from recollect.testing.postgres import PostgresServer
+from recollect.testing.postgres_pair import Pair, has_replayed, reached
 
 pytestmark = [pytest.mark.postgres, pytest.mark.thorough]
 _WAITING = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
@@ -164,12 +164,6 @@ def test_what_was_erased_after_lost_commits_leaves_the_machines_that_had_seen_th
             second.erase("secret")
         assert first.get("secret") is None
         assert sum(count for _, count in vectors.store.models("erased")) == 0
-
-
-def has_replayed(pair: Pair) -> bool:
-    [[sent]] = pair.primary.execute("SELECT pg_current_wal_lsn()::text")
-    [[replayed]] = pair.standby.execute(f"SELECT pg_last_wal_replay_lsn() >= '{sent}'::pg_lsn")
-    return bool(replayed)
 
 
 class standing_still:  # noqa: N801 - a context manager

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from tests.http.serving import served
-from tests.postgres.pairs import Pair, reached
 
 import recollect
 from recollect.errors import InvalidArgumentError, StaleReadError, StoreServerError, UnsupportedError
@@ -21,6 +20,7 @@ from recollect.server.tokens import add_entry, entry, new_token
 from recollect.stores.freshness import required
 from recollect.testing.loopback import core_of
 from recollect.testing.postgres import create_store
+from recollect.testing.postgres_pair import Pair, reached
 
 pytestmark = pytest.mark.postgres
 

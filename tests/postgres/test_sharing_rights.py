@@ -9,7 +9,6 @@ from typing import Any
 import psycopg
 import pytest
 from click.testing import CliRunner
-from tests.postgres.pairs import Pair, has_replayed, reached
 
 import recollect
 from recollect.cli.app import app
@@ -20,6 +19,7 @@ from recollect.stores.postgres.dialect import DERIVED_TABLES, LEDGER_TABLES
 from recollect.stores.postgres.schema import Upgraded
 from recollect.testing.loopback import core_of
 from recollect.testing.postgres import drop_store
+from recollect.testing.postgres_pair import Pair, has_replayed, reached
 
 pytestmark = pytest.mark.postgres
 SCHEMA, NAME, RECORDS = "recollect_sharing", "sharing", 1100

@@ -152,12 +152,12 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
     def _resolved(self, session: Session, last: PostgresTransaction | None, raised: Exception) -> RecollectError | None:
         """Return the error of a commit whose answer is not known, or None if it is durable."""
         if last is None or session.backend is None:
-            return StoreIOError(self.path, f"the connection was lost, and nothing was written: {raised}")
+            return _unwritten(self.path, f": {raised}")
         outcome = self._resolver.resolve(LostCommit(self._owner, session.backend, last.before, last.after))
         if outcome is Fate.STORED:
             return None
         if outcome is Fate.NOT_STORED:
-            return StoreIOError(self.path, "the connection was lost, and nothing was written")
+            return _unwritten(self.path)
         return CommitInDoubtError(self.path, str(raised) or "no standby is known to have it")
 
     def _end_turn(self) -> None:
@@ -165,6 +165,12 @@ class MemoryWriter(GroupWriter[PostgresTransaction]):
             with suppress(psycopg.Error):
                 self._pool.give_back(self._writer, self._loan)  # first: an interruption would lose it
         self._writer, self._last, self._current, self._savepoint = _Nothing(), None, None, None
+
+
+def _unwritten(path: str, detail: str = "") -> StoreIOError:
+    error = StoreIOError(path, f"the connection was lost, and nothing was written{detail}")
+    error.unchanged = True
+    return error
 
 
 def _with_cause(error: RecollectError, cause: Exception) -> RecollectError:

@@ -24,6 +24,7 @@ from recollect.errors import (
     ServerBusyError,
     ServerError,
     StoreError,
+    StoreIOError,
     StoreServerError,
     UnsupportedError,
 )
@@ -209,7 +210,7 @@ class Patience(NamedTuple):
     retries: int
 
     def run(self, address: str, attempt: Callable[[], T], *, repeatable: bool, changes: bool = False) -> T:
-        """Return what an attempt returns, after others if it fails.
+        """Return what an attempt returns, after others if it fails, or if the server cannot reach its database.
 
         Args:
             address: The address of the server.
@@ -241,9 +242,14 @@ class Patience(NamedTuple):
                     raise
                 pause = max(pause, min(float(busy.args[1]), _LONGEST_PAUSE_S))
             except (ServerError, StoreError, ClosedError) as refusal:
-                if not in_doubt or isinstance(refusal, CommitInDoubtError):
-                    raise
-                raise CommitInDoubtError(address, f"{in_doubt}; then {refusal}") from None
+                # Of the database that the server keeps its store in: it may have failed over the next time.
+                lacks_database = isinstance(refusal, StoreServerError | StoreIOError) and (
+                    refusal.unchanged or isinstance(refusal, StoreServerError)
+                )
+                if not (lacks_database and left and repeatable):
+                    if not in_doubt or isinstance(refusal, CommitInDoubtError):
+                        raise
+                    raise CommitInDoubtError(address, f"{in_doubt}; then {refusal}") from None
             time.sleep(pause * random.uniform(0.5, 1.0))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
         raise AssertionError

@@ -1,0 +1,238 @@
+"""Many agents on one node, and two workers against one.
+
+`workers`: two servers on copies of one file, one with a single process, one with two. By turns, the same clients send
+the same questions to each over its socket, as in `bench.serve`, and read the answers without decoding them. Rates, and
+the processor time of all processes of a server for each answer. Nothing is pinned: a server may use every core, and the
+clients take their share of them.
+
+`agents`: one node on PostgreSQL with many namespaces, whose popularity is Zipf's. A thousand agents, each a connection,
+send recalls at the times of a Poisson process, whether the earlier ones are answered or not (open loop): at first as
+fast as the node answers, for its maximum, then at half of that. Latencies count from the time when a request was due.
+Those of recalls in namespaces whose index was in memory are compared with those of the node when one namespace alone is
+asked, at the same rate, by the same agents, in turns before and after.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import recollect
+from bench.corpus import cache_folder
+from bench.cost import questions, turns
+from bench.measuring import ROOT, percentile, told, versions
+from bench.serve import _LISTENING, Server, _clients, _recall_lines, _round
+from recollect.testing.postgres import PostgresServer, create_store
+
+BATCH, ASKED, K = 500, 500, 10
+#: Clients, and turns of each server in seconds.
+CLIENTS, TURNS, TURN_S = 16, 7, 4.0
+#: The exponent of Zipf's law, records of a namespace, agents, processes that they run in, and seconds of a phase.
+EXPONENT, EACH, AGENTS, PROCESSES = 1.1, 20, 1000, 2
+WARM_S, MEASURED_S = 60.0, 60.0
+
+
+class Running(NamedTuple):
+    """A server that runs: where it is reached, and the number of its process."""
+
+    server: Server
+    process: int
+
+    @property
+    def processor_s(self) -> float:
+        """The processor time of its process and of the processes that this has started."""
+        children = Path(f"/proc/{self.process}/task/{self.process}/children").read_text().split()
+        ticks = 0
+        for each in (str(self.process), *children):
+            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def running(db: str, folder: Path, name: str, *options: str) -> Iterator[Running]:
+    """`recollect serve` of a store."""
+    path = folder / f"{name}.sock"
+    command = [sys.executable, "-m", "recollect", "serve", "--db", db, "--socket", str(path), "--http", "127.0.0.1:0"]
+    process = subprocess.Popen([*command, *options], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        said = ""
+        for line in process.stderr:
+            said += line
+            found = _LISTENING.search(line)
+            if found and found[1].startswith("http"):
+                break
+        else:
+            raise RuntimeError(f"the server did not start: {said}")
+        threading.Thread(target=process.stderr.read, daemon=True).start()  # so that the pipe never fills
+        yield Running(Server(str(path), found[1]), process.pid)
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def workers(records: int) -> dict[str, Any]:
+    """Return the rates of one worker and of two, on a file of so many records."""
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=cache_folder())))
+        with told(f"writing {records} records"):
+            (folder / "one").mkdir()
+            with recollect.open(folder / "one" / "a.db", embedder="none") as memory:
+                given = turns(records)
+                for first in range(0, records, BATCH):
+                    memory.remember_all(given[first : first + BATCH])
+                memory.recall("a question")
+        shutil.copytree(folder / "one", folder / "two")
+        lines = _recall_lines(questions(ASKED))
+        servers, groups = {}, {}
+        for name, count in (("one", 1), ("two", 2)):
+            servers[name] = stack.enter_context(
+                running(str(folder / name / "a.db"), folder / name, name, "--workers", str(count))
+            )
+            groups[name] = stack.enter_context(_clients(servers[name].server, folder / name, CLIENTS, lines))
+            _round(groups[name], TURN_S)
+        rates: dict[str, list[float]] = {name: [] for name in servers}
+        costs: dict[str, list[float]] = {name: [] for name in servers}
+        for _ in range(TURNS):
+            for name, server in servers.items():
+                before = server.processor_s
+                answers = len(_round(groups[name], TURN_S))
+                rates[name].append(answers / TURN_S)
+                costs[name].append((server.processor_s - before) * 1000 / answers)
+    return {
+        "command": "cluster workers",
+        "records": records,
+        "clients": CLIENTS,
+        **{f"{name}_per_s": statistics.median(each) for name, each in rates.items()},
+        **{f"{name}_processor_ms": statistics.median(each) for name, each in costs.items()},
+        "rate_ratios": sorted(two / one for one, two in zip(rates["one"], rates["two"], strict=True)),
+        "processor_ratios": sorted(two / one for one, two in zip(costs["one"], costs["two"], strict=True)),
+        "versions": versions(),
+    }
+
+
+def agents(namespaces: int) -> dict[str, Any]:
+    """Return the figures of a thousand agents on one node with so many namespaces."""
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=cache_folder())))
+        database = PostgresServer({"shared_buffers": "512MB"})
+        stack.callback(database.stop)
+        database.start()
+        address = f"{create_store(database.dsn)}&cache={folder / 'cache'}"
+        with told(f"writing {namespaces} namespaces"):
+            _fill(address, namespaces)
+        node = stack.enter_context(running(address, folder, "node"))
+        asked = folder / "questions"
+        asked.write_text(json.dumps(questions(ASKED)))
+        groups = [
+            stack.enter_context(_agents(node.server.socket, number, asked, namespaces)) for number in range(PROCESSES)
+        ]
+        with told("the maximum"):
+            _phase(groups, seconds=WARM_S / 2)
+            most = _phase(groups, seconds=WARM_S / 4)
+        rate = most.per_s / 2
+        with told(f"{rate:.0f} requests a second"):
+            alone = [_phase(groups, seconds=MEASURED_S / 2, rate=rate, alone=0)]
+            warming = _phase(groups, seconds=WARM_S, rate=rate)
+            before = node.processor_s
+            many = _phase(groups, seconds=MEASURED_S, rate=rate)
+            spent = node.processor_s - before
+            alone.append(_phase(groups, seconds=MEASURED_S / 2, rate=rate, alone=0))
+        with recollect.connect(node.server.http) as memory:
+            resident = _resident_bytes(node.process)
+            stats = memory.stats()
+        single = [ms for each in alone for ms in each.later]
+        return {
+            "command": "cluster agents",
+            "namespaces": namespaces,
+            "records_each": EACH,
+            "agents": AGENTS,
+            "maximum_per_s": most.per_s,
+            "rate_per_s": rate,
+            "errors": sum(each.errors for each in (most, warming, many, *alone)),
+            "cold_share": len(many.first) / (len(many.first) + len(many.later)),
+            "cold": _percentiles(many.first),
+            "warm": _percentiles(many.later),
+            "alone": _percentiles(single),
+            "p99_ratio": percentile(many.later, 0.99) / percentile(single, 0.99),
+            "node_processor_share": spent / MEASURED_S,
+            "node_resident_bytes": resident,
+            "store": stats["store"]["store"],
+            "versions": versions(),
+        }
+
+
+class Phase(NamedTuple):
+    """What the agents of all processes measured: latencies in ms, errors, and answers a second."""
+
+    first: list[float]
+    later: list[float]
+    errors: int
+    per_s: float
+
+
+def _phase(groups: Sequence[subprocess.Popen[str]], **settings: float) -> Phase:
+    for each in groups:
+        assert each.stdin is not None
+        each.stdin.write(json.dumps(settings) + "\n")
+        each.stdin.flush()
+    found = []
+    for each in groups:
+        assert each.stdout is not None
+        found.append(json.loads(each.stdout.readline()))
+    first, later = ([ms for each in found for ms in each[name]] for name in ("first", "later"))
+    seconds = max(each["seconds"] for each in found)
+    return Phase(first, later, sum(each["errors"] for each in found), (len(first) + len(later)) / seconds)
+
+
+@contextmanager
+def _agents(path: str, number: int, asked: Path, namespaces: int) -> Iterator[subprocess.Popen[str]]:
+    """Connect a process with its share of the agents."""
+    arguments = (path, AGENTS // PROCESSES, number, PROCESSES, asked, namespaces, EXPONENT)
+    command = [sys.executable, "-m", "bench.cluster_agents", *map(str, arguments)]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        if process.stdout.readline() != "ready\n":
+            raise RuntimeError("the agents did not connect")
+        yield process
+    finally:
+        process.communicate()
+
+
+def _fill(address: str, namespaces: int) -> None:
+    """Write the namespaces, each with its own texts."""
+    given = turns(5000)
+    with recollect.open(address, embedder="none", durability="normal") as memory:
+
+        def fill(part: int) -> None:
+            for number in range(part, namespaces, 4):
+                at = number * EACH % (len(given) - EACH)
+                memory.namespace(f"n{number}").remember_all(given[at : at + EACH])
+
+        threads = [threading.Thread(target=fill, args=(part,)) for part in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+
+
+def _percentiles(times: Sequence[float]) -> dict[str, float]:
+    return {"p50_ms": percentile(times, 0.5), "p99_ms": percentile(times, 0.99)} if times else {}
+
+
+def _resident_bytes(process: int) -> int:
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
