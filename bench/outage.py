@@ -10,8 +10,6 @@ All of it runs on one machine, so a killed server has lost its processes and not
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import signal
 import sys
@@ -110,6 +108,11 @@ def run(say: Any = print) -> dict[str, Any]:
         return _found(log, events, pair, folder, sum(each.is_alive() for each in agents))
 
 
+def measured() -> dict[str, Any]:
+    """Run it, say what happens on stderr, and return what happened."""
+    return run(lambda text: print(text, file=sys.stderr, flush=True))
+
+
 def _events(nodes: list[Running], pair: Pair, log: Log, say: Any) -> dict[str, float]:
     """Let happen what goes wrong, and return when."""
     events = {}
@@ -162,13 +165,7 @@ def _found(log: Log, events: dict[str, float], pair: Pair, folder: Path, hanging
 
 def main() -> None:
     """Run the demo, and print what happened."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    as_json = parser.parse_args().json
-    found = run(lambda text: print(text, file=sys.stderr if as_json else sys.stdout, flush=True))
-    if as_json:
-        print(json.dumps(found, indent=1))
-        return
+    found = run(partial(print, flush=True))
     print(f"\nacknowledged notes   {found['acknowledged']}, of which lost: {found['lost']}")
     failed = ", ".join(f"{count} {code}" for code, count in found["failed"].items())
     print(f"answers              {found['answers']}; calls that failed: {failed or 'none'}")

@@ -91,7 +91,8 @@ def swarms(results: Sequence[Result]) -> Points:
 
 
 def plot(paths: Iterable[Path], folder: Path) -> list[Path]:
-    """Write latency.svg, memory.svg, writes.svg, annotate.svg and swarm.svg, where there are results; what was written.
+    """Write latency.svg, memory.svg, writes.svg, annotate.svg, swarm.svg and outage.svg, where there are results; what
+    was written.
 
     Raises: PeerMissingError where matplotlib is not installed.
     """
@@ -103,6 +104,7 @@ def plot(paths: Iterable[Path], folder: Path) -> list[Path]:
         _bars(throughputs(results), "records a second", folder / "writes.svg"),
         _against_size(occurrences(results), "finding all terms in a text, ms", folder / "annotate.svg", "characters"),
         _against_size(swarms(results), "of one process", folder / "swarm.svg", "agents"),
+        _outage(results, folder / "outage.svg"),
     ]
     return [path for path in written if path is not None]
 
@@ -126,6 +128,22 @@ def _against_size(points: Points, label: str, path: Path, size: str = "records")
     axes.set(xscale="log", yscale="log", xlabel=size, ylabel=label)
     axes.grid(alpha=0.3, which="both")
     figure.legend(loc="outside right upper", fontsize="small")
+    figure.savefig(path, metadata={"Date": None})
+    return path
+
+
+def _outage(results: Sequence[Result], path: Path) -> Path | None:
+    found = next((each for each in results if each["command"] == "outage"), None)
+    if found is None:
+        return None
+    figure, axes = _figure()
+    width = found["bar_s"]
+    times = [number * width for number in range(len(found["per_bar"]))]
+    axes.bar(times, found["per_bar"], width=width, align="edge")
+    for name, at in found["events"].items():
+        axes.axvline(at, color="black", linewidth=1)
+        axes.annotate(name, (at, 1.01), xycoords=("data", "axes fraction"), rotation=20, fontsize="small")
+    axes.set(xlabel="seconds", ylabel=f"answers in {width:g} s")
     figure.savefig(path, metadata={"Date": None})
     return path
 

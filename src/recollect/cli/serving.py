@@ -1,12 +1,7 @@
-"""Commands that serve a memory to other programs: mcp, serve, token.
-
-A server exempts what it has loaded from garbage collection (`gc.freeze`): Python would traverse all of it from time to
-time, which takes tens of milliseconds in which every call waits.
-"""
+"""Commands that serve a memory to other programs: mcp, serve, token."""
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import sys
@@ -23,6 +18,7 @@ from recollect.memory import Memory
 from recollect.observe import traced
 from recollect.policies import LEVELS
 from recollect.server.addresses import address_of, allowed_hosts, allowed_origins
+from recollect.server.collection import exempt_what_lives_long
 from recollect.server.limits import (
     BATCH_S,
     BODY_BYTES,
@@ -124,7 +120,7 @@ def mcp(
             host, port = address_of(http)
             await serve_http(protocol, host, port, token=token, ready=lambda url: _say(f"listening on {url}"))
 
-    gc.freeze()
+    exempt_what_lives_long()
     try:
         anyio.run(serve)
     finally:
@@ -290,7 +286,7 @@ def serve(settings: Settings, **options: Any) -> None:
         memory = settings.open(create=create, read_only=read_only, read_from=read_from, **limits)
         return traced(memory) if options["tracing"] else memory
 
-    gc.freeze()
+    exempt_what_lives_long()
     run(
         opener,
         settings.namespace,
