@@ -62,6 +62,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
             StoreIOError
                 CommitInDoubtError
             StoreServerError
+            StaleReadError
             StoreRefusedError
 """
 
