@@ -101,6 +101,13 @@ def test_a_write_through_one_worker_is_read_through_all_others_at_once(workers: 
 def test_a_batch_over_http_is_reached_through_every_connection(workers: Workers) -> None:
     with ExitStack() as stack:
         clients = [stack.enter_context(workers.http_client()) for _ in range(4)]
+        for each in ("a%2Fb", "x%2Fbatches%2F2-a"):
+            opened = json.loads(ask(clients[0], "POST", f"/v1/{each}/batches", {})[2])["result"]["batch"]
+            for client in clients:
+                remember = {"op": "remember", "content": "a note"}
+                assert ask(client, "POST", f"/v1/{each}/batches/{opened}/execute", remember)[0] == 200
+            assert ask(clients[1], "POST", f"/v1/{each}/batches/{opened}/commit", {})[0] == 200
+            assert ask(clients[0], "POST", f"/v1/{each}/execute", {"op": "count"})[0] == 200
         number = json.loads(ask(clients[0], "POST", "/v1/default/batches", {})[2])["result"]["batch"]
         for at, client in enumerate(clients):
             operation = {"op": "remember", "content": f"part {at}" + "x" * 200_000}

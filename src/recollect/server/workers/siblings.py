@@ -26,9 +26,9 @@ from recollect.errors import CommitInDoubtError
 from recollect.server.http.guard import problem
 from recollect.server.metrics import CONTENT_TYPE
 
-_OF_BATCH = re.compile(r"/v1/[^/]+/batches/([0-9]+)-[0-9a-f]+(?:/|$)")
+_OF_BATCH = re.compile(rb"/v1/[^/]+/batches/([0-9]{1,2})-[0-9a-f]{32}(?:/[a-z]+)?")
 _SESSION = b"mcp-session-id"
-_OF_SESSION = re.compile(rb"([0-9]+)-(.+)")
+_OF_SESSION = re.compile(rb"([0-9]{1,2})-(.+)")
 _METRICS = "/metrics"
 #: Headers of one connection, which are not passed on.
 _OF_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"server", b"date"))
@@ -79,7 +79,7 @@ class Siblings:
 
     def _owner(self, scope: Scope) -> int | None:
         """Return the worker that a request belongs to; None if that is this one, or none."""
-        found = _OF_BATCH.match(scope["path"]) or _session(scope)
+        found = _OF_BATCH.fullmatch(scope["raw_path"]) or _session(scope)
         number = int(found[1]) if found else 0
         return number if number in self._others else None
 

@@ -75,12 +75,16 @@ class SupervisorChannel:
                 return
             except OSError:
                 message, descriptors = b"", []
-            if not descriptors:
+            if message in (b"", STOP):
                 if not message:
                     _log.error("the supervisor is gone")
                     asyncio.get_running_loop().remove_reader(self._channel)
                 self._ended.set()
                 return
+            if not descriptors:  # the system drops one for which the process has no room
+                self._taken += 1
+                _log.warning("a connection could not be taken: too many files are open")
+                continue
             connection = socket.socket(fileno=descriptors[0])
             connection.setblocking(False)
             task = asyncio.get_running_loop().create_task(self._doors[message[0]].take(connection))

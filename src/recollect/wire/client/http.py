@@ -95,8 +95,10 @@ class HttpTransport:
             try:
                 answer = self._request("POST", path, b"{}", self._timeout_s)
                 read_result(answer)
-            except (LostError, RecollectError):
-                raise lost from None
+            except LostError as again:
+                raise LostError(str(again), sent=lost.sent or again.sent) from None
+            except RecollectError:
+                raise LostError(str(lost), sent=lost.sent) from None
         read_result(answer)
         channel.seq = answer.get("seq", "")
 
