@@ -20,6 +20,7 @@
     python -m bench swarm --json        1,000 agents doing 1,000,000 operations of keyed memory, and its recall
     python -m bench cold --json         the first recall of a new node on PostgreSQL: from its file, shared, built
     python -m bench postgres --json     the PostgreSQL store beside the SQLite store: round trips, calls, threads, bytes
+    python -m bench sizes --json        bytes and processor time of a record on PostgreSQL, for `recollect size`
     python -m bench growth --json       bytes of the file for each write, and what a compaction gives back
     python -m bench traces --json       what traces add to a recall, without an SDK and with one
     python -m bench stalls --json       the longest recalls in ten minutes of mixed load
@@ -119,6 +120,7 @@ MEASURES = {
     "outline": ("outline.measured", "records"),
     "cold": ("cold.measured", "records"),
     "postgres": ("postgres.measured", "records"),
+    "sizes": ("sizes.measured", "records"),
     "traces": ("traces.traces", "records questions"),
     "growth": ("growth.growth", "records writes"),
     "swarm": ("swarm.measured", "records agents operations one"),
@@ -227,6 +229,7 @@ def _parser() -> argparse.ArgumentParser:
     swarming.add_argument("--one", action="store_true", help="only these agents, in this process")
     command("cold", "the first recall of a new node on PostgreSQL: from its file, the shared table, built", 100_000)
     command("postgres", "the PostgreSQL store, compared with the SQLite store", 20_000)
+    command("sizes", "bytes in PostgreSQL and in a node, and processor time, for `recollect size`", 100_000)
     command("traces", "a recall that is traced, compared with one that is not", 20_000, 150)
     growing = command("growth", "what the file grows by with each write", 10_000)
     growing.add_argument("--writes", type=_positive, default=120_000)
