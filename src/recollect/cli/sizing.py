@@ -14,7 +14,7 @@ from recollect.cli.app import Settings, app, common, print_json
 from recollect.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from recollect.sizing import Phase, Plan, Simulated
+    from recollect.sizing import Phase, Simulated, SizePlan
 
 F = TypeVar("F", bound=Callable[..., Any])
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -22,7 +22,7 @@ _BYTES = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _COUNT = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[0-9]{1,2})?", re.IGNORECASE)
 
 
-class Bytes(click.ParamType[int]):
+class BytesText(click.ParamType[int]):
     """A number of bytes, such as 24GiB or 512M; units are powers of 1,024."""
 
     name = "bytes"
@@ -34,7 +34,7 @@ class Bytes(click.ParamType[int]):
         return int(float(found[1]) * _UNITS[found[2].upper()])
 
 
-class Count(click.ParamType[int]):
+class CountText(click.ParamType[int]):
     """A count, which may be written as 1e9 or 1_000_000."""
 
     name = "count"
@@ -48,12 +48,12 @@ class Count(click.ParamType[int]):
 
 #: The options of both, those of a plan, and those of a simulation.
 _BOTH = (
-    ("--records", Count(), "N", "Records of all namespaces together."),
-    ("--namespaces", Count(), "M", "Number of namespaces. Default: 1; with --simulate 1000000."),
+    ("--records", CountText(), "N", "Records of all namespaces together."),
+    ("--namespaces", CountText(), "M", "Number of namespaces. Default: 1; with --simulate 1000000."),
     ("--text-chars", float, "N", "Mean length of a text, in characters. Default: 110."),
     ("--zipf", float, "S", "Exponent of a Zipf load, in place of --active. Default with --simulate: 1.1."),
     ("--recalls-per-second", float, "N", "Recalls a second, of all nodes. Default: 0; with --simulate 300."),
-    ("--node-memory", Bytes(), "SIZE", "Memory of a node. Default: 24GiB."),
+    ("--node-memory", BytesText(), "SIZE", "Memory of a node. Default: 24GiB."),
 )
 _OF_PLAN = (
     ("--vectors", int, "DIM", "Components of a vector. Default: no vectors."),
@@ -158,7 +158,7 @@ def _simulate(settings: Settings, given: dict[str, Any]) -> None:
         _show_simulated(found)
 
 
-def _show_plan(plan: Plan) -> None:
+def _show_plan(plan: SizePlan) -> None:
     needs, number = plan.needs, {"justify": "right"}
     click.echo(
         f"{needs.records:,} records in {needs.namespaces:,} namespaces, {needs.text_chars:g} characters a text\n"

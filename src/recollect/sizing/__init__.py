@@ -12,7 +12,18 @@ in the memory of the node that is asked.
 from recollect.sizing.constants import CONSTANTS, Constant
 from recollect.sizing.needs import Needs
 from recollect.sizing.phases import Load, Phase, Simulated
-from recollect.sizing.plan import Plan, index_limit, plan_of
+from recollect.sizing.plan import SizePlan, index_limit, plan_of
 from recollect.sizing.simulation import simulate
 
-__all__ = ["CONSTANTS", "Constant", "Load", "Needs", "Phase", "Plan", "Simulated", "index_limit", "plan_of", "simulate"]
+__all__ = [
+    "CONSTANTS",
+    "Constant",
+    "Load",
+    "Needs",
+    "Phase",
+    "Simulated",
+    "SizePlan",
+    "index_limit",
+    "plan_of",
+    "simulate",
+]

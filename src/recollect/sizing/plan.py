@@ -30,7 +30,7 @@ _IN_MEMORY, _IN_TABLE = 2, 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SizePlan:
     """What a deployment needs. Bytes are of one server and of all nodes together, unless said otherwise.
 
     Attributes:
@@ -112,7 +112,7 @@ def active_of(needs: Needs) -> float:
     return cached_for(zipf(needs.namespaces, needs.zipf), needs.hit_rate)
 
 
-def plan_of(needs: Needs) -> Plan:
+def plan_of(needs: Needs) -> SizePlan:
     """Return the plan for what is needed.
 
     Cost: with `zipf`, in proportion to the namespaces: a second or two for a million.
@@ -158,7 +158,7 @@ def plan_of(needs: Needs) -> Plan:
             for_indexes * index_limit(needs.node_memory / needs.node_cores, mean, needs.text_chars)
         ),
     }
-    return Plan(**plan, notes=tuple(_notes(needs, plan)))  # type: ignore[arg-type]
+    return SizePlan(**plan, notes=tuple(_notes(needs, plan)))  # type: ignore[arg-type]
 
 
 def usable_bytes(memory: float) -> float:
