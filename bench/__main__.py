@@ -23,6 +23,7 @@
     python -m bench outage --json       a node and the primary are killed under load (make demo-cluster)
     python -m bench cold --json         the first recall of a new node on PostgreSQL: from its file, shared, built
     python -m bench postgres --json     the PostgreSQL store beside the SQLite store: round trips, calls, threads, bytes
+    python -m bench sizes --json        bytes and processor time of a record on PostgreSQL, for `recollect size`
     python -m bench growth --json       bytes of the file for each write, and what a compaction gives back
     python -m bench traces --json       what traces add to a recall, without an SDK and with one
     python -m bench stalls --json       the longest recalls in ten minutes of mixed load
@@ -125,6 +126,7 @@ MEASURES = {
     "cluster-agents": ("cluster.agents", "records"),
     "outage": ("outage.measured", ""),
     "postgres": ("postgres.measured", "records"),
+    "sizes": ("sizes.measured", "records"),
     "traces": ("traces.traces", "records questions"),
     "growth": ("growth.growth", "records writes"),
     "swarm": ("swarm.measured", "records agents operations one"),
@@ -236,6 +238,7 @@ def _parser() -> argparse.ArgumentParser:
     command("outage", "a node and the primary are killed under load", None)
     command("cold", "the first recall of a new node on PostgreSQL: from its file, the shared table, built", 100_000)
     command("postgres", "the PostgreSQL store, compared with the SQLite store", 20_000)
+    command("sizes", "bytes in PostgreSQL and in a node, and processor time, for `recollect size`", 100_000)
     command("traces", "a recall that is traced, compared with one that is not", 20_000, 150)
     growing = command("growth", "what the file grows by with each write", 10_000)
     growing.add_argument("--writes", type=_positive, default=120_000)

@@ -1,4 +1,4 @@
-"""Plots of results: latency and memory by size, both logarithmic, and the throughput of writes. Needs matplotlib.
+"""Plots of results: latency and memory by size, throughput of writes, hit rates of nodes. Needs matplotlib.
 
 A result is the output of `--json`, or a file of `python -m bench all`; it contains the name of its command.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from bench.peers import library
 
 Result = dict[str, Any]
-Points = dict[str, list[tuple[int, float]]]
+Points = dict[str, list[tuple[float, float]]]
 
 
 def read(paths: Iterable[Path]) -> list[Result]:
@@ -90,9 +90,32 @@ def swarms(results: Sequence[Result]) -> Points:
     return {name: sorted(points) for name, points in out.items()}
 
 
+def hit_rates(results: Sequence[Result]) -> Points:
+    """Exponent of the load -> (minute, per cent of recalls that found the index in memory)."""
+    out: Points = {}
+    for result in results:
+        if result["command"] == "size --simulate":
+            load, points = result["load"], []
+            for phase in result["phases"]:
+                each = load["interval_s"] / len(phase["hit_rates"])
+                points += [
+                    ((phase["begun_s"] + at * each) / 60, 100 * rate) for at, rate in enumerate(phase["hit_rates"])
+                ]
+            larger = ", asked most are largest" if load["by_load"] else ""
+            out[f"Zipf {load['zipf']:g}{larger}"] = points
+    return out
+
+
+def events_of(results: Sequence[Result]) -> dict[float, str]:
+    """Minute -> what happens then, of the first simulation."""
+    for result in results:
+        if result["command"] == "size --simulate":
+            return {phase["begun_s"] / 60: phase["event"] for phase in result["phases"][1:]}
+    return {}
+
+
 def plot(paths: Iterable[Path], folder: Path) -> list[Path]:
-    """Write latency.svg, memory.svg, writes.svg, annotate.svg, swarm.svg and outage.svg, where there are results; what
-    was written.
+    """Write a picture for each kind of results that is there, such as latency.svg and nodes.svg; what was written.
 
     Raises: PeerMissingError where matplotlib is not installed.
     """
@@ -105,6 +128,7 @@ def plot(paths: Iterable[Path], folder: Path) -> list[Path]:
         _against_size(occurrences(results), "finding all terms in a text, ms", folder / "annotate.svg", "characters"),
         _against_size(swarms(results), "of one process", folder / "swarm.svg", "agents"),
         _outage(results, folder / "outage.svg"),
+        _against_time(hit_rates(results), events_of(results), folder / "nodes.svg"),
     ]
     return [path for path in written if path is not None]
 
@@ -144,6 +168,22 @@ def _outage(results: Sequence[Result], path: Path) -> Path | None:
         axes.axvline(at, color="black", linewidth=1)
         axes.annotate(name, (at, 1.01), xycoords=("data", "axes fraction"), rotation=20, fontsize="small")
     axes.set(xlabel="seconds", ylabel=f"answers in {width:g} s")
+    figure.savefig(path, metadata={"Date": None})
+    return path
+
+
+def _against_time(points: Points, events: dict[float, str], path: Path) -> Path | None:
+    if not points:
+        return None
+    figure, axes = _figure()
+    for name in sorted(points):
+        axes.plot(*zip(*points[name], strict=True), label=name, linewidth=1.5)
+    for minute, event in events.items():
+        axes.axvline(minute, color="grey", linewidth=0.8, linestyle="--")
+        axes.annotate(f" {event}", (minute, 1), xycoords=("data", "axes fraction"), va="top", fontsize="small")
+    axes.set(xlabel="minutes", ylabel="recalls with the index in memory, per cent")
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside right upper", fontsize="small")
     figure.savefig(path, metadata={"Date": None})
     return path
 

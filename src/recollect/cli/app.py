@@ -207,6 +207,7 @@ COMMANDS = {
         "outline": "outline",
         "sdr": "sdr",
         "sim": "sim",
+        "sizing": "size",
         "proving": "prove replay verify",
         "policies": "policies redact salience",
         "serving": "inspect mcp serve token",
@@ -228,7 +229,7 @@ SECTIONS = {
     "Share": "import export inspect serve mcp token namespaces",
     "Trust": "prove verify replay",
     "Look after the store": "doctor backup restore copy compact migrate rescue embed store",
-    "Measure": "bench eval sim",
+    "Measure": "bench eval sim size",
 }
 #: The former name of a command, which is accepted and not shown -> its name.
 _FORMER_NAMES = {"list": "find", "show": "get"}
