@@ -155,7 +155,7 @@ def test_every_constant_has_a_unit_and_a_command_that_exists() -> None:
 def test_what_is_defined_elsewhere_is_what_is_defined_there() -> None:
     assert SHARED_FROM == KEPT_FROM
     assert value("page cache") == PAGE_BYTES
-    assert Address.__dataclass_fields__["pool"].default <= value("pool")
+    assert Address.pool <= value("pool")
 
 
 def test_parts_are_the_sums_of_their_tables() -> None:
