@@ -31,7 +31,7 @@ import recollect
 from bench.corpus import cache_folder
 from bench.cost import questions, turns
 from bench.measuring import ROOT, percentile, told, versions
-from bench.serve import _LISTENING, Server, _clients, _recall_lines, _round
+from bench.serve import clients_of, recall_lines, round_of, served
 from recollect.testing.postgres import PostgresServer, create_store
 
 BATCH, ASKED, K = 500, 500, 10
@@ -42,48 +42,18 @@ EXPONENT, EACH, AGENTS, PROCESSES = 1.1, 20, 1000, 2
 WARM_S, MEASURED_S = 60.0, 60.0
 
 
-class Running(NamedTuple):
-    """A server that runs: where it is reached, and the number of its process."""
-
-    server: Server
-    process: int
-
-    @property
-    def processor_s(self) -> float:
-        """The processor time of its process and of the processes that this has started."""
-        children = Path(f"/proc/{self.process}/task/{self.process}/children").read_text().split()
-        ticks = 0
-        for each in (str(self.process), *children):
-            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
-            ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK")
-
-
-@contextmanager
-def running(db: str, folder: Path, name: str, *options: str) -> Iterator[Running]:
-    """`recollect serve` of a store."""
-    path = folder / f"{name}.sock"
-    command = [sys.executable, "-m", "recollect", "serve", "--db", db, "--socket", str(path), "--http", "127.0.0.1:0"]
-    process = subprocess.Popen([*command, *options], cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    try:
-        said = ""
-        for line in process.stderr:
-            said += line
-            found = _LISTENING.search(line)
-            if found and found[1].startswith("http"):
-                break
-        else:
-            raise RuntimeError(f"the server did not start: {said}")
-        threading.Thread(target=process.stderr.read, daemon=True).start()  # so that the pipe never fills
-        yield Running(Server(str(path), found[1]), process.pid)
-    finally:
-        process.terminate()
-        process.wait(60)
+def processor_s(process: int) -> float:
+    """Return the processor time of a process and of the processes that it has started, in seconds."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    ticks = 0
+    for each in (str(process), *children):
+        fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def workers(records: int) -> dict[str, Any]:
-    """Return the rates of one worker and of two, on a file of so many records."""
+    """Return the rates of one worker and of two, on a file with this number of records."""
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=cache_folder())))
@@ -95,22 +65,22 @@ def workers(records: int) -> dict[str, Any]:
                     memory.remember_all(given[first : first + BATCH])
                 memory.recall("a question")
         shutil.copytree(folder / "one", folder / "two")
-        lines = _recall_lines(questions(ASKED))
+        lines = recall_lines(questions(ASKED))
         servers, groups = {}, {}
         for name, count in (("one", 1), ("two", 2)):
             servers[name] = stack.enter_context(
-                running(str(folder / name / "a.db"), folder / name, name, "--workers", str(count))
+                served(str(folder / name / "a.db"), folder / name, "--workers", str(count), pinned=False)
             )
-            groups[name] = stack.enter_context(_clients(servers[name].server, folder / name, CLIENTS, lines))
-            _round(groups[name], TURN_S)
+            groups[name] = stack.enter_context(clients_of(servers[name], folder / name, CLIENTS, lines))
+            round_of(groups[name], TURN_S)
         rates: dict[str, list[float]] = {name: [] for name in servers}
         costs: dict[str, list[float]] = {name: [] for name in servers}
         for _ in range(TURNS):
             for name, server in servers.items():
-                before = server.processor_s
-                answers = len(_round(groups[name], TURN_S))
+                before = processor_s(server.process)
+                answers = len(round_of(groups[name], TURN_S))
                 rates[name].append(answers / TURN_S)
-                costs[name].append((server.processor_s - before) * 1000 / answers)
+                costs[name].append((processor_s(server.process) - before) * 1000 / answers)
     return {
         "command": "cluster workers",
         "records": records,
@@ -124,7 +94,7 @@ def workers(records: int) -> dict[str, Any]:
 
 
 def agents(namespaces: int) -> dict[str, Any]:
-    """Return the figures of a thousand agents on one node with so many namespaces."""
+    """Return the figures of a thousand agents on one node with this number of namespaces."""
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=cache_folder())))
@@ -134,12 +104,10 @@ def agents(namespaces: int) -> dict[str, Any]:
         address = f"{create_store(database.dsn)}&cache={folder / 'cache'}"
         with told(f"writing {namespaces} namespaces"):
             _fill(address, namespaces)
-        node = stack.enter_context(running(address, folder, "node"))
+        node = stack.enter_context(served(address, folder, pinned=False))
         asked = folder / "questions"
         asked.write_text(json.dumps(questions(ASKED)))
-        groups = [
-            stack.enter_context(_agents(node.server.socket, number, asked, namespaces)) for number in range(PROCESSES)
-        ]
+        groups = [stack.enter_context(_agents(node.socket, number, asked, namespaces)) for number in range(PROCESSES)]
         with told("the maximum"):
             _phase(groups, seconds=WARM_S / 2)
             most = _phase(groups, seconds=WARM_S / 4)
@@ -147,11 +115,11 @@ def agents(namespaces: int) -> dict[str, Any]:
         with told(f"{rate:.0f} requests a second"):
             alone = [_phase(groups, seconds=MEASURED_S / 2, rate=rate, alone=0)]
             warming = _phase(groups, seconds=WARM_S, rate=rate)
-            before = node.processor_s
+            before = processor_s(node.process)
             many = _phase(groups, seconds=MEASURED_S, rate=rate)
-            spent = node.processor_s - before
+            spent = processor_s(node.process) - before
             alone.append(_phase(groups, seconds=MEASURED_S / 2, rate=rate, alone=0))
-        with recollect.connect(node.server.http) as memory:
+        with recollect.connect(node.http) as memory:
             resident = _resident_bytes(node.process)
             stats = memory.stats()
         single = [ms for each in alone for ms in each.later]

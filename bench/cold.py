@@ -26,7 +26,7 @@ BATCH, WARM, ROUNDS = 500, 200, 7
 
 
 def measured(records: int) -> dict[str, Any]:
-    """Return the figures of memories of up to so many records."""
+    """Return the figures of memories of up to this number of records."""
     logging.getLogger("recollect").setLevel(logging.ERROR)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=cache_folder())))

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import recollect
-from bench.cluster import Running, running
 from bench.measuring import percentile, versions
+from bench.serve import Server, served
 from recollect.errors import RecollectError
 from recollect.testing.postgres_pair import Pair
 
@@ -90,10 +90,12 @@ def run(say: Any = print) -> dict[str, Any]:
         pair = Pair()
         stack.callback(pair.stop)
         pair.confirm()
-        nodes = [
-            stack.enter_context(running(pair.address(folder / f"cache {name}"), folder, name)) for name in ("a", "b")
-        ]
-        addresses = [each.server.http for each in nodes]
+        nodes = []
+        for name in ("a", "b"):
+            (folder / name).mkdir()
+            address = pair.address(folder / name / "cache")
+            nodes.append(stack.enter_context(served(address, folder / name, pinned=False)))
+        addresses = [each.http for each in nodes]
         log, over = Log(), threading.Event()
         agents = [
             threading.Thread(target=agent, args=(number, addresses, log, over), daemon=True) for number in range(AGENTS)
@@ -113,7 +115,7 @@ def measured() -> dict[str, Any]:
     return run(lambda text: print(text, file=sys.stderr, flush=True))
 
 
-def _events(nodes: list[Running], pair: Pair, log: Log, say: Any) -> dict[str, float]:
+def _events(nodes: list[Server], pair: Pair, log: Log, say: Any) -> dict[str, float]:
     """Let happen what goes wrong, and return when."""
     events = {}
     for at, name, act in (
@@ -130,7 +132,7 @@ def _events(nodes: list[Running], pair: Pair, log: Log, say: Any) -> dict[str, f
 
 def _found(log: Log, events: dict[str, float], pair: Pair, folder: Path, hanging: int) -> dict[str, Any]:
     lost, problems = [], []
-    with recollect.open(pair.address(folder / "cache c"), embedder="none") as memory:
+    with recollect.open(pair.address(folder / "cache"), embedder="none") as memory:
         for name in sorted({name for _, name, _ in log.stored}):
             there = {each.id for each in memory.namespace(name).find()}
             lost += [record_id for _, where, record_id in log.stored if where == name and record_id not in there]

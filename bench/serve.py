@@ -21,7 +21,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import count, cycle
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,10 +45,11 @@ _LISTENING = re.compile(r"listening on ([^\"]+)")
 
 
 class Server(NamedTuple):
-    """A server: the path of its socket, its address over HTTP."""
+    """A server: the path of its socket, its address over HTTP, and its process."""
 
     socket: str
     http: str
+    process: int
 
     @property
     def unix(self) -> str:
@@ -56,13 +57,14 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def served(store: Path, folder: Path) -> Iterator[Server]:
-    """`recollect serve` of a store on the first core."""
+def served(store: str, folder: Path, *options: str, pinned: bool = True) -> Iterator[Server]:
+    """`recollect serve` of a store, on the first core if it is pinned."""
     path = folder / "bench.sock"
-    command = [sys.executable, "-m", "recollect", "serve", "--db", str(store)]
-    command += ["--socket", str(path), "--http", "127.0.0.1:0"]
-    with first_core():
-        process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "recollect", "serve", "--db", store, "--socket", str(path)]
+    with first_core() if pinned else nullcontext():
+        process = subprocess.Popen(
+            [*command, "--http", "127.0.0.1:0", *options], cwd=ROOT, stderr=subprocess.PIPE, text=True
+        )
     assert process.stderr is not None
     try:
         said = ""
@@ -75,7 +77,7 @@ def served(store: Path, folder: Path) -> Iterator[Server]:
             raise RuntimeError(f"the server did not start: {said}")
         rest = threading.Thread(target=process.stderr.read, daemon=True)  # so that the pipe never fills
         rest.start()
-        yield Server(str(path), found[1])
+        yield Server(str(path), found[1], process.pid)
     finally:
         process.terminate()
         process.wait(60)
@@ -88,7 +90,7 @@ def serve(records: int, asked: int) -> dict[str, Any]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=cache_folder())))
         here, there = (_copy(stores.plain(source, records), folder / name) for name in ("here", "there"))
-        server = stack.enter_context(served(there, folder))
+        server = stack.enter_context(served(str(there), folder))
         memories = {
             "in_process": stack.enter_context(recollect.open(here)),
             "socket": stack.enter_context(recollect.connect(server.unix)),
@@ -101,7 +103,7 @@ def serve(records: int, asked: int) -> dict[str, Any]:
         writes = in_turn({name: _remember(memory, name) for name, memory in memories.items()}, texts[:WRITES])
         with told("requests of many clients"):
             many = {
-                "recall": _many(server, folder, lambda clients: _recall_lines(questions(texts, RECALLS))),
+                "recall": _many(server, folder, lambda clients: recall_lines(questions(texts, RECALLS))),
                 "write": _many(server, folder, lambda clients: _write_lines(texts, clients)),
             }
     return {
@@ -148,7 +150,7 @@ def _compared(took: dict[str, list[float]]) -> dict[str, Any]:
     return {**figures, **more}
 
 
-def _recall_lines(asked: Sequence[str]) -> list[bytes]:
+def recall_lines(asked: Sequence[str]) -> list[bytes]:
     return [_line(Recall(question=question, k=K)) for question in asked]
 
 
@@ -167,11 +169,11 @@ def _many(server: Server, folder: Path, lines: Callable[[int], list[bytes]]) -> 
     took: dict[int, list[float]] = {clients: [] for clients in CLIENTS}
     with ExitStack() as stack:
         groups = {
-            clients: stack.enter_context(_clients(server, folder, clients, lines(clients))) for clients in CLIENTS
+            clients: stack.enter_context(clients_of(server, folder, clients, lines(clients))) for clients in CLIENTS
         }
         for turn in range(TURNS):
             for clients in (*CLIENTS[turn % len(CLIENTS) :], *CLIENTS[: turn % len(CLIENTS)]):
-                took[clients] += _round(groups[clients], TURN_S)
+                took[clients] += round_of(groups[clients], TURN_S)
     return {
         str(clients): {
             "per_s": len(each) / (TURNS * TURN_S),
@@ -183,7 +185,7 @@ def _many(server: Server, folder: Path, lines: Callable[[int], list[bytes]]) -> 
 
 
 @contextmanager
-def _clients(server: Server, folder: Path, clients: int, lines: list[bytes]) -> Iterator[list[subprocess.Popen[str]]]:
+def clients_of(server: Server, folder: Path, clients: int, lines: list[bytes]) -> Iterator[list[subprocess.Popen[str]]]:
     """Processes with so many clients together, connected."""
     processes = []
     for number in range(min(clients, PROCESSES)):
@@ -202,7 +204,7 @@ def _clients(server: Server, folder: Path, clients: int, lines: list[bytes]) -> 
             process.communicate()
 
 
-def _round(processes: list[subprocess.Popen[str]], seconds: float) -> list[float]:
+def round_of(processes: list[subprocess.Popen[str]], seconds: float) -> list[float]:
     """Let the clients of some processes send requests for so long, and return the latencies in ms."""
     for process in processes:
         assert process.stdin is not None

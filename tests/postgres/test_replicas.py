@@ -15,9 +15,11 @@ import pytest
 from tests.http.serving import served
 
 import recollect
-from recollect.errors import InvalidArgumentError, StaleReadError, StoreServerError, UnsupportedError
+from recollect.errors import InvalidArgumentError, StaleReadError, StoreBusyError, StoreServerError, UnsupportedError
+from recollect.ledger.commits import Branch
 from recollect.server.tokens import add_entry, entry, new_token
 from recollect.stores.freshness import required
+from recollect.stores.postgres.session import Session
 from recollect.testing.loopback import core_of
 from recollect.testing.postgres import create_store
 from recollect.testing.postgres_pair import Pair, reached
@@ -105,7 +107,7 @@ def test_what_another_process_wrote_is_read_by_who_states_it(pair: Pair, tmp_pat
         with required("other", seen.found):
             assert other.get("after") is not None
         assert other.get("after") is not None  # this process has seen it now
-        with required("other", 3), pytest.raises(StaleReadError, match="the newest commit of 'other' is 2, and 3 was"):
+        with required("other", 3), pytest.raises(StaleReadError, match="it lacks commits of 'other'"):
             other.get("after")
 
 
@@ -171,6 +173,67 @@ def test_a_standby_that_is_gone_is_left_out_and_used_again(tmp_path: Path, caplo
             assert memory.count() == 6  # what was seen is on the standby
     finally:
         pair.stop()
+
+
+def test_what_fails_in_the_middle_of_a_view_is_read_again_from_the_primary(
+    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(pair, tmp_path, "middle") as memory:
+        memory.remember("note", id="note")
+        replay(pair)
+        assert memory.get("note") is not None
+        replica = core_of(memory).store._replica  # type: ignore[attr-defined]
+        answered = Session.several
+        for error in (StoreBusyError, StoreServerError):
+            raised: list[Exception] = []
+
+            def several(session: Session, statements: Any, error: Any = error, raised: Any = raised) -> Any:
+                if session._path == replica.path and not session.begins:  # in the middle of a view
+                    raised.append(error(session._path, "canceling statement due to conflict with recovery"))
+                    raise raised[-1]
+                return answered(session, statements)
+
+            with monkeypatch.context() as patched:
+                patched.setattr(Session, "several", several)
+                found = memory.get("note")
+            assert found is not None
+            assert len(raised) == 1  # the thread then read the primary
+            replica._of_thread.avoided_until = replica._down_until = 0.0
+
+
+def test_a_view_of_two_memories_goes_to_the_primary_if_the_second_one_lags(pair: Pair, tmp_path: Path) -> None:
+    with opened(pair, tmp_path / "a", "first") as one, opened(pair, tmp_path / "b", "first") as other:
+        one.remember("note")
+        one.namespace("second").remember("before")
+        replay(pair)
+        assert other.count() == other.namespace("second").count() == 1
+        pause(pair)
+        with required("second", 0) as seen:
+            one.namespace("second").remember("after")
+        engine = core_of(other)
+        with engine.store.read() as view, required("second", seen.found), pytest.raises(StoreBusyError) as caught:
+            assert view.head(Branch("first")).seq == 1
+            view.head(Branch("second"))
+        assert engine.store.renew(caught.value)  # so the engine repeats the operation
+        with engine.store.read() as view, required("second", seen.found):
+            assert (view.head(Branch("first")).seq, view.head(Branch("second")).seq) == (1, 2)
+
+
+def test_a_read_does_not_wait_for_a_connection_of_the_standby(pair: Pair, tmp_path: Path) -> None:
+    address = f"{pair.primary.dsn}&cache={tmp_path}"
+    standby = f"{pair.standby.dsn}&pool=1"
+    with recollect.open(address, "crowd", embedder="none", read_from=standby, timeout=60) as memory:
+        memory.remember("note", id="note")
+        replay(pair)
+        store = core_of(memory).store
+        with store.read() as view:
+            assert view.head(Branch("crowd")).seq == 1
+            found: list[Any] = []
+            reading = threading.Thread(target=lambda: found.append(memory.get("note")))
+            reading.start()
+            reading.join(30)
+            assert found
+        assert facts(memory)["replica_failures"] == 0
 
 
 def test_another_store_is_refused_as_a_standby(pair: Pair, tmp_path: Path) -> None:
@@ -246,5 +309,7 @@ def test_curl_passes_the_header_on_and_a_scope_learns_nothing_by_it(pair: Pair, 
         assert all(len(str(each)) == 32 for each in (first, second, third))
         assert send(other, "/v1/curl/execute", count, "2", whole) == ({"ok": True, "result": 2}, "2")
         assert send(other, "/v1/curl/execute", count, "7", whole)[0]["code"] == "stale_read"
-        assert send(other, "/v1/curl/execute", count, "nonsense", scoped)[0]["code"] == "invalid_argument"
+        assert send(other, "/v1/curl/execute", count, str(second), whole)[0]["result"] == 2  # whatever its scope
+        assert send(other, "/v1/curl/execute", count, "2", scoped)[0]["code"] == "protocol"  # it could guess numbers
+        assert send(other, "/v1/curl/execute", count, "nonsense", scoped)[0]["code"] == "protocol"
         assert send(other, "/v1/curl/execute", count, "", whole)[0]["code"] == "protocol"

@@ -150,3 +150,23 @@ def test_a_commit_over_http_is_in_doubt_only_if_it_was_sent(
     with pytest.raises(RecollectError) as raised, memory.batch() as batch:
         batch.remember("x")
     assert type(raised.value) is (CommitInDoubtError if sent else StoreServerError)
+
+
+def test_a_batch_whose_second_commit_has_no_answer_is_in_doubt(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one was not sent, so the batch would seem undone; the second one was executed."""
+    memory = served.memory("http")
+    request = HttpTransport._request
+    lost = iter((LostError("not sent", sent=False), LostError("cut", sent=True)))
+
+    def cut(transport: HttpTransport, method: str, path: str, *rest: Any, **named: Any) -> Any:
+        if not path.endswith("/commit"):
+            return request(transport, method, path, *rest, **named)
+        error = next(lost)
+        if error.sent:
+            request(transport, method, path, *rest, **named)
+        raise error
+
+    monkeypatch.setattr(HttpTransport, "_request", cut)
+    with pytest.raises(CommitInDoubtError), memory.batch() as batch:
+        batch.remember("tea")
+    assert served.memory("socket").count() == 1

@@ -23,6 +23,7 @@ from recollect.wire.client.executor import RemoteExecutor
 from recollect.wire.client.nodes import Nodes
 from recollect.wire.client.transport import LostError, Patience
 from recollect.wire.nodes import ranked
+from recollect.wire.seen import TOKENS, SeenCommits
 
 NAMES = [f"namespace {number}" for number in range(3000)]
 
@@ -160,6 +161,32 @@ def test_nodes_of_different_stores_are_refused(pair: tuple[Scripted, Scripted, N
     with pytest.raises(InvalidArgumentError, match="has another store than the other addresses"):
         nodes.exchange(COUNT, 1.0)
     assert second.sent == []
+
+
+def test_a_node_that_comes_back_with_another_store_is_refused(pair: tuple[Scripted, Scripted, Nodes]) -> None:
+    first, second, nodes = pair
+    nodes.exchange(COUNT, 1.0)
+    first.fails = LostError("refused", sent=False)
+    nodes.exchange(COUNT, 1.0)
+    first.fails, first._store = None, "another"
+    assert nodes._asking is not None
+    nodes._asking.join(60)
+    with pytest.raises(InvalidArgumentError, match="has another store than the other addresses"):
+        nodes.exchange(COUNT, 1.0)
+    assert (len(first.sent), len(second.sent)) == (2, 1)
+
+
+def test_late_answers_to_reads_do_not_push_out_what_was_written() -> None:
+    seen = SeenCommits()
+    assert seen.stated("n") == "0"
+    seen.note("n", "w" * 32, wrote=True)
+    for number in range(20):
+        seen.note("n", f"{number:032x}", wrote=False)
+    assert "w" * 32 in seen.stated("n").split(",")
+    assert len(seen.stated("n").split(",")) <= TOKENS
+    seen.note("m", "7", wrote=True)
+    seen.note("m", "5", wrote=False)
+    assert seen.stated("m") == "7"
 
 
 def test_no_node_at_all_is_an_error_that_names_all(pair: tuple[Scripted, Scripted, Nodes]) -> None:

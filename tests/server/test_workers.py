@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,7 @@ from tests.server.serving import HttpClient, LineClient
 from torture.serving import Server
 
 import recollect
+from recollect.server.workers.worker import STOP, SupervisorChannel
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forks")
 WORKERS = 2
@@ -272,6 +275,59 @@ def test_a_store_that_cannot_be_opened_is_an_error_of_the_command(tmp_path: Path
     assert done.returncode != 0
     assert "is not a Recollect store" in done.stderr, done.stderr
     assert not (tmp_path / "s").exists()
+
+
+def test_an_answer_before_the_end_of_a_request_reaches_the_client_through_another_worker(workers: Workers) -> None:
+    body = b"x" * 30_000_000  # more than a server reads: it answers and closes the connection
+    statuses = []
+    for number in (1, 2):
+        for _ in range(3):
+            head = f"POST /v1/n/batches/{number}-{'a' * 32}/execute ".encode() + HEAD
+            with workers.http_client() as client:
+                status, _, raw = client.answer(head + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            statuses.append((status, json.loads(raw)["code"]))
+    assert len(set(statuses)) == 1, statuses
+    assert "commit_in_doubt" not in {code for _, code in statuses}
+
+
+def test_a_session_with_a_long_number_is_just_unknown(workers: Workers) -> None:
+    with workers.http_client() as client:
+        status, _, raw = ask(client, "GET", "/v1/default/records", None, Mcp_Session_Id="9" * 5000 + "-x")
+        assert status == 200, raw
+
+
+def test_why_a_worker_cannot_begin_again_is_logged(workers: Workers) -> None:
+    with workers.line_client() as line:
+        line.ask({"op": "remember", "content": "first"})
+    for suffix in ("-wal", "-shm", ""):
+        Path(f"{workers.path}{suffix}").unlink(missing_ok=True)
+    workers.path.write_bytes(b"this is no store" * 500)
+    os.kill(workers.processes()[0], signal.SIGKILL)
+    workers.wait_for_log("cannot begin: ")
+    workers.wait_for_log("is not a Recollect store")
+
+
+def test_a_worker_without_descriptors_does_not_take_a_lost_connection_for_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The system drops a descriptor for which the process has no room, and delivers the byte."""
+
+    async def run() -> bool:
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ended = asyncio.Event()
+            channel = SupervisorChannel(theirs, [], lambda: 0, ended)
+            running = asyncio.create_task(channel.run())
+            ours.send(b"\0")
+            while not channel._taken and not ended.is_set():
+                await asyncio.sleep(0)
+            was_ended = ended.is_set()
+            ours.send(STOP)
+            await ended.wait()
+            running.cancel()
+            return was_ended
+
+    assert not asyncio.run(run())
 
 
 def test_a_memory_without_a_file_has_one_worker(tmp_path: Path) -> None:

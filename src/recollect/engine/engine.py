@@ -89,7 +89,7 @@ class Engine:
         begun = self.core.thread.commits
         try:
             return run(self.core, place, operation)
-        except DamagedStoreError as error:  # another SQLite may have written its pages
+        except StoreError as error:  # another SQLite may have written its pages, or a replica has failed
 
             def renews(error: StoreError) -> bool:
                 # What has committed is not repeated.

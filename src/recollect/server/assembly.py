@@ -49,14 +49,9 @@ class Sources(NamedTuple):
         """The same doors, of a worker."""
         return Sources([None] * len(self.unix), [None] * len(self.inet))
 
-    @property
-    def has_unix(self) -> bool:
-        """Whether there is a Unix socket."""
-        return bool(self.unix)
-
 
 class UiKeys(NamedTuple):
-    """What the pages of the inspector are found and signed with, the same in all workers.
+    """The secrets of the inspector, the same in all workers.
 
     Attributes:
         secret: The first part of their paths; None: there is none, and tokens are needed.
@@ -74,11 +69,13 @@ class Assembly(NamedTuple):
         calls: Executes the calls of clients.
         doors: The ways in, first those of `Sources.unix`, then those of `Sources.inet`.
         private: The way in for the other workers; None: there are none.
+        connections: Returns how many connections clients have.
     """
 
     calls: ClientCalls
     doors: list[Door]
     private: HttpDoor | None
+    connections: Callable[[], int]
 
 
 def assembled(
@@ -130,7 +127,7 @@ def assembled(
         doors += https
         watched["http"] = lambda: sum(door.connections for door in https)
     metrics.watch(lambda: calls.running, **watched)
-    return Assembly(calls, doors, private)
+    return Assembly(calls, doors, private, lambda: sum(count() for count in watched.values()))
 
 
 def _calls(desk: Desk, metrics: Metrics, served: ServedMemory, options: Options) -> ClientCalls:

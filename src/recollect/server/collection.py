@@ -14,7 +14,7 @@ from typing import Any
 
 #: What survives a full collection that took longer is exempted, in seconds.
 _LONG_S = 0.02
-#: After so many exemptions everything is looked at once more, since cycles among what was exempted may be garbage.
+#: After this number of exemptions nothing is exempt for one collection: cycles among it may be garbage by now.
 _MOST = 500
 
 

@@ -35,10 +35,6 @@ class Door(Protocol):
     async def take(self, connection: socket.socket) -> None:
         """Serve a connection that was accepted elsewhere."""
 
-    @property
-    def connections(self) -> int:
-        """The number of open connections."""
-
     async def stop(self) -> None:
         """Accept no more clients, and let clients go when their calls have been answered."""
 

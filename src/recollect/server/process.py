@@ -129,7 +129,7 @@ async def _as_worker(server: Assembly, channel: socket.socket, options: Options)
     taking: list[asyncio.Task[None]] = []
 
     def ready(addresses: list[str]) -> None:
-        taking.append(asyncio.create_task(SupervisorChannel(channel, server.doors, ended).run()))
+        taking.append(asyncio.create_task(SupervisorChannel(channel, server.doors, server.connections, ended).run()))
 
     doors = [*server.doors] if server.private is None else [*server.doors, server.private]
     await serve(doors, server.calls, ended, ready=ready, leave_s=options.leave_seconds)

@@ -1,4 +1,4 @@
-"""What systemd passes to a service: sockets that are open already, and where it wants to know how the service is."""
+"""Socket activation and notifications of systemd: sockets that it has opened, and the state that it is sent."""
 
 from __future__ import annotations
 

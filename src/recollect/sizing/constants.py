@@ -109,7 +109,7 @@ def value(name: str) -> float:
 
 
 def resident_bytes(records: N, text_chars: float) -> N:
-    """Return the memory of the index of a namespace with so many records, as it is resident."""
+    """Return the memory of the index of a namespace with this number of records, in resident bytes."""
     return value("namespace.resident") + records * _index(value("index.resident"), text_chars)
 
 

@@ -31,7 +31,7 @@ class Needs:
         text_chars: Mean length of a text, in characters.
         vectors: Components of a vector; 0 for no vectors.
         active: Share of the namespaces whose indexes are in the memory of nodes (0 to 1).
-        zipf: In its place, the exponent of a Zipf load: so many are in memory that `hit_rate` is reached.
+        zipf: The exponent of a Zipf load, in place of a share: as many are in memory as `hit_rate` needs.
         hit_rate: Share of recalls that find the index in memory (0 to 1); only with `zipf`.
         recalls_per_s: Recalls a second, of all nodes together, at the busiest time.
         writes_per_s: Single writes a second.

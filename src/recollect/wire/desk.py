@@ -18,7 +18,7 @@ from recollect.engine.executor import BatchExecutor, Executor, WrappingExecutor
 from recollect.engine.follower import Use
 from recollect.engine.results import Export
 from recollect.engine.scope import Place
-from recollect.errors import ClosedError, InvalidOperationError, ProtocolError
+from recollect.errors import ClosedError, InvalidArgumentError, InvalidOperationError, ProtocolError
 from recollect.ledger.commits import Branch
 from recollect.memory.memory import Memory
 from recollect.operations import ExecuteBatch, OpenExport, Operation, ReadHead
@@ -28,7 +28,7 @@ from recollect.wire.answers import answer
 from recollect.wire.grants import Grant
 from recollect.wire.messages import Request
 from recollect.wire.nodes import IN_MEMORY, store_digest
-from recollect.wire.seen import NOTHING
+from recollect.wire.seen import NOTHING, TOKEN_SCOPE
 
 
 class Desk:
@@ -108,14 +108,13 @@ class Desk:
             Returns the token of the newest commit that was read or made in the block; "" if there is none.
 
         Raises:
-            InvalidArgumentError: One is no token of this client and namespace.
+            ProtocolError: One is no token of this store and namespace, or not for this client.
         """
         core, branch = self._core(), Branch(namespace)
         if core is None:
             yield lambda: ""
             return
-        cursors = core.cursors
-        least = max(cursors.seq(each if each != NOTHING else 0, branch, grant.scope) for each in seen)
+        least = max(self._seq_of(core, each, branch, grant) for each in seen)
         with required(namespace, least) as freshness:
             yield lambda: self.token(freshness, grant)
 
@@ -124,7 +123,20 @@ class Desk:
         core = self._core()
         if core is None or not freshness.found:
             return ""
-        return core.cursors.at(freshness.found, Branch(freshness.owner), grant.scope, secrets.randbits(32))
+        scope = TOKEN_SCOPE if grant.scope.fixed else grant.scope
+        return core.cursors.at(freshness.found, Branch(freshness.owner), scope, secrets.randbits(32))
+
+    @staticmethod
+    def _seq_of(core: Core, token: str, branch: Branch, grant: Grant) -> int:
+        if token == NOTHING:
+            return 0
+        if token.isdigit() and not grant.scope.fixed:
+            return core.cursors.seq(token, branch, grant.scope)
+        try:
+            return core.cursors.seq(token, branch, TOKEN_SCOPE)
+        except InvalidArgumentError:
+            rule = "what was seen has a token that is not for this client, namespace or store: connect again"
+            raise ProtocolError(rule) from None
 
     def store_facts(self) -> dict[str, Any]:
         """Return what the store says of itself; {} of a memory without an engine of its own, or if there is none."""

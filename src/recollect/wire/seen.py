@@ -5,7 +5,8 @@ made. Over HTTP these are the headers `Recollect-Seen` and `Recollect-Seq`, over
 and `"seq"` in its answer. A server whose answer to a ping has no `"seen": true` would refuse such a line, so it gets
 none.
 
-A token is the seq of a commit; for a client that may use one scope alone, it is a cursor, which says nothing of others.
+A token is the seq of a commit. For a client that may use one scope alone it is encrypted, since a seq counts the
+commits of others; all clients of a store can state it.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ from __future__ import annotations
 import threading
 from collections import deque
 
+from recollect.engine.scope import Scope
 from recollect.errors import ProtocolError
 
 SEEN_HEADER, SEQ_HEADER = "Recollect-Seen", "Recollect-Seq"
 #: What a client states that has seen nothing yet.
 NOTHING = "0"
-#: Number of tokens that a client states: it does not know which of several cursors is the newest.
+#: Number of tokens that a client states, since it does not know which of several encrypted ones is the newest: half of
+#: them are of its newest writes, which no late answer to a read can push out.
 TOKENS = 8
+#: What tokens are encrypted for, whatever the scope of their client. No user has such a name.
+TOKEN_SCOPE = Scope((("user", "\0seen"),))
 _MOST_LETTERS = 40
 
 
@@ -46,21 +51,22 @@ class SeenCommits:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._seqs: dict[str, int] = {}
-        self._cursors: dict[str, deque[str]] = {}
+        self._encrypted: dict[str, tuple[deque[str], deque[str]]] = {}  # of reads, and of writes
 
     def stated(self, namespace: str) -> str:
         """Return the tokens of what was seen of a memory."""
         with self._lock:
-            if namespace in self._cursors:
-                return ",".join(self._cursors[namespace])
+            if namespace in self._encrypted:
+                return ",".join(each for tokens in self._encrypted[namespace] for each in tokens)
             return str(self._seqs.get(namespace, NOTHING))
 
-    def note(self, namespace: str, token: object) -> None:
-        """Note the token of an answer; None if it has none."""
+    def note(self, namespace: str, token: object, *, wrote: bool) -> None:
+        """Note the token of an answer to a read or a write; None if it has none."""
         if not isinstance(token, str) or not token:
             return
         with self._lock:
             if token.isascii() and token.isdigit() and len(token) < 20:
                 self._seqs[namespace] = max(int(token), self._seqs.get(namespace, 0))
             else:
-                self._cursors.setdefault(namespace, deque(maxlen=TOKENS)).append(token[:_MOST_LETTERS])
+                new: tuple[deque[str], deque[str]] = deque(maxlen=TOKENS // 2), deque(maxlen=TOKENS // 2)
+                self._encrypted.setdefault(namespace, new)[wrote].append(token[:_MOST_LETTERS])

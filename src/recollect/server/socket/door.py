@@ -37,11 +37,6 @@ class SocketDoor:
         self._server = await loop.create_unix_server(self._connection, sock=self._socket, backlog=BACKLOG, **options)
         return f"unix://{self._socket.getsockname()}"
 
-    @property
-    def connections(self) -> int:
-        """The number of open connections."""
-        return len(self._shared.connections)
-
     async def take(self, connection: socket.socket) -> None:
         """Serve a connection that was accepted elsewhere."""
         if self._stopped:

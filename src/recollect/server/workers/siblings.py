@@ -22,7 +22,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recollect.errors import CommitInDoubtError
+from recollect.errors import CommitInDoubtError, RecollectError, ServerBusyError
+from recollect.server.addresses import SAFE_HEADERS
 from recollect.server.http.guard import problem
 from recollect.server.metrics import CONTENT_TYPE
 
@@ -30,8 +31,10 @@ _OF_BATCH = re.compile(rb"/v1/[^/]+/batches/([0-9]{1,2})-[0-9a-f]{32}(?:/[a-z]+)
 _SESSION = b"mcp-session-id"
 _OF_SESSION = re.compile(rb"([0-9]{1,2})-(.+)")
 _METRICS = "/metrics"
-#: Headers of one connection, which are not passed on.
-_OF_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"server", b"date"))
+#: Headers of an answer that are not passed on: those of one connection, and those that this worker adds itself.
+_OF_CONNECTION = frozenset(
+    (b"connection", b"keep-alive", b"transfer-encoding", b"date", *(name.encode() for name, _ in SAFE_HEADERS))
+)
 _CHUNK = 2**16
 _BACKLOG = 256
 
@@ -52,7 +55,7 @@ class Siblings:
 
     @property
     def prefix(self) -> str:
-        """What the names of batches and sessions of this worker begin with."""
+        """The number of this worker and a hyphen, which begin the names of its batches and sessions."""
         return f"{self._number}-"
 
     def listening(self) -> socket.socket:
@@ -85,10 +88,14 @@ class Siblings:
 
     async def _relayed(self, owner: int, scope: Scope, receive: Receive, send: Send) -> bool:
         """Let another worker answer a request. Return False if it cannot be reached: what it had is gone with it."""
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.setblocking(False)
         try:
-            relay = _Relay(*await asyncio.open_unix_connection(str(self._folder / str(owner))))
+            await asyncio.get_running_loop().sock_connect(connection, str(self._folder / str(owner)))
         except OSError:
+            connection.close()
             return False
+        relay = _Relay(connection)
         try:
             await relay.answer(_without_prefix(scope), receive, _with_prefix(owner, send))
         finally:
@@ -158,11 +165,16 @@ class _Collected:
 
 
 class _Relay:
-    """A connection to another worker, for one request."""
+    """A connection to another worker, for one request.
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
+    A worker may answer before it has read the whole request, and close the connection. So the answer is read to its end
+    although sending fails; a stream of asyncio would forget what it has received then.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
         self._protocol = h11.Connection(h11.CLIENT)
+        self._loop = asyncio.get_running_loop()
         self._begun = False
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -171,13 +183,13 @@ class _Relay:
         answering = asyncio.ensure_future(self._answer(send))
         try:
             await asyncio.wait((sending, answering), return_when=asyncio.FIRST_COMPLETED)
-            if not answering.done() and sending.exception() is not None:  # it may answer all the same
+            if not answering.done() and sending.exception() is not None:
                 await asyncio.wait((answering,))
             if answering.done():  # else the client has left
                 await answering
         except (OSError, h11.ProtocolError):
             if not self._begun:
-                await problem(CommitInDoubtError("the store", "the worker that had it has ended"))(scope, receive, send)
+                await problem(_lost(scope))(scope, receive, send)
         finally:
             for each in (sending, answering):
                 each.cancel()
@@ -187,9 +199,8 @@ class _Relay:
         """Send the request, and return when the client leaves."""
         target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
         headers = [(name, value) for name, value in scope["headers"] if name != b"connection"]
-        await self._write(
-            h11.Request(method=scope["method"], target=target, headers=[*headers, (b"connection", b"close")])
-        )
+        headers.append((b"connection", b"close"))
+        await self._write(h11.Request(method=scope["method"], target=target, headers=headers))
         while (message := await receive())["type"] == "http.request":
             if message.get("body"):
                 await self._write(h11.Data(data=message["body"]))
@@ -197,14 +208,13 @@ class _Relay:
                 await self._write(h11.EndOfMessage())
 
     async def _write(self, event: Any) -> None:
-        self._writer.write(self._protocol.send(event) or b"")
-        await self._writer.drain()
+        await self._loop.sock_sendall(self._connection, self._protocol.send(event) or b"")
 
     async def _answer(self, send: Send) -> None:
         while True:
             event = self._protocol.next_event()
             if event is h11.NEED_DATA:
-                data = await self._reader.read(_CHUNK)
+                data = await self._loop.sock_recv(self._connection, _CHUNK)
                 if not data and not self._begun:
                     raise ConnectionResetError
                 self._protocol.receive_data(data)
@@ -220,7 +230,14 @@ class _Relay:
 
     def close(self) -> None:
         """Close the connection."""
-        self._writer.close()
+        self._connection.close()
+
+
+def _lost(scope: Scope) -> RecollectError:
+    """Return the error of a request whose worker has ended: it may have changed something, or has not."""
+    if scope["method"] == "GET" or scope["raw_path"].endswith(b"/execute"):  # of a batch, which ended with its worker
+        return ServerBusyError("the worker that had it has ended", 1.0)
+    return CommitInDoubtError("the store", "the worker that had it has ended")
 
 
 class _OfWorkers(Collector):

@@ -231,7 +231,7 @@ class Supervisor:
         ours.setblocking(False)
         worker.process, worker.channel, worker.begun = process, ours, time.monotonic()
         worker.handed = worker.open = worker.taken = 0
-        worker.is_ready = False
+        worker.is_ready, worker.error = False, None
         worker.said.clear()
         self._selector.register(ours, selectors.EVENT_READ, lambda: self._listen(worker))
 
@@ -280,7 +280,7 @@ class Supervisor:
             del worker.said[: end + 1]
             worker.is_ready = worker.is_ready or "open" in message
             worker.open, worker.taken = message.get("open", worker.open), message.get("taken", worker.taken)
-            worker.error = message.get("failed")
+            worker.error = message.get("failed", worker.error)
 
     def _ended(self, worker: _Worker) -> None:
         """Note that a worker has ended, and when it is to be started again."""
@@ -294,6 +294,8 @@ class Supervisor:
         worker.process, worker.is_ready = 0, False
         if self._signals:
             return
+        if worker.error is not None:
+            _log.error("worker %d cannot begin: %s", worker.number, worker.error.get("message"))
         short = lived_s < _LIVED_S
         worker.pause_s = min(_LONGEST_PAUSE_S, 2 * worker.pause_s or _FIRST_PAUSE_S) if short else 0.0
         worker.again = time.monotonic() + worker.pause_s

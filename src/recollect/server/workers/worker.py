@@ -7,7 +7,7 @@ import json
 import logging
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from recollect.errors import RecollectError
@@ -38,12 +38,16 @@ class SupervisorChannel:
     Args:
         channel: The socket.
         doors: The doors, by their numbers.
+        connections: Returns how many connections there are.
         ended: Set when the supervisor asks for the end, or is gone.
     """
 
-    def __init__(self, channel: socket.socket, doors: Sequence[Door], ended: asyncio.Event) -> None:
+    def __init__(
+        self, channel: socket.socket, doors: Sequence[Door], connections: Callable[[], int], ended: asyncio.Event
+    ) -> None:
         self._channel = channel
         self._doors = doors
+        self._connections = connections
         self._ended = ended
         self._taken = 0
         self._said = (-1, -1)
@@ -54,12 +58,12 @@ class SupervisorChannel:
         loop = asyncio.get_running_loop()
         self._channel.setblocking(False)
         loop.add_reader(self._channel, self._take)
-        # Whoever ends a group of processes sends the signal to all: the supervisor says when it is time.
+        # A terminal and systemd send signals to all processes of a group: the supervisor says when it is time.
         loop.add_signal_handler(signal.SIGINT, lambda: None)
         loop.add_signal_handler(signal.SIGTERM, self._ended.set)
         try:
             while True:
-                now = sum(each.connections for each in self._doors), self._taken
+                now = self._connections(), self._taken
                 if now != self._said:
                     self._said = now
                     _say(self._channel, {"open": now[0], "taken": now[1]})

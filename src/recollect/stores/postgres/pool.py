@@ -70,22 +70,26 @@ class SessionPool:
             raise ClosedError("the memory")
 
     @contextmanager
-    def session(self) -> Iterator[Session]:
-        """Lend a session while the block runs."""
-        session, loan = self.take()
+    def session(self, *, waits: bool = True) -> Iterator[Session]:
+        """Lend a session while the block runs. See `take`."""
+        session, loan = self.take(waits=waits)
         try:
             yield session
         finally:
             self.give_back(session, loan)
 
-    def take(self) -> tuple[Session, int]:
-        """Lend a session to this thread, and return it with the number of the loan."""
+    def take(self, *, waits: bool = True) -> tuple[Session, int]:
+        """Lend a session to this thread, and return it with the number of the loan.
+
+        Args:
+            waits: Wait for one if all are lent; otherwise that is a StoreBusyError at once.
+        """
         self.check_usable()
         thread = threading.get_ident()
         with self._guard:
             beyond = thread in self._lent.values()
         if not beyond:
-            self._wait()
+            self._wait(self._timeout_s if waits else 0.0)
         try:
             session = self._idle_or_new()
             with self._guard:
@@ -114,7 +118,8 @@ class SessionPool:
                 session = self._idle.pop() if self._idle else None
             if session is None:
                 session = self._connect()
-                self._opened += 1
+                with self._guard:
+                    self._opened += 1
                 session.expires = now + MAX_AGE_S * random.uniform(1, 1.25)
                 return session
             if now < session.expires:
@@ -149,7 +154,7 @@ class SessionPool:
             if not beyond:
                 self._pass_on()
 
-    def _wait(self) -> None:
+    def _wait(self, timeout_s: float) -> None:
         """Wait for a turn, first come first served."""
         with self._guard:
             if self._free and not self._waiters:
@@ -157,12 +162,12 @@ class SessionPool:
                 return
             turn = threading.Event()
             self._waiters.append(turn)
-        until = time.monotonic() + self._timeout_s
+        until = time.monotonic() + timeout_s
         try:
             while not turn.wait(min(_POLL_S, max(0.0, until - time.monotonic()))):
                 self.check_usable()
                 if time.monotonic() >= until:
-                    raise StoreBusyError(self._path, f"waited {self._timeout_s:g} s for a connection of its pool")
+                    raise StoreBusyError(self._path, f"waited {timeout_s:g} s for a connection of its pool")
         except BaseException:
             with self._guard:
                 given = turn not in self._waiters

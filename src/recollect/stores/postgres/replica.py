@@ -2,7 +2,10 @@
 
 A view is read from the replica if that has every commit of the memory that this process, or the caller, has seen. If it
 has not, the view waits a moment, and then reads the primary. What is not about one memory is read from the primary,
-since nothing says how new it must be. A replica that fails is left out for a while, which the log says once.
+since nothing says how new it must be.
+
+A replica that cannot be reached is left out for a while, which the log says once. What fails in the middle of a view,
+such as by a conflict with what the replica replays, is read again from the primary as a whole (`PostgresStore.renew`).
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from recollect.errors import InvalidArgumentError, RecollectError, StoreBusyError
+from recollect.errors import ClosedError, ForkedError, InvalidArgumentError, RecollectError, StoreBusyError, StoreError
 from recollect.ledger.commits import Branch
 from recollect.stores.freshness import least_of
 from recollect.stores.postgres import schema as tables
@@ -28,6 +31,8 @@ from recollect.stores.postgres.view import PostgresView, StoreContext
 _log = logging.getLogger("recollect")
 #: Seconds that a view waits for a commit that the replica does not have yet, and in which steps.
 WAIT_S, _STEP_S = 0.05, 0.005
+#: Seconds for which a thread reads the primary after the replica has failed in the middle of a view.
+_AVOIDED_S = 1.0
 #: Seconds that connecting to a replica may take: the primary can be read instead.
 _CONNECT_S = 2.0
 #: Seconds for which a replica that failed is left out: the first time, doubled each time, and at most.
@@ -72,6 +77,7 @@ class Replica:
         self._guard = threading.Lock()
         self._down_until = 0.0
         self._pause_s = 0.0
+        self._of_thread = threading.local()
         connector = Connector(address, _CONNECT_S, traffic)
         self._pool = SessionPool(lambda: self._checked(connector.session()), self.path, address.pool, timeout_s)
 
@@ -106,16 +112,28 @@ class Replica:
             self.failed(error)
 
     def lend(self, stack: ExitStack) -> Session | None:
-        """Lend a session until a stack ends; None if the replica is left out."""
-        if self._clock() < self._down_until:
+        """Lend a session until a stack ends; None if the replica is left out, or all of its sessions are lent."""
+        now = self._clock()
+        if now < self._down_until or now < getattr(self._of_thread, "avoided_until", now):
             return None
         try:
-            session = stack.enter_context(self._pool.session())
+            session = stack.enter_context(self._pool.session(waits=False))
+        except (StoreBusyError, ClosedError, ForkedError):
+            return None
         except RecollectError as error:
             self.failed(error)
             return None
         session.begin(BEGIN_READ)
         return session
+
+    def avoid(self, error: StoreError) -> bool:
+        """Let this thread read the primary for a moment if an error is one of the replica; return whether it is."""
+        if error.args[0] != self.path:
+            return False
+        self._of_thread.avoided_until = self._clock() + _AVOIDED_S
+        if not isinstance(error, StoreBusyError):  # else it only lags, or replays what the view would have read
+            self.failed(error)
+        return True
 
     def version(self) -> int | None:
         """Return a number that changes with every commit that it has replayed; None if it is left out."""
@@ -139,10 +157,14 @@ class Replica:
         if first:
             _log.warning("the replica %s cannot be read, so the primary is: %s", self.path, error)
 
+    def give_back(self, session: Session, loan: int) -> None:
+        """Take a session back before its stack ends."""
+        self._pool.give_back(session, loan)
+
     def worked(self) -> None:
         """Note that it was read."""
         self.reads += 1
-        if self._pause_s:
+        if self._pause_s and self._clock() >= self._down_until:
             with self._guard:
                 self._pause_s = 0.0
             _log.warning("the replica %s can be read again", self.path)
@@ -177,6 +199,7 @@ class ReplicaView(PostgresView):
         self, session: Session, replica: Replica, context: StoreContext, primary: Callable[[], Session]
     ) -> None:
         super().__init__(session, replica.context)
+        self._loan = session.loan
         self._replica: Replica | None = replica
         self._of_primary = context
         self._primary = primary
@@ -194,9 +217,12 @@ class ReplicaView(PostgresView):
             try:
                 heads, settings = self._session.several(self._first(owner))
             except RecollectError as error:
-                replica.failed(error)
                 if not is_first:
                     raise
+                if isinstance(error, StoreBusyError):  # a conflict with what it replays
+                    replica.behind += 1
+                else:
+                    replica.failed(error)
                 break
             seqs = {Branch(namespace, name): row[2] or 0 for namespace, name, *row in heads}
             if seqs.get(branch.owner, 0) >= least_of(owner) and all(
@@ -223,6 +249,8 @@ class ReplicaView(PostgresView):
 
     def _leave(self) -> None:
         """Read the primary from now on. Nothing of the replica was used."""
+        assert self._replica is not None
+        self._replica.give_back(self._session, self._loan)
         self._replica = None
         self._session, self._context, self._path = self._primary(), self._of_primary, self._of_primary.path
         self._server = None

@@ -278,7 +278,8 @@ class PostgresStore:
         )
 
     def renew(self, error: StoreError) -> bool:
-        return False  # nothing but this package writes the tables
+        # Nothing but this package writes the tables, so what is corrupt stays so. A replica can be left out.
+        return self._replica is not None and self._replica.avoid(error)
 
     def compact(self) -> bool:
         """Do nothing: the server's own vacuum gives the space of deleted rows back to the tables."""

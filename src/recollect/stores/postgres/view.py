@@ -219,8 +219,7 @@ class PostgresView(SqlView):
         self._note_first(owner, before, *self._session.several(self._first(owner)))
         least, head = least_of(owner), self._heads.get(Branch(owner))
         if least > (0 if head is None else head.seq):
-            seq = 0 if head is None else head.seq
-            raise StaleReadError(self._path, f"the newest commit of {owner!r} is {seq}, and {least} was seen")
+            raise StaleReadError(self._path, f"it lacks commits of {owner!r}")  # how many there are is not for a scope
         if branch not in self._numbers:
             self._note_head(branch, None)
 

@@ -111,7 +111,7 @@ class RemoteExecutor:
         def attempt() -> Any:
             answer = self._transport.exchange(message | {"seen": self._seen.stated(namespace)}, timeout_s)
             if isinstance(answer, dict):
-                self._seen.note(namespace, answer.pop("seq", None))
+                self._seen.note(namespace, answer.pop("seq", None), wrote=operation.needs != READ)
             read_result(answer)  # raises what another attempt may succeed after
             return answer
 
@@ -154,7 +154,7 @@ class RemoteExecutor:
                 batch.open = False
                 batch.check()
                 stack.close()  # commits
-                self._seen.note(place.branch.owner.namespace, channel.seq)
+                self._seen.note(place.branch.owner.namespace, channel.seq, wrote=True)
             except LostError as lost:
                 if not lost.sent:
                     raise _undone(self.location, str(lost)) from None
@@ -330,7 +330,7 @@ def _transport(address: str, token: str | None, timeout_s: float, connect_s: flo
             raise InvalidArgumentError("token", "...", "is for HTTP: a socket knows its users")
         from recollect.wire.client.unix import UnixTransport
 
-        return UnixTransport(address.removeprefix(_UNIX) or _default_socket(), timeout_s)
+        return UnixTransport(address.removeprefix(_UNIX) or _default_socket(), timeout_s, connect_s)
     from recollect.wire.client.http import HttpTransport
 
     return HttpTransport(address, token, timeout_s, connect_s)

@@ -164,6 +164,7 @@ class Nodes:
                 except (LostError, RecollectError):
                     continue
                 with self._lock:
+                    self._unchecked.add(number)  # it may have been started again on another store
                     self._down.discard(number)
                 pause = _FIRST_PAUSE_S
             with self._lock:

@@ -28,9 +28,11 @@ class UnixTransport:
     Args:
         path: The path of the socket.
         timeout_s: Seconds that connecting, and each message of a batch or an export, may take.
+        store_s: Seconds that the question for the store may take; default: as any other.
     """
 
-    def __init__(self, path: str, timeout_s: float) -> None:
+    def __init__(self, path: str, timeout_s: float, store_s: float | None = None) -> None:
+        self._store_s = timeout_s if store_s is None else store_s
         self.address = f"unix://{path}"
         self._path = path
         self._timeout_s = timeout_s
@@ -91,7 +93,7 @@ class UnixTransport:
 
     def store(self) -> str:
         """Return what the nodes of a store have in common. See `Transport.store`."""
-        facts = read_result(self.exchange({"op": "stats"}, self._timeout_s)).get("store", {})
+        facts = read_result(self.exchange({"op": "stats"}, self._store_s)).get("store", {})
         return "" if facts.get("path") == IN_MEMORY else store_digest(str(facts.get("uuid", "")))
 
     def close(self) -> None:
