@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import psycopg
 import pytest
 
 import recollect
+from recollect.engine.erasures import Erasures
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.ledger.commits import Branch
 from recollect.memory import Memory
 from recollect.stores.derived import sharing
+from recollect.stores.derived.sharing import SegmentSharing
 from recollect.stores.postgres import derived as shared
 from recollect.stores.postgres.derived import PostgresSegments
 from recollect.testing.loopback import core_of
@@ -219,6 +222,30 @@ def test_an_erasure_removes_the_segments_that_have_it(address: str, dsn: str, sc
     with machine(address, tmp_path / "three") as three:
         three.recall("harbour")
         assert started(three) == 0, "an index without it is there already"
+
+
+def test_an_erasure_does_not_remove_the_new_index_before_it_is_shared(
+    address: str, dsn: str, schema: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cleaned, share, clean = threading.Event(), SegmentSharing.share, Erasures._clean_machine
+
+    def late(self: SegmentSharing, *args: Any) -> None:
+        assert cleaned.wait(30)
+        share(self, *args)
+
+    def noted(self: Erasures, *args: Any) -> None:
+        clean(self, *args)
+        cleaned.set()
+
+    with machine(address, tmp_path / "one") as one:
+        remember(one)
+        one.remember(f"Ana said it {SECRET}", id="secret")
+        one.recall("harbour")
+        monkeypatch.setattr(SegmentSharing, "share", late)
+        monkeypatch.setattr(Erasures, "_clean_machine", noted)
+        one.erase("secret")
+    assert without_rest(dsn, schema)
+    assert list((tmp_path / "one").rglob("*.seg"))
 
 
 @pytest.mark.parametrize("is_conditional", [True, False], ids=["", "control"])
