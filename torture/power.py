@@ -80,6 +80,7 @@ def small() -> Iterator[None]:
         (sqlite_checkpoints, "LONG", 320),
         (indexing, "KEPT_FROM", 10),
         (indexing, "MERGED_FROM", 10),
+        (indexing, "MERGED_REMOVED_FROM", 10),
         (roots, "KEPT_EVERY", 12),
         (roots, "STEP_COMMITS", 3),
         (housekeeping, "STEP_COMMITS", 3),

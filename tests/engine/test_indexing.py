@@ -77,6 +77,7 @@ def settled(keeper: IndexKeeper) -> None:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexing, "KEPT_FROM", 20)
     monkeypatch.setattr(indexing, "MERGED_FROM", 10)
+    monkeypatch.setattr(indexing, "MERGED_REMOVED_FROM", 10)
 
 
 @pytest.fixture

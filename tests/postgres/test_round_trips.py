@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -93,6 +94,16 @@ def test_a_statement_more_is_counted(memory: Memory) -> None:
         view.setting("one")
         view.setting("two")
     assert store.traffic.round_trips - before == 2  # type: ignore[attr-defined]
+
+
+def test_a_server_counts_the_round_trips_of_all_threads(memory: Memory) -> None:
+    store: Any = core_of(memory).store
+    before, own = store.facts()["round_trips"], store.traffic.round_trips
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(memory.get, ["one"] * 40))
+    taken = store.facts()["round_trips"] - before
+    assert 40 <= taken <= 2 * 40
+    assert store.traffic.round_trips == own, "this thread has only waited for the others"
 
 
 def together(memory: Memory, calls: Sequence[Callable[[], T]]) -> list[T]:

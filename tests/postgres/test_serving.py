@@ -58,11 +58,17 @@ def node(store: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
 
 def asked(address: str, path: str) -> int:
     """Return the status of a request."""
+    return answer(address, path)[0]
+
+
+def answer(address: str, path: str) -> tuple[int, str]:
+    """Return the status of a request, and the text of its answer."""
     connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
     connection.request("GET", path)
-    status = connection.getresponse().status
+    response = connection.getresponse()
+    text = response.read().decode()
     connection.close()
-    return status
+    return response.status, text
 
 
 def test_two_nodes_serve_one_memory(store: str) -> None:
@@ -88,6 +94,10 @@ def test_two_nodes_serve_one_memory(store: str) -> None:
             batch.remember("Ben drinks water")
         assert one.count() == 2
         assert one.check() == []
+        _, metrics = answer(first["http"], "/metrics")
+        numbers = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if not line.startswith("#"))
+        assert float(numbers["recollect_database_round_trips_total"]) >= 10
+        assert 1 <= float(numbers["recollect_pool_connections_max"]) <= 8
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
         assert two.count() == 2

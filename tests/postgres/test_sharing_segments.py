@@ -130,7 +130,7 @@ def test_a_new_machine_catches_up_with_what_was_written_since(
 
 def test_a_small_index_is_not_shared(address: str, dsn: str, schema: str, tmp_path: Path) -> None:
     with machine(address, tmp_path / "one") as memory:
-        remember(memory, 0, 999)
+        remember(memory, 0, 99)
     built(address, tmp_path / "one")
     assert segments(dsn, schema) == []
 

@@ -113,7 +113,7 @@ def test_short_texts_never_give_less_than_half_and_a_plan_without_memory_has_a_n
         ({"namespaces": 100}, "larger than one process should have"),
         ({}, "state --zipf"),
         ({"node_memory": GIB // 2}, "need most of its memory themselves"),
-        ({"namespaces": 2 * 10**6, "zipf": 1.1}, "built again whenever"),
+        ({"namespaces": 2 * 10**7, "zipf": 1.1}, "built again whenever"),
     ],
 )
 def test_a_plan_says_what_to_know(changed: dict[str, object], note: str) -> None:

@@ -160,6 +160,7 @@ def test_a_full_disk_while_an_index_is_written_is_a_warning_and_changes_no_answe
 ) -> None:
     monkeypatch.setattr(indexing, "KEPT_FROM", 10)
     monkeypatch.setattr(indexing, "MERGED_FROM", 10)
+    monkeypatch.setattr(indexing, "MERGED_REMOVED_FROM", 10)
     with recorded(path.parent) as recorder:
         with recollect.open(path) as memory:
             memory.remember_all(f"boat {number} of the harbour" for number in range(30))

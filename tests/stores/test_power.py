@@ -411,4 +411,4 @@ def test_a_run_makes_and_keeps_indexes_and_begins_its_log_again(full: Recording)
     assert any(path.endswith(".seg") for path in names)
     assert any(path.endswith("text.db") for path in names)
     assert names.count(f"{power.NAME}-wal") > 1
-    assert indexing.KEPT_FROM == 1000, "the harness puts back what it made small"
+    assert indexing.KEPT_FROM == 100, "the harness puts back what it made small"

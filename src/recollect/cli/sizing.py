@@ -70,7 +70,7 @@ _OF_SIMULATION = (
     ("--event", str, "EVENT", "What ends each phase: die, join or nodes=K. May be repeated. Default: die, join."),
     ("--interval", float, "SECONDS", "Seconds of each phase. Default: 1800."),
     ("--by-load", bool, None, "The namespaces that are asked most have the most records."),
-    ("--shared-from", int, "N", "Records from which on an index is loaded and not built. Default: 1000."),
+    ("--shared-from", int, "N", "Records from which on an index is loaded and not built. Default: 100."),
     ("--seed", int, "N", "Seed of sizes and recalls. Default: 0."),
 )
 #: Option -> the field of `Needs` and `Load`, where the names differ.

@@ -182,6 +182,7 @@ _FACTS = {
     "pool_lent": ("pool_connections_used", GAUGE, "Connections to the database that are in use."),
     "pool_waiting": ("pool_waiting", GAUGE, "Calls that wait for a connection to the database."),
     "pool_opened": ("pool_connections_opened", COUNTER, "Connections to the database that were opened."),
+    "round_trips": ("database_round_trips", COUNTER, "How often a call waited for an answer of the database."),
     "commits_resolved": ("commits_resolved", COUNTER, "Commits whose answer was lost, and that were looked up."),
     "commits_in_doubt": ("commits_in_doubt", COUNTER, "Commits of which it is not known whether they happened."),
     "lost_commits": ("lost_commits", COUNTER, "Commits that were seen and that a failover has lost."),

@@ -22,7 +22,7 @@ MACHINE = "x86-64 (AMD EPYC, 2 virtual cores), Python 3.11.7, PostgreSQL 18.6, N
 #: Characters of the texts that the figures "a record" are of.
 SHORT = 110
 #: Records from which on an index is saved and shared (`KEPT_FROM` of the engine).
-SHARED_FROM = 1000
+SHARED_FROM = 100
 #: The two sizes of memories whose recalls were measured.
 SMALL, LARGE = 1_000, 100_000
 

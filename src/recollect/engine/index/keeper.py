@@ -39,11 +39,13 @@ from recollect.stores.derived.shared import Made
 from recollect.stores.derived.sharing import SegmentSharing
 
 _log = logging.getLogger("recollect")
-#: Smallest number of records for which an index file is kept: a smaller index is built as fast as it is loaded.
-KEPT_FROM = 1000
-#: Changes are merged into the segment once they are this many documents, and this fraction of the segment: 1/8 for
-#: added documents, and 1/128 for removed ones, since each keeps searches from leaving out its block.
-MERGED_FROM, MERGED_PART, MERGED_REMOVED_PART = 1000, 8, 128
+#: Smallest number of records for which an index file is kept: it is loaded in 4 ms, and built in 40.
+KEPT_FROM = 100
+#: Added documents are merged into the segment once they are this many, and 1/8 of the segment: the next process that
+#: loads it must apply the others, each of which takes longer than in a new index.
+MERGED_FROM, MERGED_PART = 100, 8
+#: The same for removed documents, at 1/128, since each keeps searches from leaving out its block.
+MERGED_REMOVED_FROM, MERGED_REMOVED_PART = 1000, 128
 #: Approximate memory of a branch in addition to its index and its caches, and how far the caches may grow before their
 #: size is updated in the sum.
 BRANCH_BYTES, _UNCOUNTED_BYTES = 80_000, 65_536
@@ -292,7 +294,7 @@ class IndexKeeper(Follower[Branch, _Cached]):
         removed = index.documents.count - index.documents.live_count
         save_again = erased and in_segment >= KEPT_FROM
         many = added >= max(MERGED_FROM, in_segment // MERGED_PART)
-        if save_again or many or removed >= max(MERGED_FROM, in_segment // MERGED_REMOVED_PART):
+        if save_again or many or removed >= max(MERGED_REMOVED_FROM, in_segment // MERGED_REMOVED_PART):
             self._schedule_merge(branch)
         return value
 

@@ -105,8 +105,9 @@ def examine(address: str, *, key: bytes = PUBLIC_KEY, contents: bool = True) -> 
         missing = _missing_rights(connection, found)
     store = PostgresStore(address, read_only=True, key=key)
     try:
-        # It is opened for reading here, whatever others may do.
-        facts = {name: value for name, value in store.facts().items() if name not in ("read_only", "lost_commits")}
+        # It is opened for reading here, whatever others may do, and what it has done itself is of no interest.
+        own = ("read_only", "lost_commits", "round_trips")
+        facts = {name: value for name, value in store.facts().items() if name not in own}
         problems = list(store.check()) if contents else []
     finally:
         store.close()

@@ -22,14 +22,28 @@ from recollect.stores.postgres.errors import is_lost, ours
 from recollect.stores.postgres.wire import Reply, Row, Statement, Wire
 
 
-class Traffic(threading.local):
-    """Counts of what the current thread has sent for a store.
+class Traffic:
+    """Counts the round trips for a store: how often a thread waited for an answer of the server.
 
     Attributes:
-        round_trips: How often it waited for an answer of the server.
+        total: Those of all threads.
     """
 
-    round_trips = 0
+    def __init__(self) -> None:
+        self.total = 0
+        self._guard = threading.Lock()
+        self._own = threading.local()
+
+    @property
+    def round_trips(self) -> int:
+        """Those of the current thread."""
+        return int(getattr(self._own, "count", 0))
+
+    def add(self) -> None:
+        """Count a round trip of the current thread."""
+        self._own.count = self.round_trips + 1
+        with self._guard:
+            self.total += 1
 
 
 class Backend(NamedTuple):
@@ -193,7 +207,7 @@ class Session:
         doomed = self._doomed
         self._doomed = doomed or bool(before)  # until they are known to be done, whatever interrupts this
         self._begin, self._staged = [], []
-        self._traffic.round_trips += 1
+        self._traffic.add()
         try:
             replies = self._wire.run(converted)
         except psycopg.Error as error:
@@ -203,7 +217,7 @@ class Session:
                 raise
             self._close()
             self._open()
-            self._traffic.round_trips += 1
+            self._traffic.add()
             replies = self._wire.run(converted)
         self._doomed = doomed
         return replies[len(before) :]

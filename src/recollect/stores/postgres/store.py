@@ -254,6 +254,7 @@ class PostgresStore:
             "lost_commits": self._context.history.lost,
             "commits_resolved": self._resolver.asked.total(),
             "commits_in_doubt": self._resolver.asked[Fate.UNKNOWN],
+            "round_trips": self.traffic.total,
             **self._pool.facts(),
             **self._server,
             **({} if self._replica is None else self._replica.facts()),
