@@ -18,8 +18,7 @@
     python -m bench glossary --json     recall and annotate of a glossary, and how annotate grows
     python -m bench outline --json      an outline of 50,000 nodes: ingest, one changed line, look-ups
     python -m bench swarm --json        1,000 agents doing 1,000,000 operations of keyed memory, and its recall
-    python -m bench cluster-workers --json       two workers of a server against one, on a file
-    python -m bench cluster-agents --json        1,000 agents on one node with 10,000 namespaces of PostgreSQL
+    python -m bench cluster --json      two workers against one; 1,000 agents on one node; what a server adds to a call
     python -m bench outage --json       a node and the primary are killed under load (make demo-cluster)
     python -m bench cold --json         the first recall of a new node on PostgreSQL: from its file, shared, built
     python -m bench postgres --json     the PostgreSQL store beside the SQLite store: round trips, calls, threads, bytes
@@ -51,8 +50,9 @@ from typing import Any
 from bench.measuring import ROOT, THREAD_VARIABLES, milliseconds, one_core, shown, versions
 from bench.peers import PEERS, PeerMissingError
 
-#: The peers of `once`.
+#: The peers of `once`, and the parts of `cluster`.
 ONCE = ("qdrant", "chromadb", "lancedb", "langgraph", "mem0")
+CLUSTER_PARTS = ("workers", "agents", "server")
 
 
 def start_up() -> dict[str, float]:
@@ -122,8 +122,7 @@ MEASURES = {
     "glossary": ("glossary.measured", "records"),
     "outline": ("outline.measured", "records"),
     "cold": ("cold.measured", "records"),
-    "cluster-workers": ("cluster.workers", "records"),
-    "cluster-agents": ("cluster.agents", "records"),
+    "cluster": ("cluster.measured", "parts namespaces"),
     "outage": ("outage.measured", ""),
     "postgres": ("postgres.measured", "records"),
     "sizes": ("sizes.measured", "records"),
@@ -233,8 +232,9 @@ def _parser() -> argparse.ArgumentParser:
     swarming.add_argument("--agents", type=_positive, default=1000)
     swarming.add_argument("--operations", type=_positive, default=1_000_000)
     swarming.add_argument("--one", action="store_true", help="only these agents, in this process")
-    command("cluster-workers", "two workers of a server against one, on a file: rates and processor time", 20_000)
-    command("cluster-agents", "a thousand agents on one node with as many namespaces of PostgreSQL", 10_000)
+    clusters = command("cluster", "two workers against one, many agents on one node, and what a server adds", None)
+    clusters.add_argument("--part", dest="parts", choices=CLUSTER_PARTS, action="append", help="default: all of them")
+    clusters.add_argument("--namespaces", type=_positive, default=10_000, help="those of the part agents")
     command("outage", "a node and the primary are killed under load", None)
     command("cold", "the first recall of a new node on PostgreSQL: from its file, the shared table, built", 100_000)
     command("postgres", "the PostgreSQL store, compared with the SQLite store", 20_000)

@@ -1,4 +1,4 @@
-"""Many agents on one node, and two workers against one.
+"""Two workers against one, many agents on one node, and what a server adds to a call (`bench.serve`).
 
 `workers`: two servers on copies of one file, one with a single process, one with two. By turns, the same clients send
 the same questions to each over its socket, as in `bench.serve`, and read the answers without decoding them. Rates, and
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,11 +30,13 @@ from typing import Any, NamedTuple
 import recollect
 from bench.corpus import cache_folder
 from bench.cost import questions, turns
-from bench.measuring import ROOT, percentile, told, versions
-from bench.serve import clients_of, recall_lines, round_of, served
+from bench.measuring import ROOT, one_core, percentile, told, versions
+from bench.serve import clients_of, recall_lines, round_of, serve, served
 from recollect.testing.postgres import PostgresServer, create_store
 
 BATCH, ASKED, K = 500, 500, 10
+#: The size of the store of each part.
+WORKERS_RECORDS, SERVER_RECORDS, SERVER_QUESTIONS = 20_000, 10_000, 400
 #: Clients, and turns of each server in seconds.
 CLIENTS, TURNS, TURN_S = 16, 7, 4.0
 #: The exponent of Zipf's law, records of a namespace, agents, processes that they run in, and seconds of a phase.
@@ -50,6 +52,21 @@ def processor_s(process: int) -> float:
         fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
         ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def measured(parts: Sequence[str] | None, namespaces: int) -> dict[str, Any]:
+    """Return the figures of some parts, or of all of them."""
+    measures: dict[str, Callable[[], dict[str, Any]]] = {
+        "workers": lambda: workers(WORKERS_RECORDS),
+        "agents": lambda: agents(namespaces),
+        "server": _server,
+    }
+    return {"command": "cluster", **{part: measures[part]() for part in parts or measures}}
+
+
+def _server() -> dict[str, Any]:
+    one_core()  # the other parts use all
+    return serve(SERVER_RECORDS, SERVER_QUESTIONS)
 
 
 def workers(records: int) -> dict[str, Any]:
