@@ -69,6 +69,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
 from __future__ import annotations
 
 import logging
+import re
 import string
 from functools import wraps
 from typing import Any, NamedTuple
@@ -174,6 +175,19 @@ def _plain(arg: object) -> Any:
     return arg if isinstance(arg, (str, int, float, bool, type(None))) else shown(arg)
 
 
+_CREDENTIALS = re.compile(r"""(^|[\s,'"(/])([^\s/:@,'"]+):(?!//)(?:(?!,[a-z+]+://)\S)*@""", re.IGNORECASE)
+_PASSWORD = re.compile(r"(password=)[^&\s]+", re.IGNORECASE)
+
+
+def without_passwords(text: str) -> str:
+    """Return a text with `***` in place of what may be a password of an address in it, valid or not.
+
+    >>> without_passwords("http://a,postgresql://ana:secret@db/x?sslpassword=y")
+    'http://a,postgresql://ana:***@db/x?sslpassword=***'
+    """
+    return _PASSWORD.sub(r"\1***", _CREDENTIALS.sub(r"\1\2:***@", text))
+
+
 class Shown(str):
     """A value that `shown` has already quoted, so that unpickling an error does not quote it twice."""
 
@@ -216,6 +230,10 @@ def _violated(name: str, value: object, rule: str) -> str:
     return f"{name} {value} {rule}" if verb else f"{name} = {value}: {rule}"
 
 
+#: The arguments that are addresses: messages show them without passwords.
+_ADDRESSES = frozenset(("address", "path", "read_from"))
+
+
 class InvalidArgumentError(RecollectError, ValueError):
     """An argument has a value that the call does not accept. Raised before anything is changed.
 
@@ -228,10 +246,18 @@ class InvalidArgumentError(RecollectError, ValueError):
     code = "invalid_argument"
 
     def __init__(self, name: str, value: object, rule: str) -> None:
+        if name in _ADDRESSES and not isinstance(value, Shown):
+            value, rule = _without_passwords_in(value), without_passwords(rule)
         super().__init__(name, shown(value), rule)
 
     def __str__(self) -> str:
         return _violated(*self.args)
+
+
+def _without_passwords_in(value: object) -> object:
+    if isinstance(value, str):
+        return without_passwords(value)
+    return [_without_passwords_in(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 class UnknownArgumentError(RecollectError, TypeError):
@@ -887,7 +913,14 @@ class ReadOnlyStoreError(StoreError):
     """The store can be read but not written."""
 
     code = "read_only"
-    _template = "{0} is read-only{detail}{state}: open a copy that may be written"
+    _template = "{0} is read-only{detail}{state}: {advice}"
+
+    @property
+    def _named(self) -> dict[str, str]:
+        advice = "open a copy that may be written"
+        if "://" in str(self.args[0]):  # on a server
+            advice = "to write, open it on the primary server, as a role that may write"
+        return {**super()._named, "advice": advice}
 
 
 class StoreBusyError(StoreError):

@@ -9,11 +9,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+import recollect
 from recollect import errors
-from recollect.errors import RecollectError, StoreChangedError, StoreError, StoreReplacedError, printable
+from recollect.cli.app import app
+from recollect.errors import (
+    InvalidArgumentError,
+    RecollectError,
+    StoreChangedError,
+    StoreError,
+    StoreReplacedError,
+    printable,
+    without_passwords,
+)
 
 #: What a terminal obeys, what ends a line, what turns the direction of writing, and what no output can carry.
 HOSTILE = "a\x1b]0;owned\x07\x9b2J\r\n\u2028\u202e\ud800"
@@ -117,3 +128,41 @@ def test_the_tree_in_the_docstring_is_the_tree_of_classes() -> None:
                 yield from lines(each, depth + 1)
 
     assert drawn == list(lines(RecollectError))
+
+
+#: Addresses with a password, some of them wrong.
+WITH_PASSWORD = (
+    "http://ana:geheim@127.0.0.1:1",
+    "https://ana:geheim@host",
+    "ana:geheim@host/memories",
+    "postgresql:/ana:geheim@host/memories",
+    "postgresq://ana:geheim@host/memories",
+    "postgresql://ana:geheim@host/memories,postgresql://ben:geheim@host",
+    "http://127.0.0.1:1,postgresql://ana:geheim@host",
+    "postgresql://ana:geh/eim://geheim@host/memories",
+    "postgresql:/host/memories?user=ana&password=geheim",
+    "x" * 65 + "://ana:geheim@" + "h" * 40,
+)
+
+
+@pytest.mark.parametrize("address", WITH_PASSWORD)
+def test_no_message_shows_the_password_of_an_address(address: str) -> None:
+    messages = [
+        str(InvalidArgumentError(name, each, f"{address} is wrong"))
+        for name in ("address", "path", "read_from")
+        for each in (address, [address], (b"", address))
+    ]
+    for wrong in (address, [address], ["http://127.0.0.1:1", address]):
+        with pytest.raises(RecollectError) as raised:
+            recollect.connect(wrong, timeout=0.1, retries=0)
+        messages.append(str(raised.value))
+    for command in ("check", "init"):
+        arguments = ["store", command, address.replace("postgresql:/", "postgres:")]  # so that none is connected to
+        messages.append(CliRunner().invoke(app, arguments).output)
+    assert [each for each in messages if "geheim" in each or "eim" in each.replace("\n", "")] == []
+    assert "geh" in str(InvalidArgumentError("content", address, "must be short")), "control: a text is no address"
+
+
+def test_what_is_no_password_is_shown() -> None:
+    for text in ("http://host:80/path", "10:30 at ana@host", "c:\\a", "unix:///run/a.sock", "postgresql://ana@host/m"):
+        assert without_passwords(text) == text

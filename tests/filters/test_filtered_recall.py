@@ -181,7 +181,7 @@ def test_an_index_in_a_file_is_in_memory_unless_it_is_far_behind_or_of_another_h
         memory.remember_all([f"more tea {at}" for at in range(900)])
     assert opened_with_it()
     with recollect.open(path) as memory:
-        memory.remember_all([f"most tea {at}" for at in range(101)])
+        memory.remember_all([f"most tea {at}" for at in range(1001)])
     assert not opened_with_it()
     # The store is put back to what it was before the index, and something else comes.
     with recollect.open(path) as memory:

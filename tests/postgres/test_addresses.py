@@ -18,6 +18,13 @@ pytestmark = pytest.mark.postgres
 HOST = "postgresql://ana:secret@db/memories"
 
 
+@pytest.mark.parametrize("form", ["{0},{0}", "{0}?schema=team,{0}", "{0}?password=secret&pool=no"])
+def test_two_addresses_are_refused_without_a_password(form: str) -> None:
+    with pytest.raises(InvalidArgumentError) as raised:
+        parsed(form.format(HOST))
+    assert "secret" not in str(raised.value)
+
+
 @pytest.mark.parametrize(
     "query",
     [

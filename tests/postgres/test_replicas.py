@@ -15,7 +15,14 @@ import pytest
 from tests.http.serving import served
 
 import recollect
-from recollect.errors import InvalidArgumentError, StaleReadError, StoreBusyError, StoreServerError, UnsupportedError
+from recollect.errors import (
+    InvalidArgumentError,
+    ReadOnlyStoreError,
+    StaleReadError,
+    StoreBusyError,
+    StoreServerError,
+    UnsupportedError,
+)
 from recollect.ledger.commits import Branch
 from recollect.server.tokens import add_entry, entry, new_token
 from recollect.stores.freshness import required
@@ -236,9 +243,34 @@ def test_a_read_does_not_wait_for_a_connection_of_the_standby(pair: Pair, tmp_pa
         assert facts(memory)["replica_failures"] == 0
 
 
+def test_servers_that_have_changed_places_are_logged(
+    pair: Pair, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with recollect.open(f"{pair.primary.dsn}&cache={tmp_path}", embedder="none", read_from=pair.standby.dsn) as memory:
+        memory.remember("note")
+        replay(pair)
+    assert "no standby" not in caplog.text, "control"
+    assert "is a standby" not in caplog.text, "control"
+    with recollect.open(
+        f"{pair.standby.dsn}&cache={tmp_path}", embedder="none", read_from=pair.primary.dsn
+    ) as changed_places:
+        assert changed_places.count() == 1
+        with pytest.raises(ReadOnlyStoreError, match="to write, open it on the primary server"):
+            changed_places.remember("another note")
+    assert "is a standby: it can be read, and not written" in caplog.text
+    assert "is the primary, or a standby that was promoted, and no standby" in caplog.text
+
+
+@pytest.mark.parametrize("address", ["standby.db", "", "http://localhost:1", "postgresql:/ana:secret@db/m", 5])
+def test_what_is_no_address_of_a_server_is_refused_as_a_standby(pair: Pair, address: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="must be the postgresql:// address of a standby") as caught:
+        recollect.open(pair.primary.dsn, read_from=address)
+    assert "secret" not in str(caught.value)
+
+
 def test_another_store_is_refused_as_a_standby(pair: Pair, tmp_path: Path) -> None:
     other = create_store(pair.primary.dsn, "another")
-    with pytest.raises(InvalidArgumentError, match="is no copy of the store"):
+    with pytest.raises(InvalidArgumentError, match="has another store: it must be a standby"):
         recollect.open(f"{pair.primary.dsn}&cache={tmp_path}", read_from=other, embedder="none")
     with pytest.raises(UnsupportedError, match="it is for a store on a server"):
         recollect.open(tmp_path / "a.db", read_from=pair.standby.dsn)
@@ -312,4 +344,5 @@ def test_curl_passes_the_header_on_and_a_scope_learns_nothing_by_it(pair: Pair, 
         assert send(other, "/v1/curl/execute", count, str(second), whole)[0]["result"] == 2  # whatever its scope
         assert send(other, "/v1/curl/execute", count, "2", scoped)[0]["code"] == "protocol"  # it could guess numbers
         assert send(other, "/v1/curl/execute", count, "nonsense", scoped)[0]["code"] == "protocol"
+        assert send(other, "/v1/curl/execute", count, "9" * 30, whole)[0]["code"] == "protocol"
         assert send(other, "/v1/curl/execute", count, "", whole)[0]["code"] == "protocol"

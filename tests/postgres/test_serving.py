@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import recollect
+from recollect.errors import StoreServerError
 from recollect.testing.postgres import PostgresServer, create_store
 
 pytest.importorskip("starlette")
@@ -114,6 +115,24 @@ def test_a_node_without_its_database_is_alive_and_not_ready(server: PostgresServ
         finally:
             server.start()
         assert asked(address, "/readyz") == 200
+
+
+def test_a_node_logs_when_its_database_goes_and_when_it_is_back(
+    server: PostgresServer, store: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with recollect.open(store, embedder="none") as memory:
+        memory.remember("note")
+        server.kill()
+        try:
+            for _ in range(3):
+                with pytest.raises(StoreServerError):
+                    memory.count()
+        finally:
+            server.start()
+        assert memory.count() == 1
+    said = [each.getMessage() for each in caplog.records]
+    assert [each.endswith("calls fail until it can be reached") for each in said].count(True) == 1
+    assert [each.endswith("can be reached again") for each in said].count(True) == 1
 
 
 def test_a_tool_of_mcp_remembers_on_the_server(store: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import tempfile
 from collections import Counter
@@ -12,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from tests.server.serving import Served
 from torture.serving import Server
 
 import recollect
+from recollect.cli.app import app
 from recollect.errors import CommitInDoubtError, InvalidArgumentError, StoreServerError
 from recollect.ledger.commits import Branch
 from recollect.memory.memory import Memory
@@ -163,6 +166,45 @@ def test_nodes_of_different_stores_are_refused(pair: tuple[Scripted, Scripted, N
     assert second.sent == []
 
 
+def test_nodes_of_different_stores_are_refused_before_any_is_used(pair: tuple[Scripted, Scripted, Nodes]) -> None:
+    first, second, nodes = pair
+    second._store = "another"
+    with pytest.raises(InvalidArgumentError, match="has another store than http://a:1"):
+        nodes.compare()
+    assert first.sent == second.sent == []
+    second._store = "s"  # control
+    nodes.compare()
+    assert not nodes._down
+
+
+def test_a_node_that_is_away_when_the_client_connects_is_left_out_and_compared_later(
+    pair: tuple[Scripted, Scripted, Nodes],
+) -> None:
+    first, second, nodes = pair
+    first.fails = LostError("refused", sent=False)
+    nodes.compare()
+    nodes.exchange(COUNT, 1.0)
+    assert (first.sent, len(second.sent)) == ([], 1)
+    first.fails, first._store = None, "another"
+    assert nodes._asking is not None
+    nodes._asking.join(60)
+    with pytest.raises(InvalidArgumentError, match="has another store than the other addresses"):
+        nodes.exchange(COUNT, 1.0)
+
+
+def test_nodes_that_nobody_uses_any_longer_are_not_asked() -> None:
+    both = [Scripted("http://a:1"), Scripted("http://b:1")]
+    nodes = Nodes(both)  # type: ignore[arg-type]
+    both[0].fails = both[1].fails = LostError("refused", sent=False)
+    nodes.compare()
+    asking = nodes._asking
+    assert asking is not None
+    assert asking.is_alive(), "control"
+    del nodes
+    asking.join(60)
+    assert not asking.is_alive()
+
+
 def test_a_node_that_comes_back_with_another_store_is_refused(pair: tuple[Scripted, Scripted, Nodes]) -> None:
     first, second, nodes = pair
     nodes.exchange(COUNT, 1.0)
@@ -258,11 +300,48 @@ def test_a_node_that_is_killed_under_load_fails_no_call_and_loses_no_write() -> 
 
 
 def test_the_command_line_takes_several_addresses(tmp_path: Path) -> None:
-    from click.testing import CliRunner
-
-    from recollect.cli.app import app
-
     with Served(tmp_path) as one, Served(tmp_path) as two:
         db = ",".join(f"http://{each.http[0]}:{each.http[1]}" for each in (one, two))
         assert CliRunner().invoke(app, ["remember", "tea", "--db", db]).exit_code == 0
         assert "tea" in CliRunner().invoke(app, ["recall", "tea", "--db", db]).output
+        done = CliRunner().invoke(app, ["recall", "tea", "--db", f"{db},"])
+        assert "has a comma without an address" in done.output
+
+
+def test_the_doctor_examines_each_node(tmp_path: Path) -> None:
+    def nodes(db: str) -> list[tuple[str, bool]]:
+        found = json.loads(CliRunner().invoke(app, ["doctor", "--db", db, "--json"]).stdout)
+        return [(each["finding"], each["well"]) for each in found if each["what"] == "node"]
+
+    with Served(tmp_path) as one, Served(tmp_path) as two:
+        addresses = [f"http://{each.http[0]}:{each.http[1]}" for each in (one, two)]
+        first = addresses[ranked(addresses, "default")[0]]
+        asked = [f"{each} answers{_FIRST if each == first else ''}" for each in addresses]
+        assert nodes(",".join(addresses)) == [(each, True) for each in asked]
+        assert nodes(addresses[0]) == []
+        gone = f"{addresses[0]},http://127.0.0.1:1"
+        assert [well for _, well in nodes(gone)] == [True, False]
+
+
+_FIRST = ", and is asked for namespace 'default' first"
+
+
+@pytest.mark.parametrize(
+    "path", ["127.0.0.1:8432", "localhost:8431,localhost:8432", "memory.example.org:80", "[::1]:8432"]
+)
+def test_an_address_without_its_scheme_makes_no_file(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidArgumentError, match="looks like a server: its address is http://"):
+        recollect.open(path)
+    assert list(tmp_path.iterdir()) == []
+    recollect.open(f"./{path}").close()
+    recollect.open(path).close()  # control: there is such a file
+
+
+@pytest.mark.parametrize("path", ["notes:2026", "a.db", "notes.v1:x"])
+def test_a_file_may_have_a_colon_in_its_name(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    recollect.open(path).close()
+    assert (tmp_path / path).exists()

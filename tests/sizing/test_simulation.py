@@ -95,7 +95,7 @@ def test_nodes_that_join_take_over_and_those_that_are_left_are_asked() -> None:
         ({"events": ("explode",)}, "must be die, join or nodes=K"),
         ({"nodes": 1}, "nodes after die must be a number from 1 to 200, got 0"),
         ({"events": ("nodes=0",)}, "nodes after nodes=0"),
-        ({"records": 10}, "records must be a number from 10000"),
+        ({"records": 10}, "records must be at least one for each of 10,000 namespaces"),
         ({"zipf": float("nan")}, "zipf must be a number from 0 to 3"),
         ({"interval_s": 1e6, "recalls_per_s": 1e6}, "at most 50000000 recalls in a phase"),
     ],

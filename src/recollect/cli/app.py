@@ -12,6 +12,7 @@ import importlib
 import json
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,6 +46,8 @@ KEY_FILE_VARIABLE = "RECOLLECT_KEY_FILE"
 TOKEN_VARIABLE = "RECOLLECT_TOKEN"
 #: How the addresses of servers begin (`recollect serve`).
 SERVERS = ("unix://", "http://", "https://")
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_BYTES = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _MIN_KEY_BYTES, _MAX_KEY_BYTES = 16, 4096
 
 
@@ -107,6 +110,8 @@ class Settings:
             from recollect.wire.client import connect  # only where it is used: it loads the wire
 
             nodes, token = address.split(","), os.environ.get(TOKEN_VARIABLE) or None
+            if not all(nodes):
+                raise InvalidArgumentError("address", address, "has a comma without an address: remove it")
             return connect(nodes if len(nodes) > 1 else address, self.namespace, token=token)
         options: dict[str, Any] = {"embedder": self.embedder, "key": self.key, "read_from": read_from, **budgets}
         try:
@@ -144,6 +149,19 @@ class NumberRange(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         out = super().convert(value, param, ctx)
         return self.fail(f"{value!r} is not a number.", param, ctx) if math.isnan(out) else out
+
+
+class BytesText(click.ParamType[int]):
+    """A number of bytes, such as 24GiB or 512M; units are powers of 1,024."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = _BYTES.fullmatch(str(value))
+        out = 0 if found is None else int(float(found[1]) * _UNITS[found[2].upper()])
+        if not out:
+            self.fail(f"{value!r} is not a number of bytes above 0, such as 24GiB or 512M", param, ctx)
+        return out
 
 
 class Confidence(click.ParamType[Any]):

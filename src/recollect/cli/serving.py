@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from recollect.cli.app import USER_VARIABLE, NumberRange, Settings, app, common, print_json
+from recollect.cli.app import USER_VARIABLE, BytesText, NumberRange, Settings, app, common, print_json
 from recollect.cli.browsing import open_browser, opening_file
 from recollect.errors import InvalidArgumentError, MissingExtraError, UnsupportedError
 from recollect.memory import Memory
@@ -239,8 +239,8 @@ _FOR_SOCKET = ("--salience",)
     metavar="N",
     help="With --http: number of requests of one token that run at the same time.",
 )
-@click.option("--index-bytes", type=click.IntRange(1), metavar="N", help="Memory limit of the word indexes.")
-@click.option("--vector-bytes", type=click.IntRange(1), metavar="N", help="Memory limit of the vectors.")
+@click.option("--index-bytes", type=BytesText(), metavar="SIZE", help="Memory limit of the word indexes, such as 4GiB.")
+@click.option("--vector-bytes", type=BytesText(), metavar="SIZE", help="Memory limit of the vectors.")
 @click.option(
     "--read-from", metavar="ADDRESS", help="Read from this standby of a PostgreSQL store, where it is new enough."
 )

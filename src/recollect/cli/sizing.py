@@ -5,33 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, print_json
+from recollect.cli.app import BytesText, Settings, app, common, print_json
 from recollect.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from recollect.sizing import Phase, Simulated, SizePlan
 
 F = TypeVar("F", bound=Callable[..., Any])
-_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_BYTES = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _COUNT = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[0-9]{1,2})?", re.IGNORECASE)
-
-
-class BytesText(click.ParamType[int]):
-    """A number of bytes, such as 24GiB or 512M; units are powers of 1,024."""
-
-    name = "bytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = _BYTES.fullmatch(str(value))
-        if found is None:
-            self.fail(f"{value!r} is not a number of bytes, such as 24GiB or 512M", param, ctx)
-        return int(float(found[1]) * _UNITS[found[2].upper()])
 
 
 class CountText(click.ParamType[int]):
@@ -43,7 +30,7 @@ class CountText(click.ParamType[int]):
         text = str(value).replace("_", "").replace(",", "")
         if _COUNT.fullmatch(text) is None or not float(text).is_integer():
             self.fail(f"{value!r} is not a count, such as 1000000 or 1e9", param, ctx)
-        return int(float(text))
+        return int(Decimal(text))
 
 
 #: The options of both, those of a plan, and those of a simulation.
@@ -128,26 +115,26 @@ def size(settings: Settings, simulate: bool, **options: Any) -> None:
 
 
 def _check(settings: Settings, stated: Mapping[str, Any], simulate: bool) -> None:
-    """Raise InvalidArgumentError if an option was stated that is not used, or one is missing."""
+    """Raise an error if an option was stated that is not used, or one is missing."""
     for name, value in (("db", settings.db), ("embedder", settings.embedder)):
         if value:
             raise InvalidArgumentError(name, value, "cannot be used here: no store is opened")
     for name in _names(_OF_PLAN if simulate else _OF_SIMULATION):
         if name in stated:
             rule = "cannot be used with --simulate" if simulate else "requires --simulate"
-            raise InvalidArgumentError(f"--{name.replace('_', '-')}", stated[name], rule)
+            raise click.UsageError(f"--{name.replace('_', '-')} {rule}.")
     if not simulate and "records" not in stated:
         raise click.UsageError("Missing option '--records'.")
     if "active" in stated and "zipf" in stated:
-        raise InvalidArgumentError("--active", stated["active"], "cannot be used with --zipf: state one of them")
+        raise click.UsageError("--active cannot be used with --zipf: state one of them.")
     if "hit_rate" in stated and "zipf" not in stated:
-        raise InvalidArgumentError("--hit-rate", stated["hit_rate"], "requires --zipf")
+        raise click.UsageError("--hit-rate requires --zipf.")
 
 
 def _simulate(settings: Settings, given: dict[str, Any]) -> None:
     from recollect.sizing import Load, index_limit, simulate
 
-    memory = given.pop("node_memory", 24 * _UNITS["G"])
+    memory = given.pop("node_memory", 24 * 2**30)
     load = Load(**given)
     limit = index_limit(memory, load.records / load.namespaces, load.text_chars)
     with render.progress("simulating", quiet=settings.as_json):
@@ -186,8 +173,11 @@ def _show_plan(plan: SizePlan) -> None:
         ("nodes, with the spare ones", str(plan.nodes)),
         ("connections", f"{plan.connections:,}"),
         ("--index-bytes of each process", _bytes(plan.index_bytes_a_process)),
-        ("largest namespace", f"{plan.largest_namespace:,} records, first recall {plan.largest_cold_s:.1f} s"),
     ]
+    if needs.vectors:
+        rows.append(("--vector-bytes of each process", _bytes(plan.vector_bytes_a_process)))
+    at_most = f"{plan.largest_namespace_a_process:,} records, first recall {plan.largest_cold_s:.1f} s"
+    rows.append(("a namespace should have at most", at_most))
     render.table((("nodes", {}), ("", number)), rows)
     for note in plan.notes:
         click.echo(f"note: {note}")

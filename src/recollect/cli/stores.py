@@ -24,7 +24,7 @@ def store() -> None:
 def _administration(address: str) -> ModuleType:
     if not address.startswith(_SCHEMES):
         rule = "must be postgresql://USER@HOST/DATABASE; a store in a file needs none of these commands"
-        raise InvalidArgumentError("address", address.partition("://")[0], rule)
+        raise InvalidArgumentError("address", address, rule)
     try:
         from recollect.stores.postgres import administration
     except ImportError:

@@ -44,6 +44,8 @@ VECTOR_BYTES_VARIABLE = "RECOLLECT_VECTOR_BYTES"
 #: address and by name `create`, `read_only`, `key`, `timeout_s`, `durability` and `zone` (the name of a time zone, or
 #: None), and returns a `recollect.stores.base.Store`. `recollect.testing.StoreContract` is what it must pass.
 STORES = "recollect.stores"
+#: A path that is more likely the address of a server without its scheme, or several.
+_HOST_AND_PORT = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+|\[[0-9a-fA-F:]+\]):\d{1,5}(,.*)?")
 
 
 def default_path() -> str:
@@ -325,6 +327,10 @@ def open_store(
         raise InvalidArgumentError("path", location.partition(":")[0] + ":...", "an address begins with postgresql://")
     elif "://" in location:
         return _open_address(location, create, read_only, key, timeout_s, durability, zone, read_from)
+    elif _HOST_AND_PORT.fullmatch(location) and not os.path.exists(location):
+        host = location.partition(",")[0]
+        rule = f"looks like a server: its address is http://{host}; a file of this name is ./{host}"
+        raise InvalidArgumentError("path", location, rule)
     from recollect.stores.sqlite.store import SqliteStore
 
     store = SqliteStore(

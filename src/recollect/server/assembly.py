@@ -188,7 +188,11 @@ _FACTS = {
     "lost_commits": ("lost_commits", COUNTER, "Commits that were seen and that a failover has lost."),
     "replica_usable": ("replica_usable", GAUGE, "Whether the standby is read."),
     "replica_reads": ("replica_reads", COUNTER, "Views that were read from the standby."),
-    "replica_waits": ("replica_waits", COUNTER, "Views that waited for a commit of the standby."),
+    "replica_waits": (
+        "replica_waits",
+        COUNTER,
+        "Views that waited for a commit of the standby, even in vain.",
+    ),
     "replica_behind": ("replica_behind", COUNTER, "Views of the primary, since the standby lacked a commit."),
     "replica_failures": ("replica_failures", COUNTER, "How often the standby could not be read."),
 }

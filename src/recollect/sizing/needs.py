@@ -18,7 +18,17 @@ def check(name: str, value: float, least: float, most: float) -> None:
     >>> check("nodes", 3, 1, 200)
     """
     if not is_number(value, least, most):
-        raise InvalidArgumentError(name, value, f"must be a number from {least:g} to {most:g}")
+        raise InvalidArgumentError(name, value, f"must be a number from {_plain(least)} to {_plain(most)}")
+
+
+def _plain(limit: float) -> str:
+    return f"{int(limit):,}" if float(limit).is_integer() else f"{limit:g}"
+
+
+def check_filled(records: int, namespaces: int) -> None:
+    """Raise InvalidArgumentError unless there is a record for each namespace."""
+    if records < namespaces:
+        raise InvalidArgumentError("records", records, f"must be at least one for each of {namespaces:,} namespaces")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +72,8 @@ class Needs:
 
     def __post_init__(self) -> None:
         check("namespaces", self.namespaces, 1, MAX_NAMESPACES)
-        check("records", self.records, self.namespaces, 1e13)
+        check("records", self.records, 1, 1e13)
+        check_filled(self.records, self.namespaces)
         check("text_chars", self.text_chars, 1, 1e6)
         check("vectors", self.vectors, 0, 65_536)
         check("active", self.active, 0, 1)

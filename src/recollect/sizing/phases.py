@@ -8,7 +8,7 @@ from typing import Any
 
 from recollect.errors import InvalidArgumentError
 from recollect.sizing.constants import SHARED_FROM
-from recollect.sizing.needs import check
+from recollect.sizing.needs import check, check_filled
 
 #: The most recalls between two events: a second of the simulation for each two million.
 MAX_RECALLS = 50_000_000
@@ -54,7 +54,8 @@ class Load:
 
     def __post_init__(self) -> None:
         check("namespaces", self.namespaces, 1, 10**7)
-        check("records", self.records, self.namespaces, 10**12)
+        check("records", self.records, 1, 10**12)
+        check_filled(self.records, self.namespaces)
         check("zipf", self.zipf, 0.0, 3.0)
         check("nodes", self.nodes, 1, MAX_NODES)
         check("recalls_per_second", self.recalls_per_s, 0.1, 1e6)

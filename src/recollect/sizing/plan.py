@@ -52,9 +52,10 @@ class SizePlan:
         nodes_by_processor: Nodes that the processor time needs.
         nodes: The larger of them, and the spare ones.
         connections: Connections of all nodes to the server, at most.
-        largest_namespace: Records of the largest namespace that one process should have: half of its memory.
+        largest_namespace_a_process: Records of the largest namespace that a process should have: half of its memory.
         largest_cold_s: Processor time of its first recall on another node, from the shared table, in seconds.
         index_bytes_a_process: The limit `--index-bytes` that each process should be given.
+        vector_bytes_a_process: The limit `--vector-bytes` that each process should be given; 0 without vectors.
         notes: What to know.
     """
 
@@ -76,9 +77,10 @@ class SizePlan:
     nodes_by_processor: int
     nodes: int
     connections: int
-    largest_namespace: int
+    largest_namespace_a_process: int
     largest_cold_s: float
     index_bytes_a_process: int
+    vector_bytes_a_process: int
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -152,11 +154,12 @@ def plan_of(needs: Needs) -> SizePlan:
         "nodes_by_processor": max(by_processor, 1),
         "nodes": nodes,
         "connections": nodes * needs.node_cores * connections_of_a_process(),
-        "largest_namespace": largest,
+        "largest_namespace_a_process": largest,
         "largest_cold_s": float(cold_s("table", np.array([largest]))[0]),
         "index_bytes_a_process": int(
             for_indexes * index_limit(needs.node_memory / needs.node_cores, mean, needs.text_chars)
         ),
+        "vector_bytes_a_process": int((1 - for_indexes) * usable),
     }
     return SizePlan(**plan, notes=tuple(_notes(needs, plan)))  # type: ignore[arg-type]
 
@@ -220,8 +223,12 @@ def _notes(needs: Needs, plan: dict[str, Any]) -> list[str]:
         )
     if plan["connections"] > MAX_CONNECTIONS:
         out.append(f"more than {MAX_CONNECTIONS} connections: use a pooler (?pgbouncer=1), or a smaller ?pool=")
-    if mean > plan["largest_namespace"]:
-        out.append("the mean namespace is larger than one process should have: split by user or agent")
+    if mean > plan["largest_namespace_a_process"]:
+        out.insert(
+            0,
+            "the mean namespace is larger than one process should have, and a namespace has only one at a time, "
+            "however many nodes there are: divide it, such as by user or agent",
+        )
     if needs.zipf is None and needs.active < 1:
         out.append("recalls of namespaces that are not in memory are not in the processor time: state --zipf for that")
     if needs.zipf is not None and mean < SHARED_FROM:

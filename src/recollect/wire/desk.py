@@ -130,10 +130,9 @@ class Desk:
     def _seq_of(core: Core, token: str, branch: Branch, grant: Grant) -> int:
         if token == NOTHING:
             return 0
-        if token.isdigit() and not grant.scope.fixed:
-            return core.cursors.seq(token, branch, grant.scope)
+        scope = grant.scope if token.isdigit() and not grant.scope.fixed else TOKEN_SCOPE
         try:
-            return core.cursors.seq(token, branch, TOKEN_SCOPE)
+            return core.cursors.seq(token, branch, scope)
         except InvalidArgumentError:
             rule = "what was seen has a token that is not for this client, namespace or store: connect again"
             raise ProtocolError(rule) from None

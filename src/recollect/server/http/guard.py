@@ -241,6 +241,7 @@ _STATUS: tuple[tuple[type[RecollectError], HTTPStatus], ...] = (
     (errors.RejectedError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (errors.QuotaError, HTTPStatus.INSUFFICIENT_STORAGE),
     (errors.StoreFullError, HTTPStatus.INSUFFICIENT_STORAGE),
+    (errors.StaleReadError, HTTPStatus.CONFLICT),
     (errors.StoreError, HTTPStatus.INTERNAL_SERVER_ERROR),
     (errors.ProtocolError, HTTPStatus.BAD_REQUEST),
     (errors.AnswerTooLargeError, HTTPStatus.BAD_REQUEST),

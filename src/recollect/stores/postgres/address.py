@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from recollect.errors import InvalidArgumentError, StoreIOError
+from recollect.errors import InvalidArgumentError, StoreIOError, without_passwords
 
 #: The schemes of addresses, before "://".
 SCHEMES = ("postgresql", "postgres")
@@ -74,6 +74,9 @@ def parsed(address: str) -> Address:
         raise InvalidArgumentError("address", _shown(address), "has a parameter twice")
     own = {name: given.pop(name) for name in _OWN if name in given}
     shown = _shown(address)
+    if "://" in parts.path:
+        rule = "is several addresses: hosts of one server and its standbys are HOST1:PORT,HOST2:PORT in one address"
+        raise InvalidArgumentError("address", shown, rule)
     schema = own.get("schema", "recollect")
     if not _NAME.fullmatch(schema):
         rule = "schema must be a plain name: lower-case letters, digits and _, at most 63"
@@ -137,4 +140,4 @@ def _shown(address: str) -> str:
     user, at, hosts = parts.netloc.rpartition("@")
     pairs = [(name, value) for name, value in parse_qsl(parts.query.replace("+", "%2B")) if name not in _SECRET]
     query = f"?{unquote(urlencode(pairs))}" if pairs else ""
-    return f"{parts.scheme}://{user.partition(':')[0]}{at}{hosts}{parts.path}{query}"
+    return without_passwords(f"{parts.scheme}://{user.partition(':')[0]}{at}{hosts}{parts.path}{query}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,8 @@ from recollect.stores.postgres.address import Address
 from recollect.stores.postgres.errors import ours
 from recollect.stores.postgres.session import Session, Traffic
 
+_log = logging.getLogger("recollect")
+
 
 class Connector:
     """Opens connections.
@@ -20,19 +23,34 @@ class Connector:
         address: The address.
         timeout_s: How long connecting may take, in seconds.
         traffic: Counts the round trips of sessions.
+        logs: Whether it logs that a server cannot be reached any longer, and that it can be again.
     """
 
-    def __init__(self, address: Address, timeout_s: float, traffic: Traffic | None = None) -> None:
+    def __init__(
+        self, address: Address, timeout_s: float, traffic: Traffic | None = None, *, logs: bool = False
+    ) -> None:
         self._address = address
         self._timeout_s = timeout_s
         self._traffic = traffic or Traffic()
+        self._logs = logs
+        self._reached: bool | None = None  # at the last attempt; None: before the first connection
 
     def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
-        return psycopg.connect(
-            self._address.conninfo,
-            autocommit=True,
-            connect_timeout=max(2, round(self._timeout_s)),
-        )
+        try:
+            connection = psycopg.connect(
+                self._address.conninfo,
+                autocommit=True,
+                connect_timeout=max(2, round(self._timeout_s)),
+            )
+        except psycopg.OperationalError as error:
+            if self._logs and self._reached:
+                self._reached = False
+                _log.warning("%s; calls fail until it can be reached", ours(self._address.shown, error))
+            raise
+        if self._logs and self._reached is False:
+            _log.warning("%s can be reached again", self._address.shown)
+        self._reached = True
+        return connection
 
     def session(self) -> Session:
         """Return a session on a new connection."""

@@ -17,6 +17,7 @@ from recollect.errors import (
     StoreIOError,
     StoreRefusedError,
     StoreServerError,
+    without_passwords,
 )
 
 _Kind = Callable[[str, str], RecollectError]
@@ -64,7 +65,7 @@ def ours(path: str, error: psycopg.Error) -> RecollectError:
         error: The error of a statement or a connection; an error of a commit has another meaning (`doubt`).
     """
     state = error.sqlstate or ""
-    detail = " ".join(str(error).split()) or type(error).__name__
+    detail = without_passwords(" ".join(str(error).split())) or type(error).__name__
     for code in (state, state[:3], state[:2]):
         if code in _KINDS:
             return _KINDS[code](path, detail)

@@ -90,7 +90,9 @@ class Replica:
         try:
             found = tables.about(session.connection, self.path, self._schema, self._key)
             if found is None or found.uuid != self._uuid:
-                raise InvalidArgumentError("read_from", self.path, "is no copy of the store")
+                what = "has no tables of a store" if found is None else "has another store"
+                rule = f"{what}: it must be a standby of the server that the store is on"
+                raise InvalidArgumentError("read_from", self.path, rule)
         except BaseException:
             session.close()
             raise
@@ -103,8 +105,11 @@ class Replica:
             InvalidArgumentError: It is no copy of the store, or no address.
         """
         try:
-            with self._pool.session():
-                return
+            with self._pool.session() as session:
+                if not session.rows("SELECT pg_is_in_recovery()")[0][0]:
+                    _log.warning(
+                        "read_from: %s is the primary, or a standby that was promoted, and no standby", self.path
+                    )
         except InvalidArgumentError:
             self._pool.close()
             raise
@@ -239,6 +244,7 @@ class ReplicaView(PostgresView):
                 raise StoreBusyError(self._path, "the replica is behind what was read before: read again")
             if time.monotonic() >= until:
                 replica.behind += 1
+                replica.waits += waited
                 break
             waited = True
             self._session.roll_back()

@@ -17,6 +17,7 @@ import psycopg
 
 from recollect.errors import (
     DamagedStoreError,
+    InvalidArgumentError,
     ReadOnlyStoreError,
     StoreBusyError,
     StoreError,
@@ -27,7 +28,7 @@ from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.postgres import schema as tables
-from recollect.stores.postgres.address import parsed
+from recollect.stores.postgres.address import SCHEMES, Address, parsed
 from recollect.stores.postgres.connecting import Connector
 from recollect.stores.postgres.derived import PostgresSegments, PostgresVectors, SharedTables, rights_of
 from recollect.stores.postgres.doubt import Fate, Resolver
@@ -89,7 +90,7 @@ class PostgresStore:
         self.traffic = Traffic()
         self._durability = durability
         self._timeout_s = timeout_s
-        connector = Connector(self._address, timeout_s, self.traffic)
+        connector = Connector(self._address, timeout_s, self.traffic, logs=True)
         self._pool = SessionPool(connector.session, self.path, self._address.pool, timeout_s)
         try:
             with self._pool.session() as session:
@@ -141,12 +142,14 @@ class PostgresStore:
         self._resolver = Resolver(connector.session, self._address.schema, timeout_s, limits)
         self._replica: Replica | None = None
         if read_from is not None:
-            self._replica = Replica(parsed(read_from), found.uuid, key, self._context, self.traffic, timeout_s)
+            self._replica = Replica(_standby_of(read_from), found.uuid, key, self._context, self.traffic, timeout_s)
             try:
                 self._replica.check()
             except BaseException:
                 self._pool.close()
                 raise
+        if self._server["in_recovery"] and not read_only:
+            _log.warning("%s is a standby: it can be read, and not written until it is promoted", self.path)
         self._writers: dict[str, MemoryWriter] = {}
         self._guard = threading.Lock()
         self._poller: Session | None = None
@@ -324,6 +327,13 @@ class PostgresStore:
         with self._polling:
             if self._poller is not None:
                 self._poller.close()
+
+
+def _standby_of(read_from: object) -> Address:
+    """Return the address of a standby, taken apart. Raise InvalidArgumentError if it is no address of a server."""
+    if not isinstance(read_from, str) or read_from.partition("://")[0] not in SCHEMES or "://" not in read_from:
+        raise InvalidArgumentError("read_from", read_from, "must be the postgresql:// address of a standby")
+    return parsed(read_from)
 
 
 def _server_of(connection: psycopg.Connection[tuple[Any, ...]], path: str) -> dict[str, Any]:

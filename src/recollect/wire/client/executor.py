@@ -309,6 +309,11 @@ def connect(
         transports = [_transport(each, token, float(timeout), _CONNECT_S) for each in address]
         check_addresses([each.address for each in transports])
         several, transport = len(transports) > 1, Nodes(transports)
+        try:
+            transport.compare()
+        except BaseException:
+            transport.close()
+            raise
     memory = Memory(RemoteExecutor(transport, Patience(float(timeout), retries), keys_all=several), branch)
     try:
         memory.execute(Now())

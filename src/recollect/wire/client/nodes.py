@@ -9,9 +9,11 @@ sent again is decided as for a single server.
 from __future__ import annotations
 
 import threading
+import time
+import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from functools import lru_cache
+from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 from recollect.errors import STOPPING, InvalidArgumentError, RecollectError, ServerBusyError
@@ -20,8 +22,11 @@ from recollect.wire.client.transport import Channel, LostError, RemoteExport, Tr
 from recollect.wire.nodes import ranked
 
 T = TypeVar("T")
+_ONE_STORE = "all must be nodes of one store, which /readyz names"
 #: Number of namespaces whose nodes are remembered.
 _REMEMBERED = 10_000
+#: How long a client waits, when it connects, for all nodes to say which store they have, in seconds.
+_COMPARED_S = 1.0
 #: The first pause before a node that failed is asked again, in seconds, which doubles, and the longest.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
 
@@ -36,13 +41,43 @@ class Nodes:
     def __init__(self, transports: Sequence[Transport]) -> None:
         self.address = ", ".join(each.address for each in transports)
         self._transports = transports
-        self._ranked = lru_cache(_REMEMBERED)(lambda name: ranked([each.address for each in transports], name))
+        self._ranked = lru_cache(_REMEMBERED)(partial(ranked, [each.address for each in transports]))
         self._lock = threading.Lock()
         self._down: set[int] = set()
         self._unchecked = set(range(len(transports)))  # nodes that have not said yet which store they have
         self._store = ""
         self._asking: threading.Thread | None = None
         self._closed = threading.Event()
+
+    def compare(self) -> None:
+        """Check that all nodes have the same store, before any is used. Those that do not answer in time are left out.
+
+        Raises:
+            InvalidArgumentError: They have different stores.
+        """
+        answers: dict[int, str] = {}
+
+        def ask(number: int) -> None:
+            with suppress(LostError, RecollectError):
+                answers[number] = self._transports[number].store()
+
+        asking = [threading.Thread(target=ask, args=(each,), daemon=True) for each in range(len(self._transports))]
+        for thread in asking:
+            thread.start()
+        until = time.monotonic() + _COMPARED_S
+        for thread in asking:
+            thread.join(max(0.0, until - time.monotonic()))
+        answered = dict(sorted(answers.copy().items()))
+        found = {number: store for number, store in answered.items() if store}  # else it has none yet
+        self._store = next(iter(found.values()), "")
+        for number, store in found.items():
+            if store != self._store:
+                rule = f"has another store than {self._transports[min(found)].address}: {_ONE_STORE}"
+                raise InvalidArgumentError("address", self._transports[number].address, rule)
+            self._unchecked.discard(number)
+        for number in range(len(self._transports)):
+            if number not in answered:
+                self._failed(number)
 
     def exchange(self, message: dict[str, Any], timeout_s: float) -> Any:
         """Send a request to a node and return its answer. See `Transport.exchange`."""
@@ -136,7 +171,7 @@ class Nodes:
             raise LostError(str(lost), sent=False) from None  # the call itself was not sent
         with self._lock:
             if store and self._store and store != self._store:
-                rule = "has another store than the other addresses: all must be nodes of one store"
+                rule = f"has another store than the other addresses: {_ONE_STORE}"
                 raise InvalidArgumentError("address", transport.address, rule)
             self._store = self._store or store
             if store:  # else it has none yet
@@ -148,29 +183,45 @@ class Nodes:
             self._down.add(number)
             if self._closed.is_set() or (self._asking is not None and self._asking.is_alive()):
                 return
-            self._asking = threading.Thread(target=self._ask, name="recollect-nodes", daemon=True)
+            arguments = (weakref.ref(self), self._closed)
+            self._asking = threading.Thread(target=_keep_asking, args=arguments, name="recollect-nodes", daemon=True)
             self._asking.start()
 
-    def _ask(self) -> None:
-        """Ask the nodes that are left out whether they answer, until all do."""
-        pause = _FIRST_PAUSE_S
-        while not self._closed.wait(pause):
-            pause = min(2 * pause, _LONGEST_PAUSE_S)
+    def _ask(self) -> int:
+        """Ask the nodes that are left out whether they answer. Return the number of those that do."""
+        with self._lock:
+            down = self._down.copy()
+        answered = 0
+        for number in down:
+            try:
+                self._transports[number].store()
+            except (LostError, RecollectError):
+                continue
             with self._lock:
-                down = self._down.copy()
-            for number in down:
-                try:
-                    self._transports[number].store()
-                except (LostError, RecollectError):
-                    continue
-                with self._lock:
-                    self._unchecked.add(number)  # it may have been started again on another store
-                    self._down.discard(number)
-                pause = _FIRST_PAUSE_S
-            with self._lock:
-                if not self._down:
-                    self._asking = None
-                    return
+                self._unchecked.add(number)  # it may have been started again on another store
+                self._down.discard(number)
+            answered += 1
+        return answered
+
+    def _is_asking(self) -> bool:
+        """Return whether the thread that asks has to go on; otherwise the next failure starts another one."""
+        with self._lock:
+            if not self._down:
+                self._asking = None
+            return bool(self._down)
+
+
+def _keep_asking(reference: weakref.ref[Nodes], closed: threading.Event) -> None:
+    """Ask the nodes that are left out, until all answer, or nobody uses the nodes any longer."""
+    pause = _FIRST_PAUSE_S
+    while not closed.wait(pause):
+        nodes = reference()
+        if nodes is None:
+            return
+        pause = _FIRST_PAUSE_S if nodes._ask() else min(2 * pause, _LONGEST_PAUSE_S)
+        if not nodes._is_asking():
+            return
+        del nodes  # so that it can be collected while this waits
 
 
 def _is_stopping(answer: Any) -> bool:
@@ -185,5 +236,6 @@ def check_addresses(addresses: Sequence[str]) -> None:
     """Raise InvalidArgumentError unless there are addresses, each once."""
     if not addresses:
         raise InvalidArgumentError("address", addresses, "is empty: name at least one node")
-    if len(set(addresses)) < len(addresses):
-        raise InvalidArgumentError("address", addresses, "names a node twice")
+    twice = next((each for at, each in enumerate(addresses) if each in addresses[:at]), None)
+    if twice is not None:
+        raise InvalidArgumentError("address", twice, "is named twice: name each node once")
