@@ -742,7 +742,10 @@ class TokenError(ServerError):
     """
 
     code = "token"
-    _template = "{0}; nothing was done: send Authorization: Bearer TOKEN (recollect.connect(..., token=...))"
+    _template = (
+        "{0}; nothing was done: send Authorization: Bearer TOKEN "
+        "(recollect.connect(..., token=...), or RECOLLECT_TOKEN for a command)"
+    )
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -855,7 +858,8 @@ class StoreMissingError(StoreError):
         path, detail = self.args
         if not detail:
             return f"nothing remembered yet: there is no store at {path}, and none was created"
-        return f"there is no store at {path} ({detail}); none was created: check the path"
+        what = "address" if "://" in str(path) else "path"
+        return f"there is no store at {path} ({detail}); none was created: check the {what}"
 
 
 class NotAStoreError(StoreError):

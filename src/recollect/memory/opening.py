@@ -275,7 +275,7 @@ def _open_address(
         known = ", ".join(f"{name}://" for name in sorted(found))
         rule = (
             f"a store is a file path, sqlite:///FILE, :memory: or the address of a server ({known}); "
-            "recollect.connect() is for the address of `recollect serve`"
+            "recollect.connect() and commands also take the address of `recollect serve`, http://, https:// or unix://"
         )
         raise UnsupportedError(f"an address that begins with {scheme}://", rule)
     store: Store = found[scheme].load()(

@@ -32,7 +32,7 @@ def address_of(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise InvalidArgumentError("http", text, "must be HOST:PORT, such as 127.0.0.1:8321")
+        raise InvalidArgumentError("http", text, "must be HOST:PORT with a port up to 65535, such as 127.0.0.1:8321")
     return host, int(port)
 
 

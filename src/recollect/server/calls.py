@@ -299,7 +299,7 @@ class ClientCalls:
 
     def closed_batch(self) -> ClosedError:
         """Return the error of what is asked of a batch that is not open any more."""
-        return ClosedError(f"the batch (it has ended, or was undone after {self.batch_s:g} s)")
+        return ClosedError(f"the batch (it has ended, or was undone after {self.batch_s:g} s, or with its server)")
 
     async def drained(self, timeout_s: float) -> bool:
         """Refuse new calls, and wait until those that run have ended. Return whether they have."""

@@ -323,7 +323,7 @@ def connect(
     return memory
 
 
-_RULE = "must be unix:///PATH, http://HOST:PORT or https://HOST, or a list of such addresses"
+_RULE = "must be unix:///PATH, http://HOST:PORT or https://HOST, or several of them as a list of strings"
 
 
 def _transport(address: str, token: str | None, timeout_s: float, connect_s: float = math.inf) -> Transport:

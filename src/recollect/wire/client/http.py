@@ -208,6 +208,8 @@ def _server_of(address: str) -> _Server:
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
     except ValueError:
         valid = False
+    if "," in address:
+        raise InvalidArgumentError("address", address, "must be one address: pass several as a list of strings")
     if not valid or parts.username is not None:
         raise InvalidArgumentError("address", address, "must be http://HOST:PORT or https://HOST; pass token= apart")
     if re.search("/v1(/|$)", parts.path):
