@@ -99,23 +99,28 @@ class RecollectError(Exception):
         return "; nothing was changed" if self.unchanged else ""
 
     @property
+    def _stated(self) -> tuple[Any, ...]:
+        """The fields of `_template` that have numbers."""
+        return self.args
+
+    @property
     def _named(self) -> dict[str, str]:
         """The fields of `_template` that have names."""
         return {"state": self._state}
 
     def __init_subclass__(cls) -> None:
-        """Escape control characters in every message: messages quote paths, names and replies of servers."""
+        """Escape control characters and hide passwords in every message: they quote paths and replies of servers."""
         super().__init_subclass__()
         if "code" in cls.__dict__:
             _BY_CODE[cls.code] = cls
         if "_template" in cls.__dict__:  # which counts more than what a base class writes
             cls.__str__ = RecollectError.__str__  # type: ignore[method-assign]
         elif (message := cls.__dict__.get("__str__")) is not None:
-            cls.__str__ = wraps(message)(lambda self: printable(message(self)))  # type: ignore[method-assign]
+            cls.__str__ = wraps(message)(lambda self: _message(message(self)))  # type: ignore[method-assign]
 
     def __str__(self) -> str:
-        stated = self._template and _FORMATTER.format(self._template, *self.args, **self._named)
-        return printable(stated or super().__str__())
+        stated = self._template and _FORMATTER.format(self._template, *self._stated, **self._named)
+        return _message(stated or super().__str__())
 
     def to_json(self) -> dict[str, Any]:
         """Return the error as `{"error": code, "message": ..., "args": [...]}`, with `unchanged` if it is true."""
@@ -162,9 +167,13 @@ def printable(text: object) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in valid)
 
 
+def _message(text: str) -> str:
+    return printable(without_passwords(text))
+
+
 def _printable(record: logging.LogRecord) -> bool:
     """Escape control characters in log lines too: they quote file names and servers, and may reach a terminal."""
-    record.msg, record.args = printable(record.getMessage()), ()
+    record.msg, record.args = _message(record.getMessage()), ()
     return True
 
 
@@ -172,20 +181,52 @@ logging.getLogger("recollect").addFilter(_printable)
 
 
 def _plain(arg: object) -> Any:
+    if isinstance(arg, str) and "://" in arg and not isinstance(arg, Shown):
+        return without_passwords(arg)
     return arg if isinstance(arg, (str, int, float, bool, type(None))) else shown(arg)
 
 
-_CREDENTIALS = re.compile(r"""(^|[\s,'"(/])([^\s/:@,'"]+):(?!//)(?:(?!,[a-z+]+://)\S)*@""", re.IGNORECASE)
-_PASSWORD = re.compile(r"(password=)[^&\s]+", re.IGNORECASE)
+#: What is examined of a long text; no message shows more of one.
+_EXAMINED = 4096
+#: Where a list of addresses has its commas, and parameters that are secrets.
+_COMMA = re.compile(r",(?=[a-z][a-z0-9+.-]{0,20}://)", re.IGNORECASE)
+_SECRET = re.compile(r"(passw(?:or)?d\s*=\s*|(?:pwd|token|secret|_key)=)(?!\.\.\.)('[^']*'|[^&\s'),]+)", re.IGNORECASE)
 
 
-def without_passwords(text: str) -> str:
+def without_passwords(text: str, *, whole: bool = False) -> str:
     """Return a text with `***` in place of what may be a password of an address in it, valid or not.
 
-    >>> without_passwords("http://a,postgresql://ana:secret@db/x?sslpassword=y")
-    'http://a,postgresql://ana:***@db/x?sslpassword=***'
+    >>> without_passwords("http://a,postgresql://ana:secret@db/x?sslpassword=y and 10:30")
+    'http://a,postgresql://ana:***@db/x?sslpassword=*** and 10:30'
+
+    Args:
+        whole: Whether the text is one address or a list of addresses, so that a password may contain spaces and need
+            not follow a scheme.
+
+    Cost:
+        In proportion to its length.
     """
-    return _PASSWORD.sub(r"\1***", _CREDENTIALS.sub(r"\1\2:***@", text))
+    if "@" in text and ":" in text:
+        words = [text] if whole else re.split(r"(\s+)", text)
+        text = "".join(",".join(_without_password(each, whole=whole) for each in _COMMA.split(word)) for word in words)
+    return _SECRET.sub(r"\1***", text) if "=" in text else text
+
+
+def _without_password(address: str, *, whole: bool) -> str:
+    before, at, after = address.rpartition("@")
+    scheme, mark, user = before.partition(":/")
+    if not mark:
+        if not whole:
+            return address  # such as an id
+        scheme, user = "", before
+    slashes = len(user) - len(user.lstrip("/"))
+    start, user = f"{scheme}{mark}{user[:slashes]}", user[slashes:]
+    name, colon, _ = user.partition(":")
+    if at and colon:
+        return f"{start}{name}:***@{after}"
+    if at and scheme.lower().endswith(("http", "https")):
+        return f"{start}***@{after}"
+    return address
 
 
 class Shown(str):
@@ -230,8 +271,8 @@ def _violated(name: str, value: object, rule: str) -> str:
     return f"{name} {value} {rule}" if verb else f"{name} = {value}: {rule}"
 
 
-#: The arguments that are addresses: messages show them without passwords.
-_ADDRESSES = frozenset(("address", "path", "read_from"))
+#: The arguments that are addresses, or that one is easily passed for.
+_ADDRESSES = frozenset(("address", "path", "read_from", "db", "http", "key file", "embedder"))
 
 
 class InvalidArgumentError(RecollectError, ValueError):
@@ -246,18 +287,24 @@ class InvalidArgumentError(RecollectError, ValueError):
     code = "invalid_argument"
 
     def __init__(self, name: str, value: object, rule: str) -> None:
-        if name in _ADDRESSES and not isinstance(value, Shown):
-            value, rule = _without_passwords_in(value), without_passwords(rule)
-        super().__init__(name, shown(value), rule)
+        super().__init__(name, shown(_without_passwords_in(value, address=name in _ADDRESSES)), rule)
 
     def __str__(self) -> str:
         return _violated(*self.args)
 
 
-def _without_passwords_in(value: object) -> object:
-    if isinstance(value, str):
-        return without_passwords(value)
-    return [_without_passwords_in(each) for each in value] if isinstance(value, (list, tuple)) else value
+def _without_passwords_in(value: object, *, address: bool) -> object:
+    """Return a value, or a list of values, without the passwords of addresses.
+
+    Args:
+        address: Whether it is to be an address.
+    """
+    if isinstance(value, str) and not isinstance(value, Shown):
+        start = value[:_EXAMINED]
+        return without_passwords(start, whole=True) if address or "://" in start else value
+    if address and type(value) in (list, tuple):
+        return [_without_passwords_in(each, address=True) for each in value[:_EXAMINED]]  # type: ignore[index]
+    return value
 
 
 class UnknownArgumentError(RecollectError, TypeError):
@@ -845,6 +892,10 @@ class StoreError(RecollectError):
         super().__init__(path, detail)
 
     @property
+    def _stated(self) -> tuple[Any, ...]:
+        return without_passwords(str(self.args[0]), whole=True), *self.args[1:]
+
+    @property
     def _named(self) -> dict[str, str]:
         return {"detail": f" ({self.args[1]})" if self.args[1] else "", "state": self._state}
 
@@ -855,7 +906,7 @@ class StoreMissingError(StoreError):
     code = "store_missing"
 
     def __str__(self) -> str:
-        path, detail = self.args
+        path, detail = self._stated
         if not detail:
             return f"nothing remembered yet: there is no store at {path}, and none was created"
         what = "address" if "://" in str(path) else "path"

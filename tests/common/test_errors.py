@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
 import logging
 import pickle
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +24,7 @@ from recollect.errors import (
     StoreChangedError,
     StoreError,
     StoreReplacedError,
+    UnknownRecordError,
     printable,
     without_passwords,
 )
@@ -130,39 +133,71 @@ def test_the_tree_in_the_docstring_is_the_tree_of_classes() -> None:
     assert drawn == list(lines(RecollectError))
 
 
-#: Addresses with a password, some of them wrong.
+#: Addresses with the password "geheim", most of them wrong.
 WITH_PASSWORD = (
     "http://ana:geheim@127.0.0.1:1",
-    "https://ana:geheim@host",
-    "ana:geheim@host/memories",
-    "postgresql:/ana:geheim@host/memories",
-    "postgresq://ana:geheim@host/memories",
-    "postgresql://ana:geheim@host/memories,postgresql://ben:geheim@host",
-    "http://127.0.0.1:1,postgresql://ana:geheim@host",
-    "postgresql://ana:geh/eim://geheim@host/memories",
-    "postgresql:/host/memories?user=ana&password=geheim",
-    "x" * 65 + "://ana:geheim@" + "h" * 40,
+    "http://:geheim@127.0.0.1:1",
+    "https://geheim@127.0.0.1:1",
+    "http://ana:my geheim@127.0.0.1:1",
+    "ana:geheim@127.0.0.1:1/memories",
+    "postgresql:/ana:geheim@127.0.0.1:1/memories",
+    "Postgresql://ana:geheim@127.0.0.1:1/memories",
+    "postgresq://ana:geheim@127.0.0.1:1/memories",
+    "postgresql://ana:geheim@127.0.0.1:1/memories",
+    "postgresql://ana:my geheim@127.0.0.1:1/memories",
+    "postgresql://ana:geheim%00@127.0.0.1:1/memories",
+    "postgresql://ana@corp:geheim@127.0.0.1:1/memories",
+    "postgresql://ana:geheim@[::1/memories",
+    "postgresql://ana:geheim@127.0.0.1:1/memories,postgresql://ben:geheim@127.0.0.1:1",
+    "http://127.0.0.1:1,postgresql://ana:geheim@127.0.0.1:1",
+    "postgresql://ana:geh/eim://geheim@127.0.0.1:1/memories",
+    "postgresql://127.0.0.1:1/memories?user=ana&password=geheim",
+    "postgresql://127.0.0.1:1/memories?scram_client_key=geheim",
+    "host=127.0.0.1 port=1 password = 'a geheim'",
+    "unix://ana:geheim@127.0.0.1:1/x",
+    "x" * 50 + "://ana:geheim@" + "h" * 40,
 )
 
 
 @pytest.mark.parametrize("address", WITH_PASSWORD)
-def test_no_message_shows_the_password_of_an_address(address: str) -> None:
-    messages = [
-        str(InvalidArgumentError(name, each, f"{address} is wrong"))
-        for name in ("address", "path", "read_from")
-        for each in (address, [address], (b"", address))
-    ]
+def test_no_message_shows_the_password_of_an_address(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    messages = []
     for wrong in (address, [address], ["http://127.0.0.1:1", address]):
         with pytest.raises(RecollectError) as raised:
-            recollect.connect(wrong, timeout=0.1, retries=0)
-        messages.append(str(raised.value))
-    for command in ("check", "init"):
-        arguments = ["store", command, address.replace("postgresql:/", "postgres:")]  # so that none is connected to
-        messages.append(CliRunner().invoke(app, arguments).output)
-    assert [each for each in messages if "geheim" in each or "eim" in each.replace("\n", "")] == []
-    assert "geh" in str(InvalidArgumentError("content", address, "must be short")), "control: a text is no address"
+            recollect.connect(wrong, timeout=0.2, retries=0)
+        messages.append(str(raised.value) + json.dumps(raised.value.to_json()))
+    with pytest.raises(RecollectError) as raised:
+        recollect.open(address, create=False, timeout=0.2)
+    messages.append(str(raised.value) + json.dumps(raised.value.to_json()))
+    commands = (
+        ["store", "check", address],
+        ["recall", "tea", "--db", address],
+        ["size", "--records", "9", "--db", address],
+        ["find", "--key-file", address],
+        ["doctor", "--db", address],
+    )
+    messages += [CliRunner().invoke(app, command).output.replace("\n", "") for command in commands]
+    assert [each for each in messages if "geh" in each or "eim" in each] == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_no_password_is_shown() -> None:
-    for text in ("http://host:80/path", "10:30 at ana@host", "c:\\a", "unix:///run/a.sock", "postgresql://ana@host/m"):
-        assert without_passwords(text) == text
+    for text in ("http://host:80/path", "10:30 at ana@host", "user:ana@example.org", "unix:///run/a.sock", "token=..."):
+        assert without_passwords(text) == text, "control"
+    assert "user:ana@example.org" in str(UnknownRecordError("user:ana@example.org", "default"))
+
+
+def test_a_hostile_text_in_a_message_costs_no_more_than_its_length() -> None:
+    """As the number of calls that a step of the pattern would take: a quadratic one would not end."""
+    for text in (
+        "/a:" * 10**6 + "@",
+        "a" * 10**6 + "@:",
+        "a:/" * 10**6 + "@",
+        "password=" * 10**5,
+        ",a" * 10**6 + "@:",
+    ):
+        assert len(without_passwords(text)) > 0
+        assert len(str(InvalidArgumentError("path", text, "is wrong"))) < 200

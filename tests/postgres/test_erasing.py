@@ -9,7 +9,7 @@ import pytest
 
 import recollect
 from recollect.engine.erasures import Erasures
-from recollect.errors import StoreIOError
+from recollect.errors import StoreBusyError, StoreIOError
 from recollect.memory import Memory
 from recollect.models.embedding.hashed import Hashed
 from recollect.testing.loopback import core_of
@@ -101,3 +101,23 @@ def test_what_could_not_be_removed_is_removed_by_the_next_process(
             two.count()
             assert vectors(two) == before - 1
         assert traces(tmp_path / "two") == []
+
+
+def test_what_could_not_be_dropped_from_the_caches_is_dropped_by_the_next_read(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[str] = []
+    forget = Erasures._forget
+
+    def failing(self: Erasures, *args: Any) -> None:
+        dropped.append("failed" if not dropped else "done")
+        if dropped == ["failed"]:
+            raise StoreBusyError("the store", "no connection is free")
+        forget(self, *args)
+
+    with machine(address, tmp_path / "one") as one:
+        remember(one)
+        monkeypatch.setattr(Erasures, "_forget", failing)
+        one.erase("secret")
+        one.count()
+        assert dropped == ["failed", "done"]

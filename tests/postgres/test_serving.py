@@ -10,14 +10,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
+import psycopg
 import pytest
 
 import recollect
 from recollect.errors import StoreServerError
+from recollect.testing.loopback import core_of
 from recollect.testing.postgres import PostgresServer, create_store
 
 pytest.importorskip("starlette")
@@ -133,6 +136,23 @@ def test_a_node_logs_when_its_database_goes_and_when_it_is_back(
     said = [each.getMessage() for each in caplog.records]
     assert [each.endswith("calls fail until it can be reached") for each in said].count(True) == 1
     assert [each.endswith("can be reached again") for each in said].count(True) == 1
+
+
+def test_a_server_that_refuses_one_connection_is_not_logged_as_lost(
+    server: PostgresServer, store: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        schema = store.partition("schema=")[2].partition("&")[0]
+        connection.execute("CREATE ROLE one LOGIN CONNECTION LIMIT 1")
+        connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO one".encode())
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO one".encode())
+    with recollect.open(store.replace("postgres@", "one@"), embedder="none", timeout=1) as memory:
+        with core_of(memory).store.read() as view, ThreadPoolExecutor(1) as pool:
+            view.setting("any")  # it has the only connection
+            with pytest.raises(StoreServerError, match="too many connections"):
+                pool.submit(memory.count).result()
+        assert memory.count() == 0
+    assert "calls fail until it can be reached" not in caplog.text
 
 
 def test_a_tool_of_mcp_remembers_on_the_server(store: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -192,6 +193,21 @@ def test_a_node_that_is_away_when_the_client_connects_is_left_out_and_compared_l
         nodes.exchange(COUNT, 1.0)
 
 
+def test_a_node_that_does_not_answer_in_time_is_left_out(
+    pair: tuple[Scripted, Scripted, Nodes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, nodes = pair
+    answers = threading.Event()
+    monkeypatch.setattr("recollect.wire.client.nodes._COMPARED_S", 0.2)
+    monkeypatch.setattr(first, "store", lambda: str(answers.wait(60)))
+    nodes.compare()
+    nodes.exchange(COUNT, 1.0)
+    assert (first.sent, len(second.sent)) == ([], 1)
+    problems = {state.address: state.problem for state in nodes.states()}
+    assert problems == {first.address: "no answer within 0.2 s", second.address: ""}
+    answers.set()
+
+
 def test_nodes_that_nobody_uses_any_longer_are_not_asked() -> None:
     both = [Scripted("http://a:1"), Scripted("http://b:1")]
     nodes = Nodes(both)  # type: ignore[arg-type]
@@ -316,14 +332,14 @@ def test_the_doctor_examines_each_node(tmp_path: Path) -> None:
     with Served(tmp_path) as one, Served(tmp_path) as two:
         addresses = [f"http://{each.http[0]}:{each.http[1]}" for each in (one, two)]
         first = addresses[ranked(addresses, "default")[0]]
-        asked = [f"{each} answers{_FIRST if each == first else ''}" for each in addresses]
+        asked = [f"{each}: it answers{_FIRST if each == first else ''}" for each in addresses]
         assert nodes(",".join(addresses)) == [(each, True) for each in asked]
         assert nodes(addresses[0]) == []
         gone = f"{addresses[0]},http://127.0.0.1:1"
         assert [well for _, well in nodes(gone)] == [True, False]
 
 
-_FIRST = ", and is asked for namespace 'default' first"
+_FIRST = "; it is asked for namespace 'default' first"
 
 
 @pytest.mark.parametrize(
@@ -333,14 +349,17 @@ def test_an_address_without_its_scheme_makes_no_file(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidArgumentError, match="looks like a server: its address is http://"):
+    with pytest.raises(InvalidArgumentError, match="looks like a server"):
         recollect.open(path)
     assert list(tmp_path.iterdir()) == []
     recollect.open(f"./{path}").close()
     recollect.open(path).close()  # control: there is such a file
 
 
-@pytest.mark.parametrize("path", ["notes:2026", "a.db", "notes.v1:x"])
+@pytest.mark.parametrize(
+    "path",
+    ["notes:2026", "agent.db:22", "memory.v2:10", "notes.2026-08-07T10:30", "2026.08.07:12", "Ana <a@b>", "node1:1"],
+)
 def test_a_file_may_have_a_colon_in_its_name(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     recollect.open(path).close()

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
+from decimal import Decimal
 from typing import Any, TypeVar
 
 import click
@@ -47,7 +48,7 @@ TOKEN_VARIABLE = "RECOLLECT_TOKEN"
 #: How the addresses of servers begin (`recollect serve`).
 SERVERS = ("unix://", "http://", "https://")
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_BYTES = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_BYTES = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _MIN_KEY_BYTES, _MAX_KEY_BYTES = 16, 4096
 
 
@@ -158,7 +159,7 @@ class BytesText(click.ParamType[int]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         found = _BYTES.fullmatch(str(value))
-        out = 0 if found is None else int(float(found[1]) * _UNITS[found[2].upper()])
+        out = 0 if found is None else int(Decimal(found[1]) * _UNITS[found[2].upper()])
         if not out:
             self.fail(f"{value!r} is not a number of bytes above 0, such as 24GiB or 512M", param, ctx)
         return out

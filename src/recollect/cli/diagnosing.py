@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from importlib.metadata import version
 from typing import NamedTuple
 
@@ -30,8 +28,8 @@ from recollect.errors import (
 from recollect.indexes.kernels import choose
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import Memory
-from recollect.memory.opening import PATH_VARIABLE, store_file
 from recollect.memory.opening import open as open_memory
+from recollect.memory.opening import store_file
 from recollect.models.embedding.base import Unusable, embedded
 from recollect.models.embedding.environment import embedder_of_environment, ignored_variable
 from recollect.operations import Probe, Recall
@@ -39,7 +37,6 @@ from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.schema import FORMAT
 from recollect.stores.values import CheckReport
 from recollect.text.unicode import UNICODE_VERSION
-from recollect.wire.nodes import ranked
 
 
 @app.command()
@@ -61,7 +58,7 @@ def doctor(settings: Settings, check: bool) -> None:
             raise
     else:
         with memory, render.progress("checking" if check else "examining", quiet=settings.as_json):
-            findings = [*examine(memory, check=check), *_nodes(settings)]
+            findings = [*examine(memory, check=check), *_nodes(memory)]
     if settings.as_json:
         print_json([finding._asdict() for finding in findings])
     else:
@@ -125,19 +122,16 @@ ON_A_SERVER = Finding(
 )
 
 
-def _nodes(settings: Settings) -> list[Finding]:
+def _nodes(memory: Memory) -> list[Finding]:
     """Return a finding about each node, if several were given. That all have one store was checked to connect."""
-    nodes = (settings.db or os.environ.get(PATH_VARIABLE, "")).split(",")
-    if len(nodes) == 1 or not nodes[0].startswith(SERVERS):
+    nodes = getattr(memory._executor, "nodes", None)
+    if nodes is None:
         return []
-    first, out = ranked(nodes, settings.namespace)[0], []
-    for number, address in enumerate(nodes):
-        asked = f", and is asked for namespace {settings.namespace!r} first" if number == first else ""
-        try:
-            replace(settings, db=address).open().close()
-            out.append(Finding("node", f"{address} answers{asked}"))
-        except RecollectError as error:
-            out.append(Finding("node", f"{error}{asked.replace(', and is', '; it is')}", False))
+    first, out = nodes.first(memory.name), []
+    for state in nodes.states():
+        said = state.problem or "it answers"
+        asked = f"; it is asked for namespace {memory.name!r} first" if state.address == first else ""
+        out.append(Finding("node", f"{state.address}: {said}{asked}", not state.problem))
     return out
 
 

@@ -174,7 +174,7 @@ def _show_plan(plan: SizePlan) -> None:
         ("connections", f"{plan.connections:,}"),
         ("--index-bytes of each process", _bytes(plan.index_bytes_a_process)),
     ]
-    if needs.vectors:
+    if plan.vector_bytes_a_process:
         rows.append(("--vector-bytes of each process", _bytes(plan.vector_bytes_a_process)))
     at_most = f"{plan.largest_namespace_a_process:,} records, first recall {plan.largest_cold_s:.1f} s"
     rows.append(("a namespace should have at most", at_most))

@@ -239,10 +239,11 @@ class Erasures:
         if self._cleaned is not None:
             # Another machine may have removed the note when it had cleaned itself.
             self._clean_machine(self._cleaned, branch, head)
-            self._seen[branch] = (head.seq, head.root.hash)
             done = done and branch not in self._unclean
-        with self._store.read() as view:  # last: it makes the worker save a new index file, which stays
+        with self._store.read() as view:  # afterwards: it makes the worker save a new index file, which stays
             self._forget(view, branch)
+        if self._cleaned is not None:
+            self._seen[branch] = (head.seq, head.root.hash)
         return done
 
     def try_to_finish(self, *, wait: bool = False) -> bool:

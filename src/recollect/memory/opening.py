@@ -45,7 +45,11 @@ VECTOR_BYTES_VARIABLE = "RECOLLECT_VECTOR_BYTES"
 #: None), and returns a `recollect.stores.base.Store`. `recollect.testing.StoreContract` is what it must pass.
 STORES = "recollect.stores"
 #: A path that is more likely the address of a server without its scheme, or several.
-_HOST_AND_PORT = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+|\[[0-9a-fA-F:]+\]):\d{1,5}(,.*)?")
+_SERVER = re.compile(
+    r"([^/]*@[^/]+:\d{1,5}|(localhost|\d{1,3}(\.\d{1,3}){3}|([\w-]+\.)+(?!db|sqlite)[a-z]{2,}|\[[0-9a-f:]+\]):\d{2,5})"
+    r"([/,].*)?|.*\b(host|dbname|password)\s*=.*",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def default_path() -> str:
@@ -327,9 +331,11 @@ def open_store(
         raise InvalidArgumentError("path", location.partition(":")[0] + ":...", "an address begins with postgresql://")
     elif "://" in location:
         return _open_address(location, create, read_only, key, timeout_s, durability, zone, read_from)
-    elif _HOST_AND_PORT.fullmatch(location) and not os.path.exists(location):
-        host = location.partition(",")[0]
-        rule = f"looks like a server: its address is http://{host}; a file of this name is ./{host}"
+    elif _SERVER.fullmatch(location) and not os.path.exists(location):
+        rule = (
+            "looks like a server: recollect.connect() and commands take http://HOST:PORT, and a store on PostgreSQL is "
+            "postgresql://HOST/DATABASE; before the name of a file, write ./"
+        )
         raise InvalidArgumentError("path", location, rule)
     from recollect.stores.sqlite.store import SqliteStore
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from recollect.errors import InvalidArgumentError, StoreIOError, without_passwords
+from recollect.errors import InvalidArgumentError, StoreIOError
 
 #: The schemes of addresses, before "://".
 SCHEMES = ("postgresql", "postgres")
@@ -18,7 +18,7 @@ _MOST_CONNECTIONS, _MOST_CLOCK_S = 1000, 86_400
 #: The parameters that are not libpq's.
 _OWN = ("schema", "pool", "pgbouncer", "cache", "replicated", "clock")
 #: Parameters of libpq that are secrets.
-_SECRET = frozenset(("password", "sslpassword"))
+_SECRET = frozenset(("password", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"))
 #: Parameters of libpq that are set unless the address has them: a connection that the network has dropped is noticed.
 _DEFAULTS = {
     "application_name": "recollect",
@@ -67,7 +67,10 @@ def parsed(address: str) -> Address:
         StoreIOError: The file with the password cannot be read.
     """
     _check_encoding(address)
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError as error:
+        raise InvalidArgumentError("address", address, f"is no address: {error}") from None
     pairs = parse_qsl(parts.query.replace("+", "%2B"), keep_blank_values=True)
     given = dict(pairs)
     if len(given) < len(pairs):
@@ -140,4 +143,4 @@ def _shown(address: str) -> str:
     user, at, hosts = parts.netloc.rpartition("@")
     pairs = [(name, value) for name, value in parse_qsl(parts.query.replace("+", "%2B")) if name not in _SECRET]
     query = f"?{unquote(urlencode(pairs))}" if pairs else ""
-    return without_passwords(f"{parts.scheme}://{user.partition(':')[0]}{at}{hosts}{parts.path}{query}")
+    return f"{parts.scheme}://{user.partition(':')[0]}{at}{hosts}{parts.path}{query}"

@@ -43,7 +43,8 @@ class Connector:
                 connect_timeout=max(2, round(self._timeout_s)),
             )
         except psycopg.OperationalError as error:
-            if self._logs and self._reached:
+            # A server that answers, for example that it has too many connections, can be reached.
+            if self._logs and self._reached and "FATAL" not in str(error):
                 self._reached = False
                 _log.warning("%s; calls fail until it can be reached", ours(self._address.shown, error))
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import psycopg
@@ -17,7 +18,6 @@ from recollect.errors import (
     StoreIOError,
     StoreRefusedError,
     StoreServerError,
-    without_passwords,
 )
 
 _Kind = Callable[[str, str], RecollectError]
@@ -65,13 +65,15 @@ def ours(path: str, error: psycopg.Error) -> RecollectError:
         error: The error of a statement or a connection; an error of a commit has another meaning (`doubt`).
     """
     state = error.sqlstate or ""
-    detail = without_passwords(" ".join(str(error).split())) or type(error).__name__
+    detail = " ".join(str(error).split()) or type(error).__name__
     for code in (state, state[:3], state[:2]):
         if code in _KINDS:
             return _KINDS[code](path, detail)
     if isinstance(error, psycopg.DataError):  # found before it was sent: a text with a NUL character
         return _KINDS["22"](path, detail)
     if isinstance(error, psycopg.ProgrammingError) and not state:  # found by libpq before it connects
+        # It quotes what it did not understand, which may be a part of a password. Names of parameters are none.
+        detail = re.sub('"(?![a-z_]+")[^"]*"', "...", detail)
         return InvalidArgumentError("address", path, f"{detail} (docs/postgresql.md lists the parameters)")
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return StoreServerError(path, detail)

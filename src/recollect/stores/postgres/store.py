@@ -85,6 +85,7 @@ class PostgresStore:
         read_from: str | None = None,
     ) -> None:
         self._address = parsed(address)
+        standby = None if read_from is None else _standby_of(read_from)
         self.path = self._address.shown
         self.key = key
         self.traffic = Traffic()
@@ -141,8 +142,8 @@ class PostgresStore:
         limits = (LIMITS, self._context.limits)
         self._resolver = Resolver(connector.session, self._address.schema, timeout_s, limits)
         self._replica: Replica | None = None
-        if read_from is not None:
-            self._replica = Replica(_standby_of(read_from), found.uuid, key, self._context, self.traffic, timeout_s)
+        if standby is not None:
+            self._replica = Replica(standby, found.uuid, key, self._context, self.traffic, timeout_s)
             try:
                 self._replica.check()
             except BaseException:

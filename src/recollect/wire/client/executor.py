@@ -66,6 +66,11 @@ class RemoteExecutor:
         return self._transport.address
 
     @property
+    def nodes(self) -> Nodes | None:
+        """The nodes, if it was connected to several addresses."""
+        return self._transport if isinstance(self._transport, Nodes) else None
+
+    @property
     def embedder(self) -> None:
         """None: the server has the embedding model, if there is one."""
         return None

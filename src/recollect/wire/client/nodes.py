@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from recollect.errors import STOPPING, InvalidArgumentError, RecollectError, ServerBusyError
 from recollect.wire import Place
@@ -29,6 +29,20 @@ _REMEMBERED = 10_000
 _COMPARED_S = 1.0
 #: The first pause before a node that failed is asked again, in seconds, which doubles, and the longest.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
+
+
+class NodeState(NamedTuple):
+    """What a node says when it is asked.
+
+    Attributes:
+        address: Its address.
+        store: What the nodes of one store have in common; "" if it has none yet, or does not answer.
+        problem: Why it does not answer; "" if it does.
+    """
+
+    address: str
+    store: str
+    problem: str
 
 
 class Nodes:
@@ -55,29 +69,43 @@ class Nodes:
         Raises:
             InvalidArgumentError: They have different stores.
         """
-        answers: dict[int, str] = {}
+        states = self.states()
+        found = [(number, state.store) for number, state in enumerate(states) if state.store]  # else it has none yet
+        self._store = found[0][1] if found else ""
+        for number, store in found:
+            if store != self._store:
+                rule = f"has another store than {states[found[0][0]].address}: {_ONE_STORE}"
+                raise InvalidArgumentError("address", states[number].address, rule)
+            self._unchecked.discard(number)
+        for number, state in enumerate(states):
+            if state.problem:
+                self._failed(number)
 
-        def ask(number: int) -> None:
-            with suppress(LostError, RecollectError):
-                answers[number] = self._transports[number].store()
+    def states(self) -> list[NodeState]:
+        """Ask each node which store it has, for a second at most."""
+        found: dict[int, NodeState] = {}
 
-        asking = [threading.Thread(target=ask, args=(each,), daemon=True) for each in range(len(self._transports))]
+        def ask(number: int, transport: Transport) -> None:
+            try:
+                found[number] = NodeState(transport.address, transport.store(), "")
+            except (LostError, RecollectError) as error:
+                found[number] = NodeState(transport.address, "", str(error))
+
+        asking = [threading.Thread(target=ask, args=each, daemon=True) for each in enumerate(self._transports)]
         for thread in asking:
-            thread.start()
+            with suppress(RuntimeError):  # no thread can be started: it counts as one that does not answer
+                thread.start()
         until = time.monotonic() + _COMPARED_S
         for thread in asking:
-            thread.join(max(0.0, until - time.monotonic()))
-        answered = dict(sorted(answers.copy().items()))
-        found = {number: store for number, store in answered.items() if store}  # else it has none yet
-        self._store = next(iter(found.values()), "")
-        for number, store in found.items():
-            if store != self._store:
-                rule = f"has another store than {self._transports[min(found)].address}: {_ONE_STORE}"
-                raise InvalidArgumentError("address", self._transports[number].address, rule)
-            self._unchecked.discard(number)
-        for number in range(len(self._transports)):
-            if number not in answered:
-                self._failed(number)
+            with suppress(RuntimeError):
+                thread.join(max(0.0, until - time.monotonic()))
+        answers = found.copy()
+        late = f"no answer within {_COMPARED_S:g} s"
+        return [answers.get(at, NodeState(each.address, "", late)) for at, each in enumerate(self._transports)]
+
+    def first(self, namespace: str) -> str:
+        """Return the address of the node that is asked first for a namespace."""
+        return self._transports[self._ranked(namespace)[0]].address
 
     def exchange(self, message: dict[str, Any], timeout_s: float) -> Any:
         """Send a request to a node and return its answer. See `Transport.exchange`."""
