@@ -35,7 +35,7 @@ def start(path: Path, *options: str, stderr: int = subprocess.DEVNULL) -> subpro
     """Start a server of the store at a path."""
     package = Path(recollect.__file__).parents[1]
     return subprocess.Popen(
-        [sys.executable, "-m", "recollect", "mcp", "--db", str(path), *options],
+        [sys.executable, "-m", "recollect", "mcp", "--db", str(path), "--tools", "recollect,reference", *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=stderr,

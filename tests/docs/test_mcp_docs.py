@@ -23,8 +23,12 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.docs.pages import blocks
 from tests.paths import ROOT
 
+import recollect
 from recollect.cli.serving import mcp
 from recollect.server.mcp import guidance, reference
+from recollect.server.mcp.protocol import _described
+from recollect.server.mcp.tools import Access
+from recollect.server.mcp.toolsets import ALL as ALL_SETS
 from recollect.server.mcp.toolsets import DEFAULT_SETS, TOOLSETS, tools_of
 
 PAGE = ROOT / "docs" / "mcp.md"
@@ -108,11 +112,12 @@ def test_a_configured_command_starts_a_server_that_answers(config: Config, tmp_p
     async def connect() -> tuple[set[str], str]:
         async with stdio_client(server) as streams, ClientSession(*streams) as session:
             names = await names_of_tools(session)
-            found = await session.call_tool("find", {})
-            return names, json.dumps(found.structured_content)
+            found = await session.read_resource(reference.RESOURCE)
+            return names, found.model_dump_json()
 
     names, found = anyio.run(connect)
-    sets = ("recollect",) if "--tools" in config["args"] else ("recollect", "reference")
+    at = config["args"].index("--tools") + 1 if "--tools" in config["args"] else None
+    sets = DEFAULT_SETS if at is None else config["args"][at].split(",")
     assert names == set(tools_of(sets, scoped="--user" in config["args"]))
     assert ("Ada" in found) == ("MEMORY_FILE_PATH" in config.get("env", {}))
 
@@ -163,7 +168,7 @@ def test_the_blocks_for_http_connect_with_the_token_and_not_without(tmp_path: Pa
 
     with http_server(tmp_path) as (address, token):
         for sent in {VARIABLE.sub(token, header(config)) for config in OVER_HTTP}:
-            assert anyio.run(connect, address, sent) == set(tools_of(("recollect", "reference")))
+            assert anyio.run(connect, address, sent) == set(tools_of(DEFAULT_SETS))
         assert httpx2.post(address, json={}).status_code == 401
         (curl,) = [line for line in texts() if line.startswith("curl ")]
         done = subprocess.run(
@@ -178,11 +183,29 @@ def test_the_page_lists_every_tool_with_its_access() -> None:
     assert dict(rows) == {name: "reads" if tool.reads else "writes" for name, tool in tools.items()}
 
 
+def costs(page: str) -> dict[str, tuple[int, int]]:
+    """Return the bytes and tokens that the page states of each set."""
+    rows = re.findall(r"^\| `(\w+)`[^|]* \| .* \| ([\d,]+) \| ([\d,]+) \|$", page, re.MULTILINE)
+    return {name: (int(nbytes.replace(",", "")), int(tokens.replace(",", ""))) for name, nbytes, tokens in rows}
+
+
+def test_the_page_states_what_each_set_costs() -> None:
+    access = Access(lambda **_: recollect.open(":memory:"))
+    stated = costs(PAGE.read_text("utf-8"))
+    assert set(stated) == {*TOOLSETS, ALL_SETS}
+    for name, (nbytes, tokens) in stated.items():
+        listed = [_described(tool, access) for tool in tools_of([name]).values()]
+        size = sum(len(each.model_dump_json(by_alias=True, exclude_none=True).encode()) for each in listed)
+        assert abs(size - nbytes) <= 0.02 * size + 50, name
+        assert abs(size / 4 - tokens) <= 0.02 * size / 4 + 50, name
+
+
 def wrong_rows(page: str) -> list[str]:
     """Return the tools of the further sets whose row does not have their arguments and their former names."""
     code = re.compile(r"`([^`]+)`")
     rows = {name: rest.split("|") for name, rest in re.findall(r"^\| `(\w+)` \|(.*)\|$", page, re.MULTILINE)}
-    further = [tool for name, tools in TOOLSETS.items() if name not in DEFAULT_SETS for tool in tools]
+    known = ("daily", "recollect", "reference")
+    further = [tool for name, tools in TOOLSETS.items() if name not in known for tool in tools]
     return [
         tool.name
         for tool in further

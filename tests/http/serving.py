@@ -23,7 +23,6 @@ from recollect.server.http.door import HttpDoor, listening_on
 from recollect.server.http.exchange import Site
 from recollect.server.http.guard import Guard
 from recollect.server.mcp.mounted import MountedMcp
-from recollect.server.mcp.toolsets import DEFAULT_SETS
 from recollect.server.metrics import Metrics
 from recollect.server.served_memory import Opener, ServedMemory
 from recollect.server.tokens import Tokens, add_entry, entry, new_token
@@ -161,7 +160,7 @@ def served(
         (folder / "tokens.toml").touch(0o600)
         guard["tokens"] = Tokens(folder / "tokens.toml")
     site = Site(calls, Waits(memory), Guard(**{"hosts": allowed_hosts("127.0.0.1", ()), **guard}))
-    mounted = MountedMcp(memory, calls, "default", DEFAULT_SETS) if mcp else None
+    mounted = MountedMcp(memory, calls, "default", ("recollect", "reference")) if mcp else None
     more: tuple[BaseRoute, ...] = () if mounted is None else (Route("/mcp", McpClients(site, mounted)),)
     path = ""
     if ui:

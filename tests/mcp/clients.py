@@ -19,7 +19,11 @@ from recollect.errors import StoreMissingError
 from recollect.memory import Memory
 from recollect.server.mcp.protocol import Protocol
 from recollect.server.mcp.tools import Access
-from recollect.server.mcp.toolsets import DEFAULT_SETS, tools_of
+from recollect.server.mcp.toolsets import tools_of
+
+#: The sets of tools that most tests use, and the options of a process that offers them.
+BOTH = ("recollect", "reference")
+WITH_BOTH = ("--tools", ",".join(BOTH))
 
 
 class Connected:
@@ -66,7 +70,7 @@ def texts(result: types.CallToolResult) -> list[str]:
 @contextmanager
 def in_process(
     memory: Memory | Callable[..., Memory],
-    sets: Iterable[str] = DEFAULT_SETS,
+    sets: Iterable[str] = BOTH,
     *,
     mode: str = "legacy",
     **settings: Any,
@@ -119,7 +123,7 @@ def over_stdio(store: Path | str, *options: str, **environment: str) -> Iterator
     """Start `recollect mcp` and connect to it."""
     parameters = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "recollect", "mcp", "--db", str(store), *options],
+        args=["-m", "recollect", "mcp", "--db", str(store), *WITH_BOTH, *options],
         env={**os.environ, **environment},
     )
     with _over(lambda: Client(stdio_client(parameters), mode="legacy")) as connected:

@@ -307,3 +307,25 @@ def test_the_resource_is_the_graph(filled: Connected) -> None:
 
 def test_an_unknown_tool_is_an_error_that_names_it(server: Connected) -> None:
     assert server.refused("no_such_tool") == "MCP error -32602: Tool no_such_tool not found"
+
+
+def test_the_forms_of_a_name_in_unicode_are_one_name(memory: recollect.Memory) -> None:
+    """A Mac may send the letters of a name apart (NFD)."""
+    composed, apart = "Zo\u00eb", "Zoe\u0308"
+    with in_process(memory, ("reference",)) as server:
+        entity = {"name": apart, "entityType": "person", "observations": ["likes tea"]}
+        (created,) = server.ok("create_entities", entities=[entity])["entities"]
+        assert created == {**entity, "name": composed}
+        assert server.ok("create_entities", entities=[{**entity, "name": composed}])["entities"] == []
+        added = server.ok("add_observations", observations=[{"entityName": apart, "contents": ["lives in Graz"]}])
+        assert added["results"] == [{"entityName": composed, "addedObservations": ["lives in Graz"]}]
+        relation = {"from": apart, "to": "Ana", "relationType": "knows"}
+        assert server.ok("create_relations", relations=[relation])["relations"] == [{**relation, "from": composed}]
+        for query in (composed, apart):
+            assert [each["name"] for each in server.ok("search_nodes", query=query)["entities"]] == [composed]
+            assert len(server.ok("open_nodes", names=[query])["entities"]) == 1
+        server.ok("delete_observations", deletions=[{"entityName": apart, "observations": ["likes tea"]}])
+        server.ok("delete_relations", relations=[relation])
+        assert server.ok("read_graph")["relations"] == []
+        server.ok("delete_entities", entityNames=[apart])
+        assert server.ok("read_graph") == {"entities": [], "relations": []}

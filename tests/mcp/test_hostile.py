@@ -17,7 +17,7 @@ from tests.examples import FULL
 from torture.mcp_client import HttpClient, HttpServer, Message, StdioClient, failed, request, text_of
 
 from recollect.server.mcp.stdio import MOST_BYTES, REQUESTS
-from recollect.server.mcp.toolsets import DEFAULT_SETS, TOOLSETS
+from recollect.server.mcp.toolsets import TOOLSETS
 
 #: One worker runs them, with one server for all.
 pytestmark = pytest.mark.xdist_group("hostile")
@@ -268,7 +268,7 @@ def test_subscriptions_that_stay_open_leave_room_for_requests(tmp_path: Path) ->
         for _ in range(2 * REQUESTS):
             client.send("subscriptions/listen", LISTEN)
         answer = client.wait(client.send("tools/list", META))
-        assert len(answer["result"]["tools"]) == sum(len(TOOLSETS[name]) for name in DEFAULT_SETS)
+        assert len(answer["result"]["tools"]) == sum(len(TOOLSETS[name]) for name in ("recollect", "reference"))
         assert all(answers == [answer] for answers in client.answers.values() if answers)
 
 

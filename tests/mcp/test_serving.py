@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPDeprecationWarning
-from tests.mcp.clients import in_process, over_http, over_stdio
+from tests.mcp.clients import WITH_BOTH, in_process, over_http, over_stdio
 
 import recollect
 from recollect.cli import main
@@ -50,7 +50,18 @@ def graph_file(path: Path, *, extra: str = "") -> str:
 @contextmanager
 def http_server(store: Path, *options: str, host: str = "127.0.0.1") -> Iterator[str]:
     """Start `recollect mcp --http` and yield its address."""
-    command = [sys.executable, "-m", "recollect", "mcp", "--db", str(store), "--http", f"{host}:0", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "recollect",
+        "mcp",
+        "--db",
+        str(store),
+        "--http",
+        f"{host}:0",
+        *WITH_BOTH,
+        *options,
+    ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -90,7 +101,7 @@ def test_answers_are_written_even_if_the_input_has_ended(tmp_path: Path) -> None
         ),
     ]
     done = subprocess.run(
-        [sys.executable, "-m", "recollect", "mcp", "--db", str(tmp_path / "a.db")],
+        [sys.executable, "-m", "recollect", "mcp", "--db", str(tmp_path / "a.db"), *WITH_BOTH],
         input="".join(json.dumps(message) + "\n" for message in messages),
         capture_output=True,
         text=True,
@@ -187,7 +198,7 @@ def test_http_requires_the_token_and_a_host_of_this_machine(tmp_path: Path) -> N
         (["--user", ""], "is empty: name a user"),
         (["--db", "missing/a.db"], "check the path"),
         (["--db", "TOKEN"], "not a Recollect store"),
-        (["--tools", "magic"], "must be one of: recollect, reference"),
+        (["--tools", "magic"], "must be one of: daily, recollect, reference"),
         (["--tools", ","], "must name one or more"),
         (["--token-file", "TOKEN"], "is for --http"),
         (["--http", "127.0.0.1:0", "--token-file", "SHORT"], "16 to 4096"),

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.peers.differences import Difference, Result, matches, predicted
+from tests.peers.differences import ONE_FORM, Difference, Result, in_one_form, matches, predicted
 from tests.peers.sequences import Call, sequence
 from tests.peers.wire import Server
 
@@ -43,7 +43,11 @@ def disagreement(pair: Pair, calls: list[Call], seen: Counter[str]) -> Disagreem
     """
     theirs, mine = pair
     for number, (tool, arguments) in enumerate(calls):
-        given = theirs.call(tool, arguments)
+        composed = in_one_form(arguments)
+        seen[ONE_FORM] += composed != arguments
+        if tool == "search_nodes" and composed != arguments:
+            continue  # names are searched in one form, and texts as they are: the reference server cannot do both
+        given = theirs.call(tool, composed)
         expected, due = predicted(tool, arguments, given)
         answer = mine.call(tool, arguments)
         if not matches(answer, expected):

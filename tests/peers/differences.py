@@ -7,12 +7,17 @@ call may repeat a name and an observation. So every answer of ours is predicted 
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 Result = dict[str, Any]
 #: Where the results of tools contain the texts that were stored.
 TEXTS = {"create_entities": ("entities", "observations"), "add_observations": ("results", "addedObservations")}
+#: Where arguments contain names.
+NAMES = frozenset(("name", "entityName", "entityNames", "names", "from", "to", "query"))
+#: The difference that is not in answers, but in which names are one.
+ONE_FORM = "a name in another Unicode form: the same name"
 #: What the texts of errors about arguments that do not match a schema begin with. They are the same in both servers.
 WRONG_ARGUMENTS = "MCP error -32602: Input validation error: "
 #: The text of an error whose words are our own.
@@ -70,6 +75,21 @@ def observations_once(tool: str, arguments: Mapping[str, Any], answer: Result) -
         return answer
     key, texts = TEXTS[tool]
     return listing(key, [{**item, texts: first_of_each(item[texts])} for item in answer["structuredContent"][key]])
+
+
+def in_one_form(arguments: Any, *, named: bool = False) -> Any:
+    """Return arguments with names in NFC, as the reference server is given them: here the forms are one name.
+
+    Args:
+        named: Whether a text is a name.
+    """
+    if isinstance(arguments, str):
+        return unicodedata.normalize("NFC", arguments) if named else arguments
+    if isinstance(arguments, list):
+        return [in_one_form(each, named=named) for each in arguments]
+    if isinstance(arguments, dict):
+        return {key: in_one_form(each, named=key in NAMES) for key, each in arguments.items()}
+    return arguments
 
 
 def no_blanks(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:

@@ -20,7 +20,7 @@ LAUNCHER = PACKAGES / "inspector" / "clients" / "launcher" / "build" / "index.js
 ERAS = ["legacy", "auto"]
 
 
-def inspect(folder: Path, method: str, *options: str) -> Any:
+def inspect(folder: Path, method: str, *options: str, sets: str = "daily") -> Any:
     """Start our server by the inspector, let it send one request, and return the result."""
     # Its options -e come before the command of the server, which it starts with few other variables.
     command = ["node", str(LAUNCHER), "--cli"]
@@ -28,7 +28,7 @@ def inspect(folder: Path, method: str, *options: str) -> Any:
     for name, value in variables.items():
         command += ["-e", f"{name}={value}"]
     done = subprocess.run(
-        [*command, *OURS, "--format", "json", "--method", method, *options],
+        [*command, *OURS, "--tools", sets, "--format", "json", "--method", method, *options],
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
@@ -52,14 +52,15 @@ def test_what_one_run_remembers_the_next_recalls(era: str, tmp_path: Path) -> No
 
 def test_the_schemas_of_all_tools_are_portable_between_clients(tmp_path: Path) -> None:
     # --strict ends with an error status if the schema of a tool has a serious problem.
-    listed = inspect(tmp_path, "tools/list", "--strict")
-    assert {"remember", "recall", "create_entities"} <= {tool["name"] for tool in listed["tools"]}
+    for sets, named in (("daily", {"remember", "recall"}), ("all", {"recall", "create_entities", "judge_text"})):
+        listed = inspect(tmp_path, "tools/list", "--strict", sets=sets)
+        assert named <= {tool["name"] for tool in listed["tools"]}
 
 
 def test_the_graph_is_read_as_a_resource(tmp_path: Path) -> None:
     entities = [{"name": "Ana", "entityType": "person", "observations": ["lives in Lisbon"]}]
     passed = json.dumps({"entities": entities})
-    inspect(tmp_path, "tools/call", "--tool-name", "create_entities", "--tool-args-json", passed)
+    inspect(tmp_path, "tools/call", "--tool-name", "create_entities", "--tool-args-json", passed, sets="reference")
     (contents,) = inspect(tmp_path, "resources/read", "--uri", "memory://knowledge-graph")["contents"]
     assert json.loads(contents["text"]) == {"entities": entities, "relations": []}
 

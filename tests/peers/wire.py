@@ -22,6 +22,8 @@ import recollect
 PACKAGES = Path(__file__).parent / "node_modules" / "@modelcontextprotocol"
 REFERENCE = ["node", str(PACKAGES / "server-memory" / "dist" / "index.js")]
 OURS = [sys.executable, "-m", "recollect", "mcp"]
+#: As a client is configured that used the reference server.
+OURS_AS_REFERENCE = [*OURS, "--tools", "reference"]
 PROTOCOL = "2025-11-25"
 #: How long a server that answers nothing is waited for.
 PATIENCE_S = 60.0
@@ -137,7 +139,7 @@ def reference(folder: Path, change: Callable[[str, Message], Message] = no_chang
 
 def ours(folder: Path) -> Server:
     """Start our server, whose store is in `folder`."""
-    return Server(OURS, our_variables(folder))
+    return Server(OURS_AS_REFERENCE, our_variables(folder))
 
 
 def our_variables(folder: Path) -> dict[str, str]:

@@ -33,7 +33,7 @@ from recollect.server.limits import (
 )
 from recollect.server.mcp.guidance import GRAPH_VARIABLE, import_graph
 from recollect.server.mcp.tools import GRAPH_TOKENS, Access
-from recollect.server.mcp.toolsets import DEFAULT_SETS, TOOLSETS, tools_of
+from recollect.server.mcp.toolsets import ALL, DEFAULT_SETS, TOOLSETS, tools_of
 from recollect.stores.files import open_regular
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ _LEAST_TOKEN, _MOST_TOKEN = 16, 4096
     default=",".join(DEFAULT_SETS),
     show_default=True,
     metavar="SETS",
-    help=f"Sets of tools to offer, of {', '.join(TOOLSETS)}.",
+    help=f"Sets of tools to offer, of {', '.join(TOOLSETS)}; or {ALL}.",
 )
 @click.option(
     "--user",
@@ -107,6 +107,8 @@ def mcp(
     access.check()
     if path := os.environ.get(GRAPH_VARIABLE):
         import_graph(access, path, report=_say)
+        if not any(tool.graph for tool in tools.values()):
+            _say(f"{GRAPH_VARIABLE} is set: --tools reference offers the tools of the reference memory server")
 
     async def serve() -> None:
         protocol = Protocol(access, tools)
@@ -172,7 +174,7 @@ _FOR_SOCKET = ("--salience",)
     default=",".join(DEFAULT_SETS),
     show_default=True,
     metavar="SETS",
-    help=f"With --mcp: sets of tools to offer, of {', '.join(TOOLSETS)}.",
+    help=f"With --mcp: sets of tools to offer, of {', '.join(TOOLSETS)}; or {ALL}.",
 )
 @click.option(
     "--tokens", type=click.Path(path_type=Path), metavar="FILE", help="With --http: a file of `recollect token`."

@@ -207,12 +207,15 @@ class Graph:
 
     def search(self, query: str) -> list[Entity]:
         """Return the entities whose name, type or an observation contains a text, ignoring case, the oldest first."""
-        wanted = query.lower()
-        return [entity for entity in self.entities() if any(wanted in text.lower() for text in _texts(entity))]
+        wanted, in_names = query.lower(), nfc(query).lower()
+        return [
+            entity
+            for entity in self.entities()
+            if in_names in entity.name.lower() or any(wanted in text.lower() for text in _texts(entity))
+        ]
 
 
 def _texts(entity: Entity) -> Iterator[str]:
-    yield entity.name
     yield entity.type
     yield from entity.observations
 

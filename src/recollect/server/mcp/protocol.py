@@ -86,12 +86,11 @@ class Protocol:
             on_list_prompts=self._list_prompts,
             on_get_prompt=self._get_prompt,
         )
-        if any(tool.graph for tool in self._tools.values()):
-            server.add_request_handler("resources/list", types.PaginatedRequestParams, self._list_resources)
-            server.add_request_handler("resources/read", types.ReadResourceRequestParams, self._read_resource)
-            server.add_request_handler("resources/subscribe", types.SubscribeRequestParams, self._subscribe)
-            server.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe)
-            server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, self._listen)
+        server.add_request_handler("resources/list", types.PaginatedRequestParams, self._list_resources)
+        server.add_request_handler("resources/read", types.ReadResourceRequestParams, self._read_resource)
+        server.add_request_handler("resources/subscribe", types.SubscribeRequestParams, self._subscribe)
+        server.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe)
+        server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, self._listen)
         return server
 
     async def _run(self, ctx: Context, name: str, call: Callable[[], T], *, reads: bool = True) -> T:
@@ -196,9 +195,9 @@ def _described(tool: McpTool, access: Access) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
-        description=tool.description,
-        input_schema={"$schema": _DIALECT, **tool.offered_schema(access)},
-        output_schema={"$schema": _DIALECT, **tool.outputs},
+        description=(tool.listed is not None and tool.summary) or tool.description,
+        input_schema={"$schema": _DIALECT, **tool.listed_schema(access)},
+        output_schema=None if tool.listed is not None else {"$schema": _DIALECT, **tool.outputs},
         annotations=types.ToolAnnotations(
             read_only_hint=tool.reads,
             destructive_hint=tool.destructive,

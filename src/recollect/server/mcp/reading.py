@@ -115,6 +115,8 @@ def _recall(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
         out["cursor"] = f"{start + len(items)}.{state or hits.cursor}"
     if start and state != hits.cursor:
         notes.append("The memory has changed since the first page, so hits may be repeated or missing.")
+    if any("shortened" in each for each in (*standing, *items)):
+        notes.append("A text is shortened, with its length: raise max_tokens to see more of it.")
     if not items and not start:
         lower = "a lower min_confidence, " if arguments.get("min_confidence") else ""
         notes.append(f"Nothing was found. Try other words, {lower}or a wider filter.")

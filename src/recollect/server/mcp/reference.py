@@ -19,6 +19,7 @@ from recollect.filters.tree import ValidAt
 from recollect.operations import Now
 from recollect.server.mcp.budget import tokens_of
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, indented
+from recollect.text.unicode import nfc
 
 #: The address of the resource with the whole graph.
 RESOURCE = "memory://knowledge-graph"
@@ -55,7 +56,9 @@ _ADDED = result(entityName=string(), addedObservations=array(string()))
 
 
 def _create_entities(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
-    wanted = [Entity(each["name"], each["entityType"], tuple(each["observations"])) for each in arguments["entities"]]
+    wanted = [
+        Entity(nfc(each["name"]), each["entityType"], tuple(each["observations"])) for each in arguments["entities"]
+    ]
     for each in wanted:
         _check_observations(each.name, each.observations)
     with call.commit() as batch:
@@ -79,17 +82,18 @@ def _add_observations(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     with call.commit() as batch:
         writer = call.graph.writer(batch)
         for each in arguments["observations"]:
-            added = writer.add_observations(each["entityName"], each["contents"])
+            name = nfc(each["entityName"])
+            added = writer.add_observations(name, each["contents"])
             if added is None:
-                raise ToolError(f"Entity with name {each['entityName']} not found")
-            results.append({"entityName": each["entityName"], "addedObservations": added})
+                raise ToolError(f"Entity with name {name} not found")
+            results.append({"entityName": name, "addedObservations": added})
     return ToolResult({"results": results}, indented(results))
 
 
 def _delete_entities(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     with call.commit() as batch:
         writer = call.graph.writer(batch)
-        writer.delete_entities(arguments["entityNames"])
+        writer.delete_entities(map(nfc, arguments["entityNames"]))
     return _done("Entities deleted successfully")
 
 
@@ -97,7 +101,7 @@ def _delete_observations(call: ToolCall, arguments: dict[str, Any]) -> ToolResul
     with call.commit() as batch:
         writer = call.graph.writer(batch)
         for each in arguments["deletions"]:
-            writer.delete_observations(each["entityName"], each["observations"])
+            writer.delete_observations(nfc(each["entityName"]), each["observations"])
     return _done("Observations deleted successfully")
 
 
@@ -119,7 +123,7 @@ def _search_nodes(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
 
 
 def _open_nodes(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
-    names = set(arguments["names"])
+    names = set(map(nfc, arguments["names"]))
     with call.graph.reading() as graph:
         return _with_relations(call, graph, [entity for entity in graph.entities() if entity.name in names])
 
@@ -167,7 +171,7 @@ def _check_observations(name: str, texts: Iterable[str]) -> None:
 
 
 def _relations(values: list[dict[str, Any]]) -> list[Relation]:
-    return [Relation(each["from"], each["to"], each["relationType"]) for each in values]
+    return [Relation(nfc(each["from"]), nfc(each["to"]), each["relationType"]) for each in values]
 
 
 def entity_json(entity: Entity) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any
 
 from recollect import Batch, Memory
-from recollect.arguments.tools import Mismatch, Schema, Tool, kind_of, mismatches
+from recollect.arguments.tools import Mismatch, Schema, Tool, kind_of, mapping, mismatches
 from recollect.errors import InvalidArgumentError, RecollectError, shown
 from recollect.server.mcp.graph import SharedGraph
 from recollect.server.served_memory import Opener, ServedMemory
@@ -59,7 +59,7 @@ class Access(ServedMemory):
 _MOST_PROBLEMS = 20
 #: Code of an error -> what a model can do.
 _HINTS = {
-    "unknown_record": "recall and find return the ids of the records that there are.",
+    "unknown_record": "recall returns the ids of the records that there are.",
     "invalid_filter": (
         "Examples: user=ana and not tag=old; kind=user_fact or kind=task; importance>=0.5; content~Rome; "
         "time>=2026-05-01 and time<2026-06-01"
@@ -134,6 +134,9 @@ class McpTool(Tool[ToolCall, ToolResult]):
         graph: Whether it belongs to the knowledge graph, so that what it writes changes the resource.
         whole: Whether it concerns the whole namespace, so that it is not offered where the server fixes the user.
         former_name: The name that it had before, by which it can still be called; "" if it had none.
+        listed: Argument -> the schema that its definition shows, and nothing of results: a small definition costs a
+            model less of its context. All other arguments are accepted, too. None: the definition is whole.
+        summary: The description in a small definition; "" for the whole one.
     """
 
     title: str
@@ -143,10 +146,19 @@ class McpTool(Tool[ToolCall, ToolResult]):
     graph: bool = False
     whole: bool = False
     former_name: str = ""
+    listed: Mapping[str, Schema] | None = None
+    summary: str = ""
 
     def offered_schema(self, access: Access) -> Schema:
         """Return the schema of the arguments. It lacks "user" if the server fixes the user."""
         return self.input_schema(() if access.user is None else ("user",))
+
+    def listed_schema(self, access: Access) -> Schema:
+        """Return the schema of the arguments in the definition of the tool."""
+        if self.listed is None:
+            return self.offered_schema(access)
+        inputs = {name: each for name, each in self.listed.items() if name != "user" or access.user is None}
+        return mapping(inputs, required=self.required)
 
     def call(self, access: Access, arguments: Mapping[str, Any], actor: str | None) -> ToolResult:
         """Check the arguments and run the tool.
