@@ -210,9 +210,13 @@ def test_deep_values_damage_only_their_own_item(form: str, memory: Memory, tmp_p
             }
         ],
         "claude": [{"chat_messages": [{**good, "sender": "human"}, {**bad, "sender": "human"}]}],
+        "claude-code": claude_lines(good, {**bad, "content": [{"type": "image", "deep": deep}]}),
+        "codex": codex_lines(good, {**bad, "content": [{"type": "image", "deep": deep}]}),
         "mem0": [{"memory": "fine"}, {"memory": "fine", "metadata": {"deep": deep}}],
     }.get(form, [good, bad])
     path.write_text(json.dumps(data))
+    if form in ("claude-code", "codex"):
+        path.write_text("\n".join(map(json.dumps, data)) + "\n")
     if form == "csv":
         cell = json.dumps({"deep": deep}).replace('"', '""')
         path.write_text(f'content,metadata\nfine,\nfine,"{cell}"\n')
@@ -235,6 +239,20 @@ def test_deep_values_damage_only_their_own_item(form: str, memory: Memory, tmp_p
     report = tried(memory, form, path)
     assert report is not None
     assert (report.created, len(report.damaged)) == (1, 1)
+
+
+def claude_lines(*messages: Any) -> list[dict[str, Any]]:
+    """Return messages as the lines of a transcript of Claude Code."""
+    return [
+        {"type": "user", "uuid": f"u{number}", "parentUuid": f"u{number - 1}", "sessionId": "s", "message": message}
+        for number, message in enumerate(messages)
+    ]
+
+
+def codex_lines(*messages: Any) -> list[dict[str, Any]]:
+    """Return messages as the lines of a transcript of the Codex CLI."""
+    items = [{"type": "response_item", "payload": {"type": "message", **message}} for message in messages]
+    return [{"type": "session_meta", "payload": {"id": "s"}}, *items]
 
 
 # Anything that JSON can hold, under the keys that the formats know.
@@ -325,6 +343,45 @@ SHAPED = {
         ),
         max_size=3,
     ),
+    "claude-code": st.lists(
+        st.fixed_dictionaries(
+            {
+                "type": st.sampled_from(["user", "assistant", "system", "summary", "ai-title"]) | LEAVES,
+                "uuid": st.sampled_from("abcd") | LEAVES,
+                "parentUuid": st.sampled_from("abcd") | LEAVES,
+                "sessionId": st.just("s") | LEAVES,
+                "isSidechain": st.just(False) | ANYTHING,
+                "summary": ANYTHING,
+                "origin": ANYTHING,
+                "timestamp": LEAVES,
+                "message": MESSAGE | ANYTHING,
+            }
+        )
+        | ANYTHING,
+        max_size=5,
+    ),
+    "codex": st.lists(
+        st.fixed_dictionaries(
+            {
+                "type": st.sampled_from(["session_meta", "response_item", "event_msg"]) | LEAVES,
+                "timestamp": LEAVES,
+                "payload": st.fixed_dictionaries(
+                    {
+                        "type": st.sampled_from(["message", "function_call", "x_call_output", "thread_rolled_back"]),
+                        "id": st.just("s") | LEAVES,
+                        "role": st.sampled_from(["user", "assistant"]) | LEAVES,
+                        "content": ANYTHING,
+                        "output": ANYTHING,
+                        "git": ANYTHING,
+                        "num_turns": LEAVES,
+                    }
+                )
+                | ANYTHING,
+            }
+        )
+        | ANYTHING,
+        max_size=5,
+    ),
     "mem0": st.lists(
         st.fixed_dictionaries({"memory": LEAVES, "id": LEAVES}).flatmap(
             lambda memory: st.dictionaries(st.sampled_from([*KEYS, "created_at"]), ANYTHING, max_size=3).map(
@@ -401,7 +458,7 @@ def test_any_json_gives_a_report_or_a_refusal_and_a_second_run_adds_nothing(
     form: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     value = data.draw(SHAPED[form] | ANYTHING)
-    lines = form in ("jsonl", "mcp-memory") or data.draw(st.booleans())
+    lines = form in ("jsonl", "mcp-memory", "claude-code", "codex") or data.draw(st.booleans())
     text = "\n".join(map(json.dumps, value)) if lines and isinstance(value, list) else json.dumps(value)
     if form == "csv" and isinstance(value, list) and value[:1] == [CSV_HEADER]:
         text = "\n".join(",".join(row) for row in value)

@@ -55,6 +55,8 @@ def test_every_importer_has_its_name_and_a_line_of_summary() -> None:
         "anthropic",
         "chatgpt",
         "claude",
+        "claude-code",
+        "codex",
         "mem0",
         "mcp-memory",
         "langgraph",

@@ -11,6 +11,8 @@ from recollect.importers.base import Damage, ImportedDocument, Importer, Item
 from recollect.importers.chatgpt import ChatGPT
 from recollect.importers.chroma import Chroma
 from recollect.importers.claude import AnthropicMessages, Claude
+from recollect.importers.claude_code import ClaudeCode
+from recollect.importers.codex import Codex
 from recollect.importers.jsonl import JsonLines, write_jsonl
 from recollect.importers.knowledge_graph import KnowledgeGraph, write_graph
 from recollect.importers.langgraph import LangGraphStore
@@ -38,6 +40,8 @@ _ALL: tuple[Importer, ...] = (
     AnthropicMessages(),
     ChatGPT(),
     Claude(),
+    ClaudeCode(),
+    Codex(),
     Mem0(),
     KnowledgeGraph(),
     LangGraphStore(),

@@ -215,6 +215,11 @@ class Graph:
         ]
 
 
+def one_form(name: str) -> str:
+    """Return a name in the Unicode form in which names are stored and compared: all forms of a name are one name."""
+    return nfc(name)
+
+
 def _texts(entity: Entity) -> Iterator[str]:
     yield entity.type
     yield from entity.observations

@@ -14,12 +14,11 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from recollect.arguments.tools import Schema, array, boolean, mapping, result, string
-from recollect.facets.entities.graph import Entity, Graph, Relation
+from recollect.facets.entities.graph import Entity, Graph, Relation, one_form
 from recollect.filters.tree import ValidAt
 from recollect.operations import Now
 from recollect.server.mcp.budget import tokens_of
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, indented
-from recollect.text.unicode import nfc
 
 #: The address of the resource with the whole graph.
 RESOURCE = "memory://knowledge-graph"
@@ -57,7 +56,8 @@ _ADDED = result(entityName=string(), addedObservations=array(string()))
 
 def _create_entities(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     wanted = [
-        Entity(nfc(each["name"]), each["entityType"], tuple(each["observations"])) for each in arguments["entities"]
+        Entity(one_form(each["name"]), each["entityType"], tuple(each["observations"]))
+        for each in arguments["entities"]
     ]
     for each in wanted:
         _check_observations(each.name, each.observations)
@@ -82,7 +82,7 @@ def _add_observations(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     with call.commit() as batch:
         writer = call.graph.writer(batch)
         for each in arguments["observations"]:
-            name = nfc(each["entityName"])
+            name = one_form(each["entityName"])
             added = writer.add_observations(name, each["contents"])
             if added is None:
                 raise ToolError(f"Entity with name {name} not found")
@@ -93,7 +93,7 @@ def _add_observations(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
 def _delete_entities(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     with call.commit() as batch:
         writer = call.graph.writer(batch)
-        writer.delete_entities(map(nfc, arguments["entityNames"]))
+        writer.delete_entities(map(one_form, arguments["entityNames"]))
     return _done("Entities deleted successfully")
 
 
@@ -101,7 +101,7 @@ def _delete_observations(call: ToolCall, arguments: dict[str, Any]) -> ToolResul
     with call.commit() as batch:
         writer = call.graph.writer(batch)
         for each in arguments["deletions"]:
-            writer.delete_observations(nfc(each["entityName"]), each["observations"])
+            writer.delete_observations(one_form(each["entityName"]), each["observations"])
     return _done("Observations deleted successfully")
 
 
@@ -123,7 +123,7 @@ def _search_nodes(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
 
 
 def _open_nodes(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
-    names = set(map(nfc, arguments["names"]))
+    names = set(map(one_form, arguments["names"]))
     with call.graph.reading() as graph:
         return _with_relations(call, graph, [entity for entity in graph.entities() if entity.name in names])
 
@@ -171,7 +171,7 @@ def _check_observations(name: str, texts: Iterable[str]) -> None:
 
 
 def _relations(values: list[dict[str, Any]]) -> list[Relation]:
-    return [Relation(nfc(each["from"]), nfc(each["to"]), each["relationType"]) for each in values]
+    return [Relation(one_form(each["from"]), one_form(each["to"]), each["relationType"]) for each in values]
 
 
 def entity_json(entity: Entity) -> dict[str, Any]:

@@ -1,0 +1,167 @@
+"""Transcripts of Claude Code: `~/.claude/projects/PROJECT/SESSION.jsonl`, or a folder of them.
+
+A line is a message of Anthropic's API with a `uuid` and that of the line before (`parentUuid`): a tree, if a session
+was rewound. Each block of an answer is a line of its own, and becomes a turn. After a compaction the tree goes on from
+`logicalParentUuid`; the summary itself is not imported, since what it sums up is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from datetime import tzinfo
+from pathlib import Path
+from typing import Any
+
+from recollect.importers.base import Part
+from recollect.importers.transcripts import (
+    OF_PROGRAM,
+    OF_SUBAGENTS,
+    TranscriptLine,
+    TranscriptSession,
+    named,
+    read_transcripts,
+    texts_of,
+    without_thoughts,
+)
+from recollect.records.messages.parts import listed
+
+#: How texts begin that the program puts into the role of the user, and what it puts into others.
+_OF_PROGRAM = re.compile(
+    r"\s*(<(command-|local-command-|bash-|task-notification|user-memory)|Caveat: The messages below"
+    r"|\[Request interrupted|This session is being continued from a previous conversation)"
+)
+_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
+#: Lines with the title of the session, the later ones being better, and the key of it.
+_TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
+_ABOUT = ("cwd", "gitBranch", "version")
+
+
+class ClaudeCode:
+    """Sessions of Claude Code."""
+
+    name = "claude-code"
+    summary = "Claude Code: a transcript, or the folder of a project or of all; secrets are hidden"
+
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Part]:
+        yield from read_transcripts(path, zone, _session, "Claude Code", follow_links=follow_links)
+
+
+def _session(lines: list[TranscriptLine], stem: str) -> TranscriptSession | None:
+    """Return the session of a file; None if it is none."""
+    if not any("sessionId" in line.value and isinstance(line.value.get("message"), dict) for line in lines):
+        return None
+    tree = _Tree()
+    about: dict[str, Any] = {}
+    titles: dict[str, str] = {}
+    name = ""
+    for line in lines:
+        value = line.value
+        kind = str(value.get("type"))
+        if kind in _TITLES and isinstance(title := value.get(_TITLES[kind]), str):
+            titles[kind] = title
+        if value.get("isSidechain") is True:
+            tree.omitted[OF_SUBAGENTS] += kind in ("user", "assistant")
+            continue
+        name = name or str(value.get("sessionId") or "")
+        about |= {key: value[key] for key in _ABOUT if isinstance(value.get(key), str) and key not in about}
+        tree.add(value, kind)
+    title = next((titles[kind] for kind in reversed(_TITLES) if kind in titles), None)
+    own = {"program": ClaudeCode.name, **about, **({} if title is None else {"title": title})}
+    return TranscriptSession(named(name, stem), own, tree.parents, tree.messages, tree.last, tree.omitted)
+
+
+class _Tree:
+    """The messages of a session.
+
+    An answer, the calls of tools in it, and their results follow each other as they are in the file: results of tools
+    that ran at once each name the call before, so that all but one would be another branch.
+    """
+
+    def __init__(self) -> None:
+        self.parents: dict[str, str | None] = {}
+        self.messages: dict[str, list[dict[str, Any]]] = {}
+        self.last: str | None = None
+        self.omitted: Counter[str] = Counter()
+        self._exchanges: dict[str, _Exchange] = {}  # uuid of a line -> the answer and results that it is one of
+        self._answers: dict[str, _Exchange] = {}  # id of an answer -> the same
+
+    def add(self, line: dict[str, Any], kind: str) -> None:
+        uuid = line.get("uuid")
+        if not isinstance(uuid, str) or not uuid or uuid in self.parents:
+            return
+        stated = line.get("parentUuid") or line.get("logicalParentUuid")
+        parent = stated if isinstance(stated, str) else None
+        message = line.get("message") if kind in ("user", "assistant") else None
+        before = None if parent is None else self._exchanges.get(parent)
+        if isinstance(message, dict):
+            self._group(uuid, message, kind, before)
+        exchange = self._exchanges.get(uuid)
+        if exchange is not None and exchange.last is not None:
+            parent = exchange.last
+        elif before is not None and kind != "user":
+            parent = before.last
+        if exchange is not None:
+            exchange.last = uuid
+        self.parents[uuid] = parent
+        shown = self._shown(line, message) if isinstance(message, dict) else None
+        self.messages[uuid] = [] if shown is None else [shown]
+        if isinstance(message, dict):
+            self.last = uuid
+
+    def _group(self, uuid: str, message: dict[str, Any], kind: str, before: _Exchange | None) -> None:
+        """Note to which exchange a message belongs, if it is a part of an answer or the result of a tool."""
+        own = message.get("id")
+        if kind == "assistant" and isinstance(own, str) and own:
+            self._exchanges[uuid] = self._answers.setdefault(own, _Exchange())
+        elif before is not None and _has_only_results(message.get("content")):
+            self._exchanges[uuid] = before
+
+    def _shown(self, line: dict[str, Any], message: dict[str, Any]) -> dict[str, Any] | None:
+        """Return a message as it is imported; None if nothing of it is."""
+        content = without_thoughts(message.get("content"))
+        text = texts_of(content)
+        origin = line.get("origin")
+        by_program = line.get("isMeta") is True or line.get("isCompactSummary") is True
+        by_program = by_program or (isinstance(origin, dict) and origin.get("kind") not in (None, "human"))
+        if line.get("type") == "user" and (by_program or _OF_PROGRAM.match(text)):
+            self.omitted[OF_PROGRAM] += 1
+            return None
+        content = _without_reminders(content)
+        if content in (None, "", []):
+            return None
+        shown = {
+            "role": message.get("role") or line.get("type"),
+            "content": content,
+            "timestamp": line.get("timestamp"),
+        }
+        return {key: value for key, value in shown.items() if value is not None}
+
+
+class _Exchange:
+    """An answer with the results of its tools: the uuid of its last line so far."""
+
+    last: str | None = None
+
+
+def _has_only_results(content: Any) -> bool:
+    parts = listed(content)
+    return bool(parts) and all(isinstance(part, dict) and part.get("type") == "tool_result" for part in parts)
+
+
+def _without_reminders(content: Any) -> Any:
+    """Return content without what the program reminds its model of."""
+    if isinstance(content, str):
+        return _REMINDER.sub("", content).strip()
+    if not isinstance(content, list):
+        return content
+    out = []
+    for part in content:
+        if isinstance(part, dict) and isinstance(part.get("text"), str):
+            text = _REMINDER.sub("", part["text"]).strip()
+            if text:
+                out.append({**part, "text": text})
+        else:
+            out.append(part)
+    return out

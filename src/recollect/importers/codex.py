@@ -1,0 +1,120 @@
+"""Transcripts of the Codex CLI: `~/.codex/sessions/YEAR/MONTH/DAY/rollout-*.jsonl`, or a folder of them.
+
+A line has a `type` and a `payload`. Messages, calls of tools and their results are `response_item`, in the form of
+OpenAI's Responses API; the same conversation is there again as `event_msg`, which is not read but for what was rolled
+back. Older files have the items themselves in their lines, after one with the id of the session.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from datetime import tzinfo
+from pathlib import Path
+from typing import Any
+
+from recollect.importers.base import Part
+from recollect.importers.transcripts import (
+    OF_PROGRAM,
+    TranscriptLine,
+    TranscriptSession,
+    named,
+    read_transcripts,
+    texts_of,
+)
+from recollect.records.messages.parts import THOUGHTS
+
+#: How texts begin that the program puts into the role of the user.
+_OF_PROGRAM = re.compile(
+    r"\s*(<(environment_context|user_instructions|permissions|collaboration_mode|turn_aborted|subagent|skill|INSTRUCTIONS)"
+    r"|# AGENTS\.md instructions)"
+)
+_ITEMS = ("message", "reasoning")
+_ABOUT = ("cwd", "cli_version", "originator")
+
+
+class Codex:
+    """Sessions of the Codex CLI."""
+
+    name = "codex"
+    summary = "Codex CLI: a transcript (rollout), or the folder of all sessions; secrets are hidden"
+
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Part]:
+        yield from read_transcripts(path, zone, _session, "the Codex CLI", follow_links=follow_links)
+
+
+def _is_item(value: dict[str, Any]) -> bool:
+    kind = str(value.get("type"))
+    return kind in _ITEMS or kind.endswith(("_call", "_call_output"))
+
+
+def _session(lines: list[TranscriptLine], stem: str) -> TranscriptSession | None:
+    """Return the session of a file; None if it is none."""
+    name, about, chain = "", dict[str, Any](), _Chain()
+    for line in lines:
+        kind, payload = line.value.get("type"), line.value.get("payload")
+        if kind == "session_meta" and isinstance(payload, dict) and not name:
+            name = str(payload.get("id") or payload.get("session_id") or stem)
+            about = {"program": Codex.name} | {key: payload[key] for key in _ABOUT if isinstance(payload.get(key), str)}
+            git = payload.get("git")
+            about |= {"gitBranch": git["branch"]} if isinstance(git, dict) and git.get("branch") else {}
+        elif kind is None and isinstance(line.value.get("id"), str) and not name:  # the first line of an older file
+            name = line.value["id"]
+        elif kind == "response_item" and isinstance(payload, dict):
+            chain.add(line.number, payload, line.value.get("timestamp"))
+        elif kind == "event_msg" and isinstance(payload, dict) and payload.get("type") == "thread_rolled_back":
+            turns = payload.get("num_turns")
+            chain.roll_back(turns if isinstance(turns, int) else 1)
+        elif payload is None and _is_item(line.value) and name:
+            chain.add(line.number, line.value, line.value.get("timestamp"))
+    if not name:
+        return None
+    own = named(name, stem)
+    parents = {f"{own}/{key}": None if before is None else f"{own}/{before}" for key, before in chain.parents.items()}
+    messages = {f"{own}/{key}": each for key, each in chain.messages.items()}
+    last = None if chain.last is None else f"{own}/{chain.last}"
+    return TranscriptSession(own, about, parents, messages, last, chain.omitted)
+
+
+class _Chain:
+    """The messages of a session, one after the other. What is rolled back becomes another branch."""
+
+    def __init__(self) -> None:
+        self.parents: dict[int, int | None] = {}
+        self.messages: dict[int, list[dict[str, Any]]] = {}
+        self.last: int | None = None
+        self.omitted: Counter[str] = Counter()
+        self._asked: list[int] = []  # messages of the user on the branch that goes on
+        self._answering = False  # whether the last message is an answer, to which further items belong
+
+    def add(self, number: int, item: dict[str, Any], time: Any) -> None:
+        kind, role = str(item.get("type")), item.get("role")
+        if kind in THOUGHTS or not _is_item(item):
+            return
+        if (
+            kind == "message"
+            and role != "assistant"
+            and (role != "user" or _OF_PROGRAM.match(texts_of(item.get("content"))))
+        ):
+            self.omitted[OF_PROGRAM] += 1
+            return
+        shown = {key: value for key, value in item.items() if key not in ("id", "status", "timestamp")}
+        if isinstance(time, str):
+            shown["timestamp"] = time
+        is_answer = role == "assistant" or kind.endswith("_call")
+        if is_answer and self._answering and self.last is not None:
+            self.messages[self.last].append(shown)
+            return
+        self.parents[number], self.messages[number] = self.last, [shown]
+        self.last, self._answering = number, is_answer
+        if role == "user":
+            self._asked.append(number)
+
+    def roll_back(self, turns: int) -> None:
+        """Go on before one of the last messages of the user."""
+        if not 0 < turns <= len(self._asked):
+            return
+        first = self._asked[-turns]
+        del self._asked[-turns:]
+        self.last, self._answering = self.parents[first], False

@@ -1,0 +1,224 @@
+"""Transcripts of coding agents: the common part of `claude_code` and `codex`.
+
+A transcript is a file of JSON lines, one for each session, in a folder with others. It is appended to, so an import of
+a longer version adds only new turns. What tools returned becomes turns of the role "tool", shortened, since a file that
+was read is no memory. Secrets are hidden in everything (`recollect.policies`), and counted. What the program itself
+wrote into the conversation, thoughts, and the sessions of subagents are not imported, and counted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import tzinfo
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recollect.errors import ImportFormatError
+from recollect.importers.base import (
+    Damage,
+    Item,
+    Omission,
+    Part,
+    SeenIds,
+    UnreadFile,
+    files_below,
+    format_error,
+    in_file,
+    parse_json,
+    read_text,
+)
+from recollect.importers.messages import can_name, turn_fields
+from recollect.importers.trees import ConversationTree, Read
+from recollect.policies import redact, redact_json
+from recollect.records.messages import Turn, UnreadableError, read_turns
+from recollect.records.messages.parts import NOTHING, THOUGHTS, listed
+from recollect.records.messages.values import instant
+
+#: Characters of a tool's result, and of each text in the metadata, that are kept.
+MOST_OF_RESULT, _MOST_OF_TEXT = 4000, 1000
+_SECRETS = ("secret",)
+#: What is counted.
+HIDDEN, OF_PROGRAM, OF_SUBAGENTS = "secrets, which are hidden", "texts of the program itself", "turns of subagents"
+
+
+class TranscriptLine(NamedTuple):
+    """A line of a transcript.
+
+    Attributes:
+        number: Its number in the file, from 1.
+        value: The object that it has.
+    """
+
+    number: int
+    value: dict[str, Any]
+
+
+class TranscriptSession(NamedTuple):
+    """What a transcript says.
+
+    Attributes:
+        name: The id of the session, which becomes the name of the conversation.
+        about: What it says of the session as a whole; `name` is its title.
+        parents: The message before each message, by key.
+        messages: Messages of an API for each key; none for what is not imported.
+        shown: The key of the last message of the branch that goes on.
+        omitted: What was left out, with the number of it.
+    """
+
+    name: str
+    about: Mapping[str, Any]
+    parents: Mapping[str, str | None]
+    messages: Mapping[str, list[dict[str, Any]]]
+    shown: str | None
+    omitted: Counter[str]
+
+
+def read_transcripts(
+    path: Path,
+    zone: tzinfo,
+    read: Callable[[list[TranscriptLine], str], TranscriptSession | None],
+    whose: str,
+    *,
+    follow_links: bool,
+) -> Iterator[Part]:
+    """Yield what a transcript has, or each one below a folder.
+
+    Args:
+        path: The file or folder.
+        zone: The time zone of times without an offset.
+        read: Reads the lines of a file, given its stem; None: it is no transcript of this program.
+        whose: The name of the program.
+        follow_links: Whether links to files outside the folder are followed.
+
+    Raises:
+        ImportFormatError: It is no transcript, or there is none in the folder.
+    """
+    rule = f"is no transcript of {whose}"
+    if not os.path.isdir(path):
+        lines = _lines(read_text(path))
+        session = read([each for each in lines if isinstance(each, TranscriptLine)], path.stem)
+        if session is None:
+            raise format_error(path, "", rule)
+        yield from _items(session, lines, zone)
+        yield from _omissions(session.omitted)
+        return
+    omitted, found = Counter[str](), 0
+    for each in files_below(path, (".jsonl",), follow_links=follow_links):
+        if isinstance(each, Damage):
+            yield each._replace(file=each.place)
+            continue
+        try:
+            lines = _lines(read_text(each.path))
+        except ImportFormatError as error:
+            yield Damage(each.source, str(error.args[2]), each.source)
+            continue
+        session = read([line for line in lines if isinstance(line, TranscriptLine)], each.path.stem)
+        if session is None:
+            yield UnreadFile(each.source)
+            continue
+        found += 1
+        yield from in_file(each.source, _items(session, lines, zone))
+        omitted += session.omitted
+    if not found:
+        raise format_error(
+            path, "", f"contains {rule.removeprefix('is ')}: it has files of JSON lines, one for each session"
+        )
+    yield from _omissions(omitted)
+
+
+def _lines(text: str) -> list[TranscriptLine | Damage]:
+    """Return the lines of a file. A last one without an end may still be being written, and is left out."""
+    out: list[TranscriptLine | Damage] = []
+    *whole, last = text.split("\n")
+    for number, line in enumerate([*whole, last], 1):
+        if not line.strip():
+            continue
+        try:
+            value = parse_json(line)
+        except UnreadableError as error:
+            if number <= len(whole):
+                out.append(Damage(f"line {number}", str(error)))
+            continue
+        out.append(
+            TranscriptLine(number, value) if isinstance(value, dict) else Damage(f"line {number}", "is not an object")
+        )
+    return out
+
+
+def _items(session: TranscriptSession, lines: list[TranscriptLine | Damage], zone: tzinfo) -> Iterator[Item | Damage]:
+    yield from (each for each in lines if isinstance(each, Damage))
+    ids = SeenIds()
+
+    def turns(key: str) -> Read:
+        out: list[dict[str, Any]] = []
+        for _, turn in read_turns(session.messages[key], zone):
+            if not isinstance(turn, Turn):
+                raise turn
+            fields = turn_fields(turn, session.name, ids)
+            stated = session.messages[key][0].get("timestamp")
+            if "time" not in fields and stated is not None:
+                fields["time"] = instant(stated, zone)
+            fields |= ids.own(f"{key}.{len(out)}" if out else key)
+            out.append(_without_secrets(_shortened(fields), session.omitted))
+        return Read(out)
+
+    tree = ConversationTree(
+        session.parents,
+        session.shown,
+        turns,
+        name=session.name,
+        place=f"session {session.name}",
+        label=lambda key: f"message {key}",
+        time=None,
+        about={key: value for key, value in session.about.items() if value not in NOTHING},
+    )
+    yield from tree.items()
+
+
+def _omissions(omitted: Counter[str]) -> Iterator[Omission]:
+    yield from (Omission(what, number) for what, number in sorted(omitted.items()) if number)
+
+
+def named(stated: object, stem: str) -> str:
+    """Return the name of a session: its id, or the stem of its file."""
+    return stated if isinstance(stated, str) and can_name(stated) else stem
+
+
+def without_thoughts(content: Any) -> Any:
+    """Return the content of a message without thoughts; None if nothing else is in it."""
+    if not isinstance(content, list):
+        return content
+    return [part for part in content if not (isinstance(part, dict) and part.get("type") in THOUGHTS)] or None
+
+
+def texts_of(content: Any) -> str:
+    """Return the texts of the content of a message, one after the other."""
+    if isinstance(content, str):
+        return content
+    parts = (part.get("text") for part in listed(content) if isinstance(part, dict))
+    return "\n".join(text for text in parts if isinstance(text, str))
+
+
+def _shortened(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a turn without the most of what a tool returned, and of long values in its metadata."""
+    content, metadata = fields["content"], _short(fields["metadata"])
+    if fields["role"] != "tool" or len(content) <= MOST_OF_RESULT:
+        return {**fields, "metadata": metadata}
+    shown = f"{content[:MOST_OF_RESULT]}\n[{len(content) - MOST_OF_RESULT:,} more characters]"
+    return {**fields, "content": shown, "metadata": {**metadata, "characters": len(content)}}
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= _MOST_OF_TEXT else f"{value[:_MOST_OF_TEXT]}..."
+    if isinstance(value, dict):
+        return {key: _short(each) for key, each in value.items()}
+    return list(map(_short, value)) if isinstance(value, list) else value
+
+
+def _without_secrets(fields: dict[str, Any], hidden: Counter[str]) -> dict[str, Any]:
+    content, metadata = redact(fields["content"], _SECRETS), redact_json(fields["metadata"], _SECRETS)
+    hidden[HIDDEN] += sum(content.found.values())
+    return {**fields, "content": content.text, "metadata": metadata[0]}

@@ -1,0 +1,286 @@
+"""Transcripts of coding agents, in the form in which Claude Code and the Codex CLI write them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect.errors import ImportFormatError
+from recollect.importers import IMPORTERS, import_path
+from recollect.importers.base import UnreadFile
+from recollect.importers.transcripts import MOST_OF_RESULT
+from recollect.records.record import Record
+
+SESSION = "0b5c1d3e-1111-4222-8333-444455556666"
+THREAD = "019a2d7a-41c4-78b1-b7cc-a45d62a89cd5"
+KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+
+
+class Transcript:
+    """A transcript that is being written."""
+
+    def __init__(self, *lines: dict[str, Any]) -> None:
+        self.lines = list(lines)
+
+    def write(self, path: Path, end: str = "") -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(line) + "\n" for line in self.lines) + end)
+        return path
+
+
+class Claude(Transcript):
+    """One of Claude Code."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            {"type": "queue-operation", "operation": "enqueue", "sessionId": SESSION},
+            {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}},
+        )
+
+    def add(self, kind: str, uuid: str, parent: str | None, content: Any = None, **more: Any) -> Claude:
+        message = {} if content is None else {"message": {"role": kind, "content": content, **more.pop("message", {})}}
+        about = {"cwd": "/home/ana/app", "sessionId": SESSION, "version": "2.1.202", "gitBranch": "main"}
+        self.lines.append(
+            {
+                "parentUuid": parent,
+                "isSidechain": False,
+                **about,
+                "type": kind,
+                **message,
+                "uuid": uuid,
+                "timestamp": f"2026-11-01T10:{len(self.lines):02}:00.000Z",
+                **more,
+            }
+        )
+        return self
+
+    def answer(self, uuid: str, parent: str, own: str, *blocks: dict[str, Any]) -> Claude:
+        return self.add("assistant", uuid, parent, list(blocks), message={"id": own, "model": "claude-x"})
+
+
+def text(value: str) -> dict[str, Any]:
+    return {"type": "text", "text": value}
+
+
+def result(call: str, content: Any) -> list[dict[str, Any]]:
+    return [{"type": "tool_result", "tool_use_id": call, "content": content}]
+
+
+def session() -> Claude:
+    """A session in which two tools run at once, which is rewound once, and compacted."""
+    out = Claude()
+    out.add("user", "u0", None, "<local-command-caveat>Caveat</local-command-caveat>", isMeta=True)
+    out.add("user", "u1", "u0", f"Fix the login test. The key is {KEY}.", origin={"kind": "human"})
+    out.add("attachment", "x1", "u1", attachment={"type": "todo"})
+    out.answer("a1", "x1", "msg_1", {"type": "thinking", "thinking": "a secret thought", "signature": "s"})
+    out.answer("a2", "a1", "msg_1", text("I will look at the test."))
+    out.answer("a3", "a2", "msg_1", {"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "tea " * 1250}})
+    out.answer("a4", "a3", "msg_1", {"type": "tool_use", "id": "t2", "name": "Bash", "input": {"command": "pytest"}})
+    out.add("user", "r1", "a3", result("t1", "def test_login(): " + "x" * 9000), toolUseResult={"file": "y" * 9000})
+    out.add("user", "r2", "a4", result("t2", [text("1 failed")]))
+    out.answer("a5", "r2", "msg_2", text("The clock is not frozen: I freeze it."))
+    out.add("system", "s1", "a5", subtype="stop_hook_summary")
+    reminder = "<system-reminder>be brief</system-reminder>"
+    out.add("user", "u2", "s1", [text(reminder), text("We decided to use freezegun everywhere.")])
+    out.answer("a6", "u2", "msg_3", text("Noted."))
+    out.add("user", "u3", "s1", "We decided to use time-machine everywhere.")
+    out.answer("a7", "u3", "msg_4", text("Noted: time-machine."))
+    out.add("system", "c1", None, subtype="compact_boundary", logicalParentUuid="a7")
+    out.add("user", "c2", "c1", "This session is being continued from a previous conversation.", isCompactSummary=True)
+    out.add("user", "n1", "c2", "<task-notification>done</task-notification>", origin={"kind": "task-notification"})
+    out.add("user", "u4", "n1", "Ship it on Friday.")
+    out.add("user", "side", None, "Explore the repository", isSidechain=True, agentId="x")
+    out.lines.append({"type": "ai-title", "aiTitle": "Fix the login test", "sessionId": SESSION})
+    return out
+
+
+class Codex(Transcript):
+    """One of the Codex CLI."""
+
+    def add(self, payload: dict[str, Any], kind: str = "response_item") -> Codex:
+        time = f"2026-11-02T11:{len(self.lines):02}:00.000Z"
+        self.lines.append({"timestamp": time, "type": kind, "payload": payload})
+        return self
+
+    def says(self, role: str, content: str) -> Codex:
+        kind = "output_text" if role == "assistant" else "input_text"
+        return self.add({"type": "message", "role": role, "content": [{"type": kind, "text": content}]})
+
+
+def thread() -> Codex:
+    """A session in which a tool runs, and one turn is rolled back."""
+    out = Codex()
+    about = {"id": THREAD, "cwd": "/home/ana/app", "cli_version": "0.124.0", "git": {"branch": "main"}}
+    out.add(about, "session_meta")
+    out.says("developer", "<permissions instructions>").says("user", "<environment_context>x</environment_context>")
+    out.says("user", "Which port does the API use?")
+    out.add({"type": "user_message", "message": "Which port does the API use?"}, "event_msg")
+    out.add({"type": "reasoning", "summary": [], "encrypted_content": "zzz"})
+    out.add({"type": "function_call", "name": "shell", "arguments": '{"command": ["env"]}', "call_id": "c1"})
+    out.add({"type": "function_call_output", "call_id": "c1", "output": f"PORT=8443 API_KEY={KEY}"})
+    out.says("assistant", "The API uses port 8443.").says("user", "Change it to 9000.").says("assistant", "Done.")
+    out.add({"type": "thread_rolled_back", "num_turns": 1}, "event_msg")
+    out.says("user", "Keep 8443, and document it.")
+    out.add({"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch", "call_id": "c2"})
+    out.add({"type": "custom_tool_call_output", "call_id": "c2", "output": "ok"})
+    return out.says("assistant", "Documented.")
+
+
+@pytest.fixture
+def memory() -> Iterator[recollect.Memory]:
+    with recollect.open(":memory:") as memory:
+        yield memory
+
+
+def turns(memory: recollect.Memory, *, other: bool = False) -> list[Record]:
+    """The turns of the branch that goes on, or of the others, in their order."""
+    found = memory.find("tag=other-branch" if other else "not tag=other-branch", order="position", limit=100)
+    return list(found)
+
+
+def said(memory: recollect.Memory, *, other: bool = False) -> list[tuple[str | None, str]]:
+    return [(turn.role, str(turn.content).split("\n")[0][:40]) for turn in turns(memory, other=other)]
+
+
+def test_a_session_of_claude_code_becomes_a_conversation(memory: recollect.Memory, tmp_path: Path) -> None:
+    path = session().write(tmp_path / f"{SESSION}.jsonl", end='{"type": "user", "par')
+    report = import_path(memory, IMPORTERS["claude-code"], path)
+    assert not report.damaged
+    assert said(memory) == [
+        ("user", "Fix the login test. The key is ***REDACT"),
+        ("assistant", "I will look at the test."),
+        ("assistant", f'[calls Read {{"path": "{"tea " * 5}'[:40]),
+        ("assistant", '[calls Bash {"command": "pytest"}]'),
+        ("tool", "def test_login(): xxxxxxxxxxxxxxxxxxxxxx"),
+        ("tool", "1 failed"),
+        ("assistant", "The clock is not frozen: I freeze it."),
+        ("user", "We decided to use time-machine everywhere"[:40]),
+        ("assistant", "Noted: time-machine."),
+        ("user", "Ship it on Friday."),
+    ]
+    assert said(memory, other=True) == [("user", "We decided to use freezegun everywhere."), ("assistant", "Noted.")]
+    assert {turn.conversation for turn in turns(memory)} == {SESSION}
+    assert [turn.position for turn in turns(memory)] == list(range(10))
+    assert all(turn.time is not None and turn.time.day == 1 for turn in turns(memory))
+    first = turns(memory)[0]
+    assert first.id == "u1"
+    assert first.metadata["conversation"] == {
+        "program": "claude-code",
+        "title": "Fix the login test",
+        "cwd": "/home/ana/app",
+        "gitBranch": "main",
+        "version": "2.1.202",
+    }
+    omitted = report.left_out
+    assert omitted["secrets, which are hidden"] == 1
+    assert omitted["texts of the program itself"] == 3
+    assert omitted["turns of subagents"] == 1
+
+
+def test_nothing_secret_nor_the_most_of_a_result_is_stored(memory: recollect.Memory, tmp_path: Path) -> None:
+    import_path(memory, IMPORTERS["claude-code"], session().write(tmp_path / "a.jsonl"))
+    import_path(memory, IMPORTERS["codex"], thread().write(tmp_path / "b.jsonl"))
+    stored = json.dumps([record.to_json() for record in memory.find(limit=100)])
+    assert KEY not in stored
+    assert "a secret thought" not in stored
+    assert "yyyy" not in stored
+    (long,) = [turn for turn in turns(memory) if "characters" in turn.metadata]
+    assert long.metadata["characters"] == 9018
+    assert len(str(long.content)) < MOST_OF_RESULT + 100
+    assert "tea " * 250 in stored
+    assert "tea " * 260 not in stored
+
+
+def test_a_session_of_codex_becomes_a_conversation(memory: recollect.Memory, tmp_path: Path) -> None:
+    import_path(memory, IMPORTERS["codex"], thread().write(tmp_path / "rollout.jsonl"))
+    assert said(memory) == [
+        ("user", "Which port does the API use?"),
+        ("assistant", '[calls shell {"command": ["env"]}]'),
+        ("tool", "PORT=8443 API_KEY=***REDACTED***"),
+        ("assistant", "The API uses port 8443."),
+        ("user", "Keep 8443, and document it."),
+        ("assistant", "[calls apply_patch *** Begin Patch]"),
+        ("tool", "ok"),
+        ("assistant", "Documented."),
+    ]
+    assert said(memory, other=True) == [("user", "Change it to 9000."), ("assistant", "Done.")]
+    assert {turn.conversation for turn in turns(memory)} == {THREAD}
+    assert turns(memory)[0].metadata["conversation"]["gitBranch"] == "main"
+    assert all(turn.time is not None and turn.time.day == 2 for turn in turns(memory))
+
+
+def test_an_older_file_of_codex_has_its_items_in_its_lines(memory: recollect.Memory, tmp_path: Path) -> None:
+    lines = [
+        {"id": THREAD, "timestamp": "2025-06-01T10:00:00Z", "instructions": None},
+        {"record_type": "state"},
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Which port?"}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Port 8443."}]},
+    ]
+    path = tmp_path / "rollout.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    import_path(memory, IMPORTERS["codex"], path)
+    assert said(memory) == [("user", "Which port?"), ("assistant", "Port 8443.")]
+
+
+@pytest.mark.parametrize(("made", "name"), [(session, "claude-code"), (thread, "codex")])
+def test_a_session_that_goes_on_adds_only_what_is_new(
+    made: Any, name: str, memory: recollect.Memory, tmp_path: Path
+) -> None:
+    whole = made()
+    for size in range(4, len(whole.lines) + 1):
+        part = made()
+        part.lines = part.lines[:size]
+        try:
+            report = import_path(memory, IMPORTERS[name], part.write(tmp_path / "a.jsonl"))
+        except ImportFormatError:
+            continue
+        assert not report.damaged
+    with recollect.open(":memory:") as other:
+        import_path(other, IMPORTERS[name], whole.write(tmp_path / "a.jsonl"))
+        assert said(memory) == said(other)
+        assert said(memory, other=True) == said(other, other=True)
+        assert memory.count() == other.count()
+    again = import_path(memory, IMPORTERS[name], whole.write(tmp_path / "a.jsonl"))
+    assert (again.created, again.updated) == (0, 0)
+
+
+def test_the_folder_of_all_projects_is_read_and_what_is_no_session_is_named(
+    memory: recollect.Memory, tmp_path: Path
+) -> None:
+    session().write(tmp_path / "-home-ana-app" / f"{SESSION}.jsonl")
+    thread().write(tmp_path / "-home-ana-app" / "codex.jsonl")
+    (tmp_path / "-home-ana-app" / "broken.jsonl").write_bytes(b"\xff\xfe")
+    report = import_path(memory, IMPORTERS["claude-code"], tmp_path)
+    assert memory.count() == 12
+    assert [each.file for each in report.damaged] == ["-home-ana-app/broken.jsonl"]
+    found = list(IMPORTERS["claude-code"].read(tmp_path, UTC))
+    assert [each.file for each in found if isinstance(each, UnreadFile)] == ["-home-ana-app/codex.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex"])
+@pytest.mark.parametrize("content", ["", "no JSON", "[]", '{"type": "user"}', '{"role": "user", "content": "x"}'])
+def test_a_file_of_another_form_is_refused(name: str, content: str, memory: recollect.Memory, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(content + "\n")
+    for source in (path, tmp_path):
+        with pytest.raises(ImportFormatError, match="no transcript of"):
+            import_path(memory, IMPORTERS[name], source)
+    assert memory.count() == 0
+
+
+def test_damaged_lines_are_named_and_the_others_read(memory: recollect.Memory, tmp_path: Path) -> None:
+    whole = session()
+    path = whole.write(tmp_path / "a.jsonl")
+    lines = path.read_text().splitlines()
+    strange = {"type": "user", "uuid": "odd", "parentUuid": "u1", "sessionId": SESSION, "message": {"role": 5}}
+    lines[5:5] = ["{broken", "7", json.dumps(strange), json.dumps({**strange, "uuid": 7, "message": 7})]
+    path.write_text("\n".join(lines) + "\n")
+    report = import_path(memory, IMPORTERS["claude-code"], path)
+    assert {each.place for each in report.damaged} >= {"line 6", "line 7"}
+    assert ("user", "Ship it on Friday.") in said(memory)
