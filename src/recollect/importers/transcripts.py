@@ -60,7 +60,8 @@ class TranscriptSession(NamedTuple):
 
     Attributes:
         name: The id of the session, which becomes the name of the conversation.
-        about: What it says of the session as a whole; `name` is its title.
+        about: What it says of the session as a whole; `title` is its title, and `cwd` the folder of the project, which
+            becomes the source of its turns.
         parents: The message before each message, by key.
         messages: Messages of an API for each key; none for what is not imported.
         shown: The key of the last message of the branch that goes on.
@@ -149,7 +150,7 @@ def _lines(text: str) -> list[TranscriptLine | Damage]:
 
 def _items(session: TranscriptSession, lines: list[TranscriptLine | Damage], zone: tzinfo) -> Iterator[Item | Damage]:
     yield from (each for each in lines if isinstance(each, Damage))
-    ids = SeenIds()
+    ids, folder = SeenIds(), session.about.get("cwd")
 
     def turns(key: str) -> Read:
         out: list[dict[str, Any]] = []
@@ -161,6 +162,8 @@ def _items(session: TranscriptSession, lines: list[TranscriptLine | Damage], zon
             if "time" not in fields and stated is not None:
                 fields["time"] = instant(stated, zone)
             fields |= ids.own(f"{key}.{len(out)}" if out else key)
+            if isinstance(folder, str) and folder:
+                fields["source"] = folder
             out.append(_without_secrets(_shortened(fields), session.omitted))
         return Read(out)
 

@@ -1,0 +1,157 @@
+"""Hooks of coding agents: what is written into their files, and what a session begins and ends with."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.importers.test_transcripts import Transcript, session, thread
+
+import recollect
+from recollect.cli.app import app
+
+FOLDER = "/home/ana/app"
+OTHERS = {"model": "opus", "hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "echo hi"}]}]}}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of a user."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "RECOLLECT_DB", "RECOLLECT_USER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str, event: Any = None, code: int = 0) -> Result:
+    given = None if event is None else event if isinstance(event, str) else json.dumps(event)
+    done = CliRunner().invoke(app, ["hooks", *arguments], input=given)
+    assert done.exit_code == code, done.output
+    return done
+
+
+@pytest.mark.parametrize(
+    ("client", "file", "events"),
+    [
+        ("claude-code", ".claude/settings.json", ["SessionStart", "SessionEnd"]),
+        ("codex", ".codex/hooks.json", ["SessionStart", "Stop"]),
+    ],
+)
+def test_hooks_are_added_once_beside_those_of_others_and_removed(
+    client: str, file: str, events: list[str], home: Path
+) -> None:
+    path = home / file
+    path.parent.mkdir()
+    path.write_text(json.dumps(OTHERS))
+    assert "recollect hooks run" in run("install", client, "--dry-run").output
+    assert json.loads(path.read_text()) == OTHERS
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    run("install", client, "--db", "a.db", "--user", "ana")
+    once = path.read_text()
+    hooks = json.loads(once)["hooks"]
+    assert list(hooks) == events
+    assert hooks["SessionStart"][0] == OTHERS["hooks"]["SessionStart"][0]  # type: ignore[index]
+    words = shlex.split(hooks[events[1]][0]["hooks"][0]["command"])
+    assert words == [
+        *(sys.executable, "-m", "recollect", "hooks", "run", client),
+        *("--db", str(home / "a.db"), "--user", "ana"),
+    ]
+    assert json.loads((path.parent / f"{path.name}.before-recollect").read_text()) == OTHERS
+    assert "nothing to change" in run("install", client, "--db", "a.db", "--user", "ana").output
+    assert path.read_text() == once
+    run("remove", client)
+    assert json.loads(path.read_text()) == OTHERS
+
+
+def test_a_project_has_a_file_of_its_own(home: Path) -> None:
+    run("install", "claude-code", "--project")
+    assert (home / ".claude" / "settings.json").exists()
+    run("install", "codex", "--project")
+    assert (home / ".codex" / "hooks.json").exists()
+
+
+@pytest.mark.parametrize("content", ["{broken", "[]", '{"hooks": []}', '{"hooks": {"Stop": [{"command": "x"}]}}'])
+def test_a_file_in_another_form_is_an_error_and_stays(content: str, home: Path) -> None:
+    path = home / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.write_text(content)
+    assert "nothing was changed" in run("install", "claude-code", code=1).output
+    assert path.read_text() == content
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def known(client: str, *options: str) -> str:
+    """What a session of a client in the folder begins with."""
+    event = {"hook_event_name": "SessionStart", "cwd": FOLDER, "session_id": "s", "source": "startup"}
+    output = json.loads(run("run", client, *options, event=event).output)["hookSpecificOutput"]
+    assert output["hookEventName"] == "SessionStart"
+    return str(output["additionalContext"])
+
+
+@pytest.mark.parametrize(
+    ("client", "made", "decided", "end"),
+    [
+        ("claude-code", session, "time-machine", "SessionEnd"),
+        ("codex", thread, "Keep 8443", "Stop"),
+    ],
+)
+def test_a_session_is_stored_at_its_end_and_the_next_one_begins_with_it(
+    client: str, made: Any, decided: str, end: str, home: Path
+) -> None:
+    options = ("--db", str(home / "a.db"))
+    assert known(client, *options) == "", "nothing is remembered yet"
+    transcript: Transcript = made()
+    event = {"hook_event_name": end, "cwd": FOLDER, "transcript_path": str(transcript.write(home / "t.jsonl"))}
+    for _ in range(2):
+        assert json.loads(run("run", client, *options, event=event).output) == {}
+    with recollect.open(home / "a.db") as memory:
+        count = memory.count()
+        assert count > 8
+        memory.remember("All commits are signed.", tags=["standing:instruction"])
+        memory.remember("The cat of Ana is in another project.", kind="conversation", conversation="c", source="/other")
+    text = known(client, *options)
+    assert decided in text
+    assert "All commits are signed." in text
+    assert "The cat of Ana" not in text
+    assert "xxxx" not in text, "what tools returned"
+
+
+def test_a_session_of_another_user_is_not_shown(home: Path) -> None:
+    options = ("--db", str(home / "a.db"))
+    event = {"hook_event_name": "SessionEnd", "transcript_path": str(session().write(home / "t.jsonl"))}
+    run("run", "claude-code", *options, "--user", "ana", event=event)
+    assert "time-machine" in known("claude-code", *options, "--user", "ana"), "control"
+    assert known("claude-code", *options, "--user", "ben") == ""
+
+
+def test_the_command_of_a_hook_runs_as_a_client_runs_it(home: Path) -> None:
+    run("install", "claude-code", "--db", "a.db")
+    (entry,) = json.loads((home / ".claude" / "settings.json").read_text())["hooks"]["SessionEnd"]
+    event = {"hook_event_name": "SessionEnd", "transcript_path": str(session().write(home / "t.jsonl"))}
+    done = subprocess.run(
+        entry["hooks"][0]["command"], shell=True, input=json.dumps(event), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "{}\n"
+    with recollect.open(home / "a.db") as memory:
+        assert memory.count() == 12
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        ("no JSON", "must be the JSON object"),
+        ("[]", "must be the JSON object"),
+        ({"hook_event_name": "SessionEnd", "transcript_path": None}, "named no transcript"),
+        ({"hook_event_name": "SessionEnd", "transcript_path": "/no/such/file.jsonl"}, "cannot be read"),
+    ],
+)
+def test_what_a_hook_cannot_do_is_an_error_that_blocks_no_client(event: Any, message: str, home: Path) -> None:
+    assert message in run("run", "claude-code", "--db", "a.db", event=event, code=1).output
+    assert not (home / "a.db").exists() or recollect.open(home / "a.db").count() == 0
