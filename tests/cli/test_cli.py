@@ -858,6 +858,30 @@ def test_the_shell_completes_commands_files_and_namespaces(run: Run, tmp_path: P
     assert not (tmp_path / "missing.db").exists()
 
 
+@pytest.mark.files
+def test_the_shell_completes_ids_and_filters(run: Run, tmp_path: Path) -> None:
+    run("remember", "tea", "--id", "note-tea", "--user", "ana")
+    run("remember", "coffee", "--id", "note-coffee", "--user", "Ana Maria")
+    run("remember", "water", "--id", "other")
+    for command in ("get", "forget", "update", "history", "erase"):
+        assert completed(f"recollect {command} note-", tmp_path) == ["plain,note-coffee", "plain,note-tea"]
+    assert completed("recollect recall x --where us", tmp_path) == ["plain,user"]
+    assert completed("recollect recall x --where user=a", tmp_path) == ["plain,user=ana"]
+    assert completed("recollect recall x --where user=A", tmp_path) == ['plain,user="Ana', 'Maria"']
+    assert "plain,valid_at" in completed("recollect find --where va", tmp_path)
+    assert completed("recollect get missing", tmp_path) == []
+    assert completed("recollect --db missing.db get no", tmp_path) == []
+    assert not (tmp_path / "missing.db").exists()
+
+
+def test_without_a_command_those_of_every_day_are_shown(run: Run) -> None:
+    text = run().stdout
+    shown = [line.split()[0] for line in text.splitlines() if line.startswith("  ")]
+    assert [name for name in shown if name in COMMANDS] == ["remember", "recall", "context", "update", "forget"]
+    assert "recollect --help" in text
+    assert "consolidate" in run("--help").stdout, "control"
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

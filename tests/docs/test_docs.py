@@ -153,6 +153,13 @@ def test_the_first_screen_of_the_readme_has_eight_lines_that_run() -> None:
     assert len([line for line in first.splitlines() if line.strip()]) == 8
 
 
+def test_the_readme_is_short_and_has_one_picture_that_a_command_draws() -> None:
+    text = PAGES[0].read_text("utf-8")
+    assert len(text.split()) <= 700
+    (picture,) = re.findall(r"!\[[^]]+\]\(([^)]+)\)", text)
+    assert picture.removeprefix("docs/inspector/").removesuffix(".png") in (ROOT / "scripts/screenshots.py").read_text()
+
+
 def test_the_page_of_variables_lists_those_that_the_code_reads() -> None:
     others = "COLUMNS|MEMORY_FILE_PATH|MEMORY_SNAPSHOT_PATH|OPENCORTEX_MEMORY"
     own = re.compile(rf'"(RECOLLECT_[A-Z_]+|{others}|[A-Z]+_(?:API_KEY|BASE_URL|HOST|EMBEDDING_MODEL))"')

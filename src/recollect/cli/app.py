@@ -16,7 +16,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from decimal import Decimal
@@ -251,6 +251,8 @@ SECTIONS = {
     "Look after the store": "doctor backup restore copy compact migrate rescue embed store",
     "Measure": "bench eval sim size",
 }
+#: What `recollect` alone shows: the commands that are used most.
+FIRST = ("remember", "recall", "context", "update", "forget")
 #: The former name of a command, which is accepted and not shown -> its name.
 _FORMER_NAMES = {"list": "find", "show": "get"}
 #: What other tools call a command -> its name here.
@@ -272,6 +274,26 @@ class App(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            self._show_first(ctx)
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def _show_first(self, ctx: click.Context) -> None:
+        """Print the commands that are used most, and where the others are."""
+        formatter = ctx.make_formatter()
+        formatter.write_usage(ctx.command_path, "COMMAND ...")
+        commands = [(name, command) for name in FIRST if (command := self.get_command(ctx, name)) is not None]
+        with formatter.section("Long-term memory for LLM agents"):
+            room = formatter.width - 6 - max(map(len, FIRST))
+            formatter.write_dl([(name, command.get_short_help_str(room)) for name, command in commands])
+        click.echo(formatter.getvalue())
+        click.echo('Begin with `recollect demo`, or: recollect remember "Ana prefers window seats" --user ana')
+        click.echo(
+            f"`recollect inspect` shows a memory in the browser; `recollect --help` lists all {len(COMMANDS)} commands."
+        )
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for section, names in SECTIONS.items():
@@ -331,11 +353,15 @@ def _store(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
     return callback
 
 
-def _complete_namespace(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the namespaces of the store that begin like the word; none if it cannot be read."""
-    with suppress(RecollectError), ctx.ensure_object(Settings).open(read_only=True) as memory:
-        return [name for name in memory.namespaces() if name.startswith(incomplete)]
-    return []
+def completion(name: str) -> Callable[[click.Context, click.Parameter, str], Any]:
+    """Return a completion of `completing`, which is imported when a shell asks."""
+
+    def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Any:
+        from recollect.cli import completing
+
+        return getattr(completing, name)(ctx, parameter, incomplete)
+
+    return complete
 
 
 _COMMON = (
@@ -351,7 +377,7 @@ _COMMON = (
         "-n",
         "--namespace",
         metavar="NAME",
-        shell_complete=_complete_namespace,
+        shell_complete=completion("namespaces"),
         callback=_store("namespace"),
         expose_value=False,
         help="Namespace. Default: RECOLLECT_NAMESPACE, or default.",
@@ -410,6 +436,7 @@ where_option = click.option(
     "--where",
     callback=_filter,
     metavar="FILTER",
+    shell_complete=completion("filters"),
     help="Only records that match, such as: user=ana and not tag=old",
 )
 

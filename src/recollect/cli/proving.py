@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from recollect.cli.app import Settings, app, at_option, common, print_json
+from recollect.cli.app import Settings, app, at_option, common, completion, print_json
 from recollect.common.reprs import line
 from recollect.errors import InvalidArgumentError
 from recollect.indexes.fixed_point import SHARE_BITS
@@ -26,7 +26,7 @@ _FOUND = {
 
 
 @app.command()
-@click.argument("id", required=False)
+@click.argument("id", required=False, shell_complete=completion("ids"))
 @click.option("--log", "old", type=int, metavar="SEQ", help="Prove instead that the log only grew since this commit.")
 @at_option
 @common

@@ -20,6 +20,7 @@ from recollect.cli.app import (
     app,
     at_option,
     common,
+    completion,
     count_option,
     filter_options,
     part_option,
@@ -232,7 +233,7 @@ def grep(settings: Settings, query: str, k: int, where: Filter | None, owners: O
 
 
 @app.command()
-@click.argument("id")
+@click.argument("id", shell_complete=completion("ids"))
 @at_option
 @common
 def get(settings: Settings, id: str, at: str | None) -> None:  # noqa: A002 - the field's name
@@ -274,7 +275,7 @@ def get(settings: Settings, id: str, at: str | None) -> None:  # noqa: A002 - th
 
 
 @app.command()
-@click.argument("id", required=False)
+@click.argument("id", required=False, shell_complete=completion("ids"))
 @click.option("--since", type=int, default=0, metavar="SEQ", help="Only commits after this one.")
 @count_option(20, "--limit")
 @filter_options

@@ -291,7 +291,7 @@ def whole_id(memory: Memory, text: str, *, in_log: bool = False) -> str:
     beginning = nfc(text)
     if len(beginning) < _ACCEPTED or memory.get(text) is not None or memory.changes(id=text, limit=1):
         return text
-    found = set(_stored(memory, beginning))
+    found = {record.id for record in ids_that_begin(memory, beginning)}
     if in_log:
         changed = (change.id for commit in memory.changes() for change in commit.changes)
         found.update(each for each in changed if each.startswith(beginning))
@@ -301,14 +301,18 @@ def whole_id(memory: Memory, text: str, *, in_log: bool = False) -> str:
     return found.pop() if found else text
 
 
-def _stored(memory: Memory, beginning: str) -> Iterable[str]:
+def ids_that_begin(memory: Memory, beginning: str) -> Iterator[Record]:
+    """Yield the records whose ids begin like this, in the order of their ids.
+
+    Cost: the records whose ids sort before it are read, too.
+    """
     last = beginning.encode("utf-8", "surrogatepass")
     cursor: str | None = None
     while True:
         page = memory.find(order="id", limit=_PAGE, after=cursor)
         for record in page:
             if record.id.startswith(beginning):
-                yield record.id
+                yield record
             elif record.id.encode("utf-8") > last:
                 return
         cursor = page.cursor

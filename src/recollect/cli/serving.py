@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from recollect.cli.app import USER_VARIABLE, BytesText, NumberRange, Settings, app, common, print_json
 from recollect.cli.browsing import open_browser, opening_file
+from recollect.common.platforms import check_server
 from recollect.errors import InvalidArgumentError, MissingExtraError, UnsupportedError
 from recollect.memory import Memory
 from recollect.observe import traced
@@ -257,6 +258,7 @@ def serve(settings: Settings, **options: Any) -> None:
     The store is created by the first write. The first SIGTERM or SIGINT ends the server when what runs is answered, a
     second one at once. Sockets of systemd are used if there are any.
     """
+    check_server("recollect serve")
     extra = "server"
     try:
         from recollect.server.options import Options
@@ -316,6 +318,7 @@ def inspect(settings: Settings, port: int, browser: bool, read_only: bool) -> No
     It listens on this machine only, at an address with a random part that others cannot guess: keep it to yourself.
     Ctrl+C ends it.
     """
+    check_server("recollect inspect")
     try:
         from recollect.server.options import Options
         from recollect.server.process import run

@@ -10,7 +10,7 @@ import click
 
 from recollect.calls.calls import zone_of_store
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, part_option, print_json
+from recollect.cli.app import Settings, app, common, completion, part_option, print_json
 from recollect.cli.render import whole_id
 from recollect.common.reprs import line
 from recollect.engine.facets import called
@@ -189,7 +189,7 @@ def _print_part(found: Difference) -> None:
 
 
 @app.command()
-@click.argument("id")
+@click.argument("id", shell_complete=completion("ids"))
 @common
 def history(settings: Settings, id: str) -> None:  # noqa: A002 - the field's name
     """Show every version of the record ID, oldest first."""

@@ -19,6 +19,7 @@ from recollect.cli.app import (
     Settings,
     app,
     common,
+    completion,
     part_option,
     print_json,
     time_of,
@@ -152,7 +153,7 @@ def remember(
 
 
 @app.command()
-@click.argument("id")
+@click.argument("id", shell_complete=completion("ids"))
 @click.option("--content", metavar="TEXT", help="The new text.")
 @click.option("--expect", metavar="HASH", help="Write only if the record has this hash.")
 @click.option("--user", metavar="TEXT", help="The new user.")
@@ -178,7 +179,7 @@ def update(
 
 
 @app.command()
-@click.argument("id")
+@click.argument("id", shell_complete=completion("ids"))
 @click.argument("content")
 @click.option("--at", metavar="ISO8601", help="The time from which CONTENT is true. Default: now.")
 @zone_option
@@ -192,7 +193,7 @@ def supersede(settings: Settings, id: str, content: str, at: str | None, zone: t
 
 
 @app.command()
-@click.argument("ids", metavar="[ID]...", nargs=-1)
+@click.argument("ids", metavar="[ID]...", nargs=-1, shell_complete=completion("ids"))
 @where_option
 @click.option("--user", metavar="NAME", help="Only records of this user, and none that is shared.")
 @click.option("--agent", metavar="NAME", help="Only records of this agent.")
@@ -329,7 +330,7 @@ def _matching(memory: Any, where: Filter, parts: tuple[str, ...] | None) -> dict
 
 
 @app.command()
-@click.argument("id", required=False)
+@click.argument("id", required=False, shell_complete=completion("ids"))
 @where_option
 @click.option("--user", metavar="NAME", help="Everything of this user, also what was forgotten.")
 @click.option("--agent", metavar="NAME", help="Everything of this agent.")

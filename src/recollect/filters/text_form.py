@@ -81,6 +81,8 @@ _OPERATORS = {
     "valid_at": "= or !=",
     "meta.KEY": "=, !=, ~, <, <=, >, >=, in (...), any (...), all (...) or empty",
 }
+#: The names of all fields, for completion; "meta." is followed by a key.
+FIELDS = (*sorted((*TEXT_FIELDS, *(name for name in _OPERATORS if name != "meta.KEY"))), "meta.")
 #: The tests of metadata that an operator states, and those that a word before a list of values does.
 _COMPARED = {"=": "equals", "~": "contains", ">": "above", ">=": "at_least", "<": "below", "<=": "at_most"}
 _LISTED = {"in": "one_of", "any": "any_of", "all": "all_of"}

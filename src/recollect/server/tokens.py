@@ -115,7 +115,9 @@ def add_entry(path: Path, text: str) -> None:
     if path.exists():
         _read(path)
     try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as file:
+        with os.fdopen(
+            os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600), "w"
+        ) as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from recollect.arguments.signatures import named
+from recollect.common.platforms import check_unix_sockets
 from recollect.engine.feed import CommitLog, Feed
 from recollect.engine.results import Export
 from recollect.engine.scope import Scope
@@ -338,6 +339,7 @@ def _transport(address: str, token: str | None, timeout_s: float, connect_s: flo
     if address.startswith(_UNIX):
         if token is not None:
             raise InvalidArgumentError("token", "...", "is for HTTP: a socket knows its users")
+        check_unix_sockets("an address that begins with unix://", "use http://HOST:PORT")
         from recollect.wire.client.unix import UnixTransport
 
         return UnixTransport(address.removeprefix(_UNIX) or _default_socket(), timeout_s, connect_s)
