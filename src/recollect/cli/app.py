@@ -356,10 +356,10 @@ def _store(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
 def completion(name: str) -> Callable[[click.Context, click.Parameter, str], Any]:
     """Return a completion of `completing`, which is imported when a shell asks."""
 
-    def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Any:
+    def complete(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> Any:
         from recollect.cli import completing
 
-        return getattr(completing, name)(ctx, parameter, incomplete)
+        return getattr(completing, name)(ctx.ensure_object(Settings), incomplete)
 
     return complete
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from itertools import islice
+from typing import Protocol
 
-import click
 from click.shell_completion import CompletionItem
 
-from recollect.cli.app import Settings
 from recollect.cli.render import ids_that_begin
 from recollect.errors import RecollectError
 from recollect.filters.text_form import FIELDS
+from recollect.memory import Memory
 
 #: Maximum number of values that are offered.
 _MOST = 50
@@ -25,26 +25,33 @@ _VALUE = re.compile(rf"(.*?\b({'|'.join(_LISTED)})\s*!?=\s*)([^\s()=]*)", re.DOT
 _FIELD = re.compile(r"(|.*[\s(])([a-z_]*)", re.DOTALL)
 
 
-def namespaces(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+class Opens(Protocol):
+    """What opens the memory of a command."""
+
+    def open(self, *, read_only: bool) -> Memory:
+        """Open it."""
+
+
+def namespaces(settings: Opens, incomplete: str) -> list[str]:
     """Return the namespaces of the store that begin like the word."""
-    with suppress(RecollectError), ctx.ensure_object(Settings).open(read_only=True) as memory:
+    with suppress(RecollectError), settings.open(read_only=True) as memory:
         return [name for name in memory.namespaces() if name.startswith(incomplete)]
     return []
 
 
-def ids(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def ids(settings: Opens, incomplete: str) -> list[CompletionItem]:
     """Return the ids that begin like the word, each with the beginning of its text."""
-    with suppress(RecollectError), ctx.ensure_object(Settings).open(read_only=True) as memory:
+    with suppress(RecollectError), settings.open(read_only=True) as memory:
         found = islice(ids_that_begin(memory, incomplete), _MOST)
         return [CompletionItem(record.id, help=" ".join(str(record.content).split())[:60]) for record in found]
     return []
 
 
-def filters(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+def filters(settings: Opens, incomplete: str) -> list[str]:
     """Return what may follow in a filter: the names of fields, and the values of those that have few."""
     if (value := _VALUE.fullmatch(incomplete)) is not None:
         before, field, begun = value.groups()
-        with suppress(RecollectError), ctx.ensure_object(Settings).open(read_only=True) as memory:
+        with suppress(RecollectError), settings.open(read_only=True) as memory:
             found = [each.value for each in memory.values(field)]
             values = [each for each in found if isinstance(each, str) and each.startswith(begun)]
             return [f"{before}{_quoted(each)}" for each in values[:_MOST]]

@@ -8,6 +8,7 @@ from typing import Any
 
 from recollect import __version__ as version
 from recollect.operations.base import REGISTRY
+from recollect.server.http.answers import SCHEMAS
 from recollect.server.http.routes import ROUTES, Described
 from recollect.wire import RIGHTS
 
@@ -41,7 +42,7 @@ def description() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": {"Operation": {"oneOf": _operations()}, "In": _in(), "Problem": _problem()},
+            "schemas": {"Operation": {"oneOf": _operations()}, "In": _in(), "Problem": _problem(), **SCHEMAS},
         },
         "security": [{"token": []}, {}],
         "x-rights": list(RIGHTS),
@@ -66,13 +67,26 @@ def _operation(route: Described, method: str) -> dict[str, Any]:
     if method not in ("GET", "DELETE") and not route.path.startswith(_WITHOUT_KEY):
         key = {"name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string"}}
         parameters.append({**key, "description": "Repeated within a day: the first answer, and nothing is written."})
-    answers: dict[str, Any] = {_STREAMS.get(route.path, "application/json"): {}}
+    answer = {"schema": {"$ref": f"#/components/schemas/{route.answer}"}} if route.answer else {}
+    answers: dict[str, Any] = {"application/json": answer} if route.answer else {}
+    if (stream := _STREAMS.get(route.path)) is not None or not route.answer:
+        answers[stream or "application/json"] = {}
     problems = {"description": "A problem.", "content": {"application/problem+json": {"schema": _PROBLEM}}}
     return {
         **out,
         "parameters": parameters,
-        "responses": {"2XX": {"description": "OK", "content": answers}, "default": problems},
+        "responses": {
+            **{status: {"description": "OK", "content": answers} for status in _statuses(route)},
+            "default": problems,
+        },
     }
+
+
+def _statuses(route: Described) -> tuple[str, ...]:
+    """Return the statuses of answers that are no problems."""
+    if not route.answer:
+        return ("2XX",)
+    return ("200", "201") if route.creates else ("200",)
 
 
 #: Routes that write nothing, or whose writes are repeated safely without a key.
@@ -82,7 +96,11 @@ _WITHOUT_KEY = ("/recall", "/context", "/export", "/import", "/batches")
 def _body(route: Described) -> dict[str, Any]:
     if route.path.endswith("/execute"):
         return {"$ref": "#/components/schemas/Operation"}
-    fields: dict[str, Any] = {name: {"type": kind} for name, kind in route.fields.items()}
+    own = SCHEMAS["Record"]["properties"]
+    fields = {
+        name: own[name] if own.get(name, {}).get("type") == kind else {"type": kind}
+        for name, kind in route.fields.items()
+    }
     return {"type": "object", "properties": {**fields, "in": _IN}, "required": list(route.required)}
 
 

@@ -17,6 +17,7 @@ from recollect.errors import MissingArgumentError, ProtocolError, UnknownArgumen
 from recollect.operations import Forget, Remember
 from recollect.records.record import fields_from_json
 from recollect.server.calls import reads
+from recollect.server.http.answers import SCHEMAS
 from recollect.server.http.batches import add_to_batch, begin_batch, commit_batch, undo_batch
 from recollect.server.http.exchange import Exchange, Handler
 from recollect.server.http.streams import changes, export, import_records
@@ -206,6 +207,8 @@ class Described(NamedTuple):
         summary: What it does, in a line.
         fields: The fields of the body, or the query parameters of GET, with their JSON types.
         required: The fields that must be there.
+        answer: The schema of its answer (`answers`); "": none is described.
+        creates: Whether the status is 201 if something was created.
     """
 
     path: str
@@ -214,8 +217,17 @@ class Described(NamedTuple):
     summary: str
     fields: Mapping[str, str] = {}
     required: tuple[str, ...] = ()
+    answer: str = ""
+    creates: bool = False
 
 
+#: What a client can set of a record, of what is text or JSON.
+_SET = {
+    name: each["type"]
+    for name, each in SCHEMAS["Record"]["properties"].items()
+    if name not in ("hash", "data", "unknown")
+}
+_CONDITIONS = {"expect": "string", "if_exists": "string", "ttl": "integer"}
 _OWNERS = {"user": "string", "agent": "string", "conversation": "string"}
 _EXPORT = "Return all records as lines of JSON, of one moment; those of the other parts follow."
 _RECALL = {
@@ -229,21 +241,24 @@ _RECALL = {
     "concise": "boolean",
 }
 ROUTES = (
-    Described("/execute", ("POST",), execute, "Execute any operation in its JSON form.", {"op": "string"}, ("op",)),
+    Described(
+        "/execute",
+        ("POST",),
+        execute,
+        "Execute any operation in its JSON form.",
+        {"op": "string"},
+        ("op",),
+        answer="Result",
+    ),
     Described(
         "/remember",
         ("POST",),
         remember,
         "Store a text, and return its record.",
-        {
-            "content": "string",
-            "id": "string",
-            "kind": "string",
-            "user": "string",
-            "tags": "array",
-            "metadata": "object",
-        },
+        {**_SET, **_CONDITIONS},
         ("content",),
+        answer="Outcome",
+        creates=True,
     ),
     Described(
         "/messages",
@@ -252,9 +267,16 @@ ROUTES = (
         "Store the messages of a chat that are not stored yet.",
         {"messages": "array", "user": "string", "agent": "string", "conversation": "string"},
         ("messages",),
+        answer="Report",
     ),
     Described(
-        "/recall", ("GET", "POST"), recall, "Return the records that best answer a question.", _RECALL, ("question",)
+        "/recall",
+        ("GET", "POST"),
+        recall,
+        "Return the records that best answer a question.",
+        _RECALL,
+        ("question",),
+        answer="Hits",
     ),
     Described(
         "/context",
@@ -272,6 +294,7 @@ ROUTES = (
             "concise": "boolean",
         },
         ("question",),
+        answer="Context",
     ),
     Described(
         "/records",
@@ -279,19 +302,39 @@ ROUTES = (
         records,
         "Return records that match a filter, a page at a time.",
         {"where": "string", **_OWNERS, "limit": "integer", "after": "string", "order": "string"},
+        answer="Records",
     ),
-    Described("/records/{id:path}", ("GET",), record, "Return a record."),
-    Described("/records/{id:path}", ("PATCH",), change_record, "Change fields of a record.", {"content": "string"}),
+    Described("/records/{id:path}", ("GET",), record, "Return a record.", answer="Record"),
     Described(
-        "/records/{id:path}", ("DELETE",), forget_record, "Forget a record. Its history stays.", {"expect": "string"}
+        "/records/{id:path}",
+        ("PATCH",),
+        change_record,
+        "Change fields of a record.",
+        {**_SET, "expect": "string"},
+        answer="Record",
     ),
-    Described("/history/{id:path}", ("GET",), history, "Return every version that a record had, oldest first."),
+    Described(
+        "/records/{id:path}",
+        ("DELETE",),
+        forget_record,
+        "Forget a record. Its history stays.",
+        {"expect": "string"},
+        answer="Outcome",
+    ),
+    Described(
+        "/history/{id:path}",
+        ("GET",),
+        history,
+        "Return every version that a record had, oldest first.",
+        answer="Versions",
+    ),
     Described(
         "/changes",
         ("GET",),
         changes,
         "Return commits after a cursor; as text/event-stream, wait for further ones, too.",
         {"since": "string", "limit": "integer", "parts": "array", **_OWNERS},
+        answer="Commits",
     ),
     Described("/export", ("GET",), export, _EXPORT, {"parts": "array", **_OWNERS}),
     Described("/export", ("POST",), export, _EXPORT, {"parts": "array"}),
