@@ -12,6 +12,10 @@ from recollect.arguments.tools import Schema, array, boolean, integer, mapping, 
 _TIME, _NAME = string("ISO 8601, with an offset"), string()
 
 
+#: An object with any keys.
+_OPEN: Schema = {"type": "object", "additionalProperties": True}
+
+
 def _or_null(schema: Schema) -> Schema:
     return {**schema, "type": [schema["type"], "null"]}
 
@@ -41,14 +45,14 @@ _RECORD = _object(
         **dict.fromkeys(("importance", "trust"), number()),
         **dict.fromkeys(("tags", "supersedes", "derived_from"), array(string())),
         **dict.fromkeys(("pinned", "searchable"), boolean()),
-        "metadata": mapping(),
+        "metadata": _OPEN,
         "unknown": {"type": "array", "items": {}},
     },
 )
 _STATUS = string(enum=["created", "updated", "unchanged", "forgotten", "rejected", "echo"])
 _OUTCOME = _object(
     {"status": _STATUS, "record": {"oneOf": [_ref("Record"), {"type": "null"}]}},
-    {"differing": array(string()), "asked_id": string(), "sources": array(string()), "verdict": mapping()},
+    {"differing": array(string()), "asked_id": string(), "sources": array(string()), "verdict": _OPEN},
 )
 _COUNT = dict.fromkeys(("created", "updated", "unchanged"), integer())
 _REPORT = _object({**_COUNT, "results": _list("Outcome"), "failed": {"type": "array", "items": {}}})
@@ -68,7 +72,7 @@ _HITS = _object(
         "cursor": string(),
         "reference": _TIME,
         "time": _TIME,
-        "plan": mapping(),
+        "plan": _OPEN,
     },
     {"watermark": integer()},
 )
