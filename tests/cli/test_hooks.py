@@ -87,6 +87,81 @@ def test_a_file_in_another_form_is_an_error_and_stays(content: str, home: Path) 
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
+def test_others_who_have_hooks_of_a_similar_name_keep_them(home: Path) -> None:
+    path = home / ".claude" / "settings.json"
+    path.parent.mkdir()
+    commands = ["npx git hooks run post-checkout", "/opt/guard hooks run guard", "echo recollect hooks"]
+    others = {"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": each}]} for each in commands]}}
+    path.write_text(json.dumps(others))
+    run("install", "claude-code")
+    run("remove", "claude-code")
+    assert json.loads(path.read_text()) == others
+
+
+def test_copies_are_as_private_as_the_file_and_the_first_one_stays(home: Path) -> None:
+    path = home / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(OTHERS))
+    path.chmod(0o600)
+    run("install", "claude-code")
+    run("install", "claude-code", "--db", "other.db")
+    kept = path.with_name("settings.json.before-recollect")
+    assert (path.stat().st_mode & 0o777, kept.stat().st_mode & 0o777) == (0o600, 0o600)
+    assert json.loads(kept.read_text()) == OTHERS
+    assert len(list(path.parent.iterdir())) == 2
+
+
+def test_a_link_is_followed_and_what_cannot_be_written_leaves_nothing(home: Path) -> None:
+    real = home / "dotfiles" / "settings.json"
+    real.parent.mkdir()
+    real.write_text(json.dumps(OTHERS))
+    path = home / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.symlink_to(real)
+    run("install", "claude-code")
+    assert path.is_symlink()
+    assert "recollect hooks run" in real.read_text()
+    for each in real.parent.iterdir():
+        each.unlink()
+    real.parent.rmdir()
+    (home / "dotfiles").write_text("a file")
+    assert "nothing was changed" in run("install", "claude-code", code=1).output
+    assert [each.name for each in path.parent.iterdir()] == ["settings.json"]
+
+
+@pytest.mark.parametrize("content", ['{"a": 1e999}', '{"a": "\\ud800"}'])
+def test_a_value_that_cannot_be_written_again_is_an_error(content: str, home: Path) -> None:
+    path = home / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.write_text(content)
+    assert "nothing was changed" in run("install", "claude-code", code=1).output
+    assert path.read_text() == content
+
+
+def test_a_session_that_was_only_opened_is_no_error(home: Path) -> None:
+    (home / "empty.jsonl").write_text('{"type": "summary", "summary": "x"}\n')
+    for name in ("missing.jsonl", "empty.jsonl", "~/missing.jsonl"):
+        event = {"hook_event_name": "SessionEnd", "transcript_path": name}
+        assert run("run", "claude-code", "--db", "a.db", event=event).output == "{}\n"
+    assert not (home / "a.db").exists()
+
+
+def test_what_is_damaged_is_said_and_the_rest_stored(home: Path) -> None:
+    path = session().write(home / "t.jsonl")
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:4], "{broken", *lines[4:]]) + "\n")
+    event = {"hook_event_name": "SessionEnd", "transcript_path": str(path)}
+    assert "not stored: line 5" in run("run", "claude-code", "--db", "a.db", event=event).output
+
+
+def test_a_session_in_a_folder_below_begins_with_that_of_the_project(home: Path) -> None:
+    event = {"hook_event_name": "SessionEnd", "transcript_path": str(session().write(home / "t.jsonl"))}
+    run("run", "claude-code", "--db", "a.db", event=event)
+    for folder, found in ((f"{FOLDER}/", True), (f"{FOLDER}/src/deep", True), ("/home/ana", False)):
+        event = {"hook_event_name": "SessionStart", "cwd": folder}
+        assert ("time-machine" in run("run", "claude-code", "--db", "a.db", event=event).output) == found
+
+
 def known(client: str, *options: str) -> str:
     """What a session of a client in the folder begins with."""
     event = {"hook_event_name": "SessionStart", "cwd": FOLDER, "session_id": "s", "source": "startup"}
@@ -149,7 +224,7 @@ def test_the_command_of_a_hook_runs_as_a_client_runs_it(home: Path) -> None:
         ("no JSON", "must be the JSON object"),
         ("[]", "must be the JSON object"),
         ({"hook_event_name": "SessionEnd", "transcript_path": None}, "named no transcript"),
-        ({"hook_event_name": "SessionEnd", "transcript_path": "/no/such/file.jsonl"}, "cannot be read"),
+        ({"hook_event_name": "SessionEnd", "transcript_path": "/"}, "directory"),
     ],
 )
 def test_what_a_hook_cannot_do_is_an_error_that_blocks_no_client(event: Any, message: str, home: Path) -> None:

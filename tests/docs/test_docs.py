@@ -144,6 +144,12 @@ def test_every_page_is_linked_from_the_readme_or_from_a_page_that_it_links() -> 
     assert first | {target for page in first for target in linked(page)} >= set((ROOT / "docs").glob("*.md"))
 
 
+def test_the_contents_list_every_page() -> None:
+    contents = ROOT / "docs" / "contents.md"
+    pages = set((ROOT / "docs").glob("*.md")) - {contents}
+    assert pages - linked(contents) - linked(ROOT / "README.md") == set()
+
+
 def linked(page: Path) -> set[Path]:
     return {(page.parent / target).resolve() for target in re.findall(r"\]\(([^)#:]+\.md)", page.read_text("utf-8"))}
 

@@ -197,6 +197,50 @@ def test_nothing_secret_nor_the_most_of_a_result_is_stored(memory: recollect.Mem
     assert "tea " * 260 not in stored
 
 
+def test_a_damaged_line_leaves_the_turns_before_it_on_the_branch(memory: recollect.Memory, tmp_path: Path) -> None:
+    path = session().write(tmp_path / "a.jsonl")
+    lines = path.read_text().splitlines()
+    broken = next(at for at, line in enumerate(lines) if '"uuid": "a5"' in line)
+    path.write_text("\n".join([*lines[:broken], lines[broken][:50], *lines[broken + 1 :]]) + "\n")
+    report = import_path(memory, IMPORTERS["claude-code"], path)
+    assert [each.place for each in report.damaged] == [f"line {broken + 1}"]
+    assert said(memory)[0] == ("user", "Fix the login test. The key is ***REDACT")
+    assert len(said(memory)) == 9
+
+
+def test_a_secret_in_a_title_is_hidden_and_half_an_emoji_replaced(memory: recollect.Memory, tmp_path: Path) -> None:
+    whole = session()
+    whole.lines.append({"type": "custom-title", "customTitle": f"Rotate {KEY}", "sessionId": SESSION})
+    whole.add("user", "u5", "u4", "half of it: \ud83d")
+    import_path(memory, IMPORTERS["claude-code"], whole.write(tmp_path / "a.jsonl"))
+    assert turns(memory)[0].metadata["conversation"]["title"] == "Rotate ***REDACTED***"
+    assert said(memory)[-1] == ("user", "half of it: \ufffd")
+
+
+def test_a_fork_has_only_its_own_turns_and_leaves_those_of_the_other_session(
+    memory: recollect.Memory, tmp_path: Path
+) -> None:
+    first = session()
+    import_path(memory, IMPORTERS["claude-code"], first.write(tmp_path / "a.jsonl"))
+    fork = session()
+    for line in fork.lines:
+        line |= {"sessionId": "fork", "forkedFrom": {"sessionId": SESSION, "messageUuid": line.get("uuid")}}
+    fork.add("user", "f1", "u4", "And now for something else.", sessionId="fork")
+    for _ in range(2):
+        report = import_path(memory, IMPORTERS["claude-code"], fork.write(tmp_path / "b.jsonl"))
+    assert (report.created, report.moved) == (0, 0)
+    assert len(memory.find(f"conversation={SESSION}", limit=50)) == 10
+    assert [turn.content for turn in memory.find("conversation=fork")] == ["And now for something else."]
+
+
+def test_a_session_of_a_subagent_of_codex_is_counted(memory: recollect.Memory, tmp_path: Path) -> None:
+    whole = thread()
+    whole.lines[0]["payload"]["source"] = {"subagent": {"thread_spawn": {}}}
+    report = import_path(memory, IMPORTERS["codex"], whole.write(tmp_path / "a.jsonl"))
+    assert memory.count() == 0
+    assert report.left_out["turns of subagents"] > 5
+
+
 def test_a_session_of_codex_becomes_a_conversation(memory: recollect.Memory, tmp_path: Path) -> None:
     import_path(memory, IMPORTERS["codex"], thread().write(tmp_path / "rollout.jsonl"))
     assert said(memory) == [

@@ -10,9 +10,11 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,8 +29,9 @@ from recollect.memory import Memory
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Record
 
-#: What a command of ours has in it, by which it is found again.
-_MARK = " hooks run "
+#: A command of ours, by which it is found again.
+_OURS = re.compile(r"(-m|^|[\s/\\])\s*recollect(\.exe)?['\"]? hooks run (claude-code|codex)\b")
+_UNCHANGED = "nothing was changed"
 _START, _MOST_INPUT = "SessionStart", 2**20
 #: What a session begins with: tokens of a context, and the last turns of the last session, with characters of each.
 _TOKENS, _TURNS, _SHOWN = 1000, 6, 300
@@ -75,9 +78,7 @@ def hooks() -> None:
 @_client
 @_project
 @_dry_run
-@click.option(
-    "--user", metavar="NAME", envvar=USER_VARIABLE, help=f"Store the turns as this user's. Default: {USER_VARIABLE}."
-)
+@click.option("--user", metavar="NAME", help="Store the turns as this user's, and show only theirs.")
 @common
 def install(settings: Settings, client: str, project: bool, dry_run: bool, user: str | None) -> None:
     """Add hooks to CLIENT that store each session at its end, and begin each with what the memory knows.
@@ -101,7 +102,7 @@ def remove(settings: Settings, client: str, project: bool, dry_run: bool) -> Non
 
 @hooks.command(hidden=True)
 @_client
-@click.option("--user", metavar="NAME")
+@click.option("--user", metavar="NAME", envvar=USER_VARIABLE)
 @common
 def run(settings: Settings, client: str, user: str | None) -> None:
     """Answer one hook of CLIENT, which is described by JSON on standard input."""
@@ -113,10 +114,27 @@ def run(settings: Settings, client: str, user: str | None) -> None:
         return
     path = event.get("transcript_path")
     if not isinstance(path, str) or not path:
-        raise UnsupportedError("storing this session", f"{client} named no transcript: is it switched off?")
-    with settings.open(create=True) as memory:
-        import_path(memory, IMPORTERS[client], path, defaults=None if user is None else {"user": user})
+        rule = f"{client} named no transcript: it may be set not to keep sessions"
+        raise UnsupportedError("storing this session", rule)
+    transcript = Path(path).expanduser()
+    if _has_messages(transcript):
+        with settings.open(create=True) as memory:
+            given = None if user is None else {"user": user}
+            report = import_path(memory, IMPORTERS[client], transcript, defaults=given)
+        for each in report.damaged:
+            click.echo(f"not stored: {each.place}: {each.reason}", err=True)
     click.echo("{}")
+
+
+def _has_messages(transcript: Path) -> bool:
+    """Return whether anything was said in a session: one that was only opened has no file, or one without messages."""
+    try:
+        with open(transcript, "rb") as file:
+            return any(mark in line for line in file for mark in (b'"message"', b'"response_item"'))
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise StoreIOError(str(transcript), error.strerror or str(error)) from error
 
 
 def _event(raw: bytes) -> dict[str, Any]:
@@ -137,17 +155,26 @@ def _known(settings: Settings, folder: str, user: str | None) -> str:
     except StoreMissingError:  # nothing is remembered yet
         return ""
     with memory:
-        here = f.source(folder)
+        here = f.source(_nearest(memory, folder, user))
         last = memory.find(here & f.kind("conversation"), order="newest", limit=1, user=user)
         before = [] if not last or last[0].conversation is None else _newest(memory, last[0].conversation, user)
         question = f"Decisions, rules and preferences for {project}, and tasks that are left"
         others = ~f.role("tool") & (here | ~f.kind("conversation"))
         if before:
-            others &= ~f.conversation(str(before[0].conversation))
+            others &= ~f.id(*(turn.id for turn in before))
         known = str(memory.context(question, _TOKENS, where=others, user=user))
     quoted = [f"- {turn.role}: {json.dumps(str(turn.content)[:_SHOWN], ensure_ascii=False)}" for turn in before]
     parts = [f"The end of the last session in this project ({TRUST}):", *quoted] if quoted else []
     return "\n".join([*parts, *([known] if known else [])])
+
+
+def _nearest(memory: Memory, folder: str, user: str | None) -> str:
+    """Return the folder, or the nearest above it, in which there was a session."""
+    folder = os.path.normpath(folder)
+    for each in (folder, *map(str, Path(folder).parents)):
+        if memory.find(f.source(each) & f.kind("conversation"), limit=1, user=user):
+            return each
+    return folder
 
 
 def _newest(memory: Memory, conversation: str, user: str | None) -> list[Record]:
@@ -168,7 +195,7 @@ def _command(settings: Settings, client: str, user: str | None) -> str:
         words += ["--db", settings.db if "://" in settings.db else os.path.abspath(settings.db)]
     for option, value, default in (
         ("-n", settings.namespace, Settings().namespace),
-        ("--key-file", settings.key_file, Settings().key_file),
+        ("--key-file", os.path.abspath(settings.key_file) if settings.key_file else "", ""),
         ("--embedder", settings.embedder, None),
         ("--user", user, None),
     ):
@@ -195,7 +222,7 @@ def _without_ours(found: Mapping[str, Any]) -> dict[str, Any]:
     for event, entries in found.items():
         left = []
         for entry in entries:
-            others = [each for each in entry["hooks"] if _MARK not in str(each.get("command", ""))]
+            others = [each for each in entry["hooks"] if not _OURS.search(str(each.get("command", "")))]
             if others or not entry["hooks"]:
                 left.append({**entry, "hooks": others})
         if left or not entries:
@@ -208,11 +235,20 @@ def _change(
 ) -> None:
     """Change the hooks of a client, and show the difference."""
     home = os.environ.get(client.variable) or Path.home() / client.folder
-    path = Path(client.folder, client.file) if project else Path(home, client.file)
+    path = Path(client.folder, client.file) if project else Path(home, client.file).expanduser()
     before, content = _read(path)
     hooks = changed(content.get("hooks", {}))
     rest = {key: value for key, value in content.items() if key != "hooks"}
-    after = json.dumps({**rest, **({"hooks": hooks} if hooks else {})}, indent=2, ensure_ascii=False) + "\n"
+    try:
+        after = json.dumps(
+            {**rest, **({"hooks": hooks} if hooks else {})}, indent=2, ensure_ascii=False, allow_nan=False
+        )
+        after.encode("utf-8")
+    except ValueError as error:
+        raise InvalidArgumentError(
+            "file", str(path), f"has a value that cannot be kept ({error}): {_UNCHANGED}"
+        ) from None
+    after += "\n"
     if json.loads(after) == content:
         click.echo(f"{path}: nothing to change")
         return
@@ -221,35 +257,45 @@ def _change(
     if dry_run:
         click.echo("nothing was changed (--dry-run)", err=True)
         return
+    _write(Path(os.path.realpath(path)), before, after)
+    click.echo(f"changed {path}; start {client.name} again", err=True)
+
+
+def _write(path: Path, before: str, after: str) -> None:
+    """Replace a file, with its permissions. The file as it was before the first change stays beside it."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    kept = path.with_name(f"{path.name}.before-recollect")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if before:
-            path.with_name(f"{path.name}.before-recollect").write_text(before, encoding="utf-8")
-        draft = path.with_name(f"{path.name}.{os.getpid()}.new")
-        draft.write_text(after, encoding="utf-8")
-        if before:
-            draft.chmod(path.stat().st_mode & 0o777)
-        os.replace(draft, path.resolve())
+        mode = path.stat().st_mode & 0o777 if before else 0o600
+        files = [(draft, after), *([(kept, before)] if before and not kept.exists() else [])]
+        for each, text in files:
+            with os.fdopen(os.open(each, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
+                file.write(text)
+        os.replace(draft, path)
     except OSError as error:
-        raise StoreIOError(str(path), error.strerror or str(error)) from error
-    click.echo(f"changed {path}; start {client.name} again", err=True)
+        with suppress(OSError):
+            draft.unlink()
+        raise InvalidArgumentError("file", str(path), f"cannot be written ({error}): {_UNCHANGED}") from None
 
 
 def _read(path: Path) -> tuple[str, dict[str, Any]]:
     """Return a file of hooks, as text and as JSON. Raise InvalidArgumentError if it has another form."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return "", {}
     except (OSError, UnicodeDecodeError) as error:
-        raise StoreIOError(str(path), str(error)) from error
+        raise InvalidArgumentError("file", str(path), f"cannot be read ({error}): {_UNCHANGED}") from None
     try:
         content = json.loads(text or "{}")
     except ValueError as error:
-        raise InvalidArgumentError("file", str(path), f"is not JSON ({error}): nothing was changed") from None
+        raise InvalidArgumentError(
+            "file", str(path), f"is not JSON, without comments ({error}): {_UNCHANGED}"
+        ) from None
     found = content.get("hooks", {}) if isinstance(content, dict) else None
     if not isinstance(found, dict) or not all(map(_is_list_of_entries, found.values())):
-        raise InvalidArgumentError("file", str(path), "has hooks in a form that is not known: nothing was changed")
+        raise InvalidArgumentError("file", str(path), f"has hooks in a form that is not known: {_UNCHANGED}")
     return text, content
 
 

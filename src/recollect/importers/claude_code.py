@@ -16,6 +16,7 @@ from typing import Any
 
 from recollect.importers.base import Part
 from recollect.importers.transcripts import (
+    OF_FORKED,
     OF_PROGRAM,
     OF_SUBAGENTS,
     TranscriptLine,
@@ -83,6 +84,7 @@ class _Tree:
         self.parents: dict[str, str | None] = {}
         self.messages: dict[str, list[dict[str, Any]]] = {}
         self.last: str | None = None
+        self._latest: str | None = None
         self.omitted: Counter[str] = Counter()
         self._exchanges: dict[str, _Exchange] = {}  # uuid of a line -> the answer and results that it is one of
         self._answers: dict[str, _Exchange] = {}  # id of an answer -> the same
@@ -97,6 +99,8 @@ class _Tree:
         before = None if parent is None else self._exchanges.get(parent)
         if isinstance(message, dict):
             self._group(uuid, message, kind, before)
+        if parent is not None and parent not in self.parents:
+            parent = self._latest  # its line is damaged
         exchange = self._exchanges.get(uuid)
         if exchange is not None and exchange.last is not None:
             parent = exchange.last
@@ -104,7 +108,10 @@ class _Tree:
             parent = before.last
         if exchange is not None:
             exchange.last = uuid
-        self.parents[uuid] = parent
+        self.parents[uuid], self._latest = parent, uuid
+        if isinstance(line.get("forkedFrom"), dict):
+            self.omitted[OF_FORKED] += message is not None
+            message = None
         shown = self._shown(line, message) if isinstance(message, dict) else None
         self.messages[uuid] = [] if shown is None else [shown]
         if isinstance(message, dict):

@@ -17,6 +17,7 @@ from typing import Any
 from recollect.importers.base import Part
 from recollect.importers.transcripts import (
     OF_PROGRAM,
+    OF_SUBAGENTS,
     TranscriptLine,
     TranscriptSession,
     named,
@@ -27,7 +28,7 @@ from recollect.records.messages.parts import THOUGHTS
 
 #: How texts begin that the program puts into the role of the user.
 _OF_PROGRAM = re.compile(
-    r"\s*(<(environment_context|user_instructions|permissions|collaboration_mode|turn_aborted|subagent|skill|INSTRUCTIONS)"
+    r"\s*(<(environment_context|user_instructions|permissions|collaboration_mode|turn_aborted|subagent|skill|INSTRUCTIONS|user_shell_command|user_action)"
     r"|# AGENTS\.md instructions)"
 )
 _ITEMS = ("message", "reasoning")
@@ -51,12 +52,14 @@ def _is_item(value: dict[str, Any]) -> bool:
 
 def _session(lines: list[TranscriptLine], stem: str) -> TranscriptSession | None:
     """Return the session of a file; None if it is none."""
-    name, about, chain = "", dict[str, Any](), _Chain()
+    name, about, chain, subagent = "", dict[str, Any](), _Chain(), False
     for line in lines:
         kind, payload = line.value.get("type"), line.value.get("payload")
         if kind == "session_meta" and isinstance(payload, dict) and not name:
             name = str(payload.get("id") or payload.get("session_id") or stem)
             about = {"program": Codex.name} | {key: payload[key] for key in _ABOUT if isinstance(payload.get(key), str)}
+            source = payload.get("source")
+            subagent = isinstance(source, dict) and "subagent" in source
             git = payload.get("git")
             about |= {"gitBranch": git["branch"]} if isinstance(git, dict) and git.get("branch") else {}
         elif kind is None and isinstance(line.value.get("id"), str) and not name:  # the first line of an older file
@@ -68,9 +71,11 @@ def _session(lines: list[TranscriptLine], stem: str) -> TranscriptSession | None
             chain.roll_back(turns if isinstance(turns, int) else 1)
         elif payload is None and _is_item(line.value) and name:
             chain.add(line.number, line.value, line.value.get("timestamp"))
-    if not name:
+    if not name and not chain.messages:
         return None
-    own = named(name, stem)
+    own = named(name or stem, stem)
+    if subagent:
+        return TranscriptSession(own, about, {}, {}, None, Counter({OF_SUBAGENTS: len(chain.messages)}))
     parents = {f"{own}/{key}": None if before is None else f"{own}/{before}" for key, before in chain.parents.items()}
     messages = {f"{own}/{key}": each for key, each in chain.messages.items()}
     last = None if chain.last is None else f"{own}/{chain.last}"
@@ -100,6 +105,8 @@ class _Chain:
             self.omitted[OF_PROGRAM] += 1
             return
         shown = {key: value for key, value in item.items() if key not in ("id", "status", "timestamp")}
+        if kind.endswith("_output") and shown.get("output") is None:
+            shown["output"] = ""
         if isinstance(time, str):
             shown["timestamp"] = time
         is_answer = role == "assistant" or kind.endswith("_call")

@@ -41,6 +41,7 @@ MOST_OF_RESULT, _MOST_OF_TEXT = 4000, 1000
 _SECRETS = ("secret",)
 #: What is counted.
 HIDDEN, OF_PROGRAM, OF_SUBAGENTS = "secrets, which are hidden", "texts of the program itself", "turns of subagents"
+OF_FORKED = "turns of the session that was forked"
 
 
 class TranscriptLine(NamedTuple):
@@ -163,10 +164,12 @@ def _items(session: TranscriptSession, lines: list[TranscriptLine | Damage], zon
                 fields["time"] = instant(stated, zone)
             fields |= ids.own(f"{key}.{len(out)}" if out else key)
             if isinstance(folder, str) and folder:
-                fields["source"] = folder
+                fields["source"] = os.path.normpath(folder)
             out.append(_without_secrets(_shortened(fields), session.omitted))
         return Read(out)
 
+    stated = {key: _short(value) for key, value in session.about.items() if value not in NOTHING}
+    about, _ = redact_json(stated, _SECRETS)
     tree = ConversationTree(
         session.parents,
         session.shown,
@@ -175,7 +178,7 @@ def _items(session: TranscriptSession, lines: list[TranscriptLine | Damage], zon
         place=f"session {session.name}",
         label=lambda key: f"message {key}",
         time=None,
-        about={key: value for key, value in session.about.items() if value not in NOTHING},
+        about=about,
     )
     yield from tree.items()
 
@@ -206,15 +209,22 @@ def texts_of(content: Any) -> str:
 
 def _shortened(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a turn without the most of what a tool returned, and of long values in its metadata."""
-    content, metadata = fields["content"], _short(fields["metadata"])
+    content, metadata = _valid(fields["content"]), _short(fields["metadata"])
+    fields = {**fields, "content": content}
     if fields["role"] != "tool" or len(content) <= MOST_OF_RESULT:
         return {**fields, "metadata": metadata}
     shown = f"{content[:MOST_OF_RESULT]}\n[{len(content) - MOST_OF_RESULT:,} more characters]"
     return {**fields, "content": shown, "metadata": {**metadata, "characters": len(content)}}
 
 
+def _valid(text: str) -> str:
+    """Return a text with U+FFFD in place of halves of surrogate pairs, which are left where a program cut an emoji."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def _short(value: Any) -> Any:
     if isinstance(value, str):
+        value = _valid(value)
         return value if len(value) <= _MOST_OF_TEXT else f"{value[:_MOST_OF_TEXT]}..."
     if isinstance(value, dict):
         return {key: _short(each) for key, each in value.items()}
