@@ -60,7 +60,7 @@ def test_hooks_are_added_once_beside_those_of_others_and_removed(
     assert hooks["SessionStart"][0] == OTHERS["hooks"]["SessionStart"][0]  # type: ignore[index]
     words = shlex.split(hooks[events[1]][0]["hooks"][0]["command"])
     assert words == [
-        *(sys.executable, "-m", "recollect", "hooks", "run", client),
+        *(sys.executable, "-P", "-m", "recollect", "hooks", "run", client),
         *("--db", str(home / "a.db"), "--user", "ana"),
     ]
     assert json.loads((path.parent / f"{path.name}.before-recollect").read_text()) == OTHERS
@@ -204,6 +204,26 @@ def test_a_session_of_another_user_is_not_shown(home: Path) -> None:
     run("run", "claude-code", *options, "--user", "ana", event=event)
     assert "time-machine" in known("claude-code", *options, "--user", "ana"), "control"
     assert known("claude-code", *options, "--user", "ben") == ""
+
+
+def test_a_hook_runs_no_code_of_the_project(home: Path) -> None:
+    run("install", "claude-code", "--db", str(home / "a.db"))
+    (entry,) = json.loads((home / ".claude" / "settings.json").read_text())["hooks"]["SessionStart"]
+    for name in ("click.py", "recollect.py"):
+        (home / name).write_text("raise SystemExit(3)")
+    command, event = entry["hooks"][0]["command"], json.dumps({"hook_event_name": "SessionStart"})
+    done = subprocess.run(command, shell=True, input=event, capture_output=True, text=True, cwd=home, check=False)
+    assert done.returncode == 0, done.stderr
+    unsafe = command.replace(" -P ", " ")
+    done = subprocess.run(unsafe, shell=True, input=event, capture_output=True, text=True, cwd=home, check=False)
+    assert done.returncode == 3, "control"
+
+
+def test_a_password_is_not_written_into_a_file_of_hooks(home: Path) -> None:
+    output = run("install", "claude-code", "--db", "postgresql://ana:geheim@db/m", code=1).output
+    assert "has a password" in output
+    assert "geheim" not in output
+    assert not (home / ".claude").exists()
 
 
 def test_the_command_of_a_hook_runs_as_a_client_runs_it(home: Path) -> None:

@@ -217,6 +217,30 @@ def test_a_secret_in_a_title_is_hidden_and_half_an_emoji_replaced(memory: recoll
     assert said(memory)[-1] == ("user", "half of it: \ufffd")
 
 
+def test_a_secret_that_is_cut_is_hidden(memory: recollect.Memory, tmp_path: Path) -> None:
+    whole = session()
+    secret = " postgresql://ana:verylongsecretpassword12345@db/x"
+    for number, size in enumerate((MOST_OF_RESULT - 40, 960, 460)):
+        call = {
+            "type": "tool_use",
+            "id": f"c{number}",
+            "name": "Bash",
+            "input": {"command": "x " * (size // 2) + secret},
+        }
+        whole.answer(f"b{number}", "u4", f"msg_b{number}", call)
+        whole.add("user", f"q{number}", f"b{number}", result(f"c{number}", "x " * (size // 2) + secret))
+    import_path(memory, IMPORTERS["claude-code"], whole.write(tmp_path / "a.jsonl"))
+    stored = json.dumps([record.to_json() for record in memory.find(limit=100)])
+    assert "verylong" not in stored
+    assert "postgresql://ana" in stored, "control"
+
+
+def test_reminders_that_do_not_end_cost_no_more_than_their_length(memory: recollect.Memory, tmp_path: Path) -> None:
+    whole = session().add("user", "u5", "u4", "<system-reminder>" * 30_000)
+    import_path(memory, IMPORTERS["claude-code"], whole.write(tmp_path / "a.jsonl"))
+    assert memory.count() > 10
+
+
 def test_a_fork_has_only_its_own_turns_and_leaves_those_of_the_other_session(
     memory: recollect.Memory, tmp_path: Path
 ) -> None:

@@ -23,14 +23,14 @@ import click
 from recollect import filters as f
 from recollect.agents import TRUST
 from recollect.cli.app import USER_VARIABLE, Settings, app, common
-from recollect.errors import InvalidArgumentError, StoreIOError, StoreMissingError, UnsupportedError
+from recollect.errors import InvalidArgumentError, StoreIOError, StoreMissingError, UnsupportedError, without_passwords
 from recollect.importers import IMPORTERS, import_path
 from recollect.memory import Memory
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Record
 
 #: A command of ours, by which it is found again.
-_OURS = re.compile(r"(-m|^|[\s/\\])\s*recollect(\.exe)?['\"]? hooks run (claude-code|codex)\b")
+_OURS = re.compile(r"('[^']*'|\S+) (-P )?-m recollect hooks run (claude-code|codex)\b")
 _UNCHANGED = "nothing was changed"
 _START, _MOST_INPUT = "SessionStart", 2**20
 #: What a session begins with: tokens of a context, and the last turns of the last session, with characters of each.
@@ -156,7 +156,7 @@ def _known(settings: Settings, folder: str, user: str | None) -> str:
         return ""
     with memory:
         here = f.source(_nearest(memory, folder, user))
-        last = memory.find(here & f.kind("conversation"), order="newest", limit=1, user=user)
+        last = memory.find(here & f.kind("conversation") & ~f.tag(OTHER_BRANCH), order="newest", limit=1, user=user)
         before = [] if not last or last[0].conversation is None else _newest(memory, last[0].conversation, user)
         question = f"Decisions, rules and preferences for {project}, and tasks that are left"
         others = ~f.role("tool") & (here | ~f.kind("conversation"))
@@ -190,7 +190,11 @@ def _newest(memory: Memory, conversation: str, user: str | None) -> list[Record]
 
 def _command(settings: Settings, client: str, user: str | None) -> str:
     """Return the command line of our hooks."""
-    words = [sys.executable, "-m", "recollect", "hooks", "run", client]
+    # -P: a module in the folder of the project is not run in place of ours.
+    words = [sys.executable, "-P", "-m", "recollect", "hooks", "run", client]
+    if settings.db is not None and without_passwords(settings.db, whole="://" in settings.db) != settings.db:
+        rule = "has a password, which a file of hooks must not have: set RECOLLECT_DB where the client runs"
+        raise InvalidArgumentError("db", settings.db, rule)
     if settings.db is not None:
         words += ["--db", settings.db if "://" in settings.db else os.path.abspath(settings.db)]
     for option, value, default in (
@@ -222,7 +226,7 @@ def _without_ours(found: Mapping[str, Any]) -> dict[str, Any]:
     for event, entries in found.items():
         left = []
         for entry in entries:
-            others = [each for each in entry["hooks"] if not _OURS.search(str(each.get("command", "")))]
+            others = [each for each in entry["hooks"] if not _OURS.match(str(each.get("command", "")))]
             if others or not entry["hooks"]:
                 left.append({**entry, "hooks": others})
         if left or not entries:

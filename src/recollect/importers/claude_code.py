@@ -33,7 +33,7 @@ _OF_PROGRAM = re.compile(
     r"\s*(<(command-|local-command-|bash-|task-notification|user-memory)|Caveat: The messages below"
     r"|\[Request interrupted|This session is being continued from a previous conversation)"
 )
-_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
+_REMINDER = re.compile(r"<system-reminder>(?:(?!<system-reminder>).)*?</system-reminder>\s*", re.DOTALL)
 #: Lines with the title of the session, the later ones being better, and the key of it.
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 _ABOUT = ("cwd", "gitBranch", "version")

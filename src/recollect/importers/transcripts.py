@@ -155,7 +155,10 @@ def _items(session: TranscriptSession, lines: list[TranscriptLine | Damage], zon
 
     def turns(key: str) -> Read:
         out: list[dict[str, Any]] = []
-        for _, turn in read_turns(session.messages[key], zone):
+        # Before anything is shortened, since a part of a secret is not recognised.
+        clean, found = redact_json(session.messages[key], _SECRETS)
+        session.omitted[HIDDEN] += sum(found.values())
+        for _, turn in read_turns(clean, zone):
             if not isinstance(turn, Turn):
                 raise turn
             fields = turn_fields(turn, session.name, ids)

@@ -44,10 +44,11 @@ VECTOR_BYTES_VARIABLE = "RECOLLECT_VECTOR_BYTES"
 #: address and by name `create`, `read_only`, `key`, `timeout_s`, `durability` and `zone` (the name of a time zone, or
 #: None), and returns a `recollect.stores.base.Store`. `recollect.testing.StoreContract` is what it must pass.
 STORES = "recollect.stores"
+_MOST_OF_ADDRESS = 300
 #: A path that is more likely the address of a server without its scheme, or several.
 _SERVER = re.compile(
     r"([^/]*@[^/]+:\d{1,5}|(localhost|\d{1,3}(\.\d{1,3}){3}|([\w-]+\.)+(?!db|sqlite)[a-z]{2,}|\[[0-9a-f:]+\]):\d{2,5})"
-    r"([/,].*)?|.*\b(host|dbname|password)\s*=.*",
+    r"([/,].*)?|[^/]*\b(host|dbname|password)\s*=[^/]*",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -331,7 +332,7 @@ def open_store(
         raise InvalidArgumentError("path", location.partition(":")[0] + ":...", "an address begins with postgresql://")
     elif "://" in location:
         return _open_address(location, create, read_only, key, timeout_s, durability, zone, read_from)
-    elif _SERVER.fullmatch(location) and not os.path.exists(location):
+    elif len(location) < _MOST_OF_ADDRESS and _SERVER.fullmatch(location) and not os.path.exists(location):
         rule = (
             "looks like a server: recollect.connect() and commands take http://HOST:PORT, and a store on PostgreSQL is "
             "postgresql://HOST/DATABASE; before the name of a file, write ./"
