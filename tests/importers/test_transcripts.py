@@ -122,6 +122,7 @@ def thread() -> Codex:
     out.says("user", "Which port does the API use?")
     out.add({"type": "user_message", "message": "Which port does the API use?"}, "event_msg")
     out.add({"type": "reasoning", "summary": [], "encrypted_content": "zzz"})
+    out.says("assistant", "I look at the environment.")
     out.add({"type": "function_call", "name": "shell", "arguments": '{"command": ["env"]}', "call_id": "c1"})
     out.add({"type": "function_call_output", "call_id": "c1", "output": f"PORT=8443 API_KEY={KEY}"})
     out.says("assistant", "The API uses port 8443.").says("user", "Change it to 9000.").says("assistant", "Done.")
@@ -217,6 +218,35 @@ def test_a_secret_in_a_title_is_hidden_and_half_an_emoji_replaced(memory: recoll
     assert said(memory)[-1] == ("user", "half of it: \ufffd")
 
 
+def test_only_what_the_program_wrote_is_left_out_of_a_message(memory: recollect.Memory, tmp_path: Path) -> None:
+    reminder = "<system-reminder>be brief</system-reminder>"
+    whole = session()
+    parts = [text("[Request interrupted by user]"), text("<command-name>/clear</command-name>"), text("Use UTC.")]
+    whole.add("user", "u5", "u4", parts)
+    whole.answer("a8", "u5", "msg_5", text(f"A reminder looks like {reminder} there."))
+    whole.answer("a9", "a8", "msg_6", {"type": "tool_use", "id": "t9", "name": "Read", "input": {}})
+    whole.add("user", "r9", "a9", result("t9", [text(f"the file\n{reminder}")]))
+    whole.add("user", "u6", "r9", "[Request interrupted by user for tool use]")
+    report = import_path(memory, IMPORTERS["claude-code"], whole.write(tmp_path / "a.jsonl"))
+    assert [str(turn.content) for turn in turns(memory)[-4:]] == [
+        "Use UTC.",
+        f"A reminder looks like {reminder} there.",
+        "[calls Read]",
+        "the file",
+    ]
+    assert report.left_out["texts of the program itself"] == 4
+
+
+def test_a_secret_among_the_words_of_a_command_is_hidden(memory: recollect.Memory, tmp_path: Path) -> None:
+    whole = session()
+    command = ["deploy", "--token", "tok60secretvalue1234567890abcdef"]
+    whole.answer("a8", "u4", "msg_5", {"type": "tool_use", "id": "t9", "name": "Run", "input": {"argv": command}})
+    import_path(memory, IMPORTERS["claude-code"], whole.write(tmp_path / "a.jsonl"))
+    stored = json.dumps([record.to_json() for record in memory.find(limit=100)])
+    assert "tok60secret" not in stored
+    assert "deploy" in stored, "control"
+
+
 def test_a_secret_that_is_cut_is_hidden(memory: recollect.Memory, tmp_path: Path) -> None:
     whole = session()
     secret = " postgresql://ana:verylongsecretpassword12345@db/x"
@@ -269,6 +299,7 @@ def test_a_session_of_codex_becomes_a_conversation(memory: recollect.Memory, tmp
     import_path(memory, IMPORTERS["codex"], thread().write(tmp_path / "rollout.jsonl"))
     assert said(memory) == [
         ("user", "Which port does the API use?"),
+        ("assistant", "I look at the environment."),
         ("assistant", '[calls shell {"command": ["env"]}]'),
         ("tool", "PORT=8443 API_KEY=***REDACTED***"),
         ("assistant", "The API uses port 8443."),

@@ -9,21 +9,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from datetime import tzinfo
-from pathlib import Path
 from typing import Any
 
-from recollect.importers.base import Part
 from recollect.importers.transcripts import (
     OF_FORKED,
     OF_PROGRAM,
     OF_SUBAGENTS,
     TranscriptLine,
+    Transcripts,
     TranscriptSession,
     named,
-    read_transcripts,
-    texts_of,
     without_thoughts,
 )
 from recollect.records.messages.parts import listed
@@ -39,20 +34,20 @@ _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customT
 _ABOUT = ("cwd", "gitBranch", "version")
 
 
-class ClaudeCode:
+class ClaudeCode(Transcripts):
     """Sessions of Claude Code."""
 
     name = "claude-code"
     summary = "Claude Code: a transcript, or the folder of a project or of all; secrets are hidden"
+    program = "Claude Code"
 
-    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Part]:
-        yield from read_transcripts(path, zone, _session, "Claude Code", follow_links=follow_links)
+    def session(self, lines: list[TranscriptLine], stem: str) -> TranscriptSession | None:
+        if not any("sessionId" in line.value and isinstance(line.value.get("message"), dict) for line in lines):
+            return None
+        return _session(lines, stem)
 
 
-def _session(lines: list[TranscriptLine], stem: str) -> TranscriptSession | None:
-    """Return the session of a file; None if it is none."""
-    if not any("sessionId" in line.value and isinstance(line.value.get("message"), dict) for line in lines):
-        return None
+def _session(lines: list[TranscriptLine], stem: str) -> TranscriptSession:
     tree = _Tree()
     about: dict[str, Any] = {}
     titles: dict[str, str] = {}
@@ -128,21 +123,13 @@ class _Tree:
     def _shown(self, line: dict[str, Any], message: dict[str, Any]) -> dict[str, Any] | None:
         """Return a message as it is imported; None if nothing of it is."""
         content = without_thoughts(message.get("content"))
-        text = texts_of(content)
-        origin = line.get("origin")
-        by_program = line.get("isMeta") is True or line.get("isCompactSummary") is True
-        by_program = by_program or (isinstance(origin, dict) and origin.get("kind") not in (None, "human"))
-        if line.get("type") == "user" and (by_program or _OF_PROGRAM.match(text)):
-            self.omitted[OF_PROGRAM] += 1
-            return None
-        content = _without_reminders(content)
+        if line.get("type") == "user":
+            before, content = content, None if _is_of_program(line) else _said(content)
+            self.omitted[OF_PROGRAM] += before is not None and content is None
         if content in (None, "", []):
             return None
-        shown = {
-            "role": message.get("role") or line.get("type"),
-            "content": content,
-            "timestamp": line.get("timestamp"),
-        }
+        role = message.get("role") or line.get("type")
+        shown = {"role": role, "content": content, "timestamp": line.get("timestamp")}
         return {key: value for key, value in shown.items() if value is not None}
 
 
@@ -157,18 +144,40 @@ def _has_only_results(content: Any) -> bool:
     return bool(parts) and all(isinstance(part, dict) and part.get("type") == "tool_result" for part in parts)
 
 
-def _without_reminders(content: Any) -> Any:
-    """Return content without what the program reminds its model of."""
+def _is_of_program(line: dict[str, Any]) -> bool:
+    """Return whether a line in the role of the user is by the program as a whole."""
+    origin = line.get("origin")
+    by_other = isinstance(origin, dict) and origin.get("kind") not in (None, "human")
+    return by_other or line.get("isMeta") is True or line.get("isCompactSummary") is True
+
+
+def _said(content: Any) -> Any:
+    """Return the content of a message of the user without what the program put into it; None if nothing is left."""
     if isinstance(content, str):
-        return _REMINDER.sub("", content).strip()
+        text = _REMINDER.sub("", content).strip()
+        return None if not text or _OF_PROGRAM.match(text) else text
     if not isinstance(content, list):
         return content
-    out = []
-    for part in content:
-        if isinstance(part, dict) and isinstance(part.get("text"), str):
-            text = _REMINDER.sub("", part["text"]).strip()
-            if text:
-                out.append({**part, "text": text})
-        else:
-            out.append(part)
-    return out
+    return [said for part in content if (said := _said_part(part)) is not None] or None
+
+
+def _said_part(part: Any) -> Any:
+    if not isinstance(part, dict):
+        return part
+    if isinstance(part.get("text"), str):
+        text = _said(part["text"])
+        return None if text is None else {**part, "text": text}
+    if part.get("type") == "tool_result":
+        return {**part, "content": _without_reminders(part.get("content"))}
+    return part
+
+
+def _without_reminders(content: Any) -> Any:
+    """Return the result of a tool without what the program reminds its model of."""
+    if isinstance(content, str):
+        return _REMINDER.sub("", content).strip()
+    if isinstance(content, list):
+        return list(map(_without_reminders, content))
+    if isinstance(content, dict) and isinstance(content.get("text"), str):
+        return {**content, "text": _REMINDER.sub("", content["text"]).strip()}
+    return content

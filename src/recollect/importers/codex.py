@@ -9,40 +9,37 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from datetime import tzinfo
-from pathlib import Path
 from typing import Any
 
-from recollect.importers.base import Part
 from recollect.importers.transcripts import (
     OF_PROGRAM,
     OF_SUBAGENTS,
     TranscriptLine,
+    Transcripts,
     TranscriptSession,
     named,
-    read_transcripts,
     texts_of,
 )
 from recollect.records.messages.parts import THOUGHTS
 
 #: How texts begin that the program puts into the role of the user.
 _OF_PROGRAM = re.compile(
-    r"\s*(<(environment_context|user_instructions|permissions|collaboration_mode|turn_aborted|subagent|skill|INSTRUCTIONS|user_shell_command|user_action)"
-    r"|# AGENTS\.md instructions)"
+    r"\s*(<(environment_context|user_instructions|permissions|collaboration_mode|turn_aborted|subagent|skill"
+    r"|INSTRUCTIONS|user_shell_command|user_action)|# AGENTS\.md instructions)"
 )
 _ITEMS = ("message", "reasoning")
 _ABOUT = ("cwd", "cli_version", "originator")
 
 
-class Codex:
+class Codex(Transcripts):
     """Sessions of the Codex CLI."""
 
     name = "codex"
     summary = "Codex CLI: a transcript (rollout), or the folder of all sessions; secrets are hidden"
+    program = "the Codex CLI"
 
-    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Part]:
-        yield from read_transcripts(path, zone, _session, "the Codex CLI", follow_links=follow_links)
+    def session(self, lines: list[TranscriptLine], stem: str) -> TranscriptSession | None:
+        return _session(lines, stem)
 
 
 def _is_item(value: dict[str, Any]) -> bool:
@@ -83,7 +80,7 @@ def _session(lines: list[TranscriptLine], stem: str) -> TranscriptSession | None
 
 
 class _Chain:
-    """The messages of a session, one after the other. What is rolled back becomes another branch."""
+    """The messages of a session, by the numbers of their lines. What is rolled back becomes another branch."""
 
     def __init__(self) -> None:
         self.parents: dict[int, int | None] = {}
@@ -91,17 +88,13 @@ class _Chain:
         self.last: int | None = None
         self.omitted: Counter[str] = Counter()
         self._asked: list[int] = []  # messages of the user on the branch that goes on
-        self._answering = False  # whether the last message is an answer, to which further items belong
 
     def add(self, number: int, item: dict[str, Any], time: Any) -> None:
         kind, role = str(item.get("type")), item.get("role")
         if kind in THOUGHTS or not _is_item(item):
             return
-        if (
-            kind == "message"
-            and role != "assistant"
-            and (role != "user" or _OF_PROGRAM.match(texts_of(item.get("content"))))
-        ):
+        by_program = role != "user" or _OF_PROGRAM.match(texts_of(item.get("content"))) is not None
+        if kind == "message" and role != "assistant" and by_program:
             self.omitted[OF_PROGRAM] += 1
             return
         shown = {key: value for key, value in item.items() if key not in ("id", "status", "timestamp")}
@@ -109,12 +102,8 @@ class _Chain:
             shown["output"] = ""
         if isinstance(time, str):
             shown["timestamp"] = time
-        is_answer = role == "assistant" or kind.endswith("_call")
-        if is_answer and self._answering and self.last is not None:
-            self.messages[self.last].append(shown)
-            return
         self.parents[number], self.messages[number] = self.last, [shown]
-        self.last, self._answering = number, is_answer
+        self.last = number
         if role == "user":
             self._asked.append(number)
 
@@ -124,4 +113,4 @@ class _Chain:
             return
         first = self._asked[-turns]
         del self._asked[-turns:]
-        self.last, self._answering = self.parents[first], False
+        self.last = self.parents[first]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,7 +57,7 @@ class TranscriptLine(NamedTuple):
 
 
 class TranscriptSession(NamedTuple):
-    """What a transcript says.
+    """One session, as its transcript has it.
 
     Attributes:
         name: The id of the session, which becomes the name of the conversation.
@@ -77,57 +77,61 @@ class TranscriptSession(NamedTuple):
     omitted: Counter[str]
 
 
-def read_transcripts(
-    path: Path,
-    zone: tzinfo,
-    read: Callable[[list[TranscriptLine], str], TranscriptSession | None],
-    whose: str,
-    *,
-    follow_links: bool,
-) -> Iterator[Part]:
-    """Yield what a transcript has, or each one below a folder.
+class Transcripts:
+    """An importer of transcripts. Subclasses know the lines of one program."""
 
-    Args:
-        path: The file or folder.
-        zone: The time zone of times without an offset.
-        read: Reads the lines of a file, given its stem; None: it is no transcript of this program.
-        whose: The name of the program.
-        follow_links: Whether links to files outside the folder are followed.
+    name: str
+    summary: str
+    #: The name of the program, for messages.
+    program: str
 
-    Raises:
-        ImportFormatError: It is no transcript, or there is none in the folder.
-    """
-    rule = f"is no transcript of {whose}"
-    if not os.path.isdir(path):
-        lines = _lines(read_text(path))
-        session = read([each for each in lines if isinstance(each, TranscriptLine)], path.stem)
-        if session is None:
-            raise format_error(path, "", rule)
+    def session(self, lines: list[TranscriptLine], stem: str) -> TranscriptSession | None:
+        """Return the session in the lines of a file; None if it is no transcript of this program.
+
+        Args:
+            stem: The name of the file without its suffix, which names a session that has no id.
+        """
+        raise NotImplementedError
+
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Part]:
+        """Yield what a transcript has, or each one below a folder. See `Importer.read`."""
+        if os.path.isdir(path):
+            yield from self._folder(path, zone, follow_links)
+            return
+        read = self._read(path)
+        if read is None:
+            raise format_error(path, "", f"is no transcript of {self.program}")
+        session, lines = read
         yield from _items(session, lines, zone)
         yield from _omissions(session.omitted)
-        return
-    omitted, found = Counter[str](), 0
-    for each in files_below(path, (".jsonl",), follow_links=follow_links):
-        if isinstance(each, Damage):
-            yield each._replace(file=each.place)
-            continue
-        try:
-            lines = _lines(read_text(each.path))
-        except ImportFormatError as error:
-            yield Damage(each.source, str(error.args[2]), each.source)
-            continue
-        session = read([line for line in lines if isinstance(line, TranscriptLine)], each.path.stem)
-        if session is None:
-            yield UnreadFile(each.source)
-            continue
-        found += 1
-        yield from in_file(each.source, _items(session, lines, zone))
-        omitted += session.omitted
-    if not found:
-        raise format_error(
-            path, "", f"contains {rule.removeprefix('is ')}: it has files of JSON lines, one for each session"
-        )
-    yield from _omissions(omitted)
+
+    def _folder(self, path: Path, zone: tzinfo, follow_links: bool) -> Iterator[Part]:
+        omitted, found = Counter[str](), 0
+        for each in files_below(path, (".jsonl",), follow_links=follow_links):
+            if isinstance(each, Damage):
+                yield each._replace(file=each.place)
+                continue
+            try:
+                read = self._read(each.path)
+            except ImportFormatError as error:
+                yield Damage(each.source, str(error.args[2]), each.source)
+                continue
+            if read is None:
+                yield UnreadFile(each.source)
+                continue
+            session, lines = read
+            found += 1
+            yield from in_file(each.source, _items(session, lines, zone))
+            omitted += session.omitted
+        if not found:
+            rule = f"contains no transcript of {self.program}: they are files of JSON lines, one for each session"
+            raise format_error(path, "", rule)
+        yield from _omissions(omitted)
+
+    def _read(self, path: Path) -> tuple[TranscriptSession, list[TranscriptLine | Damage]] | None:
+        lines = _lines(read_text(path))
+        session = self.session([each for each in lines if isinstance(each, TranscriptLine)], path.stem)
+        return None if session is None else (session, lines)
 
 
 def _lines(text: str) -> list[TranscriptLine | Damage]:
@@ -235,6 +239,19 @@ def _short(value: Any) -> Any:
 
 
 def _without_secrets(fields: dict[str, Any], hidden: Counter[str]) -> dict[str, Any]:
-    content, metadata = redact(fields["content"], _SECRETS), redact_json(fields["metadata"], _SECRETS)
+    """Return the fields of a turn without secrets that only its whole text shows, as an argument after its name."""
+    content = redact(fields["content"], _SECRETS)
     hidden[HIDDEN] += sum(content.found.values())
-    return {**fields, "content": content.text, "metadata": metadata[0]}
+    return {**fields, "content": content.text, "metadata": _joined(fields["metadata"])}
+
+
+def _joined(value: Any) -> Any:
+    """Return a value in which a list of words, such as a command, is one text if a secret is in it."""
+    if isinstance(value, dict):
+        return {key: _joined(each) for key, each in value.items()}
+    if not isinstance(value, list):
+        return value
+    if value and all(isinstance(each, str) for each in value):
+        words = redact(" ".join(value), _SECRETS)
+        return [words.text] if words.found else value
+    return list(map(_joined, value))
