@@ -30,6 +30,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def settings(home: Path, content: str) -> Path:
+    """Write the settings of Claude Code, and return their path."""
+    path = home / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.write_bytes(content.encode())
+    return path
+
+
 def run(*arguments: str, event: Any = None, code: int = 0) -> Result:
     given = None if event is None else event if isinstance(event, str) else json.dumps(event)
     done = CliRunner().invoke(app, ["hooks", *arguments], input=given)
@@ -77,11 +85,20 @@ def test_a_project_has_a_file_of_its_own(home: Path) -> None:
     assert (home / ".codex" / "hooks.json").exists()
 
 
-@pytest.mark.parametrize("content", ["{broken", "[]", '{"hooks": []}', '{"hooks": {"Stop": [{"command": "x"}]}}'])
+OTHER_FORMS = [
+    "{broken",
+    "[]",
+    '{"hooks": []}',
+    '{"hooks": {"Stop": [{"command": "x"}]}}',
+    '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}",
+    '{"a": 1e999}',  # Python would write Infinity, which is no JSON
+    '{"a": "\\ud800"}',
+]
+
+
+@pytest.mark.parametrize("content", OTHER_FORMS, ids=lambda content: content[:20])
 def test_a_file_in_another_form_is_an_error_and_stays(content: str, home: Path) -> None:
-    path = home / ".claude" / "settings.json"
-    path.parent.mkdir()
-    path.write_text(content)
+    path = settings(home, content)
     assert "nothing was changed" in run("install", "claude-code", code=1).output
     assert path.read_text() == content
     assert [each.name for each in path.parent.iterdir()] == [path.name]
@@ -99,9 +116,7 @@ def test_others_who_have_hooks_of_a_similar_name_keep_them(home: Path) -> None:
 
 
 def test_copies_are_as_private_as_the_file_and_the_first_one_stays(home: Path) -> None:
-    path = home / ".claude" / "settings.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps(OTHERS))
+    path = settings(home, json.dumps(OTHERS))
     path.chmod(0o600)
     run("install", "claude-code")
     run("install", "claude-code", "--db", "other.db")
@@ -109,6 +124,22 @@ def test_copies_are_as_private_as_the_file_and_the_first_one_stays(home: Path) -
     assert (path.stat().st_mode & 0o777, kept.stat().st_mode & 0o777) == (0o600, 0o600)
     assert json.loads(kept.read_text()) == OTHERS
     assert len(list(path.parent.iterdir())) == 2
+
+
+def test_the_copy_is_the_file_to_the_byte_and_open_permissions_stay(home: Path) -> None:
+    path = settings(home, json.dumps(OTHERS, indent=1).replace("\n", "\r\n"))
+    before = path.read_bytes()
+    path.chmod(0o666)
+    run("install", "claude-code")
+    assert path.with_name("settings.json.before-recollect").read_bytes() == before
+    assert path.stat().st_mode & 0o777 == 0o666
+
+
+def test_the_path_of_a_store_does_not_depend_on_the_folder_of_a_session(home: Path) -> None:
+    for stated in ("a.db", "./a.db", "sqlite:///a.db"):
+        run("install", "codex", "--db", stated)
+        (entry,) = json.loads((home / ".codex" / "hooks.json").read_text())["hooks"]["Stop"]
+        assert shlex.split(entry["hooks"][0]["command"])[-1] == str(home / "a.db")
 
 
 def test_a_link_is_followed_and_what_cannot_be_written_leaves_nothing(home: Path) -> None:
@@ -127,15 +158,6 @@ def test_a_link_is_followed_and_what_cannot_be_written_leaves_nothing(home: Path
     (home / "dotfiles").write_text("a file")
     assert "nothing was changed" in run("install", "claude-code", code=1).output
     assert [each.name for each in path.parent.iterdir()] == ["settings.json"]
-
-
-@pytest.mark.parametrize("content", ['{"a": 1e999}', '{"a": "\\ud800"}'])
-def test_a_value_that_cannot_be_written_again_is_an_error(content: str, home: Path) -> None:
-    path = home / ".claude" / "settings.json"
-    path.parent.mkdir()
-    path.write_text(content)
-    assert "nothing was changed" in run("install", "claude-code", code=1).output
-    assert path.read_text() == content
 
 
 def test_a_session_that_was_only_opened_is_no_error(home: Path) -> None:
@@ -245,6 +267,7 @@ def test_the_command_of_a_hook_runs_as_a_client_runs_it(home: Path) -> None:
         ("[]", "must be the JSON object"),
         ({"hook_event_name": "SessionEnd", "transcript_path": None}, "named no transcript"),
         ({"hook_event_name": "SessionEnd", "transcript_path": "/"}, "directory"),
+        ({"hook_event_name": "SessionEnd", "transcript_path": "a\0b"}, "null byte"),
     ],
 )
 def test_what_a_hook_cannot_do_is_an_error_that_blocks_no_client(event: Any, message: str, home: Path) -> None:
