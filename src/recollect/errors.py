@@ -68,11 +68,10 @@ store is in, and what to do. An error that corresponds to a built-in exception i
 
 from __future__ import annotations
 
-import logging
-import re
-import string
 from functools import wraps
 from typing import Any, NamedTuple
+
+from recollect.quoting import FORMATTER, Shown, as_message, plain, shown, without_passwords, without_passwords_in
 
 #: Code -> class of error.
 _BY_CODE: dict[str, type[RecollectError]] = {}
@@ -116,15 +115,15 @@ class RecollectError(Exception):
         if "_template" in cls.__dict__:  # which counts more than what a base class writes
             cls.__str__ = RecollectError.__str__  # type: ignore[method-assign]
         elif (message := cls.__dict__.get("__str__")) is not None:
-            cls.__str__ = wraps(message)(lambda self: _message(message(self)))  # type: ignore[method-assign]
+            cls.__str__ = wraps(message)(lambda self: as_message(message(self)))  # type: ignore[method-assign]
 
     def __str__(self) -> str:
-        stated = self._template and _FORMATTER.format(self._template, *self._stated, **self._named)
-        return _message(stated or super().__str__())
+        stated = self._template and FORMATTER.format(self._template, *self._stated, **self._named)
+        return as_message(stated or super().__str__())
 
     def to_json(self) -> dict[str, Any]:
         """Return the error as `{"error": code, "message": ..., "args": [...]}`, with `unchanged` if it is true."""
-        out = {"error": self.code, "message": str(self), "args": [_plain(arg) for arg in self.args]}
+        out = {"error": self.code, "message": str(self), "args": [plain(arg) for arg in self.args]}
         return {**out, "unchanged": True} if self.unchanged else out
 
     @staticmethod
@@ -155,113 +154,6 @@ class RecollectError(Exception):
         raise InvalidOperationError(data, "is not the JSON form of an error")
 
 
-def printable(text: object) -> str:
-    """Escape a text from outside for use in a message: the result is one line of valid Unicode.
-
-    >>> printable("a" + chr(10) + "b" + chr(0xD800) + chr(27))
-    'a\\\\nb\\\\ud800\\\\x1b'
-    """
-    valid = str(text).encode("utf-8", "backslashreplace").decode("utf-8")
-    if valid.isprintable():
-        return valid
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in valid)
-
-
-def _message(text: str) -> str:
-    return printable(without_passwords(text))
-
-
-def _printable(record: logging.LogRecord) -> bool:
-    """Escape control characters in log lines too: they quote file names and servers, and may reach a terminal."""
-    record.msg, record.args = _message(record.getMessage()), ()
-    return True
-
-
-logging.getLogger("recollect").addFilter(_printable)
-
-
-def _plain(arg: object) -> Any:
-    if isinstance(arg, str) and "://" in arg and not isinstance(arg, Shown):
-        return without_passwords(arg)
-    return arg if isinstance(arg, (str, int, float, bool, type(None))) else shown(arg)
-
-
-#: What is examined of a long text; no message shows more of one.
-_EXAMINED = 4096
-#: Where a list of addresses has its commas, and parameters that are secrets.
-_COMMA = re.compile(r",(?=[a-z][a-z0-9+.-]{0,20}://)", re.IGNORECASE)
-_SECRET = re.compile(r"(passw(?:or)?d\s*=\s*|(?:pwd|token|secret|_key)=)(?!\.\.\.)('[^']*'|[^&\s'),]+)", re.IGNORECASE)
-
-
-def without_passwords(text: str, *, whole: bool = False) -> str:
-    """Return a text with `***` in place of what may be a password of an address in it, valid or not.
-
-    >>> without_passwords("http://a,postgresql://ana:secret@db/x?sslpassword=y and 10:30")
-    'http://a,postgresql://ana:***@db/x?sslpassword=*** and 10:30'
-
-    Args:
-        whole: Whether the text is one address or a list of addresses, so that a password may contain spaces and need
-            not follow a scheme.
-
-    Cost:
-        In proportion to its length.
-    """
-    if "@" in text and ":" in text:
-        words = [text] if whole else re.split(r"(\s+)", text)
-        text = "".join(",".join(_without_password(each, whole=whole) for each in _COMMA.split(word)) for word in words)
-    return _SECRET.sub(r"\1***", text) if "=" in text else text
-
-
-def _without_password(address: str, *, whole: bool) -> str:
-    before, at, after = address.rpartition("@")
-    scheme, mark, user = before.partition(":/")
-    if not mark:
-        if not whole:
-            return address  # such as an id
-        scheme, user = "", before
-    slashes = len(user) - len(user.lstrip("/"))
-    start, user = f"{scheme}{mark}{user[:slashes]}", user[slashes:]
-    name, colon, _ = user.partition(":")
-    if at and colon:
-        return f"{start}{name}:***@{after}"
-    if at and scheme.lower().endswith(("http", "https")):
-        return f"{start}***@{after}"
-    return address
-
-
-class Shown(str):
-    """A value that `shown` has already quoted, so that unpickling an error does not quote it twice."""
-
-    __slots__ = ()
-
-
-def shown(value: object, limit: int = 80) -> str:
-    """Return the `repr` of a value for a message, cut to `limit` characters.
-
-    Never raises, and takes no time on long values. Lone surrogates are escaped, so that the message can be printed.
-    """
-    if isinstance(value, Shown):
-        return value
-    if isinstance(value, (str, bytes, list, tuple)) and len(value) > limit:
-        value = value[:limit]
-    try:
-        text = repr(value)
-    except Exception:  # noqa: BLE001 - a broken __repr__ must not replace the error that is being reported
-        text = f"<{type(value).__name__}>"
-    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return Shown(text if len(text) <= limit else text[: limit - 3] + "...")
-
-
-class _Formatter(string.Formatter):
-    """Formats messages; the conversion `!q` quotes a value as `shown` does."""
-
-    def convert_field(self, value: Any, conversion: str | None) -> Any:
-        return shown(value) if conversion == "q" else super().convert_field(value, conversion)
-
-
-_FORMATTER = _Formatter()
-
-
 def _violated(name: str, value: object, rule: str) -> str:
     """A rule that a value violates, as a sentence."""
     if rule.startswith(("must ", "may ")):
@@ -287,24 +179,10 @@ class InvalidArgumentError(RecollectError, ValueError):
     code = "invalid_argument"
 
     def __init__(self, name: str, value: object, rule: str) -> None:
-        super().__init__(name, shown(_without_passwords_in(value, address=name in _ADDRESSES)), rule)
+        super().__init__(name, shown(without_passwords_in(value, address=name in _ADDRESSES)), rule)
 
     def __str__(self) -> str:
         return _violated(*self.args)
-
-
-def _without_passwords_in(value: object, *, address: bool) -> object:
-    """Return a value, or a list of values, without the passwords of addresses.
-
-    Args:
-        address: Whether it is to be an address.
-    """
-    if isinstance(value, str) and not isinstance(value, Shown):
-        start = value[:_EXAMINED]
-        return without_passwords(start, whole=True) if address or "://" in start else value
-    if address and type(value) in (list, tuple):
-        return [_without_passwords_in(each, address=True) for each in value[:_EXAMINED]]  # type: ignore[index]
-    return value
 
 
 class UnknownArgumentError(RecollectError, TypeError):

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recollect
-from recollect import errors
+from recollect import errors, quoting
 from recollect.cli.app import app
 from recollect.errors import (
     InvalidArgumentError,
@@ -25,9 +25,8 @@ from recollect.errors import (
     StoreError,
     StoreReplacedError,
     UnknownRecordError,
-    printable,
-    without_passwords,
 )
+from recollect.quoting import printable, without_passwords
 
 #: What a terminal obeys, what ends a line, what turns the direction of writing, and what no output can carry.
 HOSTILE = "a\x1b]0;owned\x07\x9b2J\r\n\u2028\u202e\ud800"
@@ -114,7 +113,7 @@ def test_printable_texts_stay_and_others_become_so(text: str) -> None:
         assert out == text
     else:
         assert out != text
-    assert errors.Shown(out) == out
+    assert quoting.Shown(out) == out
 
 
 def test_the_tree_in_the_docstring_is_the_tree_of_classes() -> None:
@@ -185,9 +184,23 @@ def test_no_message_shows_the_password_of_an_address(
 
 
 def test_what_is_no_password_is_shown() -> None:
-    for text in ("http://host:80/path", "10:30 at ana@host", "user:ana@example.org", "unix:///run/a.sock", "token=..."):
+    for text in (
+        "https://medium.com/@ana/post",
+        "http://host:80/@ana",
+        "http://host:80/path",
+        "10:30 at ana@host",
+        "user:ana@example.org",
+        "unix:///run/a.sock",
+        "token=...",
+    ):
         assert without_passwords(text) == text, "control"
     assert "user:ana@example.org" in str(UnknownRecordError("user:ana@example.org", "default"))
+
+
+def test_the_fields_of_an_error_have_no_password_for_other_programs_either() -> None:
+    error = StoreError("postgresql://ana:geheim@db/m", "failed: host=db password=geheim")
+    assert "geheim" not in json.dumps(error.to_json())
+    assert "host=db" in json.dumps(error.to_json()), "control"
 
 
 def test_a_hostile_text_in_a_message_costs_no_more_than_its_length() -> None:

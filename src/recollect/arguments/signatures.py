@@ -12,12 +12,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from recollect.errors import (
-    InvalidArgumentError,
-    MissingArgumentError,
-    UnknownArgumentError,
-    shown,
-)
+from recollect.errors import InvalidArgumentError, MissingArgumentError, UnknownArgumentError
+from recollect.quoting import shown
 
 C = TypeVar("C", bound=Callable[..., Any])
 T = TypeVar("T", bound=type)

@@ -1,4 +1,4 @@
-"""What a shell completes: namespaces, ids of records, and the fields and values of filters.
+"""Completion in a shell: namespaces, ids of records, and the fields and values of filters.
 
 A completion reads the store and never writes. What it cannot read, it does not complete: a shell shows no errors.
 """
@@ -26,7 +26,7 @@ _FIELD = re.compile(r"(|.*[\s(])([a-z_]*)", re.DOTALL)
 
 
 class Opens(Protocol):
-    """What opens the memory of a command."""
+    """The settings of a command, which open its memory."""
 
     def open(self, *, read_only: bool) -> Memory:
         """Open it."""

@@ -21,9 +21,10 @@ from recollect import filters as f
 from recollect.agents import TRUST
 from recollect.cli.app import USER_VARIABLE, Settings, app, common
 from recollect.cli.hook_files import CLIENTS, START, HookFile, with_ours, without_ours
-from recollect.errors import InvalidArgumentError, StoreIOError, StoreMissingError, UnsupportedError, without_passwords
+from recollect.errors import InvalidArgumentError, StoreIOError, StoreMissingError, UnsupportedError
 from recollect.importers import IMPORTERS, import_path
 from recollect.memory import Memory
+from recollect.quoting import without_passwords
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Record
 

@@ -12,10 +12,10 @@ import click
 
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
-from recollect.errors import printable
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import RecollectWarning
 from recollect.memory.opening import open_store, store_file
+from recollect.quoting import printable
 from recollect.stores.maintenance.backup import restore as restore_store
 from recollect.stores.maintenance.copying import copy_store
 from recollect.stores.maintenance.migrate import migrate as migrate_store

@@ -1,4 +1,4 @@
-"""What some systems lack, so that what needs it fails with an error that says what to use instead."""
+"""Checks of what some systems lack: what needs it fails with an error that says what to use instead."""
 
 from __future__ import annotations
 

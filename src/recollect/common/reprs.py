@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, NamedTuple, TypeVar
 
-from recollect.errors import printable
+from recollect.quoting import printable
 
 T = TypeVar("T", bound=type)
 I = TypeVar("I")  # noqa: E741 - an item

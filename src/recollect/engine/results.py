@@ -15,21 +15,14 @@ from typing import Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, 
 from recollect.arguments.json_form import Form, JsonForm, form_named, is_result, json_form, register_form
 from recollect.common.reprs import ShownTable, line, short_id, shows_itself, table
 from recollect.common.uncopied import Uncopied
-from recollect.errors import (
-    ClosedError,
-    InvalidRecordError,
-    RecollectError,
-    RejectedError,
-    UnsupportedError,
-    Verdict,
-    shown,
-)
+from recollect.errors import ClosedError, InvalidRecordError, RecollectError, RejectedError, UnsupportedError, Verdict
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.words.index import QueryTerm
 from recollect.ledger.parts import RECORDS
 from recollect.ledger.receipts import Receipt
 from recollect.operations import At, ExecuteBatch, Operation, Per, WhenFull, plain
 from recollect.operations import from_json as operation_from_json
+from recollect.quoting import shown
 from recollect.records.record import Record
 from recollect.text.marks import marks
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.arguments.checks import is_integer
-from recollect.errors import ImportFormatError, InvalidRecordError, printable
+from recollect.errors import ImportFormatError, InvalidRecordError
 from recollect.importers.base import (
     LEADS_OUT,
     Damage,
@@ -27,6 +27,7 @@ from recollect.importers.base import (
     local,
     why_unreadable,
 )
+from recollect.quoting import printable
 from recollect.records.messages.values import UnreadableError, kind_of
 from recollect.records.record import record_id
 

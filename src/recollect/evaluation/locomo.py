@@ -13,8 +13,9 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-from recollect.errors import InvalidRecordError, printable
+from recollect.errors import InvalidRecordError
 from recollect.importers.base import Damage, Item, SeenIds, format_error, load_json, local
+from recollect.quoting import printable
 from recollect.records.messages.values import UnreadableError, kind_of
 from recollect.records.record import record_id
 

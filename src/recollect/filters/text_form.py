@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple, TypeAlias
 
-from recollect.errors import InvalidArgumentError, InvalidFilterError, InvalidRecordError, shown
+from recollect.errors import InvalidArgumentError, InvalidFilterError, InvalidRecordError
 from recollect.filters.tree import (
     LINK_FIELDS,
     MAX_DEPTH,
@@ -53,6 +53,7 @@ from recollect.filters.tree import (
     Under,
     ValidAt,
 )
+from recollect.quoting import shown
 from recollect.records.record import located, unlocated
 
 #: What `where=` accepts: a filter, its text form, or a text form with `?` followed by the values that they stand for.

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recollect.compat.item_log import ITEM, ItemLog
 from recollect.compat.session_items import session_log
 from recollect.compat.storing import stored_each
-from recollect.errors import RecollectError, StoreError, printable
+from recollect.errors import RecollectError, StoreError
 from recollect.importers.base import Damage, Item, NamedImporter, Omission, Stored, format_error, parse_json
 from recollect.importers.databases import Database, opened, quoted, text_of
 from recollect.operations import GetPolicies, Remember
+from recollect.quoting import printable
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.messages.values import UnreadableError, instant
 

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 from recollect.common.zones import name_of
-from recollect.errors import ImportFormatError, InvalidArgumentError, RecollectError, printable
+from recollect.errors import ImportFormatError, InvalidArgumentError, RecollectError
 from recollect.ledger.parts import RECORDS
+from recollect.quoting import printable
 from recollect.records.documents import bounded_id
 from recollect.records.messages.values import UnreadableError, kind_of, within_years
 from recollect.stores.files import open_regular

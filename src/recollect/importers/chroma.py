@@ -13,7 +13,6 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recollect.errors import printable
 from recollect.importers.base import (
     LEADS_OUT,
     Damage,
@@ -27,6 +26,7 @@ from recollect.importers.base import (
 )
 from recollect.importers.databases import Database, is_database, opened, text_of
 from recollect.importers.versions import VERSIONS
+from recollect.quoting import printable
 from recollect.records.messages.parts import NOTHING
 from recollect.records.messages.values import UnreadableError, instant, kind_of
 

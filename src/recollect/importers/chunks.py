@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recollect.errors import ImportFormatError, InvalidRecordError, printable
+from recollect.errors import ImportFormatError, InvalidRecordError
 from recollect.importers.base import (
     Damage,
     FoundFile,
@@ -25,6 +25,7 @@ from recollect.importers.base import (
 )
 from recollect.importers.embeds import PICTURES
 from recollect.importers.times import day_of_name
+from recollect.quoting import printable
 from recollect.records.documents import PieceNames, piece_id
 from recollect.records.factories import knowledge
 from recollect.records.record import Record

@@ -17,8 +17,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from recollect.errors import StoreIOError, printable
+from recollect.errors import StoreIOError
 from recollect.importers.base import Damage, Omission, format_error, open_file, why_unreadable
+from recollect.quoting import printable
 from recollect.records.messages.values import UnreadableError, kind_of
 
 _MAGIC = b"SQLite format 3\0"

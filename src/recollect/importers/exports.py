@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recollect.errors import ImportFormatError, printable
+from recollect.errors import ImportFormatError
 from recollect.importers.base import (
     Damage,
     Item,
@@ -24,6 +24,7 @@ from recollect.importers.base import (
     parse_json,
 )
 from recollect.importers.messages import can_name, untaken
+from recollect.quoting import printable
 from recollect.records.messages.values import UnreadableError
 
 #: Maximum size of a file within a zip file, in bytes. A small zip file can unpack to any size.

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recollect.compat.langgraph_items import CREATED, StoredItem, stored_form
 from recollect.compat.objects import VALUE
 from recollect.compat.storing import stored_each
-from recollect.errors import RecollectError, StoreError, printable
+from recollect.errors import RecollectError, StoreError
 from recollect.importers.base import Damage, Item, Omission, Stored, parse_json
 from recollect.importers.databases import opened, text_of
 from recollect.operations import SCOPED, GetPolicies, Now, Remember
+from recollect.quoting import printable
 from recollect.records.messages.values import UnreadableError, instant, kind_of
 
 if TYPE_CHECKING:

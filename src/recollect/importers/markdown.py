@@ -15,11 +15,12 @@ from contextlib import suppress
 from datetime import tzinfo
 from typing import Any
 
-from recollect.errors import InvalidRecordError, printable
+from recollect.errors import InvalidRecordError
 from recollect.importers import front_matter
 from recollect.importers.base import Damage, FoundFile, ImportedDocument, Item, open_file, why_unreadable
 from recollect.importers.chunks import DocumentImporter, Folder, Piece, path_of
 from recollect.importers.embeds import PICTURES, Link, links_of, media_name, without_base64_media
+from recollect.quoting import printable
 from recollect.records.documents import piece_id
 from recollect.records.factories import knowledge
 from recollect.records.messages.values import UnreadableError

@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from recollect.arguments.checks import is_number
-from recollect.errors import ImportFormatError, printable
+from recollect.errors import ImportFormatError
 from recollect.importers.base import (
     Damage,
     Item,
@@ -33,6 +33,7 @@ from recollect.importers.base import (
 )
 from recollect.importers.databases import Database, is_database, opened, quoted, text_of
 from recollect.importers.versions import VERSIONS
+from recollect.quoting import printable
 from recollect.records.documents import bounded_id
 from recollect.records.messages.parts import NOTHING
 from recollect.records.messages.values import UnreadableError, instant, kind_of, within_years

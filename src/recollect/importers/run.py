@@ -26,7 +26,6 @@ from recollect.errors import (
     ScopeError,
     StoreError,
     UnknownRecordError,
-    printable,
 )
 from recollect.importers import replacing
 from recollect.importers.base import (
@@ -50,6 +49,7 @@ from recollect.importers.embeds import PICTURES
 from recollect.importers.report import ImportReport
 from recollect.ledger.parts import RECORDS
 from recollect.operations import Now, Remember, checked_parts
+from recollect.quoting import printable
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.messages.values import UnreadableError
 from recollect.records.record import Fields, Record, restored

@@ -9,8 +9,8 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
-from recollect.errors import printable
 from recollect.importers.base import Damage, Item, TurnImporter, format_error, parse_json, read_text
+from recollect.quoting import printable
 from recollect.records.documents import bounded_id
 from recollect.records.messages.values import UnreadableError, instant
 from recollect.records.record import Fields

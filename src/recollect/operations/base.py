@@ -16,10 +16,10 @@ from recollect.errors import (
     InvalidRecordError,
     RecollectError,
     UnsupportedError,
-    shown,
 )
 from recollect.filters.tree import Filter
 from recollect.filters.tree import from_json as filter_from_json
+from recollect.quoting import shown
 from recollect.records.codec import RawField
 from recollect.records.frozen import MAX_DEPTH, altered
 from recollect.records.messages import Turn

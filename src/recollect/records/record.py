@@ -20,7 +20,8 @@ from typing import Any, NewType, TypeAlias, TypedDict
 from recollect.arguments.checks import is_integer, is_number
 from recollect.arguments.signatures import check_known
 from recollect.common.reprs import ShownTable, as_html, line
-from recollect.errors import CodecError, InvalidArgumentError, InvalidRecordError, RecollectError, shown
+from recollect.errors import CodecError, InvalidArgumentError, InvalidRecordError, RecollectError
+from recollect.quoting import shown
 from recollect.records import codec
 from recollect.records.frozen import INT64, FrozenDict, freeze, unchecked
 from recollect.records.names import MAX_ID_BYTES, NAMES, checked_name, in_order, uncomposed

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from recollect.errors import ImportFormatError, printable
+from recollect.errors import ImportFormatError
+from recollect.quoting import printable
 from recollect.sim.trace import MEMORY_KINDS, MESSAGE_KINDS, read_trace
 
 #: The role under which what no agent did is counted: evictions and expirations.

@@ -19,9 +19,10 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 
-from recollect.errors import InvalidArgumentError, shown
+from recollect.errors import InvalidArgumentError
 from recollect.models.embedding.base import Embedder, Unusable
 from recollect.models.remote import ALL, address_of
+from recollect.quoting import shown
 
 _log = logging.getLogger("recollect")
 #: Environment variable that names the embedder if no argument does.

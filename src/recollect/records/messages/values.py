@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from recollect.arguments.checks import is_number
-from recollect.errors import printable
+from recollect.quoting import printable
 from recollect.records.frozen import MAX_DEPTH
 from recollect.records.record import LocalTime
 

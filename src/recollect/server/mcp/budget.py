@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from recollect.arguments.tools import Schema, integer, string
-from recollect.errors import shown as quoted
+from recollect.quoting import shown as quoted
 from recollect.server.mcp.tools import ToolError, compact
 
 #: The largest budget that a client can ask for, in tokens.

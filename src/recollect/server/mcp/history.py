@@ -13,8 +13,8 @@ from typing import Any
 from recollect import Difference, Record
 from recollect.arguments.tools import array, integer, mapping, result, string
 from recollect.calls.calls import zone_of_store
-from recollect.errors import shown as quoted
 from recollect.operations import target_of
+from recollect.quoting import shown as quoted
 from recollect.server.mcp.budget import CURSOR, PAGE, beginning, budget, fitting, page_of, tokens_of
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, compact
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from recollect import Batch, Memory
 from recollect.arguments.tools import Mismatch, Schema, Tool, kind_of, mapping, mismatches
-from recollect.errors import InvalidArgumentError, RecollectError, shown
+from recollect.errors import InvalidArgumentError, RecollectError
+from recollect.quoting import shown
 from recollect.server.mcp.graph import SharedGraph
 from recollect.server.served_memory import Opener, ServedMemory
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from recollect import EntityId, Outcome, Record
 from recollect.arguments.tools import Schema, array, boolean, integer, number, result, string
-from recollect.errors import shown
 from recollect.facets.entities.graph import NODE, RELATION
 from recollect.operations import Forget, Remember, Update
+from recollect.quoting import shown
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult
 
 #: The fields of a record that a client can set, with their schemas.

@@ -32,7 +32,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
 
 
 class NodeState(NamedTuple):
-    """What a node says when it is asked.
+    """The answer of a node that is asked for its store.
 
     Attributes:
         address: Its address.
