@@ -7,8 +7,9 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -321,6 +322,25 @@ def test_a_search_that_is_always_overtaken_holds_the_lock_in_the_end(
     memory.remember("beta two", id="two")
     assert {record.id for record in memory.grep("beta")} == {"first", "two"}
     assert rounds == fulltext._ROUNDS
+
+
+@pytest.mark.promise("concurrent.grep")
+def test_an_index_that_another_process_is_just_creating_is_waited_for(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "a.db.index"
+    path = folder / "text.db"
+    with closing(derived.connect(str(path), fulltext._TABLES)) as other:  # it has not switched to WAL mode yet
+        other.execute("BEGIN IMMEDIATE")
+        pauses: list[float] = []
+
+        def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            other.execute("ROLLBACK")
+
+        monkeypatch.setattr(time, "sleep", pause)
+        assert [record.id for record in memory.grep("beta")] == ["first"]
+    assert len(pauses) == 1
 
 
 @pytest.mark.promise("concurrent.grep")

@@ -12,13 +12,14 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import apsw
 
 from recollect.stores import files
 from recollect.stores.sqlite_base import checksums
-from recollect.stores.sqlite_base.connections import few_steps, has_snapshot, made_by, structure
+from recollect.stores.sqlite_base.connections import few_steps, has_snapshot, in_turn, made_by, structure
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS
 
 T = TypeVar("T")
@@ -92,7 +93,7 @@ class DerivedDatabase:
             if self._read_only:
                 return self._readable(connection)
             if self.WAL:
-                connection.execute("PRAGMA journal_mode = WAL").fetchall()  # fetched, or it would not finish
+                in_turn(partial(_use_wal, connection), apsw.BusyError, self.TIMEOUT_MS / 1000)
             connection.execute(f"PRAGMA synchronous = {'NORMAL' if self.WAL else 'OFF'}")
             if self.LAYOUT and not self._is_ours(connection):
                 with writing(connection):
@@ -254,6 +255,10 @@ def purged(connection: apsw.Connection, *, rewrite: bool) -> bool:
     finally:
         connection.set_busy_timeout(_TIMEOUT_MS)
     return True
+
+
+def _use_wal(connection: apsw.Connection) -> None:
+    connection.execute("PRAGMA journal_mode = WAL").fetchall()  # fetched, or it would not finish
 
 
 def _has(connection: apsw.Connection, tables: str) -> bool:

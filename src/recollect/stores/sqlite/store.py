@@ -12,7 +12,6 @@ import hashlib
 import os
 import secrets
 import threading
-import time
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -57,7 +56,7 @@ from recollect.stores.sqlite.renewing import Renewal
 from recollect.stores.sqlite.schema import APPLICATION_ID, KEYED_IDS, PAGE_CHECKSUMS
 from recollect.stores.sqlite.view import SqliteTransaction, SqliteView
 from recollect.stores.sqlite_base import checksums
-from recollect.stores.sqlite_base.connections import differing_table, few_steps, has_snapshot, structure
+from recollect.stores.sqlite_base.connections import differing_table, few_steps, has_snapshot, in_turn, structure
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours, translated
 from recollect.stores.values import Backup, Capabilities, CheckReport, Durability
 from recollect.stores.write_queue import POLL_S, Shared, Steps, Ticket, ended, repeated, watched
@@ -69,8 +68,6 @@ _MAX_IDLE = 8
 _ONE_PAGE_BYTES = 3900
 #: Number of steps of a statement between two looks at the deadline of its thread: about a millisecond.
 _STEPS = 50_000
-#: Seconds before a file that was busy is opened again.
-_PAUSE_S = 0.005
 #: The value of `PRAGMA synchronous` for each mode, and what survives a power cut.
 DURABILITY: dict[Durability, str] = {
     "full": "FULL",  # every acknowledged commit
@@ -151,7 +148,7 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
 
     def _begin(self, new: bool) -> None:
         try:
-            self._open_in_turn(new)
+            in_turn(lambda: self._open(new), StoreBusyError, self._timeout_s)
         except DamagedStoreError as error:
             repeated(lambda: self._open(new), error, lambda error: not new and self._renews_at_opening(error))
         try:
@@ -162,17 +159,6 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
         except BaseException:
             self._close_refused(new)
             raise
-
-    def _open_in_turn(self, new: bool) -> None:
-        """Open the file, again while it is busy: SQLite does not always wait if several processes create it."""
-        deadline = time.monotonic() + self._timeout_s
-        while True:
-            try:
-                return self._open(new)
-            except StoreBusyError:
-                if time.monotonic() >= deadline:
-                    raise
-                time.sleep(_PAUSE_S)
 
     def _renews_at_opening(self, error: StoreError) -> bool:
         return checksums.is_fault(error) and self._renewal.run(self._unverified) >= 0

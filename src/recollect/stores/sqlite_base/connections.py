@@ -13,15 +13,19 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import apsw
 
 #: Maximum number of steps of SQLite's virtual machine for one statement that opens a file. It reads a few rows.
 _MAX_STEPS = 1_000_000
+#: The pause between two attempts, in seconds.
+_PAUSE_S = 0.005
+T = TypeVar("T")
 
 
 class SchemaObject(NamedTuple):
@@ -92,3 +96,22 @@ def has_snapshot(connection: apsw.Connection) -> bool:
     A transaction that has read nothing yet has no state.
     """
     return connection.in_transaction or connection.txn_state() != apsw.SQLITE_TXN_NONE
+
+
+def in_turn(work: Callable[[], T], busy: type[Exception], timeout_s: float) -> T:
+    """Return what `work` returns. Run it again while it raises `busy`, until the timeout.
+
+    SQLite does not always wait: if two connections create a file or switch it to WAL mode at once, each with a lock
+    that the other one needs, it fails at once instead of waiting in vain.
+
+    Raises:
+        Exception: `busy`, from the last attempt.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            return work()
+        except busy:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_PAUSE_S)
