@@ -189,6 +189,23 @@ def test_a_text_is_read_with_the_same_places() -> None:
     assert redact(text).text == "İİ ＰＡＳＳＷＯＲＤ： “***REDACTED***”, ****-****-****-**** ﬁn"
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "\x1b[1mapi_key\x1b[0m=\x1b[32mab\x1b[31mcd\x1b[0m, next",
+            "\x1b[1mapi_key\x1b[0m=\x1b[32m***REDACTED***\x1b[0m, next",
+        ),
+        ("pass\u200bword=hun\u200bter2, next", "pass\u200bword=***REDACTED***, next"),
+        ("api_\u00adkey=ab\ufeffcd, next", "api_\u00adkey=***REDACTED***, next"),
+        ("write to an\u2060a@example.com\u2060, or", "write to ***@***.***\u2060, or"),
+        ("\x1b[32mgreen\x1b[0m stays", "\x1b[32mgreen\x1b[0m stays"),
+    ],
+)
+def test_colours_and_characters_without_a_width_hide_nothing_from_redaction(text: str, expected: str) -> None:
+    assert redact(text).text == expected
+
+
 # Every alternative
 
 

@@ -6,6 +6,7 @@ found by several patterns is put together by `redaction`.
 
 from __future__ import annotations
 
+import bisect
 import re
 import string
 from collections.abc import Callable, Iterator, Mapping
@@ -20,27 +21,51 @@ _ASCII = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
 _ASCII |= dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u202f\u3000", " ") | dict.fromkeys("‐‑‒–—―−", "-")
 _ASCII |= dict.fromkeys("“”„«»", '"') | dict.fromkeys("‘’‚‹›", "'") | {"\u0130": "I"}
 _DIGITS = frozenset(string.digits)
+#: What no reader sees: colours and other sequences of a terminal, characters without a width, the soft hyphen.
+_UNSEEN_STARTS = "\x1b\u00ad\u200b\u2060\ufeff"
+_UNSEEN = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|[\u00ad\u200b\u2060\ufeff]")
 
 
 class FoldedText:
-    """A text as the patterns read it: as long as the original, so what is found has the same place there.
+    """A text as the patterns read it.
 
     Attributes:
         text: The text with ASCII in place of full-width forms, and of the spaces, dashes and quotation marks of all
-            scripts.
+            scripts, and without what no reader sees, such as the colours of a terminal.
         lower: The same in lower case.
         digits: The number of its digits.
     """
 
     def __init__(self, original: str) -> None:
-        characters, self.text = frozenset(original), original
-        for each in () if original.isascii() else characters & _ASCII.keys():
+        self._cuts: list[int] = []  # the places in `text` before which something was removed,
+        self._removed: list[int] = []  # and the number of characters removed up to each
+        self.text = original
+        if any(each in original for each in _UNSEEN_STARTS):
+            self._remove_unseen()
+        characters = frozenset(self.text)
+        for each in () if self.text.isascii() else characters & _ASCII.keys():
             self.text = self.text.replace(each, _ASCII[each])
             characters |= {_ASCII[each]}
         self.lower = self.text.lower()
         self.digits = sum(map(self.text.count, characters & _DIGITS))
         self._characters = (characters, frozenset("".join(characters).lower()))
         self._places: dict[tuple[bool, tuple[str, ...]], list[int]] = {}
+
+    def _remove_unseen(self) -> None:
+        removed = 0
+        for found in _UNSEEN.finditer(self.text):
+            self._cuts.append(found.start() - removed)
+            removed += found.end() - found.start()
+            self._removed.append(removed)
+        self.text = _UNSEEN.sub("", self.text)
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        """Return where a part of `text`, which is not empty, begins and ends in the original."""
+        return self._original(start), self._original(end - 1) + 1
+
+    def _original(self, place: int) -> int:
+        cut = bisect.bisect_right(self._cuts, place)
+        return place + self._removed[cut - 1] if cut else place
 
     def contains(self, part: str, *, lower: bool) -> bool:
         """Return whether a text contains a part. Most have a character that it has not, which a set answers faster."""
@@ -97,7 +122,7 @@ class Pattern(NamedTuple):
         )
 
     def spans(self, read: FoldedText) -> Iterator[tuple[int, int]]:
-        """Yield the parts of a text that this pattern hides, in order; they do not overlap."""
+        """Yield the parts of a text that this pattern hides, as places in the original: in order, without overlap."""
         text = read.lower if self.lower else read.text
         if read.digits < self.digits:
             return
@@ -108,7 +133,7 @@ class Pattern(NamedTuple):
             if self.check:
                 end = start + _valid(text[start:end], self.check, self.shorter)
             if start < end and not text.startswith(marks(), start) and text[start:end].strip("*"):
-                yield start, end
+                yield read.original(start, end)
 
     def _matches(self, read: FoldedText, text: str) -> Iterator[re.Match[str]]:
         if not self.starts:
