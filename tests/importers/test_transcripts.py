@@ -287,6 +287,65 @@ def test_a_fork_has_only_its_own_turns_and_leaves_those_of_the_other_session(
     assert [turn.content for turn in memory.find("conversation=fork")] == ["And now for something else."]
 
 
+FORK = "0199b1c2-0000-7000-8000-0000000000ff"
+
+
+def codex_fork(*own: str, kept: int | None = None) -> Codex:
+    """A session that was forked: its own line, a copy of those of `thread` with new times, and what was said then."""
+    fork = Codex().add({"id": FORK, "cwd": "/home/ana/app", "forked_from_id": THREAD}, "session_meta")
+    for line in thread().lines[:kept]:
+        fork.add(line["payload"], line["type"])
+    for text in own:
+        fork.says("user", text)
+    return fork
+
+
+@pytest.mark.parametrize(
+    ("original", "kept"),
+    [
+        (f"sessions/2026/11/02/rollout-2026-11-02T11-00-00-{THREAD}.jsonl", None),
+        (f"archived_sessions/rollout-2026-11-02T11-00-00-{THREAD}.jsonl", None),
+        (f"sessions/2026/11/02/rollout-2026-11-02T11-00-00-{THREAD}.jsonl", 11),  # before the last message of the user
+    ],
+)
+def test_a_forked_session_of_codex_has_only_its_own_turns(
+    original: str, kept: int | None, memory: recollect.Memory, tmp_path: Path
+) -> None:
+    for name in ("sessions/2026/11/03", "archived_sessions", "sessions/2026/11/02"):
+        (tmp_path / name).mkdir(parents=True)
+    thread().write(tmp_path / original)
+    fork = codex_fork("Which port", "is it now?", kept=kept)
+    path = fork.write(tmp_path / "sessions/2026/11/03" / f"rollout-2026-11-03T09-00-00-{FORK}.jsonl")
+    for _ in range(2):
+        report = import_path(memory, IMPORTERS["codex"], path)
+    assert [turn.content for turn in turns(memory)] == ["Which port", "is it now?"]
+    assert report.left_out["turns of the session that was forked"] == (11 if kept is None else 6)
+    import_path(memory, IMPORTERS["codex"], tmp_path)
+    assert len(memory.find(f"conversation={FORK}")) == 2
+    assert len(memory.find(f"conversation={THREAD}", limit=50)) == 9
+
+
+def test_a_fork_whose_other_session_is_gone_or_differs_is_imported_as_it_is(
+    memory: recollect.Memory, tmp_path: Path
+) -> None:
+    (tmp_path / "sessions").mkdir()
+    path = codex_fork("Which port?").write(tmp_path / f"sessions/rollout-{FORK}.jsonl")
+    other = Codex().add({"id": THREAD}, "session_meta").says("user", "Something else.")
+    (tmp_path / f"rollout-{THREAD}.jsonl").symlink_to(path)
+    other.write(tmp_path / f"sessions/rollout-{THREAD}.jsonl")
+    report = import_path(memory, IMPORTERS["codex"], path)
+    assert memory.count() == 12
+    assert "turns of the session that was forked" not in report.left_out
+
+
+def test_the_id_of_a_forked_session_is_no_pattern_for_files(memory: recollect.Memory, tmp_path: Path) -> None:
+    thread().write(tmp_path / f"rollout-{THREAD}.jsonl")
+    fork = codex_fork("Which port?")
+    fork.lines[0]["payload"]["forked_from_id"] = "*" + THREAD[1:]
+    import_path(memory, IMPORTERS["codex"], fork.write(tmp_path / "rollout-b.jsonl"))
+    assert memory.count() == 12
+
+
 def test_a_session_of_a_subagent_of_codex_is_counted(memory: recollect.Memory, tmp_path: Path) -> None:
     whole = thread()
     whole.lines[0]["payload"]["source"] = {"subagent": {"thread_spawn": {}}}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from recollect.importers.transcripts import (
@@ -41,10 +42,10 @@ class ClaudeCode(Transcripts):
     summary = "Claude Code: a transcript, or the folder of a project or of all; secrets are hidden"
     program = "Claude Code"
 
-    def session(self, lines: list[TranscriptLine], stem: str) -> TranscriptSession | None:
+    def session(self, lines: list[TranscriptLine], path: Path) -> TranscriptSession | None:
         if not any("sessionId" in line.value and isinstance(line.value.get("message"), dict) for line in lines):
             return None
-        return _session(lines, stem)
+        return _session(lines, path.stem)
 
 
 def _session(lines: list[TranscriptLine], stem: str) -> TranscriptSession:

@@ -3,20 +3,27 @@
 A line has a `type` and a `payload`. Messages, calls of tools and their results are `response_item`, in the form of
 OpenAI's Responses API; the same conversation is there again as `event_msg`, which is not read but for what was rolled
 back. Older files have the items themselves in their lines, after one with the id of the session.
+
+A forked session begins with a copy of the items of the other one, with new times and no mark where the copy ends: it is
+found by comparing the two files, and not imported.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
+from recollect.errors import ImportFormatError
 from recollect.importers.transcripts import (
+    OF_FORKED,
     OF_PROGRAM,
     OF_SUBAGENTS,
     TranscriptLine,
     Transcripts,
     TranscriptSession,
+    lines_of,
     named,
     texts_of,
 )
@@ -28,7 +35,10 @@ _OF_PROGRAM = re.compile(
     r"|INSTRUCTIONS|user_shell_command|user_action)|# AGENTS\.md instructions)"
 )
 _ITEMS = ("message", "reasoning")
-_ABOUT = ("cwd", "cli_version", "originator")
+_ABOUT = ("cwd", "cli_version", "originator", "forked_from_id")
+#: The folders of `~/.codex` with transcripts.
+_FOLDERS = ("sessions", "archived_sessions")
+_ID = re.compile(r"[0-9A-Za-z-]{8,64}")
 
 
 class Codex(Transcripts):
@@ -38,8 +48,8 @@ class Codex(Transcripts):
     summary = "Codex CLI: a transcript (rollout), or the folder of all sessions; secrets are hidden"
     program = "the Codex CLI"
 
-    def session(self, lines: list[TranscriptLine], stem: str) -> TranscriptSession | None:
-        return _session(lines, stem)
+    def session(self, lines: list[TranscriptLine], path: Path) -> TranscriptSession | None:
+        return _session(lines, path)
 
 
 def _is_item(value: dict[str, Any]) -> bool:
@@ -47,13 +57,13 @@ def _is_item(value: dict[str, Any]) -> bool:
     return kind in _ITEMS or kind.endswith(("_call", "_call_output"))
 
 
-def _session(lines: list[TranscriptLine], stem: str) -> TranscriptSession | None:
+def _session(lines: list[TranscriptLine], path: Path) -> TranscriptSession | None:
     """Return the session of a file; None if it is none."""
-    name, about, chain, subagent = "", dict[str, Any](), _Chain(), False
+    name, about, chain, subagent = "", dict[str, Any](), _chain(lines), False
     for line in lines:
         kind, payload = line.value.get("type"), line.value.get("payload")
         if kind == "session_meta" and isinstance(payload, dict) and not name:
-            name = str(payload.get("id") or payload.get("session_id") or stem)
+            name = str(payload.get("id") or payload.get("session_id") or path.stem)
             about = {"program": Codex.name} | {key: payload[key] for key in _ABOUT if isinstance(payload.get(key), str)}
             source = payload.get("source")
             subagent = isinstance(source, dict) and "subagent" in source
@@ -61,22 +71,51 @@ def _session(lines: list[TranscriptLine], stem: str) -> TranscriptSession | None
             about |= {"gitBranch": git["branch"]} if isinstance(git, dict) and git.get("branch") else {}
         elif kind is None and isinstance(line.value.get("id"), str) and not name:  # the first line of an older file
             name = line.value["id"]
+    if not name and not chain.messages:
+        return None
+    own = named(name or path.stem, path.stem)
+    if subagent:
+        return TranscriptSession(own, about, {}, {}, None, Counter({OF_SUBAGENTS: len(chain.messages)}))
+    if source := _transcript_of(about.get("forked_from_id", ""), path):
+        chain.leave_out_copy(source)
+    parents = {f"{own}/{key}": None if before is None else f"{own}/{before}" for key, before in chain.parents.items()}
+    messages = {f"{own}/{key}": each for key, each in chain.messages.items()}
+    last = None if chain.last is None else f"{own}/{chain.last}"
+    return TranscriptSession(own, about, parents, messages, last, chain.omitted)
+
+
+def _chain(lines: list[TranscriptLine]) -> _Chain:
+    """Return the messages in the lines of a file."""
+    chain, identified = _Chain(), False
+    for line in lines:
+        kind, payload = line.value.get("type"), line.value.get("payload")
+        if kind is None or kind == "session_meta":
+            identified = True
         elif kind == "response_item" and isinstance(payload, dict):
             chain.add(line.number, payload, line.value.get("timestamp"))
         elif kind == "event_msg" and isinstance(payload, dict) and payload.get("type") == "thread_rolled_back":
             turns = payload.get("num_turns")
             chain.roll_back(turns if isinstance(turns, int) else 1)
-        elif payload is None and _is_item(line.value) and name:
+        elif payload is None and _is_item(line.value) and identified:  # an older file
             chain.add(line.number, line.value, line.value.get("timestamp"))
-    if not name and not chain.messages:
+    return chain
+
+
+def _transcript_of(session: str, path: Path) -> _Chain | None:
+    """Return the messages of another session, whose transcript is in the same folder of Codex; None if it is not."""
+    if not _ID.fullmatch(session):
         return None
-    own = named(name or stem, stem)
-    if subagent:
-        return TranscriptSession(own, about, {}, {}, None, Counter({OF_SUBAGENTS: len(chain.messages)}))
-    parents = {f"{own}/{key}": None if before is None else f"{own}/{before}" for key, before in chain.parents.items()}
-    messages = {f"{own}/{key}": each for key, each in chain.messages.items()}
-    last = None if chain.last is None else f"{own}/{chain.last}"
-    return TranscriptSession(own, about, parents, messages, last, chain.omitted)
+    home = next((each.parent for each in path.absolute().parents if each.name in _FOLDERS), None)
+    folders = [path.absolute().parent] if home is None else [home / each for each in _FOLDERS]
+    for folder in folders:
+        for found in sorted(folder.rglob(f"*{session}.jsonl")):
+            if found.is_symlink():
+                continue
+            try:
+                return _chain([each for each in lines_of(found) if isinstance(each, TranscriptLine)])
+            except ImportFormatError:
+                continue
+    return None
 
 
 class _Chain:
@@ -107,6 +146,16 @@ class _Chain:
         if role == "user":
             self._asked.append(number)
 
+    def leave_out_copy(self, other: _Chain) -> None:
+        """Leave out the messages that the other session has, too, from the first one on."""
+        for number, copied in zip(self.messages, other.messages.values(), strict=False):
+            if _content(self.messages[number]) != _content(copied):
+                break
+            self.messages[number] = []
+            self.omitted[OF_FORKED] += 1
+        if self.last is not None and not self.messages[self.last]:
+            self.last = None
+
     def roll_back(self, turns: int) -> None:
         """Go on before one of the last messages of the user."""
         if not 0 < turns <= len(self._asked):
@@ -114,3 +163,8 @@ class _Chain:
         first = self._asked[-turns]
         del self._asked[-turns:]
         self.last = self.parents[first]
+
+
+def _content(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return messages without their times, which are new in a copy."""
+    return [{key: value for key, value in each.items() if key != "timestamp"} for each in messages]

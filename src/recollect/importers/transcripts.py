@@ -85,11 +85,11 @@ class Transcripts:
     #: The name of the program, for messages.
     program: str
 
-    def session(self, lines: list[TranscriptLine], stem: str) -> TranscriptSession | None:
+    def session(self, lines: list[TranscriptLine], path: Path) -> TranscriptSession | None:
         """Return the session in the lines of a file; None if it is no transcript of this program.
 
         Args:
-            stem: The name of the file without its suffix, which names a session that has no id.
+            path: The file. Its name without the suffix names a session that has no id.
         """
         raise NotImplementedError
 
@@ -129,15 +129,19 @@ class Transcripts:
         yield from _omissions(omitted)
 
     def _read(self, path: Path) -> tuple[TranscriptSession, list[TranscriptLine | Damage]] | None:
-        lines = _lines(read_text(path))
-        session = self.session([each for each in lines if isinstance(each, TranscriptLine)], path.stem)
+        lines = lines_of(path)
+        session = self.session([each for each in lines if isinstance(each, TranscriptLine)], path)
         return None if session is None else (session, lines)
 
 
-def _lines(text: str) -> list[TranscriptLine | Damage]:
-    """Return the lines of a file. A last one without an end may still be being written, and is left out."""
+def lines_of(path: Path) -> list[TranscriptLine | Damage]:
+    """Return the lines of a file. A last one without an end may still be being written, and is left out.
+
+    Raises:
+        ImportFormatError: The file cannot be read.
+    """
     out: list[TranscriptLine | Damage] = []
-    *whole, last = text.split("\n")
+    *whole, last = read_text(path).split("\n")
     for number, line in enumerate([*whole, last], 1):
         if not line.strip():
             continue
