@@ -287,6 +287,50 @@ def test_a_fork_has_only_its_own_turns_and_leaves_those_of_the_other_session(
     assert [turn.content for turn in memory.find("conversation=fork")] == ["And now for something else."]
 
 
+RESUMED = "5e1f0000-0000-4000-8000-00000000000f"
+
+
+def resumed() -> Transcript:
+    """A session that went on in another file: a copy of the lines of the first one, and one more."""
+    out = session()
+    for line in out.lines:
+        line["sessionId"] = RESUMED
+    return out.add("user", "z1", "u4", "And the tests?", sessionId=RESUMED)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_session_that_was_resumed_in_another_file_leaves_the_turns_of_the_first(
+    memory: recollect.Memory, tmp_path: Path, together: bool
+) -> None:
+    """The name of the first file comes after that of the second, so that the order of names is not that of time."""
+    first = session().write(tmp_path / "b.jsonl")
+    if not together:
+        import_path(memory, IMPORTERS["claude-code"], first)
+    second = resumed().write(tmp_path / "a.jsonl")
+    for _ in range(2):
+        report = import_path(memory, IMPORTERS["claude-code"], tmp_path if together else second)
+    assert (report.created, report.moved, report.differing) == (0, 0, 0)
+    assert len(memory.find(f"conversation={SESSION}", limit=50)) == 10
+    assert [turn.content for turn in memory.find(f"conversation={RESUMED}")] == ["And the tests?"]
+
+
+def test_a_title_that_is_written_later_is_stored(memory: recollect.Memory, tmp_path: Path) -> None:
+    whole = session()
+    whole.lines = [line for line in whole.lines if line["type"] not in ("summary", "ai-title", "custom-title")]
+    path = whole.write(tmp_path / "a.jsonl")
+    import_path(memory, IMPORTERS["claude-code"], path)
+    first = turns(memory)[0]
+    memory.update(first.id, metadata={**first.metadata, "own": 1})
+    whole.lines.append({"type": "ai-title", "aiTitle": "The port of the API", "sessionId": SESSION})
+    whole.write(path)
+    report = import_path(memory, IMPORTERS["claude-code"], path)
+    assert (report.created, report.updated, report.moved, report.differing) == (0, 1, 0, 0)
+    metadata = turns(memory)[0].metadata
+    assert metadata["conversation"]["title"] == "The port of the API"
+    assert metadata["own"] == 1
+    assert import_path(memory, IMPORTERS["claude-code"], path).updated == 0
+
+
 FORK = "0199b1c2-0000-7000-8000-0000000000ff"
 
 

@@ -74,7 +74,9 @@ class Item:
         dated_by: What its time is of, if the source states none for it: "the turn before" (`times`).
         file: The file that it is in, of a source of several; "": the source itself.
         placed: It is a turn whose conversation, position and branch are those of the source, also if it was imported
-            before: another branch may be shown now.
+            before: another branch may be shown now. So are the facts about the conversation in its metadata.
+        stays_in: The conversation in which it is moved, among its branches: a turn that was imported in another one
+            stays there. "": it is moved from any.
         form: How it is stored; its `fields` are what the form takes. None: as the record that its fields state.
         group: Items of a form with the same group that follow each other are stored together.
     """
@@ -87,6 +89,7 @@ class Item:
     dated_by: str = ""
     file: str = ""
     placed: bool = False
+    stays_in: str = ""
     form: ItemForm | None = None
     group: str = ""
 

@@ -47,6 +47,7 @@ from recollect.importers.base import (
 from recollect.importers.chunks import DocumentImporter
 from recollect.importers.embeds import PICTURES
 from recollect.importers.report import ImportReport
+from recollect.importers.trees import ABOUT
 from recollect.ledger.parts import RECORDS
 from recollect.operations import Now, Remember, checked_parts
 from recollect.quoting import printable
@@ -487,26 +488,55 @@ def _store(memory: Memory, items: Iterable[Item]) -> list[Stored]:
 _PLACE = ("conversation", "position", "tags")
 
 
-def _move(memory: Memory, items: Sequence[Item], results: Sequence[Stored]) -> int:
-    """Move turns that were stored already to where the source has them now; return how many moved."""
+def _move(memory: Memory, items: Sequence[Item], results: list[Stored]) -> int:
+    """Move turns that were stored already to where the source has them now; return how many moved.
+
+    The facts about their conversation become those of the source, too. The result of such a turn is replaced.
+    """
+    from recollect.engine.results import Outcome
     from recollect.operations import Update
 
-    moves: list[Update] = []
-    for item, result in zip(items, results, strict=True):
-        if not item.placed or isinstance(result, _FAILURES) or result is None or result.record is None:
+    writes: list[Update] = []
+    moved = 0
+    for at, (item, result) in enumerate(zip(items, results, strict=True)):
+        if not item.placed or not isinstance(result, Outcome) or result.record is None or result.status != "unchanged":
             continue
-        record, wanted = result.record, item.fields
-        own = [tag for tag in record.tags if tag != OTHER_BRANCH]
-        changes: dict[str, Any] = {name: wanted[name] for name in ("conversation", "position") if name in wanted}
-        changes["tags"] = [*own, *(tag for tag in wanted.get("tags", ()) if tag == OTHER_BRANCH)]
-        if result.status == "unchanged" and record.changed(**changes) != record:
-            moves.append(Update(id=record.id, changes=changes))
-    if moves:
+        record = result.record
+        if item.stays_in and not f"{record.conversation}/".startswith(f"{item.stays_in}/"):
+            continue
+        place, about = _place(item, record), _about(item, record)
+        if record.changed(**place) != record:
+            moved += 1
+        elif not about:
+            continue
+        writes.append(Update(id=record.id, changes={**place, **about}))
+        if about:
+            differing = tuple(each for each in result.differing if each != "metadata")
+            results[at] = replace(result, status="updated", differing=differing)
+    if writes:
         with memory.batch() as batch:
-            for move in moves:
+            for write in writes:
                 with suppress(UnknownRecordError):  # another process has forgotten it meanwhile
-                    batch.execute(move)
-    return len(moves)
+                    batch.execute(write)
+    return moved
+
+
+def _place(item: Item, record: Record) -> dict[str, Any]:
+    """Return what says where a turn is, as the source has it. Its other tags stay."""
+    own = [tag for tag in record.tags if tag != OTHER_BRANCH]
+    place: dict[str, Any] = {name: item.fields[name] for name in ("conversation", "position") if name in item.fields}
+    return {**place, "tags": [*own, *(tag for tag in item.fields.get("tags", ()) if tag == OTHER_BRANCH)]}
+
+
+def _about(item: Item, record: Record) -> dict[str, Any]:
+    """Return the metadata of a turn with the facts about its conversation that the source has now; {} if it has them.
+
+    The first turn of a conversation has them. One that is the first no more keeps them: they do no harm.
+    """
+    about = item.fields.get("metadata", {}).get(ABOUT)
+    if about is None or record.metadata.get(ABOUT) == about:
+        return {}
+    return {"metadata": {**record.metadata, ABOUT: about}}
 
 
 def _store_exactly(memory: Memory, items: Iterable[Item]) -> list[Stored]:

@@ -9,8 +9,10 @@ wrote into the conversation, thoughts, and the sessions of subagents are not imp
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +20,7 @@ from typing import Any, NamedTuple
 from recollect.errors import ImportFormatError
 from recollect.importers.base import (
     Damage,
+    FoundFile,
     Item,
     Omission,
     Part,
@@ -39,6 +42,9 @@ from recollect.records.messages.values import instant
 #: Characters of a tool's result, and of each text in the metadata, that are kept.
 MOST_OF_RESULT, _MOST_OF_TEXT = 4000, 1000
 _SECRETS = ("secret",)
+#: Bytes at the start and at the end of a file in which its first and last time are looked for.
+_MOST_OF_TIMES = 100_000
+_TIME = re.compile(rb'"timestamp": ?"([0-9T:.-]{10,40}Z)"')
 #: What is counted.
 HIDDEN, OF_PROGRAM, OF_SUBAGENTS = "secrets, which are hidden", "texts of the program itself", "turns of subagents"
 OF_FORKED = "turns of the session that was forked"
@@ -107,10 +113,13 @@ class Transcripts:
 
     def _folder(self, path: Path, zone: tzinfo, follow_links: bool) -> Iterator[Part]:
         omitted, found = Counter[str](), 0
+        files: list[FoundFile] = []
         for each in files_below(path, (".jsonl",), follow_links=follow_links):
             if isinstance(each, Damage):
                 yield each._replace(file=each.place)
-                continue
+            else:
+                files.append(each)
+        for each in sorted(files, key=_times):
             try:
                 read = self._read(each.path)
             except ImportFormatError as error:
@@ -132,6 +141,19 @@ class Transcripts:
         lines = lines_of(path)
         session = self.session([each for each in lines if isinstance(each, TranscriptLine)], path)
         return None if session is None else (session, lines)
+
+
+def _times(file: FoundFile) -> tuple[str, str, str]:
+    """Return the first and the last time in a transcript: a session comes before those that were resumed from it."""
+    try:
+        with open(file.path, "rb") as opened:
+            head = opened.read(_MOST_OF_TIMES)
+            opened.seek(max(0, opened.seek(0, os.SEEK_END) - _MOST_OF_TIMES))
+            tail = opened.read()
+    except OSError:
+        head = tail = b""  # reading it says why
+    first, last = _TIME.search(head), _TIME.findall(tail)
+    return first[1].decode() if first else "", last[-1].decode() if last else "", file.source
 
 
 def lines_of(path: Path) -> list[TranscriptLine | Damage]:
@@ -191,7 +213,8 @@ def _items(session: TranscriptSession, lines: list[TranscriptLine | Damage], zon
         time=None,
         about=about,
     )
-    yield from tree.items()
+    # A session that was resumed in a new file begins with lines of the other one, which keep their ids.
+    yield from (replace(each, stays_in=session.name) if isinstance(each, Item) else each for each in tree.items())
 
 
 def _omissions(omitted: Counter[str]) -> Iterator[Omission]:

@@ -19,6 +19,9 @@ from recollect.records.factories import OTHER_BRANCH
 from recollect.records.messages import UnreadableError
 from recollect.records.messages.parts import without_base64
 
+#: The key of the facts about a conversation in the metadata of its first turn.
+ABOUT = "conversation"
+
 
 class Read(NamedTuple):
     """The records that a message is stored as.
@@ -103,7 +106,7 @@ class ConversationTree:
                 read = self._read(message)
                 for fields in read.turns:
                     if self._about:
-                        fields["metadata"] = {**fields["metadata"], "conversation": self._about}
+                        fields["metadata"] = {**fields["metadata"], ABOUT: self._about}
                         self._about = {}
                     fields = {**fields, **common, "position": position}
                     turns.append(Item(namespace=None, fields=fields, place=place, placed="id" in fields))
