@@ -78,3 +78,15 @@ def test_a_body_names_every_field_that_a_client_can_set(server: Server) -> None:
 def test_the_schema_of_a_record_has_every_field() -> None:
     assert set(FIELD_NAMES) <= set(SCHEMAS["Record"]["properties"])
     assert "hash" in SCHEMAS["Record"]["required"]
+
+
+def test_what_null_clears_is_described_for_every_field_and_for_no_other(server: Server) -> None:
+    described = server("GET", "/openapi.json").json["paths"]["/v1/{namespace}/records/{id}"]["patch"]
+    fields = described["requestBody"]["content"]["application/json"]["schema"]["properties"]
+    server("POST", "/v1/null/remember", {"content": "Ana drinks tea", "id": "tea"})
+    for name, schema in fields.items():
+        if name in ("in", "expect"):
+            continue
+        answer = server("PATCH", "/v1/null/records/tea", {name: None})
+        assert (answer.status == 200) == ("null" in schema["type"]), (name, answer.json)
+        assert answer.status in (200, 400, 422)

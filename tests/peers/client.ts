@@ -22,7 +22,7 @@ const first = found.data.hits[0];
 
 const changed = await client.PATCH("/v1/{namespace}/records/{id}", {
   params: { path: { ...path, id: record.id } },
-  body: { content: "Ana moved to Porto in June.", expect: record.hash },
+  body: { content: "Ana moved to Porto in June.", importance: null, expect: record.hash },
 });
 if (changed.error) throw new Error(changed.error.detail);
 

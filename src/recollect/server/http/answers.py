@@ -16,7 +16,8 @@ _TIME, _NAME = string("ISO 8601, with an offset"), string()
 _OPEN: Schema = {"type": "object", "additionalProperties": True}
 
 
-def _or_null(schema: Schema) -> Schema:
+def or_null(schema: Schema) -> Schema:
+    """Return a schema that also allows null."""
     return {**schema, "type": [schema["type"], "null"]}
 
 
@@ -84,15 +85,15 @@ _CONTEXT = _object(
     {"items": array(_ITEM)},
 )
 _CHANGE = _object(
-    {"id": string(), "before": _or_null(string()), "after": _or_null(string()), "cause": string()}, {"part": string()}
+    {"id": string(), "before": or_null(string()), "after": or_null(string()), "cause": string()}, {"part": string()}
 )
 _COMMIT = _object(
     {
         "namespace": string(),
         "branch": string(),
         "time": _TIME,
-        "actor": _or_null(string()),
-        "reason": _or_null(string()),
+        "actor": or_null(string()),
+        "reason": or_null(string()),
         "changes": _list("Change"),
     },
     {"seq": integer(), "root": string(), "entry": string(), "cursor": string("Pass it as `since`")},

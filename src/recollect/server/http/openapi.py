@@ -8,7 +8,7 @@ from typing import Any
 
 from recollect import __version__ as version
 from recollect.operations.base import REGISTRY
-from recollect.server.http.answers import SCHEMAS
+from recollect.server.http.answers import SCHEMAS, or_null
 from recollect.server.http.routes import ROUTES, Described
 from recollect.wire import RIGHTS
 
@@ -101,6 +101,7 @@ def _body(route: Described) -> dict[str, Any]:
         name: own[name] if own.get(name, {}).get("type") == kind else {"type": kind}
         for name, kind in route.fields.items()
     }
+    fields |= {name: or_null(fields[name]) for name in route.cleared}
     return {"type": "object", "properties": {**fields, "in": _IN}, "required": list(route.required)}
 
 

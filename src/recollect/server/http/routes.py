@@ -207,6 +207,7 @@ class Described(NamedTuple):
         summary: What it does, in a line.
         fields: The fields of the body, or the query parameters of GET, with their JSON types.
         required: The fields that must be there.
+        cleared: The fields that may be null, which clears what is stored.
         answer: The schema of its answer (`answers`); "": none is described.
         creates: Whether the status is 201 if something was created.
     """
@@ -217,6 +218,7 @@ class Described(NamedTuple):
     summary: str
     fields: Mapping[str, str] = {}
     required: tuple[str, ...] = ()
+    cleared: tuple[str, ...] = ()
     answer: str = ""
     creates: bool = False
 
@@ -227,7 +229,10 @@ _SET = {
     for name, each in SCHEMAS["Record"]["properties"].items()
     if name not in ("hash", "data", "unknown")
 }
-_CONDITIONS = {"expect": "string", "if_exists": "string", "ttl": "integer"}
+#: What a client can change of a record that exists, and of that, what null clears.
+_CHANGED = {name: each for name, each in _SET.items() if name != "id"}
+_CLEARED = tuple(name for name in _CHANGED if name not in ("content", "kind"))
+_CONDITIONS = {"expect": "string", "if_exists": "string", "ttl": "number"}
 _OWNERS = {"user": "string", "agent": "string", "conversation": "string"}
 _EXPORT = "Return all records as lines of JSON, of one moment; those of the other parts follow."
 _RECALL = {
@@ -309,8 +314,9 @@ ROUTES = (
         "/records/{id:path}",
         ("PATCH",),
         change_record,
-        "Change fields of a record.",
-        {**_SET, "expect": "string"},
+        "Change fields of a record. null clears a field.",
+        {**_CHANGED, "expect": "string"},
+        cleared=_CLEARED,
         answer="Record",
     ),
     Described(
