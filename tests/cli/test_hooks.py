@@ -15,6 +15,8 @@ from tests.importers.test_transcripts import Transcript, session, thread
 
 import recollect
 from recollect.cli.app import app
+from recollect.cli.hook_files import CLIENTS, HookFile
+from recollect.errors import InvalidArgumentError
 
 FOLDER = "/home/ana/app"
 OTHERS = {"model": "opus", "hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "echo hi"}]}]}}
@@ -133,6 +135,17 @@ def test_the_copy_is_the_file_to_the_byte_and_open_permissions_stay(home: Path) 
     run("install", "claude-code")
     assert path.with_name("settings.json.before-recollect").read_bytes() == before
     assert path.stat().st_mode & 0o777 == 0o666
+
+
+def test_a_file_that_another_program_changes_meanwhile_is_left_as_it_is(home: Path) -> None:
+    path = settings(home, '{"model": "a"}')
+    changed = HookFile(CLIENTS["claude-code"], path)
+    assert changed.change(lambda hooks: {**hooks, "Stop": []})
+    path.write_text('{"model": "b"}')
+    with pytest.raises(InvalidArgumentError, match="changed by another program"):
+        changed.write()
+    assert path.read_text() == '{"model": "b"}'
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_the_path_of_a_store_does_not_depend_on_the_folder_of_a_session(home: Path) -> None:

@@ -106,6 +106,9 @@ class HookFile:
         Raises:
             InvalidArgumentError: It cannot be written; nothing was changed.
         """
+        if _read(self.path)[0] != self._before:
+            rule = f"was changed by another program, so run this command again: {_UNCHANGED}"
+            raise InvalidArgumentError("file", str(self.path), rule)
         path = Path(os.path.realpath(self.path))
         draft = path.with_name(f"{path.name}.{os.getpid()}.new")
         kept = path.with_name(f"{path.name}.before-recollect")

@@ -47,7 +47,7 @@ def hooks() -> None:
 @_client
 @_project
 @_dry_run
-@click.option("--user", metavar="NAME", help="Store the turns as this user's, and show only theirs.")
+@click.option("--user", metavar="NAME", help="Store the turns as this user's, and show no other user's.")
 @common
 def install(settings: Settings, client: str, project: bool, dry_run: bool, user: str | None) -> None:
     """Add hooks to CLIENT that store each session at its end, and begin each with what the memory knows.
