@@ -23,7 +23,7 @@ from recollect.cli.app import COMMANDS, SECTIONS, app
 from recollect.cli.benching import questions_of
 from recollect.cli.demo import SHOWN
 from recollect.cli.diagnosing import examine
-from recollect.importers import write_jsonl
+from recollect.importers import IMPORTERS, write_jsonl
 from recollect.memory.opening import open as open_memory
 
 
@@ -869,9 +869,28 @@ def test_the_shell_completes_ids_and_filters(run: Run, tmp_path: Path) -> None:
     assert completed("recollect recall x --where user=a", tmp_path) == ["plain,user=ana"]
     assert completed("recollect recall x --where user=A", tmp_path) == ['plain,user="Ana', 'Maria"']
     assert "plain,valid_at" in completed("recollect find --where va", tmp_path)
+    for command in ("recall x", "find", "remember y", "forget", "erase", "export f"):
+        assert completed(f"recollect {command} --user a", tmp_path) == ["plain,ana"]
+        assert completed(f"recollect {command} --user b", tmp_path) == []
     assert completed("recollect get missing", tmp_path) == []
     assert completed("recollect --db missing.db get no", tmp_path) == []
     assert not (tmp_path / "missing.db").exists()
+
+
+def test_a_format_that_does_not_exist_is_answered_with_a_similar_one(run: Run) -> None:
+    assert "'Claude-Cod' is no format: did you mean claude-code?" in run("import", "Claude-Cod", "x", code=2).stderr
+    message = run("import", "nosuch", "x", code=2).stderr
+    text = run("import", "--help").stdout
+    for name in IMPORTERS:
+        assert name in message, name
+        assert name in text, name
+
+
+def test_what_a_store_has_no_value_for_is_not_listed(run: Run) -> None:
+    run("remember", "tea")
+    rows = [line.split() for line in run("stats").stdout.splitlines()]
+    assert [row for row in rows if len(row) < 2] == []
+    assert "renewed" not in run("doctor").stdout
 
 
 def test_without_a_command_those_of_every_day_are_shown(run: Run) -> None:

@@ -457,6 +457,12 @@ part_option = click.option(
 )
 
 
+def owner_option(name: str, help: str, *, envvar: str | None = None) -> Callable[[F], F]:  # noqa: A002
+    """Return the option for a user, an agent or a conversation, which a shell completes by those of the store."""
+    complete = completion(f"{name}s")
+    return click.option(f"--{name}", metavar="NAME", help=help, envvar=envvar, shell_complete=complete)
+
+
 _OF_ONE = "Only records of this {0}, and those without {1} {0}.{2}"
 
 
@@ -472,9 +478,8 @@ def owner_options(command: F) -> F:
     out: Any = wrapped
     default = f" Default: {USER_VARIABLE}."
     for name, article in (("conversation", "a"), ("agent", "an")):
-        out = click.option(f"--{name}", metavar="NAME", help=_OF_ONE.format(name, article, ""))(out)
-    help_ = _OF_ONE.format("user", "a", default)
-    return click.option("--user", metavar="NAME", envvar=USER_VARIABLE, help=help_)(out)  # type: ignore[no-any-return]
+        out = owner_option(name, _OF_ONE.format(name, article, ""))(out)
+    return owner_option("user", _OF_ONE.format("user", "a", default), envvar=USER_VARIABLE)(out)  # type: ignore[no-any-return]
 
 
 def filter_options(command: F) -> F:

@@ -1,4 +1,4 @@
-"""Completion in a shell: namespaces, ids of records, and the fields and values of filters.
+"""Completion in a shell: namespaces, ids of records, their owners, and the fields and values of filters.
 
 A completion reads the store and never writes. What it cannot read, it does not complete: a shell shows no errors.
 """
@@ -47,18 +47,36 @@ def ids(settings: Opens, incomplete: str) -> list[CompletionItem]:
     return []
 
 
+def users(settings: Opens, incomplete: str) -> list[str]:
+    """Return the users that begin like the word."""
+    return _values(settings, "user", incomplete)
+
+
+def agents(settings: Opens, incomplete: str) -> list[str]:
+    """Return the agents that begin like the word."""
+    return _values(settings, "agent", incomplete)
+
+
+def conversations(settings: Opens, incomplete: str) -> list[str]:
+    """Return the conversations that begin like the word."""
+    return _values(settings, "conversation", incomplete)
+
+
 def filters(settings: Opens, incomplete: str) -> list[str]:
     """Return what may follow in a filter: the names of fields, and the values of those that have few."""
     if (value := _VALUE.fullmatch(incomplete)) is not None:
         before, field, begun = value.groups()
-        with suppress(RecollectError), settings.open(read_only=True) as memory:
-            found = [each.value for each in memory.values(field)]
-            values = [each for each in found if isinstance(each, str) and each.startswith(begun)]
-            return [f"{before}{_quoted(each)}" for each in values[:_MOST]]
-        return []
+        return [f"{before}{_quoted(each)}" for each in _values(settings, field, begun)]
     if (field_begun := _FIELD.fullmatch(incomplete)) is not None:
         before, begun = field_begun.groups()
         return [f"{before}{name}" for name in FIELDS if name.startswith(begun)]
+    return []
+
+
+def _values(settings: Opens, field: str, begun: str) -> list[str]:
+    with suppress(RecollectError), settings.open(read_only=True) as memory:
+        found = [each.value for each in memory.values(field)]
+        return [each for each in found if isinstance(each, str) and each.startswith(begun)][:_MOST]
     return []
 
 

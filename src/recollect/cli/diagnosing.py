@@ -202,7 +202,7 @@ def _store(memory: Memory) -> list[Finding]:
         return [Finding("store", str(error), False)]
     store = stats["store"]
     findings = [
-        Finding("store", ", ".join(f"{name} {value}" for name, value in store.items())),
+        Finding("store", ", ".join(f"{name} {value}" for name, value in store.items() if value != "")),
         Finding(
             "namespace",
             f"{memory.name!r}: {render.counted(stats['parts'])}, {stats['seq']} commits, root {stats['root']}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import sys
@@ -17,7 +18,17 @@ import click
 from click.core import ParameterSource
 
 from recollect.cli import render
-from recollect.cli.app import USER_VARIABLE, Settings, app, at_option, common, part_option, print_json, zone_option
+from recollect.cli.app import (
+    USER_VARIABLE,
+    Settings,
+    app,
+    at_option,
+    common,
+    owner_option,
+    part_option,
+    print_json,
+    zone_option,
+)
 from recollect.cli.files import write_file
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.evaluation import DATASET_IMPORTERS
@@ -79,8 +90,19 @@ def _standard_input() -> Iterator[Path]:
         yield path
 
 
+class _Format(click.Choice[str]):
+    """The name of a format. What is none is answered with the one that it resembles."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in self.choices:
+            return value
+        similar = difflib.get_close_matches(value.lower(), self.choices, 1)
+        hint = f"did you mean {similar[0]}?" if similar else f"it must be one of {', '.join(self.choices)}"
+        raise click.BadParameter(f"{value!r} is no format: {hint}", ctx, param)
+
+
 @app.command("import")
-@click.argument("format", type=click.Choice(tuple(_FORMATS)))
+@click.argument("format", type=_Format(tuple(_FORMATS)), metavar="FORMAT")
 @click.argument("paths", metavar="PATH...", type=click.Path(path_type=Path, allow_dash=True), nargs=-1, required=True)
 @click.option("--follow-links", is_flag=True, help="Also read files that links in a folder point to outside of it.")
 @click.option(
@@ -98,8 +120,8 @@ def _standard_input() -> Iterator[Path]:
     envvar=USER_VARIABLE,
     help=f"User of the items that have none. Default, except for jsonl: {USER_VARIABLE}.",
 )
-@click.option("--agent", metavar="TEXT", help="Agent of the items that have none.")
-@click.option("--conversation", metavar="TEXT", help="Conversation of the items whose source names none.")
+@owner_option("agent", "Agent of the items that have none.")
+@owner_option("conversation", "Conversation of the items whose source names none.")
 @click.option("--session", metavar="TEXT", help="Session of the items that have none.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag for all items. May be repeated.")
 @click.option(
@@ -125,6 +147,9 @@ def import_(
     **defaults: Any,
 ) -> None:
     """Remember the contents of files of a FORMAT. Run it again to add only what is new.
+
+    FORMAT is locomo, beam, openai, anthropic, chatgpt, claude, claude-code, codex, mem0, mcp-memory, langgraph,
+    openai-sessions, chroma, text, markdown, csv or jsonl.
 
     A text or Markdown file that is imported again replaces what it was.
 
@@ -252,9 +277,9 @@ def _is_export(path: Path) -> bool:
     show_default=True,
     help="jsonl: all records; mcp-memory: the knowledge graph, in the form of the reference MCP memory server.",
 )
-@click.option("--user", metavar="NAME", help="Only the records of this user.")
-@click.option("--agent", metavar="NAME", help="Only the records of this agent.")
-@click.option("--conversation", metavar="NAME", help="Only the records of this conversation.")
+@owner_option("user", "Only the records of this user.")
+@owner_option("agent", "Only the records of this agent.")
+@owner_option("conversation", "Only the records of this conversation.")
 @part_option
 @click.option("--redact", is_flag=True, help="Replace keys, passwords, addresses and numbers of people by asterisks.")
 @click.option("--force", is_flag=True, help="Replace PATH even if it is not an export.")

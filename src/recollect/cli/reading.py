@@ -392,7 +392,7 @@ def stats(settings: Settings, parts: tuple[str, ...] | None, at: str | None) -> 
     rows = [(name, str(value)) for name, value in found.items() if name not in apart and value is not None]
     rows += [(called(name), str(count)) for name, count in found["parts"].items() if name != RECORDS]
     rows += [(f"kind {kind}", str(count)) for kind, count in found["kinds"].items()]
-    rows += [(name.replace("_", " "), str(value)) for name, value in found["store"].items()]
+    rows += [(name.replace("_", " "), str(value)) for name, value in found["store"].items() if value != ""]
     render.table((("what", {}), ("value", {"overflow": "fold"})), ((name, render.plain(value)) for name, value in rows))
 
 

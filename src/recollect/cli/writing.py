@@ -20,6 +20,7 @@ from recollect.cli.app import (
     app,
     common,
     completion,
+    owner_option,
     part_option,
     print_json,
     time_of,
@@ -130,7 +131,7 @@ def _print_outcome(settings: Settings, outcome: Outcome) -> None:
 @click.option("--id", "id_", metavar="ID", help="The record's id. Default: derived from the text.")
 @click.option("--expect", metavar="HASH", help="Write only if the record has this hash, or is absent (absent).")
 @click.option("--if-exists", type=click.Choice(IF_EXISTS), default="keep", show_default=True)
-@click.option("--user", metavar="TEXT", envvar=USER_VARIABLE, help=f"Default: {USER_VARIABLE}.")
+@owner_option("user", f"Default: {USER_VARIABLE}.", envvar=USER_VARIABLE)
 @click.option("--ttl", type=float, metavar="SECONDS", help="Seconds until the record expires.")
 @field_options
 @common
@@ -156,7 +157,7 @@ def remember(
 @click.argument("id", shell_complete=completion("ids"))
 @click.option("--content", metavar="TEXT", help="The new text.")
 @click.option("--expect", metavar="HASH", help="Write only if the record has this hash.")
-@click.option("--user", metavar="TEXT", help="The new user.")
+@owner_option("user", "The new user.")
 @click.option("--drop", multiple=True, metavar="FIELD", help="Remove a field. May be repeated.")
 @field_options
 @common
@@ -195,9 +196,9 @@ def supersede(settings: Settings, id: str, content: str, at: str | None, zone: t
 @app.command()
 @click.argument("ids", metavar="[ID]...", nargs=-1, shell_complete=completion("ids"))
 @where_option
-@click.option("--user", metavar="NAME", help="Only records of this user, and none that is shared.")
-@click.option("--agent", metavar="NAME", help="Only records of this agent.")
-@click.option("--conversation", metavar="NAME", help="Only records of this conversation.")
+@owner_option("user", "Only records of this user, and none that is shared.")
+@owner_option("agent", "Only records of this agent.")
+@owner_option("conversation", "Only records of this conversation.")
 @click.option("--expect", metavar="HASH", help="Write only if the record has this hash.")
 @click.option("--yes", is_flag=True, help="Do not ask before forgetting the records that match a filter.")
 @part_option
@@ -332,9 +333,9 @@ def _matching(memory: Any, where: Filter, parts: tuple[str, ...] | None) -> dict
 @app.command()
 @click.argument("id", required=False, shell_complete=completion("ids"))
 @where_option
-@click.option("--user", metavar="NAME", help="Everything of this user, also what was forgotten.")
-@click.option("--agent", metavar="NAME", help="Everything of this agent.")
-@click.option("--conversation", metavar="NAME", help="Everything of this conversation.")
+@owner_option("user", "Everything of this user, also what was forgotten.")
+@owner_option("agent", "Everything of this agent.")
+@owner_option("conversation", "Everything of this conversation.")
 @click.option("--redact", is_flag=True, help="Also remove the ids, and the actors and reasons of earlier commits.")
 @click.option("--derived", is_flag=True, help="Also erase the records that derive from these.")
 @part_option
