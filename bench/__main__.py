@@ -161,6 +161,14 @@ def _positive(text: str) -> int:
     return number
 
 
+def _existing(text: str) -> Path:
+    """Read the path of a file or folder that exists."""
+    path = Path(text)
+    if not path.exists():
+        raise argparse.ArgumentTypeError(f"{text} does not exist")
+    return path
+
+
 def _peers(known: Iterable[str]) -> Callable[[str], list[str]]:
     """What reads `--peers`: names of these, with commas between."""
 
@@ -245,7 +253,9 @@ def _parser() -> argparse.ArgumentParser:
     once = command("once", "peers in separate environments", 10_000)
     once.add_argument("--peers", type=_peers(ONCE), default=list(ONCE), metavar="NAME,...")
     drawing = command("plot", "latency, memory and writes of results, as SVG", None)
-    drawing.add_argument("results", type=Path, nargs="+", metavar="RESULTS", help="files of --json, or folders of them")
+    drawing.add_argument(
+        "results", type=_existing, nargs="+", metavar="RESULTS", help="files of --json, or folders of them"
+    )
     drawing.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     every = command("all", "all of it at 10,000 and 100,000 records, into JSON files", None)
     every.add_argument("--large", action="store_true", help="also at 1,000,000 records (much longer, and some GB)")

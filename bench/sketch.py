@@ -9,8 +9,8 @@ its bound is below the cosine that is wanted: that of the tenth best, the most t
 
 from __future__ import annotations
 
+import argparse
 import statistics
-import sys
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,8 @@ def measured(count: int, clusters: int, spread: float) -> str:
 
 if __name__ == "__main__":
     one_core()
-    for number in map(int, sys.argv[1:] or ["100000"]):
+    parser = argparse.ArgumentParser(prog="python -m bench.sketch")
+    parser.add_argument("counts", type=int, nargs="*", metavar="COUNT", default=[100_000], help="numbers of vectors")
+    for number in parser.parse_args().counts:
         for kinds, distance in ((0, 1.0), (1000, 1.0), (1000, 0.6), (1000, 0.3)):
             print(measured(number, kinds, distance), flush=True)
