@@ -237,6 +237,45 @@ def test_only_what_the_program_wrote_is_left_out_of_a_message(memory: recollect.
     assert report.left_out["texts of the program itself"] == 4
 
 
+def test_what_the_user_wrote_in_another_form_than_a_message_is_a_turn(memory: recollect.Memory, tmp_path: Path) -> None:
+    """Forms that real transcripts of Claude Code 2.1 have."""
+    whole = Claude()
+    command = "<command-message>show</command-message>\n<command-name>/show</command-name>\n"
+    whole.add("user", "u1", None, f"{command}<command-args>the port, please</command-args>", origin={"kind": "human"})
+    whole.add("user", "u2", "u1", f"{command}<command-args></command-args>")
+    queued = {
+        "type": "queued_command",
+        "prompt": "Also the host.",
+        "commandMode": "prompt",
+        "origin": {"kind": "human"},
+    }
+    done = {"type": "queued_command", "prompt": "<task-notification>", "commandMode": "task-notification"}
+    for uuid, before, attachment in (("q1", "u2", queued), ("q2", "q1", done)):
+        whole.add("attachment", uuid, before, attachment=attachment)
+    selected = "<ide_selection>The user selected the lines 7 to 7 from a.py</ide_selection>"
+    whole.add("user", "u3", "q2", [{"type": "text", "text": selected}, {"type": "text", "text": "Rename this."}])
+    whole.add("user", "u4", "u3", '<teammate-message teammate_id="b">done</teammate-message>')
+    whole.add("user", "u5", "u4", 'Another Claude session sent a message:\n<agent-message from="b">')
+    report = import_path(memory, IMPORTERS["claude-code"], whole.write(tmp_path / "a.jsonl"))
+    assert [turn.content for turn in turns(memory)] == ["/show the port, please", "Also the host.", "Rename this."]
+    assert report.left_out == {"texts of the program itself": 3}
+
+
+def test_the_summary_of_another_session_is_no_title(memory: recollect.Memory, tmp_path: Path) -> None:
+    whole = Claude().add("user", "u1", None, "Which port?")
+    path = tmp_path / "a.jsonl"
+    for leaf, title in (("elsewhere", None), ("u1", "Ports")):
+        whole.lines.append({"type": "summary", "summary": "Ports", "leafUuid": leaf})
+        import_path(memory, IMPORTERS["claude-code"], whole.write(path))
+        assert turns(memory)[0].metadata["conversation"].get("title") == title
+
+
+def test_the_result_of_a_tool_keeps_its_indentation(memory: recollect.Memory, tmp_path: Path) -> None:
+    whole = Claude().add("user", "u1", None, "Read it.").add("user", "r1", "u1", result("t1", "    7->def f():"))
+    import_path(memory, IMPORTERS["claude-code"], whole.write(tmp_path / "a.jsonl"))
+    assert turns(memory)[1].content == "    7->def f():"
+
+
 def test_a_secret_among_the_words_of_a_command_is_hidden(memory: recollect.Memory, tmp_path: Path) -> None:
     whole = session()
     command = ["deploy", "--token", "tok60secretvalue1234567890abcdef"]
@@ -290,7 +329,7 @@ def test_a_fork_has_only_its_own_turns_and_leaves_those_of_the_other_session(
 RESUMED = "5e1f0000-0000-4000-8000-00000000000f"
 
 
-def resumed() -> Transcript:
+def resumed() -> Claude:
     """A session that went on in another file: a copy of the lines of the first one, and one more."""
     out = session()
     for line in out.lines:
@@ -417,10 +456,39 @@ def test_a_session_of_codex_becomes_a_conversation(memory: recollect.Memory, tmp
     assert all(turn.time is not None and turn.time.day == 2 for turn in turns(memory))
 
 
+def test_what_codex_and_an_editor_put_before_a_request_is_left_out(memory: recollect.Memory, tmp_path: Path) -> None:
+    whole = Codex().add({"id": THREAD, "cwd": "/home/ana/app"}, "session_meta")
+    texts = (
+        "# AGENTS.md instructions for /home/ana/app\n\n<INSTRUCTIONS>rules</INSTRUCTIONS>",
+        "<environment_context>\n  <cwd>/home/ana/app</cwd>\n</environment_context>",
+        "# Context from my IDE setup:\n\n## Open tabs:\n- a.py\n\n## My request for Codex:\nWhich port?\n",
+    )
+    parts = [{"type": "input_text", "text": text} for text in texts]
+    whole.add({"type": "message", "role": "user", "content": parts})
+    whole.says("user", "# Context from my IDE setup:\n\n## Open tabs:\n- a.py")
+    whole.says("user", "<recommended_plugins>x</recommended_plugins>")
+    whole.add({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": "c1"})
+    output = json.dumps({"output": "DB_PASSWORD=abc123\nPORT=8443\n", "metadata": {"exit_code": 0}})
+    whole.add({"type": "function_call_output", "call_id": "c1", "output": output})
+    report = import_path(memory, IMPORTERS["codex"], whole.write(tmp_path / "a.jsonl"))
+    texts_of = [turn.content for turn in turns(memory)]
+    assert texts_of == ["Which port?", "[calls shell]", "DB_PASSWORD=***REDACTED***\nPORT=8443\n"]
+    assert report.left_out["texts of the program itself"] == 2
+
+
+def test_a_review_by_a_guardian_is_no_session_of_the_user(memory: recollect.Memory, tmp_path: Path) -> None:
+    whole = thread()
+    whole.lines[0]["payload"]["thread_source"] = "guardian_review"
+    import_path(memory, IMPORTERS["codex"], whole.write(tmp_path / "a.jsonl"))
+    assert memory.count() == 0
+
+
 def test_an_older_file_of_codex_has_its_items_in_its_lines(memory: recollect.Memory, tmp_path: Path) -> None:
+    context = "<environment_context>\n  <cwd>/home/ana/app</cwd>\n</environment_context>"
     lines = [
-        {"id": THREAD, "timestamp": "2025-06-01T10:00:00Z", "instructions": None},
+        {"id": THREAD, "timestamp": "2025-06-01T10:00:00Z", "instructions": None, "git": {"branch": "main"}},
         {"record_type": "state"},
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": context}]},
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Which port?"}]},
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Port 8443."}]},
     ]
@@ -428,6 +496,10 @@ def test_an_older_file_of_codex_has_its_items_in_its_lines(memory: recollect.Mem
     path.write_text("\n".join(map(json.dumps, lines)))
     import_path(memory, IMPORTERS["codex"], path)
     assert said(memory) == [("user", "Which port?"), ("assistant", "Port 8443.")]
+    first, second = turns(memory)
+    assert first.metadata["conversation"] == {"program": "codex", "gitBranch": "main", "cwd": "/home/ana/app"}
+    assert first.source == second.source == "/home/ana/app"
+    assert str(first.time).startswith("2025-06-01 10:00")
 
 
 @pytest.mark.parametrize(("made", "name"), [(session, "claude-code"), (thread, "codex")])

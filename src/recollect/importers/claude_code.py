@@ -26,10 +26,16 @@ from recollect.records.messages.parts import listed
 
 #: How texts begin that the program puts into the role of the user, and what it puts into others.
 _OF_PROGRAM = re.compile(
-    r"\s*(<(command-|local-command-|bash-|task-notification|user-memory)|Caveat: The messages below"
-    r"|\[Request interrupted|This session is being continued from a previous conversation)"
+    r"\s*(<(command-|local-command-|bash-|task-notification|user-memory|teammate-message|agent-message)"
+    r"|Caveat: The messages below|\[Request interrupted|Another Claude session sent a message"
+    r"|This session is being continued from a previous conversation)"
 )
-_REMINDER = re.compile(r"<system-reminder>(?:(?!<system-reminder>).)*?</system-reminder>\s*", re.DOTALL)
+_REMINDER = re.compile(
+    r"<(system-reminder|ide_selection|ide_opened_file|ide_diagnostics)>(?:(?!<\1>).)*?</\1>\s*", re.DOTALL
+)
+#: The name of a command of the user, and what the user wrote after it.
+_COMMAND = re.compile(r"<command-name>([^<]{1,200})</command-name>")
+_COMMAND_ARGUMENTS = re.compile(r"<command-args>(.*)</command-args>", re.DOTALL)
 #: Lines with the title of the session, the later ones being better, and the key of it.
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 _ABOUT = ("cwd", "gitBranch", "version")
@@ -52,18 +58,22 @@ def _session(lines: list[TranscriptLine], stem: str) -> TranscriptSession:
     tree = _Tree()
     about: dict[str, Any] = {}
     titles: dict[str, str] = {}
+    leaf: Any = None  # the message up to which a summary sums up, perhaps of another session
     name = ""
     for line in lines:
         value = line.value
         kind = str(value.get("type"))
         if kind in _TITLES and isinstance(title := value.get(_TITLES[kind]), str):
             titles[kind] = title
+            leaf = value.get("leafUuid") if kind == "summary" else leaf
         if value.get("isSidechain") is True:
             tree.omitted[OF_SUBAGENTS] += kind in ("user", "assistant")
             continue
         name = name or str(value.get("sessionId") or "")
         about |= {key: value[key] for key in _ABOUT if isinstance(value.get(key), str) and key not in about}
         tree.add(value, kind)
+    if leaf is not None and leaf not in tree.parents:
+        titles.pop("summary", None)
     title = next((titles[kind] for kind in reversed(_TITLES) if kind in titles), None)
     own = {"program": ClaudeCode.name, **about, **({} if title is None else {"title": title})}
     return TranscriptSession(named(name, stem), own, tree.parents, tree.messages, tree.last, tree.omitted)
@@ -91,7 +101,8 @@ class _Tree:
             return
         stated = line.get("parentUuid") or line.get("logicalParentUuid")
         parent = stated if isinstance(stated, str) else None
-        message = line.get("message") if kind in ("user", "assistant") else None
+        message = line.get("message") if kind in ("user", "assistant") else _queued(line)
+        kind = "user" if kind == "attachment" else kind
         before = None if parent is None else self._exchanges.get(parent)
         if isinstance(message, dict):
             self._group(uuid, message, kind, before)
@@ -124,14 +135,24 @@ class _Tree:
     def _shown(self, line: dict[str, Any], message: dict[str, Any]) -> dict[str, Any] | None:
         """Return a message as it is imported; None if nothing of it is."""
         content = without_thoughts(message.get("content"))
-        if line.get("type") == "user":
+        if line.get("type") != "assistant":
             before, content = content, None if _is_of_program(line) else _said(content)
             self.omitted[OF_PROGRAM] += before is not None and content is None
         if content in (None, "", []):
             return None
-        role = message.get("role") or line.get("type")
+        role = message.get("role") or line["type"]
         shown = {"role": role, "content": content, "timestamp": line.get("timestamp")}
         return {key: value for key, value in shown.items() if value is not None}
+
+
+def _queued(line: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what the user wrote while the model was working, which is an attachment; None for any other line."""
+    attached = line.get("attachment")
+    if not isinstance(attached, dict) or attached.get("type") != "queued_command" or not attached.get("prompt"):
+        return None
+    if attached.get("commandMode") == "task-notification" or _is_of_program(attached):
+        return None
+    return {"role": "user", "content": attached["prompt"]}
 
 
 class _Exchange:
@@ -156,6 +177,9 @@ def _said(content: Any) -> Any:
     """Return the content of a message of the user without what the program put into it; None if nothing is left."""
     if isinstance(content, str):
         text = _REMINDER.sub("", content).strip()
+        if (command := _COMMAND.search(text)) is not None:
+            arguments = _COMMAND_ARGUMENTS.search(text)
+            return f"{command[1]} {arguments[1].strip()}" if arguments is not None and arguments[1].strip() else None
         return None if not text or _OF_PROGRAM.match(text) else text
     if not isinstance(content, list):
         return content
@@ -176,9 +200,9 @@ def _said_part(part: Any) -> Any:
 def _without_reminders(content: Any) -> Any:
     """Return the result of a tool without what the program reminds its model of."""
     if isinstance(content, str):
-        return _REMINDER.sub("", content).strip()
+        return _REMINDER.sub("", content).strip() if _REMINDER.search(content) else content
     if isinstance(content, list):
         return list(map(_without_reminders, content))
     if isinstance(content, dict) and isinstance(content.get("text"), str):
-        return {**content, "text": _REMINDER.sub("", content["text"]).strip()}
+        return {**content, "text": _without_reminders(content["text"])}
     return content

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import ImportFormatError
+from recollect.importers.base import parse_json
 from recollect.importers.transcripts import (
     OF_FORKED,
     OF_PROGRAM,
@@ -27,14 +29,20 @@ from recollect.importers.transcripts import (
     named,
     texts_of,
 )
+from recollect.records.messages import UnreadableError
 from recollect.records.messages.parts import THOUGHTS
 
 #: How texts begin that the program puts into the role of the user.
 _OF_PROGRAM = re.compile(
     r"\s*(<(environment_context|user_instructions|permissions|collaboration_mode|turn_aborted|subagent|skill"
-    r"|INSTRUCTIONS|user_shell_command|user_action)|# AGENTS\.md instructions)"
+    r"|INSTRUCTIONS|user_shell_command|user_action|recommended_plugins)|# AGENTS\.md instructions)"
 )
+#: What an editor puts before the words of the user.
+_OF_EDITOR, _REQUEST = "# Context from my IDE setup:", re.compile(r"^## My request(?: for Codex)?:", re.MULTILINE)
+_FOLDER = re.compile(r"<cwd>([^<\n]+)</cwd>")
 _ITEMS = ("message", "reasoning")
+#: Who else than the user may begin a session.
+_OTHERS = ("guardian_review", "subagent")
 _ABOUT = ("cwd", "cli_version", "originator", "forked_from_id")
 #: The folders of `~/.codex` with transcripts.
 _FOLDERS = ("sessions", "archived_sessions")
@@ -54,26 +62,28 @@ class Codex(Transcripts):
 
 def _is_item(value: dict[str, Any]) -> bool:
     kind = str(value.get("type"))
-    return kind in _ITEMS or kind.endswith(("_call", "_call_output"))
+    return kind in _ITEMS or kind.endswith(("_call", "_output"))
 
 
 def _session(lines: list[TranscriptLine], path: Path) -> TranscriptSession | None:
     """Return the session of a file; None if it is none."""
-    name, about, chain, subagent = "", dict[str, Any](), _chain(lines), False
+    name, began, about, chain, subagent = "", "", dict[str, Any](), _chain(lines), False
     for line in lines:
         kind, payload = line.value.get("type"), line.value.get("payload")
         if kind == "session_meta" and isinstance(payload, dict) and not name:
             name = str(payload.get("id") or payload.get("session_id") or path.stem)
             about = {"program": Codex.name} | {key: payload[key] for key in _ABOUT if isinstance(payload.get(key), str)}
             source = payload.get("source")
-            subagent = isinstance(source, dict) and "subagent" in source
-            git = payload.get("git")
-            about |= {"gitBranch": git["branch"]} if isinstance(git, dict) and git.get("branch") else {}
+            subagent = (isinstance(source, dict) and "subagent" in source) or payload.get("thread_source") in _OTHERS
+            about |= _branch(payload)
         elif kind is None and isinstance(line.value.get("id"), str) and not name:  # the first line of an older file
-            name = line.value["id"]
+            name, about = line.value["id"], {"program": Codex.name} | _branch(line.value)
+            began = str(line.value.get("timestamp") or "")
     if not name and not chain.messages:
         return None
     own = named(name or path.stem, path.stem)
+    if chain.folder and "cwd" not in about:
+        about["cwd"] = chain.folder
     if subagent:
         return TranscriptSession(own, about, {}, {}, None, Counter({OF_SUBAGENTS: len(chain.messages)}))
     if source := _transcript_of(about.get("forked_from_id", ""), path):
@@ -81,7 +91,12 @@ def _session(lines: list[TranscriptLine], path: Path) -> TranscriptSession | Non
     parents = {f"{own}/{key}": None if before is None else f"{own}/{before}" for key, before in chain.parents.items()}
     messages = {f"{own}/{key}": each for key, each in chain.messages.items()}
     last = None if chain.last is None else f"{own}/{chain.last}"
-    return TranscriptSession(own, about, parents, messages, last, chain.omitted)
+    return TranscriptSession(own, about, parents, messages, last, chain.omitted, began)
+
+
+def _branch(session: dict[str, Any]) -> dict[str, Any]:
+    git = session.get("git")
+    return {"gitBranch": git["branch"]} if isinstance(git, dict) and git.get("branch") else {}
 
 
 def _chain(lines: list[TranscriptLine]) -> _Chain:
@@ -125,6 +140,7 @@ class _Chain:
         self.parents: dict[int, int | None] = {}
         self.messages: dict[int, list[dict[str, Any]]] = {}
         self.last: int | None = None
+        self.folder = ""
         self.omitted: Counter[str] = Counter()
         self._asked: list[int] = []  # messages of the user on the branch that goes on
 
@@ -132,13 +148,16 @@ class _Chain:
         kind, role = str(item.get("type")), item.get("role")
         if kind in THOUGHTS or not _is_item(item):
             return
-        by_program = role != "user" or _OF_PROGRAM.match(texts_of(item.get("content"))) is not None
-        if kind == "message" and role != "assistant" and by_program:
-            self.omitted[OF_PROGRAM] += 1
-            return
         shown = {key: value for key, value in item.items() if key not in ("id", "status", "timestamp")}
-        if kind.endswith("_output") and shown.get("output") is None:
-            shown["output"] = ""
+        if kind == "message" and role != "assistant":
+            if (found := _FOLDER.search(texts_of(item.get("content")))) is not None and not self.folder:
+                self.folder = found[1]
+            shown["content"] = _said(item.get("content")) if role == "user" else None
+            if shown["content"] is None:
+                self.omitted[OF_PROGRAM] += 1
+                return
+        if kind.endswith("_output"):
+            shown["output"] = _output(shown.get("output"))
         if isinstance(time, str):
             shown["timestamp"] = time
         self.parents[number], self.messages[number] = self.last, [shown]
@@ -163,6 +182,36 @@ class _Chain:
         first = self._asked[-turns]
         del self._asked[-turns:]
         self.last = self.parents[first]
+
+
+def _said(content: Any) -> Any:
+    """Return the content of a message of the user without what the program put into it; None if nothing is left."""
+    if isinstance(content, list):
+        return [said for part in content if (said := _said_part(part)) is not None] or None
+    return _said_text(content) if isinstance(content, str) else content
+
+
+def _said_part(part: Any) -> Any:
+    if not isinstance(part, dict) or not isinstance(part.get("text"), str):
+        return part
+    text = _said_text(part["text"])
+    return None if text is None else {**part, "text": text}
+
+
+def _said_text(text: str) -> str | None:
+    if text.lstrip().startswith(_OF_EDITOR):
+        request = _REQUEST.search(text)
+        text = text[request.end() :].strip() if request is not None else ""
+    return None if not text.strip() or _OF_PROGRAM.match(text) else text
+
+
+def _output(output: Any) -> Any:
+    """Return what a tool returned, which may be in JSON with its exit code."""
+    if isinstance(output, str) and output.startswith('{"output":'):
+        with suppress(UnreadableError):
+            read = parse_json(output)
+            return read["output"] if isinstance(read.get("output"), str) else output
+    return "" if output is None else output
 
 
 def _content(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

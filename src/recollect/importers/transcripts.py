@@ -12,8 +12,9 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,6 +74,7 @@ class TranscriptSession(NamedTuple):
         messages: Messages of an API for each key; none for what is not imported.
         shown: The key of the last message of the branch that goes on.
         omitted: What was left out, with the number of it.
+        began: When it began, for messages without a time; "" if nothing says so.
     """
 
     name: str
@@ -81,6 +83,7 @@ class TranscriptSession(NamedTuple):
     messages: Mapping[str, list[dict[str, Any]]]
     shown: str | None
     omitted: Counter[str]
+    began: str = ""
 
 
 class Transcripts:
@@ -210,11 +213,17 @@ def _items(session: TranscriptSession, lines: list[TranscriptLine | Damage], zon
         name=session.name,
         place=f"session {session.name}",
         label=lambda key: f"message {key}",
-        time=None,
+        time=_instant(session.began, zone),
         about=about,
     )
     # A session that was resumed in a new file begins with lines of the other one, which keep their ids.
     yield from (replace(each, stays_in=session.name) if isinstance(each, Item) else each for each in tree.items())
+
+
+def _instant(stated: str, zone: tzinfo) -> datetime | None:
+    with suppress(UnreadableError):
+        return instant(stated, zone)
+    return None
 
 
 def _omissions(omitted: Counter[str]) -> Iterator[Omission]:
