@@ -353,6 +353,20 @@ def test_a_session_that_was_resumed_in_another_file_leaves_the_turns_of_the_firs
     assert [turn.content for turn in memory.find(f"conversation={RESUMED}")] == ["And the tests?"]
 
 
+@pytest.mark.parametrize(("made", "name"), [(session, "claude-code"), (thread, "codex")])
+def test_turns_that_were_imported_without_a_user_become_those_of_the_first_user(
+    made: Any, name: str, memory: recollect.Memory, tmp_path: Path
+) -> None:
+    path = made().write(tmp_path / "a.jsonl")
+    before = import_path(memory, IMPORTERS[name], path).created
+    report = import_path(memory, IMPORTERS[name], path, defaults={"user": "ana"})
+    assert (report.created, report.renumbered, report.updated) == (0, 0, before)
+    assert len(memory.find("user=ana", limit=100)) == memory.count() == before
+    assert import_path(memory, IMPORTERS[name], path, defaults={"user": "ana"}).updated == 0
+    assert import_path(memory, IMPORTERS[name], path, defaults={"user": "bob"}).created == before, "control"
+    assert len(memory.find("user=ana", limit=100)) == before
+
+
 def test_a_title_that_is_written_later_is_stored(memory: recollect.Memory, tmp_path: Path) -> None:
     whole = session()
     whole.lines = [line for line in whole.lines if line["type"] not in ("summary", "ai-title", "custom-title")]

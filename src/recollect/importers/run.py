@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from recollect import filters as f
 from recollect.arguments.signatures import check_known
 from recollect.errors import (
     InvalidArgumentError,
@@ -380,7 +381,9 @@ class _Run:
             results: list[Stored] = [error] * len(batch)
         else:
             store = first.form.store if first.form is not None else _store_exactly if first.exact else _store
+            adopted = _adopt(memory, [item for _, item in batch]) if store is _store else frozenset()
             results = store(memory._part(first.part), [item for _, item in batch])
+            results = [_as_updated(each, adopted) for each in results] if adopted else results
             self._outcomes["moved"] += _move(memory, [item for _, item in batch], results)
             self._relink(memory, [item for _, item in batch], results)
             self._count(memory, results, first.part)
@@ -482,6 +485,36 @@ def _store(memory: Memory, items: Iterable[Item]) -> list[Stored]:
             raise reason
     outcomes = iter(report.results)
     return [failed[at] if at in failed else next(outcomes) for at in range(len(fields))]
+
+
+def _adopt(memory: Memory, items: Sequence[Item]) -> frozenset[str]:
+    """Give the user whom items name to the same records that were imported without one; return their ids."""
+    from recollect.operations import Update
+
+    owned = {item.fields["id"]: item.fields for item in items if item.fields.get("user") and "id" in item.fields}
+    if not owned:
+        return frozenset()
+    writes = []
+    for record in memory.find(f.id(*owned)):
+        fields = owned.get(record.id, {})
+        same = record.content == fields.get("content") and record.kind == fields.get("kind", record.kind)
+        if record.user is None and same and record.agent == fields.get("agent"):
+            writes.append(Update(id=record.id, changes={"user": fields["user"]}))
+    if writes:
+        with memory.batch() as batch:
+            for write in writes:
+                with suppress(UnknownRecordError):  # another process has forgotten it meanwhile
+                    batch.execute(write)
+    return frozenset(write.id for write in writes)
+
+
+def _as_updated(result: Stored, ids: Collection[str]) -> Stored:
+    """Return the outcome of a record that was changed before it was found to be stored already."""
+    from recollect.engine.results import Outcome
+
+    if not isinstance(result, Outcome) or result.record is None or result.status != "unchanged":
+        return result
+    return replace(result, status="updated") if result.record.id in ids else result
 
 
 #: The fields of a turn that say where it is in its conversation. Of its tags, that of another branch does.
